@@ -26,10 +26,7 @@ type bank struct {
 // choice, or the bank of the payer's account. An earlier choice may be a bank that the list does
 // not offer to everybody.
 func (w *Webview) banks(pc *pageContext, p *payment.Payment) ([]bank, string, error) {
-	var (
-		all    []bank
-		chosen string
-	)
+	chosen := ""
 	profiles, err := w.Initiation.Offered(pc.context(), pc.domain, p)
 	if err != nil {
 		return nil, "", err
@@ -41,7 +38,7 @@ func (w *Webview) banks(pc *pageContext, p *payment.Payment) ([]bank, string, er
 	if ok {
 		chosen, profiles = profile.UUID, slices.Insert(profiles, 0, profile)
 	}
-	all = make([]bank, 0, len(profiles))
+	all := make([]bank, 0, len(profiles))
 	listed := map[string]bool{}
 	for i := range profiles {
 		profile := &profiles[i]
@@ -85,13 +82,7 @@ func holdsPayer(p *payment.Payment, settings *payment.Settings) bool {
 }
 
 func required(fields []payment.Field) []payment.Field {
-	var needed []payment.Field
-	for _, field := range fields {
-		if field.Required {
-			needed = append(needed, field)
-		}
-	}
-	return needed
+	return slices.DeleteFunc(slices.Clone(fields), func(f payment.Field) bool { return !f.Required })
 }
 
 // entries converts banks to list entries.

@@ -41,9 +41,10 @@ type orderBody struct {
 	frame
 	summary
 	draft
-	Title, Action string
-	Chosen        bank
-	Questions     []question
+	// Notice is the key of a text about a bank that could not be reached.
+	Title, Action, Notice string
+	Chosen                bank
+	Questions             []question
 	// InForce has the terms that the payer accepts by continuing.
 	InForce initiation.LocalizedTerms
 	// Others is the address of the list of banks. It is empty when the list has no other banks.
@@ -115,7 +116,7 @@ func (w *Webview) confirm(pc *pageContext, s *payerSession, d draft, chosen bank
 		return err
 	}
 	body := orderBody{
-		frame: pc.frame(s).at(stepsOfPayment, 2), summary: pc.summary(s), draft: d, Title: pc.words.Say("confirm.title"), InForce: terms,
+		frame: pc.frame(s).at(stepsOfPayment, 2), summary: pc.summary(s), draft: d, Title: pc.words.Say("confirm.title"), InForce: terms, Notice: pc.notice,
 		Action: pc.address(s.payment.ID), Chosen: chosen, Questions: questions(chosen.Fields, d.Fields, d.Wrong), Cancel: w.cancelAddress(pc, s.payment),
 	}
 	if others {
@@ -185,7 +186,8 @@ func (w *Webview) order(pc *pageContext, s *payerSession, chosen bank, d draft) 
 		choice.Evidence = evidenceOf(pc, s, payment.ActOrder, chosen.Name, p.TermsVersion)
 		_, err = w.Initiation.Validate(pc.context(), pc.domain, s.payment.ID, choice)
 	}
-	if reported := problemOf(err); reported.key != "" {
+	pc.notice = noticeOf(err)
+	if reported := problemOf(err); reported.key != "" || pc.notice != "" {
 		d.Problem, d.Wrong = reported.key, reported.field
 		return w.retry(pc, s, d)
 	}

@@ -1,15 +1,18 @@
 package webview_test
 
 import (
+	"context"
 	"fmt"
 	"html"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/internal/initiation"
 	"passerelle/internal/store/storetest"
 	"passerelle/payment"
 )
@@ -109,6 +112,71 @@ func TestWhatABankNeedsIsAskedFor(t *testing.T) {
 			t.Errorf("the complete form was answered with %d to %q: %s", got.status, got.location, got.body)
 		}
 	})
+}
+
+// stuck is a bank that answers no order before the test ends.
+type stuck struct {
+	bank
+	asked chan struct{}
+}
+
+func (b stuck) Initiate(ctx context.Context, _ connector.Order) (payment.Report, error) {
+	b.asked <- struct{}{}
+	<-ctx.Done()
+	return payment.Report{}, ctx.Err()
+}
+
+// A bank for which too many callers wait receives no order. The page says so, and keeps the payer's
+// input, so the payer only presses the button again.
+func TestABankThatCannotBeReachedIsTriedAgainWithOnePress(t *testing.T) {
+	s := start(t, storetest.SQLite(t), several(2))
+	asked := make(chan struct{})
+	free := s.Connectors
+	var all []connector.Connector
+	for _, c := range free.Initiators() {
+		all = append(all, stuck{bank{c, c.Profile()}, asked})
+	}
+	page := s.open(t, s.create(t, nil).ID, nil)
+	complete := url.Values{
+		"bank": {"bank-0"}, "terms": {"1"}, "holder": {"Anne Martin"}, "number": {"FR76 3000 6000 0112 3456 7890 189"},
+		"field.login": {"12345"}, "field.kind": {"private"},
+	}
+	s.offer(t, all...)
+	ctx, leave := context.WithCancel(t.Context())
+	var callers sync.WaitGroup
+	defer callers.Wait()
+	defer leave()
+	failed := make(chan error, initiation.MaxCallers)
+	for range initiation.MaxCallers {
+		p := s.create(t, nil)
+		callers.Go(func() {
+			payer := passerelle.Account{Scheme: passerelle.IBAN, Identification: "FR7630006000011234567890189", Label: "Anne Martin"}
+			_, err := s.Validate(ctx, s.domain, p.ID, initiation.Choice{
+				Connector: "bank-0", Validated: true, WebviewURL: "https://shop.example/pay", Payer: &payer, Fields: map[string]string{"login": "1", "kind": "private"},
+			})
+			failed <- err
+		})
+		select {
+		case <-asked:
+		case err := <-failed:
+			t.Fatalf("a caller did not wait: %v", err)
+		}
+	}
+	got := s.post(t, page, "same-origin", complete)
+	for _, want := range []string{
+		"could not be reached, so nothing was sent", `name="bank" value="bank-0"`, `value="Anne Martin"`, `value="FR76 3000 6000 0112 3456 7890 189"`, `value="12345"`,
+		`value="private" checked`,
+	} {
+		if !strings.Contains(got.body, want) {
+			t.Errorf("the page lacks %q: %s", want, got.body)
+		}
+	}
+	leave()
+	callers.Wait()
+	s.offer(t, free.All()...)
+	if got := s.post(t, page, "same-origin", complete); got.location != page+"&step=onward" {
+		t.Errorf("the second press was answered with %d to %q: %s", got.status, got.location, got.body)
+	}
 }
 
 func TestABankThatIsNotOfferedIsRefused(t *testing.T) {
