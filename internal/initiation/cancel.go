@@ -66,7 +66,7 @@ func (i *Initiation) Cancel(ctx context.Context, d passerelle.Domain, id passere
 		return nil, err
 	}
 	defer leave()
-	if !s.cancellable() || s.payment.MayCancel(payment.ByClient, true) != nil && s.bank.Profile().ApprovalLife == 0 {
+	if s.abandons() {
 		return i.abandon(ctx, s, c, record)
 	}
 	return i.cancelAtBank(ctx, s, c, record)
@@ -76,6 +76,19 @@ func (i *Initiation) Cancel(ctx context.Context, d passerelle.Domain, id passere
 func (s bankSession) cancellable() bool {
 	canceller, able := s.bank.(connector.Canceller)
 	return able && canceller.Profile().Payments.Cancellable
+}
+
+// abandons reports whether a payer who cancels only abandons the payment, because the bank cannot
+// cancel it.
+func (s bankSession) abandons() bool {
+	return !s.cancellable() || s.payment.MayCancel(payment.ByClient, true) != nil && s.bank.Profile().ApprovalLife == 0
+}
+
+// Abandons reports whether a payer who cancels a payment after its order only abandons it. The bank
+// then receives no request, and could still accept an approval.
+func (i *Initiation) Abandons(p *payment.Payment) bool {
+	bank, _ := i.Connectors.Initiator(p.Connector)
+	return bankSession{payment: p, bank: bank}.abandons()
 }
 
 // cancelAtBank asks the bank to cancel. If the bank refuses and the payer has not approved the

@@ -28,8 +28,11 @@ func (w *Webview) cancelAddress(pc *pageContext, p *payment.Payment) string {
 // confirmCancellation shows the page that asks whether to cancel. It does not change the payment.
 func (w *Webview) confirmCancellation(pc *pageContext, s *payerSession) error {
 	key := "cancel.bank"
-	if s.payment.State == payment.Created {
+	switch {
+	case s.payment.State == payment.Created:
 		key = "cancel.created"
+	case w.Initiation.Abandons(s.payment):
+		key = "cancel.abandon"
 	}
 	body := w.step(pc, s, key)
 	body.Title, body.Message, body.Steps = pc.words.Say("cancel.title"), "", nil

@@ -134,6 +134,10 @@ func TestBanksCancelTheirOwnWay(t *testing.T) {
 				if link := strings.Contains(s.get(t, page).body, "step=cancel"); link != c.link {
 					t.Errorf("the page leads to a cancellation: %t", link)
 				}
+				asks := c.bank == quick && !strings.Contains(c.name, "instant")
+				if question := s.get(t, page+"&step=cancel").body; strings.Contains(question, "We ask your bank") != asks || strings.Contains(question, "You abandon the payment here") == asks {
+					t.Errorf("the page says what does not happen: %s", question)
+				}
 				got := s.post(t, page, "same-origin", cancel)
 				if c.says == "" {
 					reported := byPayer
