@@ -140,10 +140,22 @@ func TestRefunds(t *testing.T) {
 		if got != "created 2.50 Sorry DE89370400440532013000 FR7630006000011234567890189" {
 			t.Errorf("the refund is %s", got)
 		}
-		d.shows(a.location, []string{fmt.Sprintf("The refund of payment %d is created.", id)})
+		d.shows(a.location, []string{fmt.Sprintf("The refund of payment %d is created.", id), "This payment refunds", `href="` + d.paymentPath(id) + `"`})
 		if acts := d.acts(); len(acts) != 1 || acts[0] != fmt.Sprint("refund payment payment ", made) {
 			t.Errorf("on record: %q", acts)
 		}
+		d.shows(d.paymentPath(id), []string{"Refunds", `href="` + d.paymentPath(made) + `"`, "2.50 EUR", "Left: <span class=\"digits\">10.00 EUR"})
+		d.shows(form, []string{`value="10.00"`, "at most 10.00 EUR"})
+		if a := d.submit(form, form, "amount", "10.01", "label", "Sorry"); a.status != http.StatusUnprocessableEntity || !strings.Contains(a.body, "at most 10.00") {
+			t.Errorf("more than is left: %d %s", a.status, a.body)
+		}
+		rest := idAt(t, d.submit(form, form, "amount", "10.00", "label", "Sorry").location)
+		d.shows(d.paymentPath(id), []string{`href="` + d.paymentPath(rest) + `"`, "Left: <span class=\"digits\">0.00 EUR"}, `href="`+form+`"`)
+		if a := d.submit(d.paymentPath(id), form, "amount", "0.01", "label", "Sorry"); a.status != http.StatusUnprocessableEntity {
+			t.Errorf("what is refunded already is refunded once more: %d %s", a.status, a.body)
+		}
+		d.OK(d.Call("POST", fmt.Sprintf("/sandbox/payments/%d/simulate", rest), d.ConfigToken, map[string]any{"state": "rejected"}))
+		d.shows(d.paymentPath(id), []string{`href="` + d.paymentPath(rest) + `"`, "Left: <span class=\"digits\">10.00 EUR", `href="` + form + `"`})
 		viewer := newFixture(t, d.Instance)
 		viewer.enter(operators.Viewer)
 		if a := viewer.submit("/console/account", form, "amount", "1.00", "label", "Mine"); a.status != http.StatusForbidden {

@@ -31,8 +31,11 @@ type paymentData struct {
 	Evidence     []evidenceRow
 	Acts         []actButton
 	Objections   []objection
-	// Refundable is set when the operator can create a payment in the other direction.
+	// Refundable is set when the operator can create a payment in the other direction. RefundOf is
+	// the payment that this payment refunds, or zero.
 	Refundable bool
+	RefundOf   passerelle.PaymentID
+	Refunds    refunds
 	// Curl is a request that would create the same payment. CurlRead is the request that reads the
 	// payment.
 	Curl, CurlRead string
@@ -118,11 +121,14 @@ func (c *Console) show(pc *page.Context, revealed bool) error {
 	}
 	data := paymentData{
 		ID: p.ID, State: string(p.State), Amount: totalText(p), Payee: payeeText(pc, p, revealed), Next: nextStep(p),
-		Code: string(p.ErrorCode), Advice: adviceByCode[p.ErrorCode], Facts: c.facts(pc, p, revealed), Acts: c.acts(pc, p, unknown), Refundable: refundable(pc, p), CurlRead: curlRead(pc, p),
+		Code: string(p.ErrorCode), Advice: adviceByCode[p.ErrorCode], Facts: c.facts(pc, p, revealed), Acts: c.acts(pc, p, unknown), CurlRead: curlRead(pc, p),
 		Revealable: !revealed && pc.MayReveal(), Revealed: revealed,
 	}
 	if unknown {
 		data.Next = nextForUnknown
+	}
+	if err := c.showRefunds(pc, p, &data); err != nil {
+		return err
 	}
 	if data.Timeline, err = c.timeline(pc, p, revealed); err != nil {
 		return err

@@ -1,13 +1,16 @@
 package console
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"passerelle"
 	"passerelle/internal/console/page"
 	"passerelle/internal/initiation"
 	"passerelle/internal/settings"
+	"passerelle/internal/store"
 	"passerelle/internal/web"
 	"passerelle/payment"
 )
@@ -18,14 +21,114 @@ const actRefund = "refund payment"
 // refundable reports whether the operator can create a payment in the other direction. The bank
 // must have executed or accepted this payment, the payer's account must be known, and there must be
 // exactly one beneficiary.
-func refundable(pc *page.Context, p *payment.Payment) bool {
+func refundable(pc *page.Context, p *payment.Payment) bool { return mayAct(pc) && paidBack(p) }
+
+// paidBack reports whether a payment may have refunds.
+func paidBack(p *payment.Payment) bool {
 	executed := p.State == payment.Done || p.State == payment.Accepted
-	return executed && mayAct(pc) && p.Payer != nil && len(p.Instructions) == 1 && p.DateType() != payment.Periodic
+	return executed && p.Payer != nil && len(p.Instructions) == 1 && p.DateType() != payment.Periodic
+}
+
+// refundMark begins the client_state of a refund. The number of the refunded payment follows, and
+// connects the two payments.
+const refundMark = "refund of payment "
+
+func refundState(id passerelle.PaymentID) string { return fmt.Sprint(refundMark, int64(id)) }
+
+// refunds has the refunds of a payment.
+type refunds struct {
+	Rows []listRow
+	// Refunded is the amount of all refunds that have not failed. Left is the rest of the paid amount.
+	Refunded, Left passerelle.Money
+}
+
+// Table returns the refunds as a table.
+func (r refunds) Table() paymentTable { return usualTable(r.Rows) }
+
+// Partial reports whether any refund has not failed.
+func (r refunds) Partial() bool { return r.Refunded.Minor > 0 }
+
+// RefundedText and LeftText format the amounts.
+func (r refunds) RefundedText() string { return page.Amount(r.Refunded) }
+
+// LeftText formats the amount that can still be refunded.
+func (r refunds) LeftText() string { return page.Amount(r.Left) }
+
+// refundsPage is the number of payments that refundsOf reads at once.
+const refundsPage = 100
+
+// refundsOf returns the refunds of a payment, newest first. They go between the accounts of the
+// payment, in the other direction. Few other payments do, so the search reads little.
+func (c *Console) refundsOf(pc *page.Context, p *payment.Payment) (refunds, error) {
+	paid := p.Instructions[0].Amount
+	found := refunds{Refunded: passerelle.Money{Currency: paid.Currency}, Left: paid}
+	filter := store.PaymentFilter{
+		Domain: p.Domain, Client: p.Client, Payer: p.Instructions[0].Beneficiary.Identification, Beneficiary: p.Payer.Identification, From: p.Created,
+	}
+	for window := (store.Window{Order: "register_date", Descending: true, Limit: refundsPage}); ; {
+		rows, err := c.DB.Payments(pc, filter, window, false)
+		if err != nil {
+			return found, fmt.Errorf("look for refunds of payment %d: %w", p.ID, err)
+		}
+		for _, row := range rows {
+			c.addRefund(pc, &found, p, row.Payment)
+		}
+		if len(rows) < refundsPage {
+			return found, nil
+		}
+		window.From = rows[len(rows)-1].Place
+	}
+}
+
+// addRefund adds a payment if it is a refund of p.
+func (c *Console) addRefund(pc *page.Context, found *refunds, p, other *payment.Payment) {
+	if other.ClientState != refundState(p.ID) {
+		return
+	}
+	found.Rows = append(found.Rows, c.newListRow(pc, other))
+	if other.State != payment.Rejected && other.State != payment.Expired {
+		found.Refunded.Minor += other.Total()
+		found.Left.Minor = max(0, found.Left.Minor-other.Total())
+	}
+}
+
+// refunded returns the payment that p refunds, or zero. Only a payment between the same accounts
+// counts, because applications choose the client_state of their own payments.
+func (c *Console) refunded(pc *page.Context, p *payment.Payment) (passerelle.PaymentID, error) {
+	text, is := strings.CutPrefix(p.ClientState, refundMark)
+	id, err := strconv.ParseInt(text, 10, 64)
+	if !is || err != nil || p.Payer == nil || refundState(passerelle.PaymentID(id)) != p.ClientState {
+		return 0, nil //nolint:nilerr // the state is not a refund's state
+	}
+	paid, err := c.DB.Payment(pc, pc.Domain.ID, passerelle.PaymentID(id), false)
+	if errors.Is(err, store.ErrNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("load the refunded payment %d: %w", id, err)
+	}
+	if paid.Client != p.Client || paid.Instructions[0].Beneficiary.Identification != p.Payer.Identification {
+		return 0, nil
+	}
+	return paid.ID, nil
+}
+
+// showRefunds adds to the page of a payment its refunds, or the payment that it refunds.
+func (c *Console) showRefunds(pc *page.Context, p *payment.Payment, data *paymentData) error {
+	var err error
+	if data.RefundOf, err = c.refunded(pc, p); err != nil || !paidBack(p) {
+		return err
+	}
+	data.Refunds, err = c.refundsOf(pc, p)
+	data.Refundable = refundable(pc, p) && data.Refunds.Left.Minor > 0
+	return err
 }
 
 // refundData is the content of the form for a refund.
 type refundData struct {
-	ID                             passerelle.PaymentID
+	ID passerelle.PaymentID
+	// Refunds has the earlier refunds.
+	Refunds                        refunds
 	Paid, From, To                 string
 	FromAccount, ToAccount         string
 	Amount, Currency, Label, Payee string
@@ -43,11 +146,19 @@ func (c *Console) askForRefund(pc *page.Context) error {
 		web.Redirect(pc.Writer, pc.Path("/payments/%d", p.ID))
 		return nil
 	}
+	earlier, err := c.refundsOf(pc, p)
+	if err != nil {
+		return err
+	}
+	if earlier.Left.Minor == 0 && pc.Problem == "" {
+		web.Redirect(pc.Writer, pc.Path("/payments/%d", p.ID))
+		return nil
+	}
 	in := p.Instructions[0]
 	data := refundData{
-		ID: p.ID, Paid: totalText(p), From: nameText(pc, in.Beneficiary.Label, false), To: nameText(pc, p.Payer.Label, false),
+		ID: p.ID, Refunds: earlier, Paid: totalText(p), From: nameText(pc, in.Beneficiary.Label, false), To: nameText(pc, p.Payer.Label, false),
 		FromAccount: accountText(in.Beneficiary, false), ToAccount: accountText(*p.Payer, false),
-		Amount: in.Amount.Decimal(), Currency: string(in.Amount.Currency), Label: "Refund " + in.ReferenceID, Named: p.Payer.Label != "",
+		Amount: earlier.Left.Decimal(), Currency: string(in.Amount.Currency), Label: "Refund " + in.ReferenceID, Named: p.Payer.Label != "",
 	}
 	if pc.Problem != "" {
 		data.Amount, data.Label, data.Payee = pc.Field("amount"), pc.Field("label"), pc.Field("payee")
@@ -65,7 +176,11 @@ func (c *Console) refund(pc *page.Context) error {
 	if !refundable(pc, p) {
 		return page.ErrForbidden
 	}
-	draft, err := refundDraft(p, strings.TrimSpace(pc.Field("amount")), strings.TrimSpace(pc.Field("label")), strings.TrimSpace(pc.Field("payee")))
+	earlier, err := c.refundsOf(pc, p)
+	if err != nil {
+		return err
+	}
+	draft, err := refundDraft(p, earlier, strings.TrimSpace(pc.Field("amount")), strings.TrimSpace(pc.Field("label")), strings.TrimSpace(pc.Field("payee")))
 	if err != nil {
 		return pc.After(err, "", "", c.askForRefund)
 	}
@@ -78,18 +193,35 @@ func (c *Console) refund(pc *page.Context) error {
 	if err != nil {
 		return pc.After(err, "", "", c.askForRefund)
 	}
+	if err := c.withdrawExcess(pc, p, made); err != nil {
+		return pc.After(err, "", "", c.askForRefund)
+	}
 	return pc.Lead(pc.Path("/payments/%d", made.ID), fmt.Sprintf("The refund of payment %d is created. The owner of the account approves it in the webview.", p.ID))
 }
 
+// withdrawExcess cancels a new refund when another operator has created a refund at the same time,
+// and both together exceed the paid amount. Nobody has approved the new refund yet.
+func (c *Console) withdrawExcess(pc *page.Context, p, made *payment.Payment) error {
+	all, err := c.refundsOf(pc, p)
+	if err != nil || all.Refunded.Minor <= p.Total() {
+		return err
+	}
+	wish := initiation.CancelRequest{By: payment.ByClient, RedirectURI: made.ClientRedirectURI, State: made.ClientState}
+	if _, err := c.Initiation.Cancel(pc, pc.Domain, made.ID, wish, pc.Record(actCancel, "payment", int64(made.ID))); err != nil {
+		return err
+	}
+	return passerelle.Conflicting("Another operator refunds this payment at the same time, so this refund was cancelled. See the refunds of the payment.")
+}
+
 // refundDraft returns the draft of the payment in the other direction.
-func refundDraft(p *payment.Payment, amount, label, payee string) (payment.Draft, error) {
+func refundDraft(p *payment.Payment, earlier refunds, amount, label, payee string) (payment.Draft, error) {
 	in := p.Instructions[0]
 	money, err := passerelle.ParseMoney("amount", amount, in.Amount.Currency)
 	if err != nil {
 		return payment.Draft{}, err
 	}
-	if money.Minor > in.Amount.Minor {
-		return payment.Draft{}, passerelle.InvalidField("amount", "must be at most %s, the amount that was paid", in.Amount.Decimal())
+	if money.Minor > earlier.Left.Minor {
+		return payment.Draft{}, passerelle.InvalidField("amount", "must be at most %s, the amount that is not refunded yet", earlier.Left.Decimal())
 	}
 	from, to := in.Beneficiary, *p.Payer
 	if to.Label == "" {
@@ -100,7 +232,7 @@ func refundDraft(p *payment.Payment, amount, label, payee string) (payment.Draft
 		dates = payment.FirstOpenDay
 	}
 	return payment.Draft{
-		Connector: p.Connector, ClientRedirectURI: p.ClientRedirectURI, ClientState: fmt.Sprintf("refund of payment %d", p.ID), Payer: &from,
+		Connector: p.Connector, ClientRedirectURI: p.ClientRedirectURI, ClientState: refundState(p.ID), Payer: &from,
 		Instructions: []payment.Instruction{{Amount: money, Label: label, DateType: dates, Beneficiary: to}},
 	}, nil
 }
