@@ -1,6 +1,7 @@
 package console
 
 import (
+	"html/template"
 	"time"
 
 	"passerelle"
@@ -21,8 +22,10 @@ func (c *Console) accountRoutes() []page.Route {
 // accountData is the content of the page on which an operator manages their own account.
 type accountData struct {
 	SecondFactor bool
-	// Proposal is a second factor that waits for its first code. It is nil when there is none.
+	// Proposal is a second factor that waits for its first code. It is nil when there is none. App
+	// is the proposal's address as a link. Templates refuse links with schemes that they do not know.
 	Proposal *operators.TOTPProposal
+	App      template.URL
 	// QR shows the proposal as a code that a phone can read with its camera.
 	QR       drawing
 	Sessions []sessionRow
@@ -42,7 +45,7 @@ func (c *Console) account(pc *page.Context) error {
 		return err
 	}
 	if waits {
-		data.Proposal = &proposal
+		data.Proposal, data.App = &proposal, template.URL(proposal.URI)
 		if data.QR, err = drawQR(proposal.URI); err != nil {
 			return err
 		}

@@ -276,3 +276,13 @@ func link(t *testing.T, a answer, rel string) string {
 	}
 	return html.UnescapeString(before[strings.LastIndex(before, `href="`)+len(`href="`):])
 }
+
+// The link that opens an app with the proposed second factor has the app's scheme.
+func TestSettingUpASecondFactor(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		_, password := d.enter(operators.Viewer)
+		const account = "/console/account"
+		d.submit(account, account+"/second-factor", "present", password)
+		d.shows(account, []string{`href="otpauth://totp/Passerelle:some-viewer?`}, "ZgotmplZ")
+	})
+}
