@@ -15,6 +15,7 @@ func (c *Console) accountRoutes() []page.Route {
 		page.Post("account/password", c.changePassword),
 		page.Post("account/second-factor", c.proposeTOTP),
 		page.Post("account/second-factor/confirm", c.confirmTOTP),
+		page.Post("account/second-factor/cancel", c.withdrawTOTP),
 		page.Post("account/sessions/#/end", c.endSession),
 	}
 }
@@ -82,6 +83,10 @@ func (c *Console) proposeTOTP(pc *page.Context) error {
 
 func (c *Console) confirmTOTP(pc *page.Context) error {
 	return c.backToAccount(pc, c.Operators.ConfirmTOTP(pc, pc.Who, pc.Field("code"), c.RequestID(pc)), "The second factor is on.")
+}
+
+func (c *Console) withdrawTOTP(pc *page.Context) error {
+	return c.backToAccount(pc, c.Operators.WithdrawTOTP(pc, pc.Who), "The setup of the second factor is cancelled.")
 }
 
 func (c *Console) endSession(pc *page.Context) error {

@@ -277,12 +277,17 @@ func link(t *testing.T, a answer, rel string) string {
 	return html.UnescapeString(before[strings.LastIndex(before, `href="`)+len(`href="`):])
 }
 
-// The link that opens an app with the proposed second factor has the app's scheme.
+// The link that opens an app with the proposed second factor has the app's scheme. A new second
+// factor can be cancelled.
 func TestSettingUpASecondFactor(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		_, password := d.enter(operators.Viewer)
 		const account = "/console/account"
 		d.submit(account, account+"/second-factor", "present", password)
-		d.shows(account, []string{`href="otpauth://totp/Passerelle:some-viewer?`}, "ZgotmplZ")
+		d.shows(account, []string{`href="otpauth://totp/Passerelle:some-viewer?`, "within 10 minutes"}, "ZgotmplZ")
+		if a := d.submit(account, account+"/second-factor/cancel"); a.location != account {
+			t.Errorf("cancelling: %d %s", a.status, a.body)
+		}
+		d.shows(account, []string{"The setup of the second factor is cancelled.", "Set up a second factor"}, "otpauth:")
 	})
 }

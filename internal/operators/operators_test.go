@@ -557,3 +557,36 @@ func TestOperatorUnlinkedDuringProviderSignIn(t *testing.T) {
 		}
 	})
 }
+
+// Only the session that proposed a second factor can confirm it, for ten minutes.
+func TestAProposedSecondFactorEnds(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		password := d.operator("zoe", operators.Acting)
+		_, v := d.inside("zoe", password)
+		_, other := d.inside("zoe", password)
+		propose := func() string {
+			t.Helper()
+			must(t, d.ProposeTOTP(t.Context(), v, password, "7"))
+			proposal, waits, err := d.ProposedTOTP(t.Context(), v)
+			must(t, err)
+			if !waits {
+				t.Fatal("no second factor is proposed")
+			}
+			return proposal.Key
+		}
+		key := propose()
+		if _, waits, err := d.ProposedTOTP(t.Context(), other); waits || err != nil {
+			t.Errorf("another session sees the proposal: %v", err)
+		}
+		wantError(t, d.ConfirmTOTP(t.Context(), other, d.code(key), "7"), passerelle.Conflict)
+		must(t, d.WithdrawTOTP(t.Context(), v))
+		wantError(t, d.ConfirmTOTP(t.Context(), v, d.code(key), "7"), passerelle.Conflict)
+
+		key = propose()
+		d.now = d.now.Add(10 * time.Minute)
+		wantError(t, d.ConfirmTOTP(t.Context(), v, d.code(key), "7"), passerelle.Conflict)
+		key = propose()
+		d.now = d.now.Add(10*time.Minute - time.Second)
+		must(t, d.ConfirmTOTP(t.Context(), v, d.code(key), "7"))
+	})
+}

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -83,14 +84,46 @@ func newProposal(name string, secret []byte) TOTPProposal {
 	return TOTPProposal{Key: strings.Join(fours, " "), URI: "otpauth://totp/Passerelle:" + url.PathEscape(name) + "?" + values.Encode()}
 }
 
+// proposalLife is the time in which an operator must enter the first code of a second factor.
+const proposalLife = 10 * time.Minute
+
+// pendingTOTP is a proposed secret. Only the session that requested it can confirm it, until its
+// end.
+type pendingTOTP struct {
+	secret  []byte
+	session int64
+	until   time.Time
+}
+
+// bytes returns the stored form of a proposal: the secret, the number of the session, and the end
+// in seconds.
+func (p pendingTOTP) bytes() []byte {
+	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(slices.Clone(p.secret), uint64(p.session)), uint64(p.until.Unix()))
+}
+
+// pending returns the secret of a stored proposal if the session may confirm it now. It returns nil
+// for every other proposal.
+func (a *Operators) pending(v SignedIn, stored []byte) []byte {
+	if len(stored) != totpSize+16 {
+		return nil
+	}
+	session, until := binary.BigEndian.Uint64(stored[totpSize:]), binary.BigEndian.Uint64(stored[totpSize+8:])
+	if session != uint64(v.ID) || a.Now().Unix() >= int64(until) {
+		return nil
+	}
+	return stored[:totpSize]
+}
+
 // ProposeTOTP makes a second factor for an operator, who must enter the password again. It replaces
-// the current second factor after the operator has entered the first code of the new one.
+// the current second factor after the operator has entered the first code of the new one, in the
+// same session and within ten minutes.
 func (a *Operators) ProposeTOTP(ctx context.Context, v SignedIn, password, request string) error {
 	if err := a.prove(ctx, v, password, request, actTOTP); err != nil {
 		return err
 	}
 	err := a.DB.Write(ctx, func(tx *store.Tx) error {
-		return operatorstore.In(tx).ProposeTOTP(v.Operator.ID, randomBytes(totpSize))
+		proposal := pendingTOTP{randomBytes(totpSize), v.ID, a.Now().Add(proposalLife)}
+		return operatorstore.In(tx).ProposeTOTP(v.Operator.ID, proposal.bytes())
 	})
 	if err != nil {
 		return fmt.Errorf("propose a second factor: %w", err)
@@ -98,14 +131,27 @@ func (a *Operators) ProposeTOTP(ctx context.Context, v SignedIn, password, reque
 	return nil
 }
 
-// ProposedTOTP returns the second factor that waits for its first code, and whether there is
-// one.
+// WithdrawTOTP drops the second factor that waits for its first code, if there is one.
+func (a *Operators) WithdrawTOTP(ctx context.Context, v SignedIn) error {
+	err := a.DB.Write(ctx, func(tx *store.Tx) error {
+		operatorstore.In(tx).WithdrawTOTP(v.Operator.ID)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("withdraw a second factor: %w", err)
+	}
+	return nil
+}
+
+// ProposedTOTP returns the second factor that waits for its first code in this session, and whether
+// there is one.
 func (a *Operators) ProposedTOTP(ctx context.Context, v SignedIn) (TOTPProposal, bool, error) {
 	t, err := operatorstore.From(a.DB).TOTP(ctx, v.Operator.ID)
 	if err != nil {
 		return TOTPProposal{}, false, fmt.Errorf("load a second factor: %w", err)
 	}
-	return newProposal(v.Operator.Name, t.Proposed), len(t.Proposed) > 0, nil
+	secret := a.pending(v, t.Proposed)
+	return newProposal(v.Operator.Name, secret), secret != nil, nil
 }
 
 // ConfirmTOTP makes the proposed second factor valid if the code is right. The operator's session
@@ -119,15 +165,16 @@ func (a *Operators) ConfirmTOTP(ctx context.Context, v SignedIn, code, request s
 	if err != nil {
 		return fmt.Errorf("load a second factor: %w", err)
 	}
-	if len(t.Proposed) == 0 {
-		return passerelle.Conflicting("No second factor is being set up.")
+	secret := a.pending(v, t.Proposed)
+	if secret == nil {
+		return passerelle.Conflicting("No second factor is being set up in this session. A setup ends after ten minutes.")
 	}
-	step, right := matchCode(t.Proposed, code, a.Now(), 0)
+	step, right := matchCode(secret, code, a.Now(), 0)
 	if !right {
 		return a.refuse(ctx, a.Entry(v, request, actTOTP))
 	}
 	err = a.DB.Write(ctx, func(tx *store.Tx) error {
-		if err := operatorstore.In(tx).ConfirmTOTP(v.Operator.ID, t.Proposed, step); err != nil {
+		if err := operatorstore.In(tx).ConfirmTOTP(v.Operator.ID, secret, step); err != nil {
 			return err
 		}
 		// A concurrent sign-in without the second factor either commits before this unit or is

@@ -126,6 +126,11 @@ func (tx Tx) ProposeTOTP(id store.OperatorID, secret []byte) error {
 	return tx.sealTOTP(id, "totp_proposed", secret, `UPDATE operator SET totp_proposed = $1 WHERE id = $2`)
 }
 
+// WithdrawTOTP drops a proposed second factor. The present one stays valid.
+func (tx Tx) WithdrawTOTP(id store.OperatorID) {
+	tx.unit.ExecOne(store.ErrNotFound, `UPDATE operator SET totp_proposed = NULL WHERE id = $1`, int64(id))
+}
+
 // ConfirmTOTP makes the proposed second factor the present one. It marks the period of the first
 // code as used.
 func (tx Tx) ConfirmTOTP(id store.OperatorID, secret []byte, step int64) error {
