@@ -355,9 +355,10 @@ func TestResendingAndRecovering(t *testing.T) {
 			t.Errorf("recovering since yesterday: %d", since.status)
 		}
 		a := d.submit(d.webhookPath(id), d.webhookPath(id), "act", "recover webhook", "since", "2020-01-01")
-		if a.status != 200 || !strings.Contains(a.body, "1 undelivered since 2020-01-01 00:00:00 will be sent now.") {
-			t.Errorf("recovering: %d %s", a.status, a.body)
+		if a.location != d.webhookPath(id) {
+			t.Errorf("recovering: %d to %q: %s", a.status, a.location, a.body)
 		}
+		d.shows(a.location, []string{"1 undelivered since 2020-01-01 00:00:00 will be sent now."})
 		d.OK(d.Call("POST", "/sandbox/run", d.ConfigToken, nil))
 		if got := d.deliveries(id)[0]; got["state"] != "delivered" || len(to.all()) != 3 {
 			t.Errorf("recovered: %v, %d requests", got, len(to.all()))

@@ -19,9 +19,8 @@ type webhookData struct {
 	Facts []page.DetailRow
 	// MayDeliver and MaySetUp are the rights of the operator.
 	MayDeliver, MaySetUp bool
-	// Due is the text about the undelivered events that the operator has just made due. Since is
-	// the time of the first undelivered event.
-	Due, Since string
+	// Since is the time of the first undelivered event.
+	Since string
 
 	States      []string
 	Only        string // the selected state
@@ -44,10 +43,10 @@ func (h *hooks) webhook(pc *page.Context) error {
 	if err != nil {
 		return err
 	}
-	return h.showWebhook(pc, w, "")
+	return h.showWebhook(pc, w)
 }
 
-func (h *hooks) showWebhook(pc *page.Context, w store.Webhook, due string) error {
+func (h *hooks) showWebhook(pc *page.Context, w store.Webhook) error {
 	rows, err := h.webhookRows(pc, []store.Webhook{w}, manyPending)
 	if err != nil {
 		return err
@@ -58,7 +57,7 @@ func (h *hooks) showWebhook(pc *page.Context, w store.Webhook, due string) error
 	}
 	query := pc.Request.URL.Query()
 	data := webhookData{
-		webhookRow: rows[0], Facts: append(webhookFacts(pc, w, rows[0]), page.Details("Bodies", bodyForm(values, w.Event))...), Due: due,
+		webhookRow: rows[0], Facts: append(webhookFacts(pc, w, rows[0]), page.Details("Bodies", bodyForm(values, w.Event))...),
 		MayDeliver: mayDeliver(pc), MaySetUp: pc.MaySetUp(),
 		States: store.WebhookState("").Values(), Only: query.Get("state"), First: query.Get("first"), Last: query.Get("last"),
 	}
@@ -204,7 +203,7 @@ func (h *hooks) afterAct(pc *page.Context, w store.Webhook, err error, done stri
 	}
 	if known, is := page.UserMessage(err); is {
 		pc.Problem = known
-		return h.showWebhook(pc, w, "")
+		return h.showWebhook(pc, w)
 	}
 	if err != nil {
 		return err
@@ -223,5 +222,5 @@ func (h *hooks) recoverWebhook(pc *page.Context, w store.Webhook) error {
 		return h.afterAct(pc, w, err, "")
 	}
 	h.Wake()
-	return h.showWebhook(pc, w, page.UpTo(due, delivery.MaxDue)+" undelivered since "+pc.Moment(&since)+" will be sent now.")
+	return h.toWebhook(pc, w.ID, page.UpTo(due, delivery.MaxDue)+" undelivered since "+pc.Moment(&since)+" will be sent now.")
 }
