@@ -62,6 +62,24 @@ type textSearch struct {
 // requestNumber matches the id of a request.
 var requestNumber = regexp.MustCompile(`^[0-9]{10,20}$`)
 
+// accountEnd is the number of last characters by which people name an account.
+const accountEnd = 4
+
+// accountsFirst moves payments with an account before other results. Four digits are more often the
+// end of an account number than the number of an object.
+func (d *searchData) accountsFirst() {
+	other := func(g foundGroup) bool { return !strings.HasSuffix(g.Name, " an account") }
+	slices.SortStableFunc(d.Groups, func(a, b foundGroup) int {
+		switch {
+		case other(a) == other(b):
+			return 0
+		case other(a):
+			return 1
+		}
+		return -1
+	})
+}
+
 // textSearches lists the fields in which a search looks for the text. Each field has an index.
 var textSearches = []textSearch{
 	{"Payments by end-to-end id", "reference", regexp.MustCompile(`^\S{1,35}$`)},
@@ -97,6 +115,9 @@ func (c *Console) find(pc *page.Context) error {
 	}
 	if err := c.findWords(pc, &data, &recorded); err != nil {
 		return err
+	}
+	if len(pc.Query) == accountEnd {
+		data.accountsFirst()
 	}
 	return pages.Send(pc, "search", "Search", data)
 }
@@ -229,8 +250,8 @@ var numberedThings = []numbered{
 // findNumber adds the objects that have the text as their number.
 func (c *Console) findNumber(pc *page.Context, data *searchData) error {
 	id, err := strconv.ParseInt(pc.Query, 10, 64)
-	if err != nil || id <= 0 {
-		return nil //nolint:nilerr // it is no number
+	if err != nil || id <= 0 || strconv.FormatInt(id, 10) != pc.Query {
+		return nil //nolint:nilerr // it is no number of an object
 	}
 	p, err := c.DB.Payment(pc, pc.Domain.ID, passerelle.PaymentID(id), false)
 	if err == nil {

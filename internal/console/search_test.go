@@ -176,3 +176,25 @@ func TestIrreversibleActsAreConfirmed(t *testing.T) {
 		d.shows(d.paymentPath(id), []string{"CancelledByClient", "The application cancelled."})
 	})
 }
+
+// Only the plain form of a number is the number of an object. Four digits find accounts first.
+func TestNumbersInTheSearch(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		d.enter(operators.Acting)
+		id := d.Create(d.Token("payments:admin"), servicetest.Draft())
+		for _, query := range []string{fmt.Sprint("0", id), fmt.Sprint("%2B", id), fmt.Sprint("000", id)} {
+			d.shows(d.domainPath("/search?q="+query), []string{"Search"}, "Payment by number")
+		}
+		d.shows(d.domainPath(fmt.Sprint("/search?q=", id)), []string{"Payment by number"})
+		draft := servicetest.Draft()
+		for _, line := range draft["instructions"].([]any) {
+			line.(map[string]any)["beneficiary"].(map[string]any)["identification"] = "DE89370400440532013000"
+			line.(map[string]any)["label"], line.(map[string]any)["reference_id"] = "3000", "3000"
+		}
+		d.Create(d.Token("payments:admin"), draft)
+		body := d.shows(d.domainPath("/search?q=3000"), []string{"Payments to an account", "Payments by end-to-end id"}).body
+		if strings.Index(body, "Payments to an account") > strings.Index(body, "Payments by end-to-end id") {
+			t.Errorf("accounts are not first: %s", body)
+		}
+	})
+}
