@@ -93,6 +93,26 @@ func TestASearchForABankWhileTyping(t *testing.T) {
 	said.Silent(t)
 }
 
+// When the request for the list fails, the service answers the form instead.
+func TestASearchForABankWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	s := start(t, storetest.SQLite(t), crowd)
+	p := s.create(t, nil)
+	browser := servicetest.Browser(t, 390, 844)
+	must(t, chromedp.Do(browser,
+		servicetest.Navigate(s.origin+"/webview/en/payment?code="+s.code(t, p.ID, "payments:validate")),
+		servicetest.Shown(`#search`),
+	))
+	_, err := chromedp.Run(browser, chromedp.Evaluate[bool](`(() => {
+		window.fetch = () => Promise.reject(new TypeError("no network"));
+		document.querySelector("#search").value = "ville 0051";
+		document.querySelector("#search").form.requestSubmit();
+		return true;
+	})()`))
+	must(t, err)
+	must(t, chromedp.Do(browser, servicetest.Shown(`#found li:only-child a[href*="000000000051"]`)))
+}
+
 // pageInspection is a browser with one window size. It checks the payment pages against the rules
 // for all pages.
 type pageInspection struct {

@@ -8,10 +8,11 @@ form.querySelector("button").hidden = true;
 const ask = async () => {
   const mine = ++latest;
   const address = `${form.action}?${new URLSearchParams(new FormData(form))}`;
-  const answer = await fetch(address);
-  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const text = await fetch(address).then((answer) => answer.text()).catch(() => "");
+  const page = new DOMParser().parseFromString(text, "text/html");
   const found = page.getElementById(field.dataset.search);
-  // A later question has been asked, or the answer is another page: then the form is sent.
+  // A later question has been asked, or there is no answer, or it is another page: then the form
+  // is sent.
   if (mine !== latest) return;
   if (!found) return form.submit();
   document.getElementById(field.dataset.search).replaceWith(found);
