@@ -156,3 +156,15 @@ func TestManyPaymentsAreCountedNowAndThen(t *testing.T) {
 		counted(1002)
 	})
 }
+
+// TestOlderPayments checks that the home page does not deny payments before the shown periods.
+func TestOlderPayments(t *testing.T) {
+	quiet(t, func(t *testing.T, d *fixture, c *clock) {
+		d.amounted("3.00")
+		c.seconds.Add(40 * 24 * 3600)
+		d.enter(operators.Viewer)
+		for _, page := range []struct{ address, span string }{{"", "24 hours"}, {"?by=days", "14 days"}} {
+			d.shows(d.domainPath(page.address), []string{"No payments in the last " + page.span, "See older payments"}, "No payments yet")
+		}
+	})
+}

@@ -237,6 +237,13 @@ func (h *handler) volumeFigures(pc *page.Context, data *overviewData) error {
 		recent = append(recent, v)
 	}
 	data.Now, data.Before, data.Empty = now.figures(), before.figures(), len(all) == 0
+	if data.Empty {
+		older, err := h.DB.Payments(pc, store.PaymentFilter{Domain: pc.Domain.ID}, store.Window{Order: "register_date", Descending: true, Limit: 1}, false)
+		if err != nil {
+			return fmt.Errorf("look for older payments: %w", err)
+		}
+		data.Earlier = len(older) > 0
+	}
 	data.Columns = columns(pc, data.Span, parts)
 	data.bankFigures(pc, recent, earlier)
 	data.stateFigures(pc, recent)
