@@ -277,6 +277,22 @@ func link(t *testing.T, a answer, rel string) string {
 	return html.UnescapeString(before[strings.LastIndex(before, `href="`)+len(`href="`):])
 }
 
+// A person who reloads the answer to a form by its address sees the page of the object.
+func TestTheAddressOfAFormLeadsToItsPage(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		d.enter(operators.Administrator)
+		for form, page := range map[string]string{
+			d.paymentPath(7) + "/reveal": d.paymentPath(7), d.domainPath("/clients/3/secret"): d.domainPath("/clients/3"),
+			d.domainPath("/webhooks/auth/4/rotate"): d.domainPath("/webhooks/auth/4"), d.domainPath("/clients/3/logo/delete"): d.domainPath("/clients/3"),
+			d.domainPath("/webhooks/2/data/9/reveal"): d.domainPath("/webhooks/2/data/9"), "/console/account/password": "/console/account",
+		} {
+			if a := d.get(form); a.status != http.StatusSeeOther || a.location != page {
+				t.Errorf("%s: %d to %q, want %q", form, a.status, a.location, page)
+			}
+		}
+	})
+}
+
 // The link that opens an app with the proposed second factor has the app's scheme. A new second
 // factor can be cancelled.
 func TestSettingUpASecondFactor(t *testing.T) {

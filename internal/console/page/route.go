@@ -1,9 +1,13 @@
 package page
 
 import (
+	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
+
+	"passerelle/internal/web"
 )
 
 // Route is an address below Root, with its handler.
@@ -73,5 +77,27 @@ func find(routes []Route, r *http.Request) (Route, []int64, error) {
 			err = errMethod
 		}
 	}
+	if above := pageAbove(routes, address); method == http.MethodGet && errors.Is(err, errMethod) && above != "" {
+		return Route{Method: method, Open: true, Serve: func(pc *Context) error {
+			web.Redirect(pc.Writer, Root+above)
+			return nil
+		}}, nil, nil
+	}
 	return Route{}, nil, err
+}
+
+// pageAbove returns the address of the nearest page above an address that accepts only forms. A
+// person opens such an address with GET by reloading the answer to a form. It returns an empty text
+// when there is no page.
+func pageAbove(routes []Route, address string) string {
+	isPage := func(one Route) bool {
+		_, matches := numbersOf(one.Pattern, address)
+		return matches && one.Method == http.MethodGet && !one.Open
+	}
+	for cut := strings.LastIndexByte(address, '/'); cut > 0; cut = strings.LastIndexByte(address, '/') {
+		if address = address[:cut]; slices.ContainsFunc(routes, isPage) {
+			return address
+		}
+	}
+	return ""
 }
