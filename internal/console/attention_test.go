@@ -10,6 +10,7 @@ import (
 	"passerelle"
 	"passerelle/connector"
 	"passerelle/connector/sandbox"
+	"passerelle/internal/initiation"
 	"passerelle/internal/operators"
 	"passerelle/internal/service"
 	"passerelle/internal/servicetest"
@@ -131,5 +132,26 @@ func TestOverviewWithManyBanks(t *testing.T) {
 		if n := asked.Load(); n != 2*banks {
 			t.Errorf("after five seconds, a view asks %d times", n-banks)
 		}
+	})
+}
+
+// TestManyProblems checks that the home page counts the problems that it does not list.
+func TestManyProblems(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		d.enter(operators.Viewer)
+		bad := newReceiver(t, 500, "no")
+		for i := range 7 {
+			d.register("PAYMENT_STATE_UPDATED", fmt.Sprint(bad.URL, "/", i), nil)
+		}
+		d.pay()
+		d.shows(d.domainPath(""), []string{"2 more failing webhooks", `href="` + d.domainPath("/webhooks") + `"`}, "with an unknown outcome")
+		bank, _ := d.Initiation.Connectors.Initiator(sandbox.TestConnector)
+		must(t, d.Initiation.Connectors.Replace(forgetful{bank}))
+		for range 6 {
+			id := passerelle.PaymentID(d.Create(d.Token("payments:admin"), servicetest.Draft()))
+			_, err := d.Initiation.Validate(t.Context(), d.Domain, id, initiation.Choice{Connector: sandbox.TestConnector, Validated: true, WebviewURL: d.Origin + "/before"})
+			must(t, err)
+		}
+		d.shows(d.domainPath(""), []string{"1 more payment with an unknown outcome", `href="` + d.domainPath("/payments?state=created") + `"`})
 	})
 }

@@ -2,6 +2,7 @@ package overview
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,6 +24,7 @@ type concern struct {
 // These are limits for the first page of a domain.
 const (
 	maxConcerns  = 5
+	mostConcerns = 1000 // the largest number of problems of one kind that the page counts
 	fewWaiting   = 10_000
 	longOpen     = 48 * time.Hour
 	consentsSoon = 7 * 24 * time.Hour
@@ -52,23 +54,44 @@ func (h *handler) concerns(pc *page.Context) ([]concern, error) {
 
 // unknownConcerns returns one problem for each order with an unknown outcome.
 func (h *handler) unknownConcerns(pc *page.Context) ([]concern, error) {
-	ids, err := h.DB.UnknownOutcomes(pc, pc.Domain.ID, maxConcerns)
+	ids, err := h.DB.UnknownOutcomes(pc, pc.Domain.ID, mostConcerns)
 	var all []concern
-	for _, id := range ids {
+	for _, id := range ids[:min(len(ids), maxConcerns)] {
 		all = append(all, concern{
 			Grave: true, What: fmt.Sprintf("Outcome unknown: the bank did not confirm payment %d", id), Detail: "The service keeps asking the bank. If the bank cannot tell, ask it, and settle the payment on its page.",
 			Remedy: "See the payment", Address: pc.Path("/payments/%d", id),
 		})
 	}
+	if more := moreText(len(ids), "payment with an unknown outcome", "payments with an unknown outcome"); more != "" {
+		all = append(all, concern{Grave: true, What: more, Remedy: "See the payments", Address: pc.Path("/payments?state=%s", payment.Created)})
+	}
 	return all, err
+}
+
+// moreText says how many problems the page does not list. It returns an empty text when the page
+// lists all.
+func moreText(found int, one, many string) string {
+	more := found - maxConcerns
+	switch {
+	case more <= 0:
+		return ""
+	case more == 1:
+		return "1 more " + one
+	}
+	return page.UpTo(int64(more), mostConcerns-maxConcerns) + " more " + many
 }
 
 // webhookConcerns returns one problem for each webhook whose receiver accepts nothing now.
 func (h *handler) webhookConcerns(pc *page.Context) ([]concern, error) {
-	failing, err := h.DB.Webhooks(pc, store.WebhookFilter{Domain: pc.Domain.ID, Failing: true}, store.Window{Limit: maxConcerns})
+	failing, err := h.DB.Webhooks(pc, store.WebhookFilter{Domain: pc.Domain.ID, Failing: true}, store.Window{Limit: mostConcerns})
 	if err != nil {
 		return nil, err
 	}
+	more := concern{
+		Grave: slices.ContainsFunc(failing[min(len(failing), maxConcerns):], func(w store.Webhook) bool { return w.Stopped || w.AuthDeleted }),
+		What:  moreText(len(failing), "failing webhook", "failing webhooks"), Remedy: "See all webhooks", Address: pc.Path("/webhooks"),
+	}
+	failing = failing[:min(len(failing), maxConcerns)]
 	ids := make([]passerelle.WebhookID, len(failing))
 	for i, w := range failing {
 		ids[i] = w.ID
@@ -84,6 +107,9 @@ func (h *handler) webhookConcerns(pc *page.Context) ([]concern, error) {
 			return nil, err
 		}
 		all = append(all, webhookConcern(pc, w, waitingText(waiting[w.ID], since)))
+	}
+	if more.What != "" {
+		all = append(all, more)
 	}
 	return all, nil
 }
