@@ -20,7 +20,7 @@ import (
 
 func TestSigningInAndOut(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
-		for _, path := range []string{"/console/", "/console/account", d.domainPath(""), d.domainPath("/payments"), d.paymentPath(1)} {
+		for _, path := range []string{"/console/account", d.domainPath(""), d.domainPath("/payments"), d.paymentPath(1), "/console/"} {
 			if a := d.get(path); a.status != http.StatusSeeOther || a.location != "/console/sign-in" {
 				t.Errorf("%s for a stranger: %d %s", path, a.status, a.location)
 			}
@@ -275,6 +275,69 @@ func link(t *testing.T, a answer, rel string) string {
 		t.Fatalf("no link %s: %s", rel, a.body)
 	}
 	return html.UnescapeString(before[strings.LastIndex(before, `href="`)+len(`href="`):])
+}
+
+// fromElsewhere opens an address as a link on another site does. Browsers then send no cookie that
+// is only for requests from the console's own pages.
+func (d *fixture) fromElsewhere(path string) answer {
+	d.t.Helper()
+	request, err := http.NewRequestWithContext(d.t.Context(), http.MethodGet, d.Origin+path, nil)
+	must(d.t, err)
+	request.Header.Set("Sec-Fetch-Site", "cross-site")
+	jar := d.browser.Jar
+	d.browser.Jar = nil
+	defer func() { d.browser.Jar = jar }()
+	return d.do(request)
+}
+
+// A link on another site opens the page in a second step, which comes from the console.
+func TestLinksFromOtherSites(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		d.enter(operators.Viewer)
+		path := d.domainPath("/payments?state=done&first=2026-01-01")
+		a := d.fromElsewhere(path)
+		if a.status != http.StatusOK || a.header.Get("Refresh") != "0; url="+path || len(a.header.Values("Set-Cookie")) > 0 {
+			t.Errorf("the link is answered with %d %v", a.status, a.header)
+		}
+		d.shows(path, []string{"Payments"})
+		for _, wrong := range []string{"/console//evil.example/", `/console/\evil.example`, "/console/https://evil.example", "/console/domains/1/../../../evil"} {
+			if a := d.fromElsewhere(wrong); a.status == http.StatusOK || strings.Contains(a.header.Get("Refresh")+a.location, "//evil") {
+				t.Errorf("%s is answered with %d %v", wrong, a.status, a.header)
+			}
+		}
+	})
+}
+
+// A sign-in leads to the page that was requested before it. No link can make it lead elsewhere.
+func TestSigningInLeadsToTheRequestedPage(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		o, password, err := d.Operators.Create(t.Context(), "zoe", operators.Viewer)
+		must(t, err)
+		path := d.domainPath("/payments?state=done")
+		if a := d.get(path); a.location != "/console/sign-in" {
+			t.Fatalf("without a session: %d to %q", a.status, a.location)
+		}
+		if a := d.submit("/console/sign-in", "/console/sign-in", "name", o.Name, "password", password); a.location != path {
+			t.Errorf("the sign-in leads to %q, want %q", a.location, path)
+		}
+		for _, elsewhere := range []string{
+			"/console/sign-in?next=https://evil.example/", "/console/sign-in?next=//evil.example", "/console//evil.example/", `/console/\evil.example`, "/console/sign-out",
+			"//evil.example/console/", "/console/nothing",
+		} {
+			fresh := newFixture(t, d.Instance)
+			fresh.get(elsewhere)
+			root, _ := url.Parse(d.Origin + "/console/")
+			fresh.browser.Jar.SetCookies(root, append(fresh.browser.Jar.Cookies(root), &http.Cookie{Name: "console_next", Value: "https://evil.example/"}))
+			if a := fresh.submit("/console/sign-in", "/console/sign-in", "name", o.Name, "password", password); a.location != "/console/" {
+				t.Errorf("after %s, the sign-in leads to %q", elsewhere, a.location)
+			}
+		}
+		fresh := newFixture(t, d.Instance)
+		fresh.post(d.domainPath("/clients/1/secret"), "same-origin", url.Values{})
+		if a := fresh.submit("/console/sign-in", "/console/sign-in", "name", o.Name, "password", password); a.location != "/console/" {
+			t.Errorf("after a form, the sign-in leads to %q", a.location)
+		}
+	})
 }
 
 // A person who reloads the answer to a form by its address sees the page of the object.

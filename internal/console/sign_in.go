@@ -99,7 +99,7 @@ func (c *Console) inside(pc *page.Context, pass operators.IssuedSession) (string
 	if waits {
 		return page.Root + "second-factor", nil
 	}
-	return page.Root, nil
+	return pc.TakeNext(), nil
 }
 
 // awaited returns the token of the session that waits for its second factor.

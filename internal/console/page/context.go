@@ -170,7 +170,7 @@ func (pc *Context) Lead(address, done string) error {
 
 // takeDone returns the confirmation of the last act and removes it, so only one page shows it.
 func (pc *Context) takeDone() string {
-	if pc.Request.Method != http.MethodGet || pc.part() {
+	if pc.Request.Method != http.MethodGet || pc.Part() {
 		return ""
 	}
 	done, is := pc.Cookie(doneCookie)

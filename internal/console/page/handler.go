@@ -75,7 +75,7 @@ func (h *Handler) serve(pc *Context) error {
 	}
 	if !route.Open {
 		if err := h.admit(pc); err != nil {
-			return err
+			return h.turnAway(pc, err)
 		}
 	}
 	return route.Serve(pc)

@@ -93,7 +93,7 @@ func (p *Templates) Send(pc *Context, name, title string, data any) error {
 	if pc.Who.ID != 0 {
 		page.Module, page.Asks = "console.mjs", true
 	}
-	if pc.part() && pc.Problem == "" && p.pages.Has(name, liveBlock) {
+	if pc.Part() && pc.Problem == "" && p.pages.Has(name, liveBlock) {
 		return p.pages.SendPart(pc.Writer, pc.Request, page, liveBlock)
 	}
 	return p.pages.Send(pc.Writer, page)
@@ -103,7 +103,7 @@ func (p *Templates) Send(pc *Context, name, title string, data any) error {
 // contains no form fields.
 const liveBlock = "live"
 
-// part reports whether the page's script requests only the live block.
-func (pc *Context) part() bool {
+// Part reports whether the page's script requests only the live block.
+func (pc *Context) Part() bool {
 	return pc.Request.Method == http.MethodGet && pc.Request.Header.Get(web.PartHeader) == liveBlock
 }

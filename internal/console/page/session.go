@@ -50,6 +50,47 @@ func (pc *Context) Session() (string, error) {
 	return token, nil
 }
 
+// nextCookie contains the address of the page that a person without a session requested. The person
+// sees that page after the sign-in, if it takes at most nextLife.
+const (
+	nextCookie = "console_next"
+	nextLife   = 10 * time.Minute
+)
+
+// turnAway handles a request that admit refused. A link on another site opens a page without the
+// session's cookie, because browsers send this cookie only with requests from the console's pages.
+// The answer is then a page of the console that opens the same address. It changes nothing. For a
+// person without a session, turnAway stores the address until after the sign-in.
+func (h *Handler) turnAway(pc *Context, err error) error {
+	if !errors.Is(err, operators.ErrNoSession) || pc.Request.Method != http.MethodGet || pc.Part() {
+		return err
+	}
+	address := pc.Request.URL.RequestURI()
+	if pc.Request.Header.Get("Sec-Fetch-Site") == "cross-site" {
+		return own.Send(pc.Writer, web.Page{
+			Name: "onward", Words: web.Words{Lang: "en"}, Title: "Passerelle", Sheets: sheets, Body: frame{Data: address}, RefreshTo: address,
+		})
+	}
+	if kept := pc.SetCrossing(nextCookie, address, nextLife); kept != nil && !errors.Is(kept, web.ErrLongCookie) {
+		return kept
+	}
+	return err
+}
+
+// TakeNext returns the address to open after a sign-in, and forgets it. This is the page that the
+// person requested before, or the first page. No form or parameter can set this address.
+func (pc *Context) TakeNext() string {
+	next, is := pc.Cookie(nextCookie)
+	if !is {
+		return Root
+	}
+	web.Cookie{Name: nextCookie, Path: Root, Secure: pc.secure}.Forget(pc.Writer)
+	if !strings.HasPrefix(next, Root) {
+		return Root
+	}
+	return next
+}
+
 // admit sets the session and the domain of a request. It refuses a form that does not belong to the
 // session.
 func (h *Handler) admit(pc *Context) error {
@@ -58,7 +99,7 @@ func (h *Handler) admit(pc *Context) error {
 		return err
 	}
 	resume := h.Operators.ResumeSession
-	if pc.part() {
+	if pc.Part() {
 		resume = h.Operators.SessionOf
 	}
 	if pc.Who, err = resume(pc, token); err != nil {
