@@ -17,6 +17,7 @@ import (
 	"passerelle/connector/sandbox"
 	"passerelle/internal/domains"
 	"passerelle/internal/operators"
+	"passerelle/internal/servicetest"
 )
 
 // crowd registers n copies of a sandbox bank, with long names.
@@ -188,5 +189,27 @@ func TestLogoKeysAndTextsOfAClient(t *testing.T) {
 		}
 		on := " client " + d.ClientID
 		d.wantOnRecord("set logo of client"+on, "delete logo of client"+on, "make keys of client"+on, "make keys of client"+on, "change client"+on, "change client"+on, "change client"+on)
+	})
+}
+
+// The page of a payment with many instructions stays small, also when many banks do not support the
+// payment. The live block does not compare the payment with banks.
+func TestManyInstructionsInAPayment(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		d.enter(operators.Viewer)
+		d.crowd(2000)
+		draft := servicetest.Draft()
+		one := line(draft)
+		one["currency"], one["execution_date_type"] = "SEK", "first_open_day"
+		var lines []any
+		for range 1000 {
+			lines = append(lines, one)
+		}
+		draft["instructions"] = lines
+		page := d.paymentPath(d.Create(d.Token("payments:admin"), draft))
+		body := d.shows(page, []string{"And 950 more instructions.", "2000 banks", "The list has the first 50."}).body
+		if n := d.weight(page); n >= 100_000 || strings.Count(body, "Invoice 42") != 50 {
+			t.Errorf("the page has %d bytes, %d instructions", n, strings.Count(body, "Invoice 42"))
+		}
 	})
 }

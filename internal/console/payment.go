@@ -23,14 +23,18 @@ type paymentData struct {
 	// Amount and Payee describe the payment. Next describes its next step.
 	Amount, Payee, Next string
 	// Code is the reason for the rejection of the payment, and Advice explains it.
-	Code         string
-	Advice       advice
-	Facts        []page.DetailRow
+	Code   string
+	Advice advice
+	Facts  []page.DetailRow
+	// Instructions lists the first instructions, and Omitted is the number of the others.
 	Instructions []instructionRow
+	Omitted      int
 	Timeline     []timelineRow
 	Evidence     []evidenceRow
 	Acts         []actButton
-	Objections   []objection
+	// Objections lists the first banks that do not support the payment, of Objecting.
+	Objections []objection
+	Objecting  int
 	// Refundable is set when the operator can create a payment in the other direction. RefundOf is
 	// the payment that this payment refunds, or zero.
 	Refundable bool
@@ -52,7 +56,9 @@ type instructionRow struct {
 // evidenceRow is the evidence of one act of the payer on a page.
 type evidenceRow struct {
 	At, Act, Language, Shown string
-	Lines                    []string
+	// Lines lists the first instructions, and Omitted is the number of the others.
+	Lines   []string
+	Omitted int
 }
 
 // actButton is an act that the operator can do with the payment now.
@@ -133,19 +139,37 @@ func (c *Console) show(pc *page.Context, revealed bool) error {
 	if data.Timeline, err = c.timeline(pc, p, revealed); err != nil {
 		return err
 	}
-	if data.Objections, err = c.objections(pc, p); err != nil {
+	if err := c.showRest(pc, p, revealed, &data); err != nil {
 		return err
 	}
-	if data.Curl, err = c.curl(pc, p, revealed); err != nil {
-		return err
-	}
-	for i := range p.Instructions {
+	data.Omitted = max(0, len(p.Instructions)-maxLines)
+	for i := range p.Instructions[:len(p.Instructions)-data.Omitted] {
 		data.Instructions = append(data.Instructions, newInstructionRow(pc, &p.Instructions[i], revealed))
 	}
 	if data.Evidence, err = c.evidence(pc, p.ID, revealed); err != nil {
 		return err
 	}
 	return pages.Send(pc, "payment", fmt.Sprintf("Payment %d", p.ID), data)
+}
+
+// maxLines is the largest number of instructions or banks that the page lists.
+const maxLines = 50
+
+// showRest adds the data outside of the live block. A command for many instructions would be too
+// long for the page.
+func (c *Console) showRest(pc *page.Context, p *payment.Payment, revealed bool, data *paymentData) error {
+	if pc.Part() {
+		return nil
+	}
+	all, err := c.objections(pc, p)
+	if err != nil {
+		return err
+	}
+	data.Objecting, data.Objections = len(all), all[:min(len(all), maxLines)]
+	if len(p.Instructions) <= maxLines {
+		data.Curl, err = c.curl(pc, p, revealed)
+	}
+	return err
 }
 
 // evidence returns the payer's evidence, oldest first. It masks payees unless the data is revealed.
@@ -165,7 +189,8 @@ func (c *Console) evidence(pc *page.Context, id passerelle.PaymentID, revealed b
 		if hidden {
 			continue
 		}
-		for _, line := range e.Shown.Lines {
+		rows[i].Omitted = max(0, len(e.Shown.Lines)-maxLines)
+		for _, line := range e.Shown.Lines[:len(e.Shown.Lines)-rows[i].Omitted] {
 			rows[i].Lines = append(rows[i].Lines, strings.Join([]string{line.Name, line.Account, line.Label, line.Amount}, " · "))
 		}
 	}

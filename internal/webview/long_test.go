@@ -14,6 +14,7 @@ import (
 	"passerelle/connector"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
+	"passerelle/payment"
 )
 
 var belonging = regexp.MustCompile(`(?:href|src)="(/[^"]*\.(?:css|mjs|svg)[^"]*)"`)
@@ -174,6 +175,25 @@ func TestManyAccountsToShare(t *testing.T) {
 		must(t, err)
 		if len(kept) != 6 {
 			t.Errorf("%d accounts are shared", len(kept))
+		}
+	})
+}
+
+// A payment with many instructions shows the first of them and counts the others. The evidence has
+// what the page shows.
+func TestManyInstructionsToPay(t *testing.T) {
+	each(t, generous, func(t *testing.T, s *stack) {
+		p := s.create(t, func(d *payment.Draft) {
+			d.Instructions[0].DateType = payment.FirstOpenDay
+			for range 999 {
+				d.Instructions = append(d.Instructions, d.Instructions[0])
+			}
+		})
+		page := s.open(t, p.ID, nil)
+		got := s.get(t, page)
+		s.light(t, got)
+		if n := strings.Count(got.body, "Order 1234"); n != 50 || !strings.Contains(got.body, "+ 950 …") || !strings.Contains(got.body, "1000 beneficiaries") {
+			t.Errorf("the page shows %d instructions: %s", n, got.body)
 		}
 	})
 }

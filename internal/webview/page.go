@@ -82,7 +82,12 @@ type summary struct {
 	Repeated bool
 	// Payee is the beneficiary in one line.
 	Payee string
+	// Omitted is the number of instructions that Lines does not list.
+	Omitted int
 }
+
+// maxLines is the largest number of instructions that a page lists.
+const maxLines = 50
 
 func (pc *pageContext) summary(s *payerSession) summary {
 	p := s.payment
@@ -93,16 +98,16 @@ func (pc *pageContext) summary(s *payerSession) summary {
 	if p.Payer != nil {
 		shown.From = p.Payer.Masked()
 	}
-	for _, in := range p.Instructions {
+	for _, in := range p.Instructions[:min(len(p.Instructions), maxLines)] {
 		shown.Lines = append(shown.Lines, payment.ShownLine{
 			Amount: amountText(pc.words, in.Amount), Name: in.Beneficiary.Label, Account: accountText(in.Beneficiary), Label: in.Label,
 		})
 	}
-	payee := shown.Lines[0].Name
-	if len(shown.Lines) > 1 {
-		payee = pc.words.Say("summary.many", len(shown.Lines))
+	all := summary{ShownPayment: shown, Repeated: p.DateType() == payment.Periodic, Payee: shown.Lines[0].Name, Omitted: len(p.Instructions) - len(shown.Lines)}
+	if len(p.Instructions) > 1 {
+		all.Payee = pc.words.Say("summary.many", len(p.Instructions))
 	}
-	return summary{ShownPayment: shown, Repeated: p.DateType() == payment.Periodic, Payee: payee}
+	return all
 }
 
 // evidenceOf returns the content of the page on which the payer acted.
