@@ -245,6 +245,7 @@ var elsewhere = map[string]string{
 	"aggregation.(*Aggregation).keep":               "nobody in this load becomes permanent",
 	"aggregation.(*Aggregation).remove":             "nobody in this load leaves",
 	"aggregation.(*lease).renew":                    "runs of this load are shorter than a lease",
+	"aggregation.(*Aggregation).delay":              "connections of this load can be read",
 	"aggregation.(*lease).release":                  "runs of this load find what to read",
 	"aggregation.(*Aggregation).emitUserSyncedOnce": "people of this load have one connection each",
 }
