@@ -77,10 +77,20 @@ func (p *Handle) MigrateShown(ctx context.Context, shown func(done, total int64)
 	if err != nil {
 		return fmt.Errorf("migrate the schema: %w", classify(err))
 	}
-	for _, name := range applied {
+	p.logApplied(ctx, applied)
+	return nil
+}
+
+// logApplied logs one line for a new database, so that the lines of a first start stay readable.
+// An upgrade gets a line for each migration.
+func (p *Handle) logApplied(ctx context.Context, names []string) {
+	if len(names) > 1 && len(names) == len(p.migrations) {
+		p.log.InfoContext(ctx, "database created", "migrations", len(names))
+		return
+	}
+	for _, name := range names {
 		p.log.InfoContext(ctx, "migration applied", "migration", name)
 	}
-	return nil
 }
 
 // SchemaCurrent returns nil when all migrations of this program have been applied, in their
