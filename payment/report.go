@@ -365,17 +365,11 @@ func (p *Payment) rejectOpenLines(why *Refusal) {
 	}
 }
 
-// Expire ends a payment that never got a definitive status. It rejects the lines of a payment
-// that its payer has not approved. It does not change the lines of an approved payment, because
-// their outcome is unknown. Expire fails with ErrIllegal for a payment that has ended, and then
-// changes nothing.
+// Expire ends a payment that never got a definitive status. It does not change the lines, because
+// their outcome is unknown: a bank may take even an order whose payer seemed absent. Expire fails
+// with ErrIllegal for a payment that has ended, and then changes nothing.
 func (p *Payment) Expire(now time.Time) ([]Step, error) {
-	waited := p.State == Validating
-	step, err := p.step(Cause{Trigger: Lapsed, Actor: ByService}, now, func() {
-		if waited {
-			p.rejectOpenLines(&Refusal{Code: NoAnswerFromCustomer})
-		}
-	})
+	step, err := p.step(Cause{Trigger: Lapsed, Actor: ByService}, now, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -266,9 +266,6 @@ func (l *life) lapses() string {
 	}
 	l.log = append(l.log, "lapses")
 	final := ended(l.m.state)
-	if l.m.state == "validating" {
-		l.m.close("rejected") // they were not approved
-	}
 	steps, err := l.p.Expire(l.now)
 	if errors.Is(err, payment.ErrIllegal) != final {
 		return fmt.Sprintf("expires with %v", err)
