@@ -86,9 +86,11 @@ type updateClientInput struct {
 	UpdateConfig bool `body:"update_config" doc:"true changes only the keys in config; false replaces all keys"`
 }
 
+type listClientsInput struct{ httpapi.Paging }
+
 type listClientsOutput struct {
 	Clients []wire.Client `json:"clients"`
-	Total   int           `json:"total"`
+	httpapi.Listing
 }
 
 func shownClient(client store.Client) wire.Client {
@@ -123,10 +125,20 @@ func missing(err error) error {
 	return err
 }
 
-func (s *Service) listClients(ctx context.Context, c *httpapi.Caller, _ httpapi.Nothing) (listClientsOutput, error) {
+func (s *Service) listClients(ctx context.Context, c *httpapi.Caller, in listClientsInput) (listClientsOutput, error) {
 	all, err := s.DB.Clients(ctx, c.Domain.ID)
-	out := listClientsOutput{Clients: make([]wire.Client, len(all)), Total: len(all)}
-	for i, client := range all {
+	if err != nil {
+		return listClientsOutput{}, err
+	}
+	id := func(client store.Client) int64 { return int64(client.ID) }
+	fetch := func(_ context.Context, _ *store.Reader, w httpapi.PageWindow) ([]store.Client, error) {
+		return windowOf(all, id, w), nil
+	}
+	position := func(client store.Client) httpapi.Position { return httpapi.Position{id(client)} }
+	count := func(context.Context, *store.Reader) (int64, error) { return int64(len(all)), nil }
+	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Paging, fetch, position, count)
+	out := listClientsOutput{Clients: make([]wire.Client, len(rows)), Listing: listing}
+	for i, client := range rows {
 		out.Clients[i] = shownClient(client)
 	}
 	return out, err

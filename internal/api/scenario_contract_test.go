@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -171,6 +172,25 @@ func (c *contract) compile(compiler *jsonschema.Compiler, place string) (*jsonsc
 	return schema, err
 }
 
+// lists reports whether the answer of an operation has a total.
+func (c *contract) lists(operation map[string]any) bool {
+	ref, found := dig(operation, "responses", "200", "content", "application/json", "schema", "$ref").(string)
+	if !found {
+		return false
+	}
+	required, _ := dig(c.schemas, strings.TrimPrefix(ref, "#/components/schemas/"), "required").([]any)
+	return slices.Contains(required, any("total"))
+}
+
+// dig returns the value at a path of keys, or nil.
+func dig(value any, keys ...string) any {
+	for _, key := range keys {
+		members, _ := value.(map[string]any)
+		value = members[key]
+	}
+	return value
+}
+
 // pointer escapes a key as a step of a JSON pointer.
 func pointer(key string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
@@ -203,6 +223,48 @@ func TestDocumentIsTheOneReviewed(t *testing.T) {
 		}
 		if err := doc.Validate(t.Context()); err != nil {
 			t.Errorf("not a valid OpenAPI document: %v", err)
+		}
+	})
+}
+
+// Clients read every list page by page. So each call that returns a total accepts limit and offset.
+func TestEachListHasPages(t *testing.T) {
+	onSQLite(t, func(t *testing.T, s *fixture) {
+		lists := 0
+		for path, item := range s.contract.paths {
+			get, found := item.(map[string]any)["get"].(map[string]any)
+			if !found || !s.contract.lists(get) || path == "/sandbox/scenarios" {
+				continue
+			}
+			lists++
+			if parameters := fmt.Sprint(get["parameters"]); !strings.Contains(parameters, "name:limit") || !strings.Contains(parameters, "name:offset") {
+				t.Errorf("GET %s has no limit or no offset", path)
+			}
+		}
+		if lists < 100 {
+			t.Errorf("only %d lists are in the document", lists)
+		}
+	})
+}
+
+// A list that fits on one page is cut like other lists, and keeps its total.
+func TestPagesOfShortLists(t *testing.T) {
+	onSQLite(t, func(t *testing.T, s *fixture) {
+		var all, page struct {
+			Currencies []struct{ ID string }
+			Total      int
+		}
+		s.do(t, ask{method: "GET", path: "/currencies"}).decode(t, &all)
+		s.do(t, ask{method: "GET", path: "/currencies?limit=2&offset=1"}).decode(t, &page)
+		if diff := cmp.Diff(all.Currencies[1:3], page.Currencies); diff != "" || page.Total != len(all.Currencies) {
+			t.Errorf("total %d of %d, items (-want +got):\n%s", page.Total, len(all.Currencies), diff)
+		}
+		s.do(t, ask{method: "GET", path: "/currencies?limit=100&offset=1000"}).decode(t, &page)
+		if len(page.Currencies) != 0 || page.Total != len(all.Currencies) {
+			t.Errorf("after the end: %+v", page)
+		}
+		if r := s.do(t, ask{method: "GET", path: "/currencies?limit=0"}); r.status != http.StatusBadRequest {
+			t.Errorf("limit 0: %d", r.status)
 		}
 	})
 }

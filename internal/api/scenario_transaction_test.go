@@ -202,7 +202,7 @@ func TestTransactionsSelected(t *testing.T) {
 			"":                                      "5 3 1 2 0 4",
 			"?filter=date":                          "5 3 1 0 2 4",
 			"?deleted":                              "5 6 3 1 2 0 4",
-			"?all":                                  "5 3 1 2 0 4",
+			"?all":                                  "5 6 3 1 2 0 4",
 			"?limit=2&offset=1":                     "3 1",
 			"?offset=6":                             "",
 			"?min_date=2026-11":                     "5 3 1",

@@ -313,9 +313,10 @@ func (f *fields) set(b *binding, v reflect.Value, n *node) error {
 	return f.complete(b, v, came)
 }
 
-// setOpen fills a struct with a field for free names. That field receives all members that have no
-// field of their own.
+// setOpen fills a struct with a field for free names. That field receives the members that have no
+// field of their own, except those that the client may send without effect.
 func (f *fields) setOpen(b *binding, v reflect.Value, n *node) error {
+	whole := f.find(anyKey)
 	named, rest := node{shape: object}, node{shape: object}
 	for _, member := range n.nodes {
 		if f.find(member.name) != nil && member.name != anyKey {
@@ -325,13 +326,28 @@ func (f *fields) setOpen(b *binding, v reflect.Value, n *node) error {
 		if err := b.misspelt(member.name, f.names); err != nil {
 			return err
 		}
-		rest.nodes = append(rest.nodes, member)
+		if b.strict || whole.readable(&member) {
+			rest.nodes = append(rest.nodes, member)
+		}
 	}
-	whole := f.find(anyKey)
 	if err := whole.set(b, v.FieldByIndex(whole.index), &rest); err != nil {
 		return err
 	}
 	return f.set(b, v, &named)
+}
+
+// readable reports whether a member can be an item of a field for free names. Beside the fields of
+// a connector, which may also be in the query, clients of this API family send flags and nulls under
+// other names. They are ignored like unknown names. A number may be a text that the client did not
+// quote, for example a code, so its digits become the text.
+func (f *field) readable(member *node) bool {
+	if !f.queried {
+		return true
+	}
+	if member.shape == number {
+		member.shape = text
+	}
+	return member.shape == text || member.shape == loose
 }
 
 // complete handles the fields that the request does not have.

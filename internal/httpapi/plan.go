@@ -26,6 +26,8 @@ import (
 // The fields of an embedded struct are fields of the input. The method settle of an embedded struct
 // runs after everything is bound. Paging, DateRange, Expand and SensitiveInput have this method.
 //
+// The fields of a struct with the tag inner are fields of the input, too.
+//
 // A body with free keys has a field "*", which is a map. It receives the keys that have no other
 // field. With ",query", the map also receives query parameters without another field.
 //
@@ -132,6 +134,8 @@ func (p *plan) collect(in reflect.Type, at []int) {
 		switch {
 		case f.Anonymous:
 			p.embed(f, index)
+		case f.Tag.Get("inner") != "":
+			p.collect(f.Type, index)
 		case f.Tag.Get("variant") != "":
 			p.variants = append(p.variants, newVariant(f, index))
 		case f.IsExported():

@@ -69,7 +69,9 @@ func (r Route) takesKey() bool {
 // Endpoint is a typed function in the form that a Route needs.
 type Endpoint struct {
 	in, out reflect.Type
-	call    func(ctx context.Context, c *Caller, bind func(in reflect.Value) error) (any, error)
+	// short returns the same endpoint with ShortPaging, for an output with the items in a field.
+	short func(items []int) Endpoint
+	call  func(ctx context.Context, c *Caller, bind func(in reflect.Value) error) (any, error)
 }
 
 // Nothing is the output of an endpoint that answers 204 without a body. It is also the input of an
@@ -78,8 +80,15 @@ type Nothing struct{}
 
 // Handle returns an endpoint that calls a function. In is a struct with tagged fields (see plan).
 // Out is any type that encoding/json renders. An Out with the method HTTPStatus determines the
-// status. Otherwise the status is 204 for Nothing and 200 for all other types.
+// status. Otherwise the status is 204 for Nothing and 200 for all other types. An Out with a list
+// and a total, but without links, is a short list when the method is GET (see ShortPaging).
 func Handle[In, Out any](h func(context.Context, *Caller, In) (Out, error)) Endpoint {
+	e := newCall(h)
+	e.short = func(items []int) Endpoint { return newCall(cut(h, items)) }
+	return e
+}
+
+func newCall[In, Out any](h func(context.Context, *Caller, In) (Out, error)) Endpoint {
 	return Endpoint{
 		in:  reflect.TypeFor[In](),
 		out: reflect.TypeFor[Out](),
@@ -126,6 +135,9 @@ func newEndpoint(r Route) *endpoint {
 		if codes[word].status == 0 {
 			panic(fmt.Sprintf("protocol: %s: unknown error code %q", r.Pattern, word))
 		}
+	}
+	if items := shortItems(r.Endpoint.out); items != nil && r.Method == http.MethodGet {
+		r.Endpoint = r.Endpoint.short(items)
 	}
 	e := &endpoint{route: r, plan: newPlan(r.Endpoint.in)}
 	for _, pattern := range r.patterns() {

@@ -114,6 +114,15 @@ func (w *WordList) readItems(at *path, n *node) error {
 	return nil
 }
 
+// Ignored is a parameter that clients of this API family send and that has no effect here.
+type Ignored struct{}
+
+func (*Ignored) readNode(at *path, n *node) error { return at.bounded(n) }
+
+func (*Ignored) schema() *schema {
+	return &schema{Type: []string{"string", "boolean", "integer", "null"}}
+}
+
 // IDOrName is an id or a name. An id is a number or a text. Null and the empty string both mean no
 // value.
 type IDOrName string

@@ -94,7 +94,10 @@ func TestBodiesOfOtherKeys(t *testing.T) {
 		"a strict query":    {to("").with("a=b").strict(), outcome{status: 200, body: `{"a":"b"}`}},
 		"two places":        {to(`{"a":"b"}`).with("a=c"), invalid("a: has one value in the body and another")},
 		"another type":      {to(`{"number":"x"}`), invalid("number: must be an integer")},
-		"another's type":    {to(`{"a":1}`), invalid("a: must be a string, not a number")},
+		"another's number":  {to(`{"a":1}`), outcome{status: 200, body: `{"a":"1"}`}},
+		"others' types":     {to(`{"a":"b","c":null,"d":true,"e":{},"f":[]}`), outcome{status: 200, body: `{"a":"b"}`}},
+		"a strict number":   {to(`{"a":1}`).strict(), invalid("a: must be a string, not a number")},
+		"a strict null":     {to(`{"a":null}`).strict(), invalid("a: must be a string, not null")},
 		"a key in capitals": {to(`{"Number":"1"}`), invalid("Number: unknown name; names are case-sensitive")},
 	} {
 		t.Run(name, func(t *testing.T) { s.check(t, test.call, test.want) })

@@ -217,6 +217,8 @@ type resumeConnectionInput struct {
 	Source     string            `body:"source" doc:"name of the source that the connection uses"`
 	Active     *bool             `body:"active" doc:"whether the connection is synchronised in the background"`
 	Resume     bool              `body:"resume" doc:"true when the end user has done what they were asked to do elsewhere"`
+	Expire     httpapi.Ignored   `body:"expire" doc:"accepted without effect"`
+	Refresh    httpapi.Ignored   `body:"refresh_auth" doc:"accepted without effect"`
 	Values     map[string]string `body:"*,query" max:"8192" doc:"values that the institution asks for, or new values of the connector's fields"`
 }
 

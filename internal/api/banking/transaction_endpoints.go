@@ -267,7 +267,7 @@ func listTransactions[In listOfTransactions](s *Service) func(context.Context, *
 
 // filter narrows f by the query parameters.
 func (q transactionQuery) filter(c *httpapi.Caller, f bankstore.TransactionFilter) (bankstore.TransactionFilter, error) {
-	f.All, f.Deleted, f.ByDate, f.Income, f.Wording, f.Search = q.WithDisabled, q.Deleted, q.Filter == "date", q.Income, q.Wording, q.Search
+	f.All, f.Deleted, f.ByDate, f.Income, f.Wording, f.Search = q.WithDisabled, q.Deleted || q.WithDisabled, q.Filter == "date", q.Income, q.Wording, q.Search
 	if !q.From().IsZero() {
 		f.From = passerelle.DateOf(q.From(), c.Location)
 	}
