@@ -35,7 +35,7 @@ func TestDigestsStay(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got.Digest != c.want {
-			t.Errorf("%T: the digest is %d, want %d", c.details, got.Digest, c.want)
+			t.Errorf("%T: the digest is %d, want %d: a new field needs the JSON option omitzero", c.details, got.Digest, c.want)
 		}
 	}
 }
