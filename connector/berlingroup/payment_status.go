@@ -36,6 +36,7 @@ func (v *ordering) report(s paymentStatus) payment.Report {
 		report.Status, s.Message = payment.Declined, cmp.Or(s.Message, v.memory.Approval.Message)
 	}
 	v.memory.Status = s.Transaction
+	report.Unproved = report.Status == payment.Awaiting && v.unclear(s)
 	switch {
 	case report.Status == payment.Declined:
 		v.decline(&report, s)
