@@ -207,9 +207,8 @@ func (v *ordering) refusedOrder(r request, a answer) error {
 		return err
 	}
 	r.id = a.id
-	all := v.messages(r, a)
-	what, _ := codes.Judge(a.status, all)
-	return v.fault(r, errUnknownOutcome, fmt.Sprintf("it answers %d %s to a repeated order, and may have the first one: %s", a.status, codes.Words(all), cmp.Or(what.Remedy, codes.RequestRemedy)))
+	judged := v.judge(r, a)
+	return v.fault(r, errUnknownOutcome, judged.says+" to a repeated order, and may have the first one: "+cmp.Or(judged.what.Remedy, codes.RequestRemedy))
 }
 
 // shortly is the time until the next check when the payer has nothing to do.
