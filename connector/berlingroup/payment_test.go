@@ -833,14 +833,7 @@ func TestWarningsRefuseNothing(t *testing.T) {
 // The others are pending until the bank reports another status. If it repeats the same refusals for
 // a day, they are accepted.
 func TestPartOfABulk(t *testing.T) {
-	type step struct {
-		after   time.Duration
-		status  string
-		refused []int
-		want    string
-		remark  string
-	}
-	for name, steps := range map[string][]step{
+	for name, steps := range map[string][]partStep{
 		"nothing else": {
 			{0, "PART", []int{1}, "pending: pending rejected pending", "refuses 1 of 3"},
 			{time.Hour, "PART", []int{1}, "pending: pending rejected pending", ""},
@@ -876,44 +869,87 @@ func TestPartOfABulk(t *testing.T) {
 			{25 * time.Hour, "PART", nil, "pending: pending pending pending", ""},
 		},
 	} {
+		t.Run(name, func(t *testing.T) { playPart(t, bulkOfThree(approvedMemory), steps) })
+	}
+}
+
+// TestPartOfABulkInOldMemories checks a bulk payment whose memory has the number of refused lines but
+// not the lines: the lines that the payment has as rejected stay rejected with their codes, and a
+// further refusal starts the day again.
+func TestPartOfABulkInOldMemories(t *testing.T) {
+	for name, steps := range map[string][]partStep{
+		"named again":    {{time.Hour, "PART", []int{1}, "pending: pending rejected pending", ""}, {24 * time.Hour, "PART", []int{1}, "partial: accepted rejected accepted", "count as accepted"}},
+		"named no more":  {{time.Hour, "PART", nil, "pending: pending rejected pending", ""}, {24 * time.Hour, "PART", nil, "partial: accepted rejected accepted", "count as accepted"}},
+		"executed":       {{time.Hour, "ACSC", nil, "partial: done rejected done", ""}},
+		"late":           {{100 * time.Hour, "PART", nil, "partial: accepted rejected accepted", "count as accepted"}},
+		"another":        {{23 * time.Hour, "PART", []int{1, 2}, "pending: pending rejected rejected", "refuses 2 of 3"}, {25 * time.Hour, "PART", nil, "pending: pending rejected rejected", ""}},
+		"only the other": {{23 * time.Hour, "PART", []int{2}, "pending: pending rejected rejected", "refuses 2 of 3"}, {25 * time.Hour, "PART", nil, "pending: pending rejected rejected", ""}, {47 * time.Hour, "PART", nil, "partial: accepted rejected rejected", "count as accepted"}},
+	} {
 		t.Run(name, func(t *testing.T) {
-			bank := &answering{status: http.StatusOK}
-			able := newFixture(t, bank, nil).initiator()
-			o := orderOf(instruction(payment.FirstOpenDay), instruction(payment.FirstOpenDay), instruction(payment.FirstOpenDay))
-			for i := range o.Payment.Instructions {
-				o.Payment.Instructions[i].State = payment.InstructionPending
-			}
-			o.Memory = []byte(approvedMemory)
-			for _, one := range steps {
-				messages := []any{}
-				for _, line := range one.refused {
-					messages = append(messages, map[string]string{"category": "ERROR", "code": "ERROR", "path": fmt.Sprintf("payments[%d]", line), "text": "AM04: no funds"})
-				}
-				bank.body, o.Now = map[string]any{"transactionStatus": one.status, "tppMessages": messages}, noon.Add(one.after)
-				report, err := able.Status(t.Context(), o)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if _, err := o.Payment.Apply(report, o.Now); err != nil {
-					t.Fatal(err)
-				}
-				if report.Memory != nil {
-					o.Memory = report.Memory
-				}
-				got := string(o.Payment.State) + ":"
-				for _, in := range o.Payment.Instructions {
-					got += " " + string(in.State)
-				}
-				var remarks string
-				for _, note := range o.Payment.TakeNotes() {
-					remarks += note.Text
-				}
-				if got != one.want || !strings.Contains(remarks, one.remark) || one.remark == "" && strings.Contains(remarks, "instruction") {
-					t.Errorf("after %v: %s, and the timeline has %q; want %s, %q", one.after, got, remarks, one.want, one.remark)
-				}
+			o := bulkOfThree(strings.Replace(approvedMemory, "{", `{"status":"PART","refused":1,"divided":"`+noon.Format(time.RFC3339)+`",`, 1))
+			o.Payment.State = payment.Pending
+			o.Payment.Instructions[1].State, o.Payment.Instructions[1].ErrorCode = payment.InstructionRejected, payment.InsufficientFunds
+			o = playPart(t, o, steps)
+			if code := o.Payment.Instructions[1].ErrorCode; code != payment.InsufficientFunds {
+				t.Errorf("the refused line has the code %q", code)
 			}
 		})
 	}
+}
+
+// partStep is the answer of a bank about a bulk of three lines, with the refused lines, and what the
+// payment and its timeline then have.
+type partStep struct {
+	after   time.Duration
+	status  string
+	refused []int
+	want    string
+	remark  string
+}
+
+func bulkOfThree(memory string) connector.Order {
+	o := orderOf(instruction(payment.FirstOpenDay), instruction(payment.FirstOpenDay), instruction(payment.FirstOpenDay))
+	for i := range o.Payment.Instructions {
+		o.Payment.Instructions[i].State = payment.InstructionPending
+	}
+	o.Memory = []byte(memory)
+	return o
+}
+
+// playPart asks about an order at each step, and applies the reports.
+func playPart(t *testing.T, o connector.Order, steps []partStep) connector.Order {
+	t.Helper()
+	bank := &answering{status: http.StatusOK}
+	able := newFixture(t, bank, nil).initiator()
+	for _, one := range steps {
+		messages := []any{}
+		for _, line := range one.refused {
+			messages = append(messages, map[string]string{"category": "ERROR", "code": "ERROR", "path": fmt.Sprintf("payments[%d]", line), "text": "AM04: no funds"})
+		}
+		bank.body, o.Now = map[string]any{"transactionStatus": one.status, "tppMessages": messages}, noon.Add(one.after)
+		report, err := able.Status(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := o.Payment.Apply(report, o.Now); err != nil {
+			t.Fatal(err)
+		}
+		if report.Memory != nil {
+			o.Memory = report.Memory
+		}
+		got := string(o.Payment.State) + ":"
+		for _, in := range o.Payment.Instructions {
+			got += " " + string(in.State)
+		}
+		var remarks string
+		for _, note := range o.Payment.TakeNotes() {
+			remarks += note.Text
+		}
+		if got != one.want || !strings.Contains(remarks, one.remark) || one.remark == "" && strings.Contains(remarks, "instruction") {
+			t.Errorf("after %v: %s, and the timeline has %q; want %s, %q", one.after, got, remarks, one.want, one.remark)
+		}
+	}
+	return o
 }
 
 // TestLinks: the connector follows links only on the bank's own host, and browsers are sent only to
