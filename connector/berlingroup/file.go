@@ -95,7 +95,7 @@ type Payments struct {
 	MinDays      int      `toml:"min_days" doc:"The minimum number of days until the execution date."`
 	MaxDays      int      `toml:"max_days" doc:"The maximum number of days until the execution date. Without it, there is no maximum."`
 	OpenDaysOnly bool     `toml:"open_days_only" doc:"The execution date must be a day on which TARGET is open."`
-	Cancellation string   `toml:"cancellation" preset:"none" doc:"How orders can be cancelled: none (they cannot), direct, or sca (the payer approves the cancellation)."`
+	Cancellation string   `toml:"cancellation" preset:"none" doc:"How orders can be cancelled: none (they cannot), direct, or sca (the payer approves the cancellation). An accepted payment is final and cannot be cancelled (see last_status)."`
 }
 
 // Accounts describes the accounts and data that the bank offers.
