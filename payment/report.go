@@ -60,6 +60,9 @@ type Report struct {
 	// status word. It always gets a note.
 	StatusChanged bool
 	Remark        string
+	// Unproved means that an order which is Awaiting may have been approved, because the bank does
+	// not show approvals. An order that its payer has abandoned then ends only as the bank says.
+	Unproved bool
 	// Requests names the calls to the bank that led to the report, oldest first, each with the id
 	// that the bank knows: "status 7f3c…, authorise 91aa…". The timeline shows it, for inquiries at
 	// the bank.

@@ -21,12 +21,42 @@ func TestEveryMannerOfFailing(t *testing.T) {
 		t.Run(m.Word, func(t *testing.T) {
 			defer w.within(t)()
 			failing(w, m, order(map[string]any{"creditorName": "Fault " + m.Word}))
-			if m.Amount != "" {
-				failing(w, m, order(map[string]any{"instructedAmount": map[string]any{"currency": "EUR", "amount": m.Amount}}))
-			}
+			failing(w, m, order(map[string]any{"instructedAmount": map[string]any{"currency": "EUR", "amount": m.Amount}}))
 		})
 	}
 	w.right("redirect")
+}
+
+// TestEveryCodeInEveryWay: each code of the standard can be had by name, by an amount of its own, and
+// with an injected fault, in both forms of errors.
+func TestEveryCodeInEveryWay(t *testing.T) {
+	w := newFixture(t, "redirect", "signed")
+	ways := map[string][]string{}
+	for _, m := range bank.Manners() {
+		if other := ways[m.Amount]; len(other) > 0 || m.Amount == "" {
+			t.Errorf("%s and %v have the amount %q", m.Word, other, m.Amount)
+		}
+		ways[m.Amount] = []string{m.Word}
+		if m.Code != "" {
+			ways[m.Code] = append(ways[m.Code], m.Amount)
+		}
+	}
+	for _, code := range bank.Codes() {
+		if len(ways[code]) != 1 {
+			t.Fatalf("%s has the amounts %v", code, ways[code])
+		}
+		want := bank.Refuse(code, "", "").Status
+		euros := map[string]any{"currency": "EUR", "amount": ways[code][0]}
+		w.refused(want, code, "POST", w.address("redirect", single), order(map[string]any{"instructedAmount": euros}), present(nil))
+		w.refused(want, code, "POST", w.address("redirect", single), order(map[string]any{"creditorName": "Fault " + code}), present(nil))
+		for _, name := range []string{"redirect", "signed"} {
+			w.steer("POST", name+"/faults", map[string]any{"call": "GET /payments", "code": code, "times": 1})
+			r, err := w.try("GET", w.address(name, single+"/none/status"), nil, nil)
+			if err != nil || r.status != want || r.code() != code {
+				t.Errorf("%s injected at %s: %d %s, %v", code, name, r.status, r.raw, err)
+			}
+		}
+	}
 }
 
 func failing(w *fixture, m bank.Manner, body map[string]any) {

@@ -50,7 +50,7 @@ func tables() string {
 		fmt.Fprintf(&page, "| `%s` | %s | %s |\n", c.ID, c.Name, c.Corporate)
 	}
 	fmt.Fprintf(&page, "\nEvery password is `%s`, every code `%s`.\n", bank.Password, bank.Code)
-	page.WriteString("\n## Failures of an order\n\n| Creditor's name | or amount | The bank |\n|---|---|---|\n")
+	page.WriteString("\n## Failures of an order\n\nEach failure has a name and an amount. Amounts from 13.01 are other failures, from 14.01 reasons of a rejection, from\n15.01 codes of the standard in alphabetical order, and from 16.01 last statuses. In a bulk, the first transfer counts,\nexcept for reasons of a rejection.\n\n| Creditor's name | or amount | The bank |\n|---|---|---|\n")
 	for _, m := range bank.Manners() {
 		fmt.Fprintf(&page, "| `Fault %s` | %s | %s |\n", m.Word, m.Amount, m.Shows)
 	}

@@ -222,8 +222,19 @@ func (w *fixture) oauth(p bank.Profile, state reply, does answers) {
 	if path[len(path)-4] == "consents" {
 		scope = "AIS:" + path[len(path)-3]
 	}
-	if token := w.tokenFor(p, state.link("scaOAuth"), scope, does); token.access != "" {
-		w.tokens[path[len(path)-3]] = &token
+	token := w.tokenFor(p, state.link("scaOAuth"), scope, does)
+	if token.access == "" {
+		return
+	}
+	if w.tokens[path[len(path)-3]] = &token; !p.Confirmation {
+		return
+	}
+	at := w.address(p.Name, state.link("confirmation"))
+	if got := w.call(http.StatusOK, "GET", at, nil, nil).text("scaStatus"); got != "unconfirmed" {
+		w.t.Errorf("before the confirmation the authorisation is %s", got)
+	}
+	if got := w.call(http.StatusOK, "PUT", at, map[string]any{}, nil).text("scaStatus"); got != "finalised" {
+		w.t.Errorf("confirmed with the token, the authorisation is %s", got)
 	}
 }
 

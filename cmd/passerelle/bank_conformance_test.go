@@ -23,8 +23,9 @@ import (
 // TestConnectorsOfBanksConform: the connectors of banks with different profiles keep the rules that
 // the service relies on.
 func TestConnectorsOfBanksConform(t *testing.T) {
-	banks := newBanks(t, "redirect,oauth,embedded,passwords,decoupled,idempotent,signed,old,company")
-	for _, name := range []string{"redirect", "oauth", "embedded", "passwords", "decoupled", "idempotent", "signed", "old", "company"} {
+	banks := newBanks(t, "redirect,redirect-explicit,oauth,embedded,passwords,decoupled,idempotent,signed,old,company")
+	banks.with("redirect-explicit", `last_status = "ACSC"`, `last_status = "ACTC"`)
+	for _, name := range []string{"redirect", "redirect-explicit", "oauth", "embedded", "passwords", "decoupled", "idempotent", "signed", "old", "company"} {
 		t.Run(name, func(t *testing.T) {
 			bank, err := berlingroup.Load(filepath.Join(banks.Folder, name+".toml"))
 			if err != nil {

@@ -446,15 +446,16 @@ var approaches = map[string]struct {
 	// ends is the last state of payments at a bank that never reports more than their acceptance.
 	ends string
 }{
-	"redirect":          {refused: "CancelledByUser"},
-	"redirect-explicit": {refused: "CancelledByUser"},
-	"oauth":             {refused: "CancelledByUser"},
-	"decoupled":         {refused: "CancelledByUser", forms: 1},
-	"embedded":          {refused: "authenticationFailed", forms: 3},
-	"embedded-3":        {refused: "authenticationFailed", forms: 5},
-	"passwords":         {refused: "authenticationFailed", forms: 4},
-	"confirmation":      {refused: "CancelledByUser"},
-	"company":           {refused: "CancelledByUser", fields: map[string]any{"psu_id": "clara", "psu_corporate_id": "CLARA-1"}, ends: "accepted"},
+	"redirect":           {refused: "CancelledByUser"},
+	"redirect-explicit":  {refused: "CancelledByUser"},
+	"oauth":              {refused: "CancelledByUser"},
+	"decoupled":          {refused: "CancelledByUser", forms: 1},
+	"embedded":           {refused: "authenticationFailed", forms: 3},
+	"embedded-3":         {refused: "authenticationFailed", forms: 5},
+	"passwords":          {refused: "authenticationFailed", forms: 4},
+	"confirmation":       {refused: "CancelledByUser"},
+	"oauth-confirmation": {refused: "CancelledByUser"},
+	"company":            {refused: "CancelledByUser", fields: map[string]any{"psu_id": "clara", "psu_corporate_id": "CLARA-1"}, ends: "accepted"},
 }
 
 // TestPaymentsAtBanks: with each approach, each kind of payment ends as the payer decided and
@@ -598,7 +599,7 @@ func (s *shopper) sent(p seenPayment) (n int) {
 // TestCancellationsAtBanks: the bank cancels an approved order immediately or after the payer
 // approves the cancellation. If the payer refuses, the order continues.
 func TestCancellationsAtBanks(t *testing.T) {
-	names := []string{"redirect", "oauth", "decoupled", "embedded", "confirmation", "idempotent"}
+	names := []string{"redirect", "oauth", "decoupled", "embedded", "confirmation", "oauth-confirmation", "idempotent"}
 	banks := newBanks(t, strings.Join(names, ","))
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
 		for _, bank := range names {
@@ -634,24 +635,31 @@ func TestCancellationsAtBanks(t *testing.T) {
 
 // TestConfirmationAtABank: the bank executes nothing before the client has confirmed.
 func TestConfirmationAtABank(t *testing.T) {
-	banks := newBanks(t, "confirmation")
+	banks := newBanks(t, "confirmation,oauth-confirmation")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
-		s := newShopper(t, i, banks, "confirmation")
-		s.OK(s.Call("POST", "/config", s.ConfigToken, map[string]any{"payment.auto_confirmation": "0"}))
-		for confirmed, want := range map[bool]string{true: "done", false: "rejected confirmationRefused"} {
-			p := s.pay(order(line("Shop", nil)))
-			s.browse(*p.ValidateURI, "approve")
-			if p = s.payment(p.ID); p.State != "validating" || p.Action == nil || *p.Action != "confirm" {
-				t.Fatalf("approved: %s\n%s", inWords(p), s.Logs)
-			}
-			s.booked("none", p)
-			p = s.settle(s.tell(p.ID, map[string]any{"confirm": confirmed}))
-			if got := inWords(p); !strings.HasPrefix(got, want) {
-				t.Errorf("confirmed %t: %s, want %s\n%s", confirmed, got, want, s.Logs)
-			}
-			s.booked(map[bool]string{true: "single", false: "none"}[confirmed], p)
+		for _, bank := range []string{"confirmation", "oauth-confirmation"} {
+			t.Run(bank, func(t *testing.T) { confirmsAt(newShopper(t, i, banks, bank)) })
 		}
 	})
+}
+
+// confirmsAt confirms one payment at a bank, and does not confirm another.
+func confirmsAt(s *shopper) {
+	s.t.Helper()
+	s.OK(s.Call("POST", "/config", s.ConfigToken, map[string]any{"payment.auto_confirmation": "0"}))
+	for confirmed, want := range map[bool]string{true: "done", false: "rejected confirmationRefused"} {
+		p := s.pay(order(line("Shop", nil)))
+		s.browse(*p.ValidateURI, "approve")
+		if p = s.payment(p.ID); p.State != "validating" || p.Action == nil || *p.Action != "confirm" {
+			s.t.Fatalf("approved: %s\n%s", inWords(p), s.Logs)
+		}
+		s.booked("none", p)
+		p = s.settle(s.tell(p.ID, map[string]any{"confirm": confirmed}))
+		if got := inWords(p); !strings.HasPrefix(got, want) {
+			s.t.Errorf("confirmed %t: %s, want %s\n%s", confirmed, got, want, s.Logs)
+		}
+		s.booked(map[bool]string{true: "single", false: "none"}[confirmed], p)
+	}
 }
 
 // TestPartOfABulk: the lines that a bank refuses are rejected with the bank's reasons. The other
@@ -739,7 +747,7 @@ func (s *shopper) states(since int) string {
 // TestLostAnswersToSteps: when the answer to a step of an approval is lost, the payer continues or
 // starts again. The order is paid once.
 func TestLostAnswersToSteps(t *testing.T) {
-	steps := map[string]int{"embedded": 3, "embedded-3": 5, "passwords": 4, "redirect-explicit": 1, "confirmation": 1}
+	steps := map[string]int{"embedded": 3, "embedded-3": 5, "passwords": 4, "redirect-explicit": 1, "confirmation": 1, "oauth-confirmation": 1}
 	banks := newBanks(t, strings.Join(slices.Sorted(maps.Keys(steps)), ","))
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
 		for bank, all := range steps {

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"passerelle/connector"
-	"passerelle/connector/berlingroup/codes"
 	"passerelle/payment"
 )
 
@@ -569,8 +568,7 @@ func (b *Bank) confirm(ctx context.Context, a *authorisation, p person, body any
 
 // passes reports whether the bank can still accept a request that it has denied.
 func (b *Bank) passes(d *denied) bool {
-	what, _ := codes.Judge(d.a.status, b.messages(d.r, d.a))
-	return d.a.busy() || what.Code == payment.Bug && d.a.status <= http.StatusForbidden
+	return d.a.busy() || b.judge(d.r, d.a).what.Code == payment.Bug && d.a.status <= http.StatusForbidden
 }
 
 // ask asks the bank for the states of the present authorisation and of the earlier ones.

@@ -133,17 +133,12 @@ func (b *Bank) checkAddress(ctx context.Context) []Finding {
 
 // judgeAnswer interprets the answer to the request for an unknown resource.
 func (b *Bank) judgeAnswer(r request, a answer) Finding {
-	all := b.messages(r, a)
-	unknown := slices.ContainsFunc(all, func(m codes.Message) bool { return m.Code == "RESOURCE_UNKNOWN" || m.Code == "CONSENT_UNKNOWN" })
+	judged := b.judge(r, a)
+	unknown := slices.ContainsFunc(judged.all, func(m codes.Message) bool { return m.Code == "RESOURCE_UNKNOWN" || m.Code == "CONSENT_UNKNOWN" })
 	if unknown {
 		return Finding{Check: "interface", Detail: "it answers, and accepts our certificate and signature"}
 	}
-	what, _ := codes.Judge(a.status, all)
-	said := strings.TrimSpace(fmt.Sprintf("it answers %d %s", a.status, codes.Words(all)))
-	if what.Remedy != "" {
-		said += ": " + what.Remedy
-	}
-	return Finding{"interface", said, true}
+	return Finding{"interface", judged.remedied(), true}
 }
 
 // metadata describes an authorisation server (RFC 8414).

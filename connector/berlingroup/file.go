@@ -69,7 +69,7 @@ type Profile struct {
 	Confirmation       bool     `toml:"confirmation" doc:"The bank executes a payment only after a confirmation, which the service sends when the payer comes back. Domains that confirm payments themselves need such a bank."`
 	DebtorAccount      string   `toml:"debtor_account" preset:"optional" doc:"Whether the order names the payer's account: required, optional, or refused."`
 	RedirectSeconds    int      `toml:"redirect_seconds" preset:"600" doc:"How long the bank's page waits for the person, in seconds. After that, the service requests a new page. For a payment, it requests the page at the next status check."`
-	AuthorisationHours int      `toml:"authorisation_hours" preset:"24" doc:"How long an authorisation may take, in hours. After that, the bank accepts no approval. When a payer abandons a payment and the bank cannot cancel it, the service rejects the payment after this time."`
+	AuthorisationHours int      `toml:"authorisation_hours" preset:"24" doc:"How long an authorisation may take, in hours. After that, the bank accepts no approval. When a payer abandons a payment and the bank cannot cancel it, the service rejects the payment after this time, unless the bank does not show approvals."`
 	CallsADay          int      `toml:"calls_a_day" preset:"4" doc:"How often a day the service may read the bank without the user present."`
 	PSUID              bool     `toml:"psu_id" doc:"The bank requires the payer's user name (PSU-ID) with the order. Passerelle first asks the payer for it."`
 	CorporateID        bool     `toml:"psu_corporate_id" doc:"The bank identifies companies by PSU-Corporate-ID. Passerelle first asks the person for it. For private accounts, the person leaves it empty."`
@@ -95,7 +95,7 @@ type Payments struct {
 	MinDays      int      `toml:"min_days" doc:"The minimum number of days until the execution date."`
 	MaxDays      int      `toml:"max_days" doc:"The maximum number of days until the execution date. Without it, there is no maximum."`
 	OpenDaysOnly bool     `toml:"open_days_only" doc:"The execution date must be a day on which TARGET is open."`
-	Cancellation string   `toml:"cancellation" preset:"none" doc:"How orders can be cancelled: none (they cannot), direct, or sca (the payer approves the cancellation)."`
+	Cancellation string   `toml:"cancellation" preset:"none" doc:"How orders can be cancelled: none (they cannot), direct, or sca (the payer approves the cancellation). An accepted payment is final and cannot be cancelled (see last_status)."`
 }
 
 // Accounts describes the accounts and data that the bank offers.

@@ -29,23 +29,45 @@ func (b *Bank) messages(r request, a answer) []codes.Message {
 // gateway after the bank has accepted an order.
 const closedCode = "SERVICE_UNAVAILABLE"
 
+// judgement is what a refusal means, also for an operator.
+type judgement struct {
+	all  []codes.Message
+	what codes.Meaning
+	text string // the bank's text
+	says string // the status and the codes
+}
+
+// judge returns what a refusal means.
+func (b *Bank) judge(r request, a answer) judgement {
+	all := b.messages(r, a)
+	what, text := codes.Judge(a.status, all)
+	return judgement{all, what, text, strings.TrimSpace(fmt.Sprintf("it answers %d %s", a.status, codes.Words(all)))}
+}
+
+// remedied returns the status and the codes and, if the operator can act, the remedy.
+func (j judgement) remedied() string {
+	if j.what.Remedy == "" {
+		return j.says
+	}
+	return j.says + ": " + j.what.Remedy
+}
+
 // refusal interprets a refused request about an order. The error is a *payment.Refusal when the
 // refusal is final, and connector.ErrNotSent when the bank accepted nothing for now. Otherwise the
 // outcome is unknown. When the operator can act, the error is also a fault.
 func (b *Bank) refusal(r request, a answer) error {
 	r.id = a.id
-	all := b.messages(r, a)
-	what, text := codes.Judge(a.status, all)
-	says := strings.TrimSpace(fmt.Sprintf("it answers %d %s", a.status, codes.Words(all))) + ": " + cmp.Or(what.Remedy, codes.RequestRemedy) + b.skew(a)
+	judged := b.judge(r, a)
+	says, refused := judged.says+": "+cmp.Or(judged.what.Remedy, codes.RequestRemedy)+b.skew(a), &payment.Refusal{Code: judged.what.Code, Description: judged.text}
 	switch {
-	case a.status == http.StatusTooManyRequests, a.status == http.StatusServiceUnavailable && codes.Known(all) == closedCode:
+	case a.status == http.StatusTooManyRequests, a.status == http.StatusServiceUnavailable && codes.Known(judged.all) == closedCode:
 		return b.fault(r, connector.ErrNotSent, says)
-	case a.status == http.StatusRequestTimeout, a.status >= http.StatusInternalServerError, a.status == http.StatusConflict && len(all) == 0:
+	case a.status == http.StatusRequestTimeout, a.status >= http.StatusInternalServerError, a.status == http.StatusConflict && len(judged.all) == 0:
 		return b.fault(r, errUnknownOutcome, fmt.Sprintf("it answers %d, and nobody knows whether it has done what it was asked to", a.status))
-	case what.Remedy != "":
-		return b.fault(r, &payment.Refusal{Code: what.Code, Description: text}, says)
+	case judged.what.Remedy != "":
+		return b.fault(r, refused, says)
 	}
-	return &payment.Refusal{Code: what.Code, Description: text}
+	return refused
 }
 
 // errUnknownOutcome means that the bank may or may not have executed a request.
@@ -54,13 +76,7 @@ var errUnknownOutcome = errors.New("the outcome is not known")
 // unanswered interprets a failed request for the state of an order.
 func (b *Bank) unanswered(r request, a answer) error {
 	r.id = a.id
-	all := b.messages(r, a)
-	what, _ := codes.Judge(a.status, all)
-	says := strings.TrimSpace(fmt.Sprintf("it answers %d %s", a.status, codes.Words(all)))
-	if what.Remedy != "" {
-		says += ": " + what.Remedy
-	}
-	return b.fault(r, errRefused, says+b.skew(a))
+	return b.fault(r, errRefused, b.judge(r, a).remedied()+b.skew(a))
 }
 
 // readRefusal is the effect of a bank's refusal on a read.
@@ -79,11 +95,11 @@ func (r *readRefusal) Error() string { return "the bank refuses a read: " + stri
 // refused interprets the answer to a failed read.
 func (b *Bank) refused(r request, a answer) error {
 	r.id = a.id
-	all := b.messages(r, a)
+	judged := b.judge(r, a)
+	all := judged.all
 	refusal := &readRefusal{state: codes.ReadState(a.status, all), code: codes.Known(all), retryAfter: retryAfter(a.header, b.now())}
 	if refusal.state == passerelle.Bug {
-		remedy := codes.ReadRemedy(a.status, all)
-		refusal.fault = b.fault(r, errRefused, strings.TrimSpace(fmt.Sprintf("it answers %d %s", a.status, codes.Words(all)))+": "+remedy+b.skew(a))
+		refusal.fault = b.fault(r, errRefused, judged.says+": "+codes.ReadRemedy(a.status, all)+b.skew(a))
 	}
 	for _, m := range all {
 		if refusal.state == passerelle.Wrongpass || refusal.state == passerelle.ActionNeeded {

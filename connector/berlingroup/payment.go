@@ -41,9 +41,10 @@ type orderMemory struct {
 	// Path is the path of the order, relative to the address of the bank.
 	Path string `json:"path,omitempty"`
 	// Status is the last reported status. Cancelled means that the bank has cancelled the order
-	// on our request.
+	// on our request. Unwanted means that the bank was asked to cancel it.
 	Status    string `json:"status,omitempty"`
 	Cancelled bool   `json:"cancelled,omitempty"`
+	Unwanted  bool   `json:"unwanted,omitempty"`
 	// Refused is the number of lines that the bank has named as refused. Lines has their codes (empty
 	// in older memories). Divided is the time at which the bank named the last of them.
 	Refused  int                       `json:"refused,omitempty"`
@@ -206,9 +207,8 @@ func (v *ordering) refusedOrder(r request, a answer) error {
 		return err
 	}
 	r.id = a.id
-	all := v.messages(r, a)
-	what, _ := codes.Judge(a.status, all)
-	return v.fault(r, errUnknownOutcome, fmt.Sprintf("it answers %d %s to a repeated order, and may have the first one: %s", a.status, codes.Words(all), cmp.Or(what.Remedy, codes.RequestRemedy)))
+	judged := v.judge(r, a)
+	return v.fault(r, errUnknownOutcome, judged.says+" to a repeated order, and may have the first one: "+cmp.Or(judged.what.Remedy, codes.RequestRemedy))
 }
 
 // shortly is the time until the next check when the payer has nothing to do.
@@ -331,7 +331,7 @@ func (v *ordering) askStatus(ctx context.Context) (paymentStatus, error) {
 
 // approved reports whether the payer has done the actions that the bank requires.
 func (v *ordering) approved(s paymentStatus) bool {
-	return v.shown(s) || codes.Rank(s.Transaction) >= codes.Rank(codes.Checked) && v.presumed()
+	return v.shown(s) || v.unclear(s) && v.presumed()
 }
 
 // shown reports whether the status or the authorisation shows the payer's approval.
@@ -339,20 +339,29 @@ func (v *ordering) shown(s paymentStatus) bool {
 	return v.Payment.State == payment.Pending || v.memory.Approval.Step == authorised || codes.Rank(s.Transaction) >= codes.Rank(codes.Executing)
 }
 
-// presumed reports whether the payer counts as having approved an order, although the bank has no
-// status of the approval. The bank must have checked the order. The payer must have returned from
-// the bank or abandoned the payment. That does not suffice, because the bank's check says nothing
-// about the payer. There must also be a token of the authorisation server, or the time for
-// approvals must have ended. After that time, the bank refuses orders that nobody approved. An
+// unclear reports whether the payer may have approved an order although nothing shows it: the bank
+// has checked the order, which says nothing about the payer, and has no status of the approval. An
 // approval that the bank wants confirmed does not count before it is.
-func (v *ordering) presumed() bool {
+func (v *ordering) unclear(s paymentStatus) bool {
 	a := &v.memory.Approval
-	unproved := a.Own != "" || a.Step == atStart || a.Step == failed || a.Confirm != "" && a.Confirmation != confirmTaken
-	if unproved || !a.Back && !v.Abandoned || a.Declined {
-		return false
-	}
-	return a.OAuth != nil && a.OAuth.Token != "" || !a.Opened.IsZero() && !v.Now.Before(a.Opened.Add(v.file.Profile.approvalLife()))
+	disproved := a.Own != "" || a.Step == atStart || a.Step == failed || a.Declined || a.Confirm != "" && a.Confirmation != confirmTaken
+	return codes.Rank(s.Transaction) >= codes.Rank(codes.Checked) && !disproved
 }
+
+// presumed reports whether the payer counts as having approved an unclear order. The payer must have
+// returned from the bank, with a token of the authorisation server, or the time for approvals must be
+// over for long: after that time, the bank refuses orders that nobody approved. This silence proves
+// nothing about an order that the payer or the client no longer wants.
+func (v *ordering) presumed() bool {
+	a, silence := &v.memory.Approval, v.file.Profile.approvalLife()+silenceGrace
+	if a.OAuth != nil && a.OAuth.Token != "" {
+		return a.Back
+	}
+	return a.Back && !v.Abandoned && !v.memory.Unwanted && !a.Opened.IsZero() && !v.Now.Before(a.Opened.Add(silence))
+}
+
+// silenceGrace is how long a bank may take to refuse an order after the time for approvals.
+const silenceGrace = 24 * time.Hour
 
 // forsaken reports whether the payer gets no new way to approve, because the payer has abandoned the
 // order. The payer may still approve its cancellation.
@@ -477,6 +486,7 @@ func (v *ordering) cancel(ctx context.Context) (payment.Report, error) {
 	if v.memory.Cancelling != nil || v.memory.Cancelled {
 		return v.stands(ctx)
 	}
+	v.memory.Unwanted = true
 	r := request{call: "cancel", method: http.MethodDelete, path: v.memory.Path, header: v.person().header()}
 	v.file.prefer(r.header)
 	a, err := v.callToEnd(ctx, v.memory.Approval.OAuth, r, v.save)

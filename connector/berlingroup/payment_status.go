@@ -36,6 +36,7 @@ func (v *ordering) report(s paymentStatus) payment.Report {
 		report.Status, s.Message = payment.Declined, cmp.Or(s.Message, v.memory.Approval.Message)
 	}
 	v.memory.Status = s.Transaction
+	report.Unproved = report.Status == payment.Awaiting && v.unclear(s)
 	switch {
 	case report.Status == payment.Declined:
 		v.decline(&report, s)
@@ -137,18 +138,18 @@ func (v *ordering) divide(report *payment.Report, s paymentStatus) {
 }
 
 // refusedLines returns the refusals that the status names, by line, and stores the codes of lines that
-// the bank has not named before.
+// the bank has not named before. Older memories lack the codes, but the payment has them.
 func (v *ordering) refusedLines(s paymentStatus) map[int]codes.Message {
 	why := codes.RefusedLines(s.Messages)
-	for i, m := range why {
-		if _, known := v.memory.Lines[i]; known || i >= len(v.Payment.Instructions) {
-			continue
+	if v.memory.Lines == nil {
+		v.memory.Lines = map[int]payment.ErrorCode{}
+	}
+	for i, in := range v.Payment.Instructions {
+		_, known := v.memory.Lines[i]
+		m, named := why[i]
+		if found, _ := m.Meant(); !known && (named || in.State == payment.InstructionRejected) {
+			v.memory.Lines[i] = cmp.Or(in.ErrorCode, found.Code, payment.NoSpecifiedReason)
 		}
-		if v.memory.Lines == nil {
-			v.memory.Lines = map[int]payment.ErrorCode{}
-		}
-		found, _ := m.Meant()
-		v.memory.Lines[i] = cmp.Or(found.Code, payment.NoSpecifiedReason)
 	}
 	return why
 }

@@ -264,11 +264,12 @@ func status(of, word string) map[string]any { return map[string]any{of: word} }
 // TestReturnsAreNoApprovals checks that a payer's return from the page of a bank without a link to
 // the authorisation is no approval: the status before ACSP only says that the order has no mistake.
 // The approval follows from the list of authorisations, a later status, a token of the
-// authorisation server, or the end of the time for approvals.
+// authorisation server, or a bank that has refused nothing a day after the time for approvals.
 func TestReturnsAreNoApprovals(t *testing.T) {
 	back, refused := url.Values{"state": {"s"}}, url.Values{"nok": {"1"}}
 	page := `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"page","page":"https://bank.example/1","opened":"` + noon.Format(time.RFC3339) + `"}}`
 	token := strings.Replace(page, `"step":"page"`, `"step":"server","oauth":{"token":"T"}`, 1)
+	unwanted := strings.Replace(page, `{"path"`, `{"unwanted":true,"path"`, 1)
 	for _, test := range []struct {
 		name, memory, status, last string
 		callback                   url.Values
@@ -279,15 +280,16 @@ func TestReturnsAreNoApprovals(t *testing.T) {
 		{name: "a return", memory: page, status: "ACTC", callback: back, want: payment.Awaiting},
 		{name: "a return to a bank whose last status it is", memory: page, status: "ACTC", last: "ACTC", callback: back, want: payment.Awaiting},
 		{name: "a return with funds checked", memory: page, status: "ACFC", callback: back, want: payment.Awaiting},
-		{name: "no return", memory: page, status: "ACTC", after: 25 * time.Hour, want: payment.Awaiting},
-		{name: "a return from the refusal", memory: page, status: "ACTC", callback: refused, after: 25 * time.Hour, want: payment.Awaiting},
+		{name: "no return", memory: page, status: "ACTC", after: 49 * time.Hour, want: payment.Awaiting},
+		{name: "a return from the refusal", memory: page, status: "ACTC", callback: refused, after: 49 * time.Hour, want: payment.Awaiting},
 		{name: "executing", memory: page, status: "ACSP", callback: back, want: payment.Processing},
 		{name: "an approval in the list", memory: page, status: "ACTC", callback: back, listed: []string{"9", "finalised"}, want: payment.Processing},
-		{name: "an open one in the list", memory: page, status: "ACTC", callback: back, listed: []string{"9", "started"}, after: 25 * time.Hour, want: payment.Awaiting},
+		{name: "an open one in the list", memory: page, status: "ACTC", callback: back, listed: []string{"9", "started"}, after: 49 * time.Hour, want: payment.Awaiting},
 		{name: "one that failed in the list", memory: page, status: "ACTC", callback: back, listed: []string{"9", "failed"}, want: payment.Declined},
-		{name: "after the time for approvals", memory: page, status: "ACTC", callback: back, after: 24 * time.Hour, want: payment.Processing},
-		{name: "before the end of that time", memory: page, status: "ACTC", callback: back, after: 24*time.Hour - time.Second, want: payment.Awaiting},
-		{name: "unchecked after that time", memory: page, status: "RCVD", callback: back, after: 25 * time.Hour, want: payment.Awaiting},
+		{name: "a day after the time for approvals", memory: page, status: "ACTC", callback: back, after: 48 * time.Hour, want: payment.Processing},
+		{name: "before the end of that day", memory: page, status: "ACTC", callback: back, after: 48*time.Hour - time.Second, want: payment.Awaiting},
+		{name: "unchecked after that day", memory: page, status: "RCVD", callback: back, after: 49 * time.Hour, want: payment.Awaiting},
+		{name: "after a cancellation that the bank refused", memory: unwanted, status: "ACTC", callback: back, after: 30 * 24 * time.Hour, want: payment.Awaiting},
 		{name: "a token", memory: token, status: "ACTC", callback: back, want: payment.Processing},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -533,28 +535,63 @@ func TestCancellationsOfAbandonedOrders(t *testing.T) {
 	}
 }
 
-// TestAbandonedOrdersThatAreNotRefused checks that an abandoned order which the bank has not refused
-// by the end of the time for approvals counts as approved: banks refuse orders that nobody approved.
-// An order whose payer never got the page could not be approved.
+// TestAbandonedOrdersThatAreNotRefused checks that no time turns an abandoned order into an approved
+// one. If the bank has checked the order and shows no approval, the report says that the payer may
+// have approved. An order whose payer never got the page, or came back from its refusal, is not
+// approved. Only the bank's proofs of an approval count.
 func TestAbandonedOrdersThatAreNotRefused(t *testing.T) {
-	const memory = `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"STEP","at":"/v1/x","post":true,"page":"https://bank.example/1","opened":"2026-03-02T12:00:00Z"}}`
+	const memory = `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"STEP","at":"/v1/x","post":true,"page":"https://bank.example/1","opened":"2026-03-02T12:00:00Z"MORE}}`
+	type result struct {
+		Status   payment.Status
+		Unproved bool
+	}
+	waits, unclear := result{payment.Awaiting, false}, result{payment.Awaiting, true}
 	for _, test := range []struct {
-		step, status string
-		after        time.Duration
-		want         payment.Status
+		step, more, status string
+		want               result
 	}{
-		{"page", "ACTC", time.Hour, payment.Awaiting},
-		{"page", "ACTC", 2 * time.Hour, payment.Processing},
-		{"page", "RCVD", 2 * time.Hour, payment.Awaiting},
-		{"page", "RJCT", 2 * time.Hour, payment.Declined},
-		{"start", "ACTC", 2 * time.Hour, payment.Awaiting},
+		{"page", "", "ACTC", unclear},
+		{"page", `,"back":true`, "ACTC", unclear},
+		{"page", `,"back":true`, "ACFC", unclear},
+		{"page", `,"back":true,"declined":true`, "ACTC", waits},
+		{"page", `,"own":"/v1/payments/sepa-credit-transfers/1/authorisations/9"`, "ACTC", waits},
+		{"page", `,"back":true,"confirm":"/v1/payments/sepa-credit-transfers/1/authorisations/9"`, "ACTC", waits},
+		{"page", "", "RCVD", waits},
+		{"page", "", "RJCT", result{Status: payment.Declined}},
+		{"page", "", "ACSP", result{Status: payment.Processing}},
+		{"server", `,"back":true,"oauth":{"token":"T"}`, "ACTC", result{Status: payment.Processing}},
+		{"start", "", "ACTC", waits},
 	} {
-		bank := &approving{bodies: map[string]map[string]any{"GET status": status("transactionStatus", test.status)}}
-		o := ordersByKind["single"]
-		o.Memory, o.Now, o.Abandoned = []byte(strings.Replace(memory, "STEP", test.step, 1)), noon.Add(test.after), true
-		report, err := newFixture(t, bank, nil).with("sca =", "authorisation_hours = 2\nsca =").initiator().Status(t.Context(), o)
-		if err != nil || report.Status != test.want {
-			t.Errorf("%+v: %+v, %v", test, report, err)
+		for _, last := range []string{"ACSC", "ACTC"} {
+			for _, after := range []time.Duration{time.Hour, 2 * time.Hour, 26 * time.Hour, 365 * 24 * time.Hour} {
+				bank := &approving{bodies: map[string]map[string]any{
+					"GET status": status("transactionStatus", test.status), "GET authorisations/9": status("scaStatus", "started"), "PUT authorisations/9": status("scaStatus", "started"),
+				}}
+				o := ordersByKind["single"]
+				o.Memory, o.Now, o.Abandoned = []byte(strings.NewReplacer("STEP", test.step, "MORE", test.more).Replace(memory)), noon.Add(after), true
+				w := newFixture(t, bank, nil).with("sca =", "authorisation_hours = 2\nlast_status = \""+last+"\"\nsca =")
+				report, err := w.initiator().Status(t.Context(), o)
+				got := result{report.Status, report.Unproved}
+				if last == "ACTC" && got.Status == payment.Settled {
+					got.Status = payment.Processing // it is the best that this bank reports
+				}
+				if err != nil || got != test.want {
+					t.Errorf("%+v, after %v at a bank with %s: %+v, %v", test, after, last, report, err)
+				}
+			}
+		}
+	}
+}
+
+// TestCancellationsMakeOrdersUnwanted checks that the memory of an order keeps a cancellation that the
+// bank refused: its silence then proves no approval.
+func TestCancellationsMakeOrdersUnwanted(t *testing.T) {
+	bank := newScripted(t, map[string][]scriptedAnswer{"DELETE order": {refusedWith(405, "CANCELLATION_INVALID")}, "GET order/status": once(200, `{"transactionStatus":"ACTC"}`)})
+	o := bank.order(`{"path":"` + order1 + `","approval":{"step":"page","page":"https://bank.example/1","back":true,"opened":"2026-03-02T12:00:00Z"}}`)
+	for i, call := range []func() (payment.Report, error){o.cancel, o.status} {
+		o.Now = noon.Add(time.Duration(i) * 100 * time.Hour)
+		if report, err := call(); err != nil || report.Status != payment.Awaiting {
+			t.Errorf("call %d: %+v, %v", i+1, report, err)
 		}
 	}
 }
@@ -796,14 +833,7 @@ func TestWarningsRefuseNothing(t *testing.T) {
 // The others are pending until the bank reports another status. If it repeats the same refusals for
 // a day, they are accepted.
 func TestPartOfABulk(t *testing.T) {
-	type step struct {
-		after   time.Duration
-		status  string
-		refused []int
-		want    string
-		remark  string
-	}
-	for name, steps := range map[string][]step{
+	for name, steps := range map[string][]partStep{
 		"nothing else": {
 			{0, "PART", []int{1}, "pending: pending rejected pending", "refuses 1 of 3"},
 			{time.Hour, "PART", []int{1}, "pending: pending rejected pending", ""},
@@ -839,44 +869,87 @@ func TestPartOfABulk(t *testing.T) {
 			{25 * time.Hour, "PART", nil, "pending: pending pending pending", ""},
 		},
 	} {
+		t.Run(name, func(t *testing.T) { playPart(t, bulkOfThree(approvedMemory), steps) })
+	}
+}
+
+// TestPartOfABulkInOldMemories checks a bulk payment whose memory has the number of refused lines but
+// not the lines: the lines that the payment has as rejected stay rejected with their codes, and a
+// further refusal starts the day again.
+func TestPartOfABulkInOldMemories(t *testing.T) {
+	for name, steps := range map[string][]partStep{
+		"named again":    {{time.Hour, "PART", []int{1}, "pending: pending rejected pending", ""}, {24 * time.Hour, "PART", []int{1}, "partial: accepted rejected accepted", "count as accepted"}},
+		"named no more":  {{time.Hour, "PART", nil, "pending: pending rejected pending", ""}, {24 * time.Hour, "PART", nil, "partial: accepted rejected accepted", "count as accepted"}},
+		"executed":       {{time.Hour, "ACSC", nil, "partial: done rejected done", ""}},
+		"late":           {{100 * time.Hour, "PART", nil, "partial: accepted rejected accepted", "count as accepted"}},
+		"another":        {{23 * time.Hour, "PART", []int{1, 2}, "pending: pending rejected rejected", "refuses 2 of 3"}, {25 * time.Hour, "PART", nil, "pending: pending rejected rejected", ""}},
+		"only the other": {{23 * time.Hour, "PART", []int{2}, "pending: pending rejected rejected", "refuses 2 of 3"}, {25 * time.Hour, "PART", nil, "pending: pending rejected rejected", ""}, {47 * time.Hour, "PART", nil, "partial: accepted rejected rejected", "count as accepted"}},
+	} {
 		t.Run(name, func(t *testing.T) {
-			bank := &answering{status: http.StatusOK}
-			able := newFixture(t, bank, nil).initiator()
-			o := orderOf(instruction(payment.FirstOpenDay), instruction(payment.FirstOpenDay), instruction(payment.FirstOpenDay))
-			for i := range o.Payment.Instructions {
-				o.Payment.Instructions[i].State = payment.InstructionPending
-			}
-			o.Memory = []byte(approvedMemory)
-			for _, one := range steps {
-				messages := []any{}
-				for _, line := range one.refused {
-					messages = append(messages, map[string]string{"category": "ERROR", "code": "ERROR", "path": fmt.Sprintf("payments[%d]", line), "text": "AM04: no funds"})
-				}
-				bank.body, o.Now = map[string]any{"transactionStatus": one.status, "tppMessages": messages}, noon.Add(one.after)
-				report, err := able.Status(t.Context(), o)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if _, err := o.Payment.Apply(report, o.Now); err != nil {
-					t.Fatal(err)
-				}
-				if report.Memory != nil {
-					o.Memory = report.Memory
-				}
-				got := string(o.Payment.State) + ":"
-				for _, in := range o.Payment.Instructions {
-					got += " " + string(in.State)
-				}
-				var remarks string
-				for _, note := range o.Payment.TakeNotes() {
-					remarks += note.Text
-				}
-				if got != one.want || !strings.Contains(remarks, one.remark) || one.remark == "" && strings.Contains(remarks, "instruction") {
-					t.Errorf("after %v: %s, and the timeline has %q; want %s, %q", one.after, got, remarks, one.want, one.remark)
-				}
+			o := bulkOfThree(strings.Replace(approvedMemory, "{", `{"status":"PART","refused":1,"divided":"`+noon.Format(time.RFC3339)+`",`, 1))
+			o.Payment.State = payment.Pending
+			o.Payment.Instructions[1].State, o.Payment.Instructions[1].ErrorCode = payment.InstructionRejected, payment.InsufficientFunds
+			o = playPart(t, o, steps)
+			if code := o.Payment.Instructions[1].ErrorCode; code != payment.InsufficientFunds {
+				t.Errorf("the refused line has the code %q", code)
 			}
 		})
 	}
+}
+
+// partStep is the answer of a bank about a bulk of three lines, with the refused lines, and what the
+// payment and its timeline then have.
+type partStep struct {
+	after   time.Duration
+	status  string
+	refused []int
+	want    string
+	remark  string
+}
+
+func bulkOfThree(memory string) connector.Order {
+	o := orderOf(instruction(payment.FirstOpenDay), instruction(payment.FirstOpenDay), instruction(payment.FirstOpenDay))
+	for i := range o.Payment.Instructions {
+		o.Payment.Instructions[i].State = payment.InstructionPending
+	}
+	o.Memory = []byte(memory)
+	return o
+}
+
+// playPart asks about an order at each step, and applies the reports.
+func playPart(t *testing.T, o connector.Order, steps []partStep) connector.Order {
+	t.Helper()
+	bank := &answering{status: http.StatusOK}
+	able := newFixture(t, bank, nil).initiator()
+	for _, one := range steps {
+		messages := []any{}
+		for _, line := range one.refused {
+			messages = append(messages, map[string]string{"category": "ERROR", "code": "ERROR", "path": fmt.Sprintf("payments[%d]", line), "text": "AM04: no funds"})
+		}
+		bank.body, o.Now = map[string]any{"transactionStatus": one.status, "tppMessages": messages}, noon.Add(one.after)
+		report, err := able.Status(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := o.Payment.Apply(report, o.Now); err != nil {
+			t.Fatal(err)
+		}
+		if report.Memory != nil {
+			o.Memory = report.Memory
+		}
+		got := string(o.Payment.State) + ":"
+		for _, in := range o.Payment.Instructions {
+			got += " " + string(in.State)
+		}
+		var remarks string
+		for _, note := range o.Payment.TakeNotes() {
+			remarks += note.Text
+		}
+		if got != one.want || !strings.Contains(remarks, one.remark) || one.remark == "" && strings.Contains(remarks, "instruction") {
+			t.Errorf("after %v: %s, and the timeline has %q; want %s, %q", one.after, got, remarks, one.want, one.remark)
+		}
+	}
+	return o
 }
 
 // TestLinks: the connector follows links only on the bank's own host, and browsers are sent only to

@@ -185,7 +185,7 @@ func endedOrderIsNotCancelled(ctx context.Context, s Subject) error {
 var errNoCancellation = notApplicable("it does not cancel")
 
 // cancelling returns a play of an approved order that the bank was asked to cancel. It fails
-// with errNoCancellation when the connector does not cancel.
+// with a notApplicable when the connector does not cancel, or when approved orders are final.
 func cancelling(ctx context.Context, s Subject) (*play, payment.Report, error) {
 	if _, cancels := s.Initiator.(connector.Canceller); !cancels {
 		return nil, payment.Report{}, errNoCancellation
@@ -201,6 +201,9 @@ func cancelling(ctx context.Context, s Subject) (*play, payment.Report, error) {
 	}
 	if _, err := p.ask(ctx); err != nil {
 		return nil, asked, err
+	}
+	if p.payment.State == payment.Accepted { // the last status that this bank reports
+		return nil, asked, notApplicable("an approved order is final, and the service does not cancel it")
 	}
 	r, err := p.cancel(ctx)
 	if err == nil && r.Cancellation == "" {

@@ -302,12 +302,14 @@ func TestAbandoned(t *testing.T) {
 	waits := answers(payment.Report{Status: payment.Awaiting, Action: payment.Redirect, ValidateURI: "https://bank.test/still", Description: "Approve."})
 	refused := answers(payment.Report{Status: payment.Declined, Code: payment.NoAnswerFromCustomer, Raw: "RJCT"})
 	pending := eventSummary{Version: 2, State: payment.Pending, Lines: "pending"}
+	unproved := answers(payment.Report{Status: payment.Awaiting, Action: payment.Redirect, ValidateURI: "https://bank.test/still", Unproved: true})
 	for _, test := range []struct {
 		name   string
 		status fault
 		after  time.Duration
 		want   []eventSummary
 	}{
+		{"the payer may have approved", unproved, 29 * 24 * time.Hour, nil},
 		{"the payer can still approve", waits, 24*time.Hour - time.Second, nil},
 		{"the payer can no longer approve", waits, 24 * time.Hour, []eventSummary{byPayer}},
 		{"the bank refuses", refused, time.Hour, []eventSummary{byPayer}},

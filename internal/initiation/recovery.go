@@ -107,11 +107,12 @@ func concludeAct(a store.Attempt, report payment.Report) payment.Report {
 
 // concludeAbandoned ends a payment that the payer has abandoned. It does so when the bank refuses
 // the order or no longer accepts an approval. Until then, the payment continues if the payer still
-// approves it at the bank.
+// approves it at the bank. If the bank does not show approvals, the payment waits for the bank's
+// next status or for its expiry: the bank may execute the order, so no other state is true.
 func (s bankSession) concludeAbandoned(report payment.Report, now time.Time) payment.Report {
 	waits := report.Status == payment.Awaiting
 	approvable := s.bank != nil && now.Before(s.attempt.Abandoned.Add(s.bank.Profile().ApprovalLife))
-	if waits && (approvable || report.Action == payment.Confirm) || !waits && report.Status != payment.Declined {
+	if waits && (approvable || report.Unproved || report.Action == payment.Confirm) || !waits && report.Status != payment.Declined {
 		return report
 	}
 	if waits {

@@ -173,8 +173,11 @@ func (b *Bank) decide(tx *ledger.Tx, a *Authorisation, q Question, d Decision) e
 	if err := b.choose(tx, a, q, d); err != nil {
 		return err
 	}
-	if b.Profile.Confirmation && a.Approach == Redirect {
-		a.Status, a.Confirmation = "unconfirmed", newID()
+	if b.Profile.Confirmation && (a.Approach == Redirect || a.Approach == OAuth) {
+		a.Status = "unconfirmed"
+		if a.Approach == Redirect {
+			a.Confirmation = newID()
+		}
 		return nil
 	}
 	return b.approve(tx, a)

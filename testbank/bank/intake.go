@@ -28,7 +28,7 @@ func (b *Bank) Take(ctx context.Context, c Caller, service, product string, body
 	if err != nil {
 		return Taken{}, err
 	}
-	if refusal := mannerOf(order).refusal(); refusal != nil {
+	if refusal := order.Lines[0].refusal(mannerOf(order)); refusal != nil {
 		return Taken{}, refusal
 	}
 	var taken Taken

@@ -37,8 +37,8 @@ const (
 type Manner struct {
 	// Word selects the manner: the creditor's name is "Fault WORD".
 	Word string
-	// Amount is the amount of the first transfer, in euros, that also selects the manner. It may be
-	// empty.
+	// Amount is the amount of the first transfer, in euros, that also selects the manner. Its euros
+	// name the kind of failure, and its cents the failure.
 	Amount string
 	Shows  string
 
@@ -81,11 +81,11 @@ func Manners() []Manner {
 	for i, reason := range reasons {
 		all = append(all, Manner{Word: reason.code, Amount: "14." + twoDigits(i+1), Reason: reason.code, Shows: "rejects the order, or the line of a bulk, at execution: " + reason.text})
 	}
-	for _, status := range []string{"RCVD", "PDNG", "ACTC", "ACCP", "ACFC", "ACSP", "ACWC", "ACWP", "PATC", "ZZZZ"} {
-		all = append(all, Manner{Word: status, Stays: status, Shows: "keeps the approved order in " + status})
+	for i, code := range Codes() {
+		all = append(all, Manner{Word: code, Amount: "15." + twoDigits(i+1), Code: code, Shows: "refuses the order with this code"})
 	}
-	for _, code := range Codes() {
-		all = append(all, Manner{Word: code, Code: code, Shows: "refuses the order with this code"})
+	for i, status := range []string{"RCVD", "PDNG", "ACTC", "ACCP", "ACFC", "ACSP", "ACWC", "ACWP", "PATC", "ZZZZ"} {
+		all = append(all, Manner{Word: status, Amount: "16." + twoDigits(i+1), Stays: status, Shows: "keeps the approved order in " + status})
 	}
 	return all
 }
@@ -140,7 +140,7 @@ const mannerPrefix = "Fault "
 func (l Line) manner() Manner {
 	word, asks := strings.CutPrefix(l.Creditor, mannerPrefix)
 	for _, m := range Manners() {
-		if asks && m.Word == word || m.Amount != "" && m.Amount == Decimal(l.Amount) {
+		if asks && m.Word == word || m.Amount == Decimal(l.Amount) {
 			return m
 		}
 	}
@@ -161,8 +161,11 @@ func mannerOf(o *Order) Manner {
 func MannerOf(o *Order) Manner { return mannerOf(o) }
 
 // refusal returns the refusal with which the bank answers the order, or nil.
-func (m Manner) refusal() error {
+// The refusal names the member that asked for it.
+func (l Line) refusal(m Manner) error {
 	switch {
+	case m.Code != "" && m.Amount == Decimal(l.Amount):
+		return Refuse(m.Code, "instructedAmount.amount", "the amount asks for this refusal")
 	case m.Code != "":
 		return Refuse(m.Code, "creditorName", "the creditor's name asks for this refusal")
 	case m.Status != 0:

@@ -169,6 +169,9 @@ func Profiles() []Profile {
 		usual("delta", "Delta lists without entry references. Booked and pending transactions in separate lists. Two calls a day.", func(p *Profile) {
 			p.EntryReference, p.BookingStatuses, p.CallsADay = false, []string{"booked", "pending"}, 2
 		}),
+		usual("oauth-confirmation", "As oauth. The third party confirms with the token, and without a code.", func(p *Profile) {
+			p.SCA, p.Confirmation = []Approach{OAuth}, true
+		}),
 	}
 }
 

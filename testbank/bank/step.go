@@ -129,6 +129,7 @@ var steps = []struct {
 	{func(s Step) bool { return s.Second != "" }, []string{"psuIdentified"}, (*Bank).signInAgain},
 	{func(s Step) bool { return s.Password != "" }, []string{"received", "psuIdentified"}, (*Bank).signIn},
 	{func(s Step) bool { return s.PSU != "" }, []string{"received"}, (*Bank).identify},
+	{func(s Step) bool { return s == Step{} }, []string{"unconfirmed"}, (*Bank).confirm},
 }
 
 // step executes a step. The effects of a refused step are also stored, because wrong codes count.
@@ -212,7 +213,12 @@ func (b *Bank) enterCode(tx *ledger.Tx, a *Authorisation, s Step) (error, error)
 	return nil, b.approve(tx, a)
 }
 
+// confirm ends an authorisation that waits for the third party: with the code that the customer
+// brought back or, after OAuth, with the token. The calls check the token.
 func (b *Bank) confirm(tx *ledger.Tx, a *Authorisation, s Step) (error, error) {
+	if a.Application != nil && a.Application.Code != "" {
+		return Refuse("STATUS_INVALID", "Authorization", "the confirmation needs a token"), nil
+	}
 	if s.Confirmation != a.Confirmation {
 		if err := b.fail(tx, a, ""); err != nil {
 			return nil, err

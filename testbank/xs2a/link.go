@@ -73,13 +73,13 @@ func (a *API) next(auth *bank.Authorisation) links {
 	case !auth.Open():
 	case auth.Approach == bank.Redirect:
 		all["scaRedirect"] = link{a.Pages + "/sca/" + auth.Ticket()}
-		if a.Bank.Profile.Confirmation {
-			all["confirmation"] = a.at(auth.Path())
-		}
 	case auth.Approach == bank.OAuth:
 		all["scaOAuth"] = link{a.Metadata}
 	case auth.Approach == bank.Embedded:
 		all[a.embeddedLink(auth)] = a.at(auth.Path())
+	}
+	if a.Bank.Profile.Confirmation && auth.Open() {
+		all["confirmation"] = a.at(auth.Path())
 	}
 	return all
 }
