@@ -152,15 +152,25 @@ func (s *shopper) follow(answer *http.Response, err error) string {
 // decideInApp decides about all authorisations that wait in the bank's app.
 func (s *shopper) decideInApp(decision string) {
 	s.t.Helper()
+	for _, id := range s.inApp() {
+		s.banks.steer("POST", s.bank+"/authorisations/"+id, map[string]any{"decision": decision}, nil)
+	}
+}
+
+// inApp returns the ids of the authorisations that wait in the bank's app.
+func (s *shopper) inApp() []string {
+	s.t.Helper()
 	var open struct {
 		Authorisations []struct{ ID, Approach string }
 	}
 	s.banks.steer("GET", s.bank+"/authorisations", nil, &open)
+	var all []string
 	for _, one := range open.Authorisations {
 		if one.Approach == "decoupled" {
-			s.banks.steer("POST", s.bank+"/authorisations/"+one.ID, map[string]any{"decision": decision}, nil)
+			all = append(all, one.ID)
 		}
 	}
+	return all
 }
 
 // values returns Anna's values for a form of the bank. To refuse, she enters wrong codes.
@@ -747,8 +757,10 @@ func (s *shopper) states(since int) string {
 // TestLostAnswersToSteps: when the answer to a step of an approval is lost, the payer continues or
 // starts again. The order is paid once.
 func TestLostAnswersToSteps(t *testing.T) {
-	steps := map[string]int{"embedded": 3, "embedded-3": 5, "passwords": 4, "redirect-explicit": 1, "confirmation": 1, "oauth-confirmation": 1}
+	steps := map[string]int{"embedded": 3, "embedded-3": 5, "passwords": 4, "redirect-explicit": 1, "confirmation": 1, "oauth-confirmation": 1, "decoupled": 1, "oauth": 1}
 	banks := newBanks(t, strings.Join(slices.Sorted(maps.Keys(steps)), ","))
+	banks.with("decoupled", `"implicit"`, `"explicit"`)
+	banks.with("oauth", `"implicit"`, `"explicit"`)
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
 		for bank, all := range steps {
 			for lost := range all {
@@ -772,6 +784,37 @@ func TestLostAnswersToSteps(t *testing.T) {
 				})
 			}
 		}
+	})
+}
+
+// TestLostAuthorisationIsApproved: the answer to the start of an authorisation is lost, and the payer
+// refuses the next one in the bank's app. The order waits. The payer approves the first one and pays once.
+func TestLostAuthorisationIsApproved(t *testing.T) {
+	banks := newBanks(t, "decoupled")
+	banks.with("decoupled", `"implicit"`, `"explicit"`)
+	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
+		s := newShopper(t, i, banks, "decoupled")
+		s.lose("decoupled", true)
+		p := s.pay(order(line("Fault again", nil)))
+		first := s.inApp()
+		s.due("1m")
+		if p = s.payment(p.ID); len(first) != 1 || p.Action == nil || *p.Action != "decoupled" {
+			t.Fatalf("after the loss: %s with %d authorisations\n%s", inWords(p), len(first), s.Logs)
+		}
+		for _, second := range s.inApp() {
+			if second != first[0] {
+				banks.steer("POST", "decoupled/authorisations/"+second, map[string]any{"decision": "refuse"}, nil)
+			}
+		}
+		s.due("1m")
+		if p = s.payment(p.ID); p.State != "validating" {
+			t.Errorf("refused in the second: %s\n%s", inWords(p), s.Logs)
+		}
+		banks.steer("POST", "decoupled/authorisations/"+first[0], map[string]any{"decision": "approve"}, nil)
+		if p = s.settle(p); p.State != "done" || s.sent(p) != 1 {
+			t.Errorf("approved in the first: %s\n%s", inWords(p), s.Logs)
+		}
+		s.booked("single", p)
 	})
 }
 

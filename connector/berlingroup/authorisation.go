@@ -112,11 +112,15 @@ func (a *authorisation) replace(next authorisation) {
 	switch {
 	case former.Own != "":
 		next.Earlier = append(slices.Clip(next.Earlier), former)
-	case former.Page != "":
+	case former.Page != "" || former.Step == inApp:
 		next.Unlisted = true
 	}
 	*a = next
 }
+
+// open reports whether the customer may still approve elsewhere: in an earlier authorisation or, if
+// the bank's list is still to be read, in one that only the list names.
+func (a *authorisation) open() bool { return a.Unlisted || len(a.Earlier) > 0 }
 
 // resume puts the earlier authorisation i into the place of this one, and applies the customer's
 // return to it.
@@ -394,15 +398,28 @@ func (b *Bank) callAbout(ctx context.Context, a *authorisation, p person, r requ
 // tell sends a request about an authorisation and applies the answer.
 func (b *Bank) tell(ctx context.Context, a *authorisation, p person, r request) error {
 	said, header, err := b.callAbout(ctx, a, p, r)
-	if err != nil {
-		return err
-	}
-	if at := header.Get("Location"); a.Own == "" && r.method == http.MethodPost && at != "" {
-		if err := b.place(r, at, &a.Own); err != nil {
-			return err
+	if err == nil {
+		if at := header.Get("Location"); a.Own == "" && r.method == http.MethodPost && at != "" {
+			err = b.place(r, at, &a.Own)
 		}
 	}
-	return b.update(r, a, said, header)
+	if err == nil {
+		err = b.update(r, a, said, header)
+	}
+	if r.method == http.MethodPost && mayHaveStarted(err) {
+		a.Unlisted = true
+	}
+	return err
+}
+
+// mayHaveStarted reports whether the bank may have started an authorisation although the request for
+// it failed.
+func mayHaveStarted(err error) bool {
+	var denial *denied
+	if errors.As(err, &denial) {
+		return denial.a.status >= http.StatusInternalServerError
+	}
+	return err != nil && !errors.Is(err, connector.ErrNotSent)
 }
 
 // proceed does the steps that do not involve the customer: it starts the authorisation and finds

@@ -282,7 +282,7 @@ func (v *ordering) askProgress(ctx context.Context, a *authorisation) error {
 }
 
 // list adds the authorisations that the bank lists. If the present authorisation has no address, it
-// gets the address of the last one in the list.
+// gets the address of the last one in the list, unless it is still to be started.
 func (v *ordering) list(ctx context.Context, a *authorisation) error {
 	r := request{call: "authorisation", method: http.MethodGet, path: v.memory.Path + "/authorisations", header: deviceHeader(v.Device)}
 	listed, _, err := v.callAbout(ctx, a, v.person(), r)
@@ -293,7 +293,10 @@ func (v *ordering) list(ctx context.Context, a *authorisation) error {
 	for _, id := range slices.Backward(listed.IDs[max(0, len(listed.IDs)-mostEarlier):]) {
 		own := r.path + "/" + url.PathEscape(id)
 		known := func(one authorisation) bool { return one.Own == own }
-		if a.Own = cmp.Or(a.Own, own); !known(*a) && !slices.ContainsFunc(a.Earlier, known) {
+		if a.Step != atStart {
+			a.Own = cmp.Or(a.Own, own)
+		}
+		if !known(*a) && !slices.ContainsFunc(a.Earlier, known) {
 			a.Earlier = append(a.Earlier, authorisation{Step: inApp, Own: own})
 		}
 	}
@@ -404,6 +407,7 @@ func (v *ordering) renew(ctx context.Context, a *authorisation) {
 	next.Person, next.OAuth = a.Person, a.OAuth
 	if err := v.proceed(ctx, &next, v.person()); err != nil {
 		a.Opened = v.Now // delays the next attempt
+		a.Unlisted = a.Unlisted || next.Unlisted || next.Own != ""
 		return
 	}
 	a.replace(next)

@@ -32,8 +32,8 @@ func (v *ordering) report(s paymentStatus) payment.Report {
 	status, line := codes.Standing(s.Transaction, v.file.Profile.LastStatus, v.Payment.DateType() == payment.Periodic, v.approved(s))
 	report := payment.Report{Status: status, Raw: strings.TrimSpace(s.Transaction + " " + codes.Reasons(s.Messages))}
 	v.tell(&report, s)
-	if v.memory.Approval.Step == failed && status == payment.Awaiting {
-		report.Status, s.Message = payment.Declined, cmp.Or(s.Message, v.memory.Approval.Message)
+	if a := &v.memory.Approval; a.Step == failed && !a.open() && status == payment.Awaiting {
+		report.Status, s.Message = payment.Declined, cmp.Or(s.Message, a.Message)
 	}
 	v.memory.Status = s.Transaction
 	report.Unproved = report.Status == payment.Awaiting && v.unclear(s)

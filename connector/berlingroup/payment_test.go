@@ -338,7 +338,8 @@ func TestEarlierAuthorisations(t *testing.T) {
 		{name: "the first has ended", memory: both, first: "failed", second: "received", want: payment.Awaiting, page: "2", kept: "authorisations/2", dropped: "authorisations/1"},
 		{name: "the second has ended", memory: both, first: "received", second: "failed", want: payment.Awaiting, page: "1", kept: "authorisations/1", dropped: "authorisations/2"},
 		{name: "both have ended", memory: both, first: "failed", second: "failed", want: payment.Declined},
-		{name: "refused in the second", memory: both, first: "received", second: "failed", callback: url.Values{"nok": {"1"}}, want: payment.Declined},
+		{name: "refused in the second", memory: both, first: "received", second: "failed", callback: url.Values{"nok": {"1"}}, want: payment.Awaiting, kept: "authorisations/1"},
+		{name: "refused in both", memory: both, first: "failed", second: "failed", callback: url.Values{"nok": {"1"}}, want: payment.Declined},
 		{name: "the bank forgot the first", memory: both, second: "received", want: payment.Awaiting, page: "2", kept: "authorisations/1"},
 		{
 			name: "a code of the first", memory: both, first: "unconfirmed", second: "received", callback: url.Values{"confirmationCode": {"C"}},
@@ -438,6 +439,53 @@ func TestFailedAuthorisations(t *testing.T) {
 	bank.statuses[0] = "finalised"
 	if report := ask(0); report.Status != payment.Processing {
 		t.Errorf("approved on the first page: %+v", report)
+	}
+}
+
+// TestLostAuthorisations checks that an order waits after the refusal of one authorisation while the
+// payer can still approve another one, whose answer was lost. It is refused when both have failed.
+func TestLostAuthorisations(t *testing.T) {
+	const authorisations = order1 + "/authorisations"
+	started := `{"scaStatus":"received","_links":{"scaStatus":{"href":"` + authorisations + `/2"}}}`
+	for _, test := range []struct {
+		name   string
+		lost   scriptedAnswer
+		first  string
+		status string
+		want   payment.Status
+	}{
+		{"approved", scriptedAnswer{http.StatusCreated, "{"}, "received", "ACSP", payment.Processing},
+		{"refused", scriptedAnswer{http.StatusCreated, "{"}, "failed", "RCVD", payment.Declined},
+		{"approved behind a gateway", scriptedAnswer{http.StatusBadGateway, ""}, "received", "ACSP", payment.Processing},
+		{"never started", scriptedAnswer{http.StatusForbidden, ""}, "received", "RCVD", payment.Declined},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			received := scriptedAnswer{http.StatusOK, `{"transactionStatus":"RCVD"}`}
+			bank := newScripted(t, map[string][]scriptedAnswer{
+				"GET order/status":           {received, received, received, {http.StatusOK, `{"transactionStatus":"` + test.status + `"}`}},
+				"POST order/authorisations":  {test.lost, {http.StatusCreated, started}},
+				"GET order/authorisations":   {{http.StatusOK, `{"authorisationIds":["1"]}`}, {http.StatusOK, `{"authorisationIds":["1","2"]}`}},
+				"GET order/authorisations/1": {{http.StatusOK, `{"scaStatus":"received"}`}, {http.StatusOK, `{"scaStatus":"received"}`}, {http.StatusOK, `{"scaStatus":"` + test.first + `"}`}},
+				"GET order/authorisations/2": once(http.StatusOK, `{"scaStatus":"failed"}`),
+			})
+			o := bank.order(`{"path":"` + order1 + `","approval":{"step":"start","at":"` + authorisations + `","post":true}}`)
+			if _, err := o.status(); err == nil {
+				t.Error("the loss is no error")
+			}
+			if report, err := o.status(); err != nil || report.Action != payment.Decoupled {
+				t.Errorf("started again: %+v, %v", report, err)
+			}
+			waits := payment.Awaiting
+			if test.lost.status == http.StatusForbidden {
+				waits = payment.Declined
+			}
+			if report, err := o.status(); err != nil || report.Status != waits {
+				t.Errorf("after the refusal of the second: %+v, %v, want %s", report, err, waits)
+			}
+			if report, err := o.status(); err != nil || report.Status != test.want {
+				t.Errorf("in the end: %+v, %v, want %s", report, err, test.want)
+			}
+		})
 	}
 }
 

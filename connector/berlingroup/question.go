@@ -41,7 +41,7 @@ func (v *ordering) show(report *payment.Report, a *authorisation) {
 	if report.Action == payment.FillFields {
 		report.Fields = a.fields(v.profile.Name, v.Fields[psuIDField])
 	}
-	if report.Action == "" && !v.forsaken() {
+	if report.Action == "" && a.Step != failed && !v.forsaken() {
 		report.CheckAfter = shortly
 	}
 }
