@@ -673,9 +673,11 @@ func confirmsAt(s *shopper) {
 }
 
 // TestPartOfABulk: the lines that a bank refuses are rejected with the bank's reasons. The other
-// lines are pending. They are accepted after the bank has named no further line for a day.
+// lines are pending. At a bank that reports no execution, they are accepted after it has named no further
+// line for a business day.
 func TestPartOfABulk(t *testing.T) {
 	banks := newBanks(t, "redirect")
+	banks.with("redirect", `last_status = "ACSC"`, `last_status = "ACSP"`)
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
 		s := newShopper(t, i, banks, "redirect")
 		p := s.settle(s.act(s.pay(order(line("Shop", nil), line("Fault RR04", nil), line("Other shop", nil))), "approve"))
@@ -685,7 +687,10 @@ func TestPartOfABulk(t *testing.T) {
 			}
 		}
 		wantLines("pending", "pending")
-		s.due("25h")
+		s.due("6h")
+		p = s.payment(p.ID)
+		wantLines("pending", "pending")
+		s.due("144h") // a business day, also after a holiday and a weekend
 		p = s.payment(p.ID)
 		wantLines("partial", "accepted")
 		s.booked("bulk", p)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"passerelle"
 	"passerelle/connector/berlingroup/codes"
 	"passerelle/payment"
 )
@@ -105,28 +106,42 @@ func (v *ordering) timedOut(s paymentStatus) bool {
 		!since.IsZero() && !v.Now.Before(since.Add(v.file.Profile.pageLife()))
 }
 
-// partTime is how long the bank must report the same refused lines of a bulk payment. After that
-// time, the other lines count as accepted.
-const partTime = 24 * time.Hour
+// undivided returns the time from which the lines that a bank has not refused count as accepted: one
+// day on which TARGET is open after the bank named the last refused line and after the execution. It
+// returns false if the bank reports executions. Such a bank still has to say what becomes of the lines.
+func (v *ordering) undivided() (time.Time, bool) {
+	from := v.memory.Divided
+	if from.IsZero() || codes.Rank(v.file.Profile.LastStatus) >= codes.Rank(codes.Settled) {
+		return from, false
+	}
+	for _, in := range v.Payment.Instructions {
+		if end := in.ExecutionDate.AddDays(1).In(time.UTC).Add(-time.Nanosecond); !in.ExecutionDate.IsZero() && end.After(from) {
+			from = end
+		}
+	}
+	day := passerelle.DateOf(from, time.UTC).In(time.UTC)
+	return payment.NextOpenDay(from, passerelle.IBAN).In(time.UTC).Add(from.Sub(day)), true
+}
 
 // divide marks the refused lines of a bulk payment. The status says that the bank has accepted some
 // of the other lines, but not which ones. So these stay pending until the bank reports another
-// status. The standard requires no other status: if the bank names no further line for partTime,
-// the other lines are accepted. A bank may name a refused line only once. If the bank has never named
-// a line, divide marks none.
+// status. The standard requires no other status: a bank that never reports executions names no further
+// line, and undivided says when the other lines are accepted. A bank may name a refused line only once.
+// If the bank has never named a line, divide marks none.
 func (v *ordering) divide(report *payment.Report, s paymentStatus) {
 	why := v.refusedLines(s)
 	if v.memory.Refused == 0 && len(v.memory.Lines) == 0 {
 		return
 	}
 	others := payment.InstructionPending
+	until, ends := v.undivided()
 	switch {
 	case len(v.memory.Lines) > v.memory.Refused:
 		v.memory.Refused, v.memory.Divided = len(v.memory.Lines), v.Now
 		report.Remark = strings.TrimSpace(fmt.Sprintf("%s The bank refuses %d of %d instructions. It has not said what becomes of the others.", report.Remark, v.memory.Refused, len(v.Payment.Instructions)))
-	case !v.Now.Before(v.memory.Divided.Add(partTime)):
+	case ends && !v.Now.Before(until):
 		report.Status, others = payment.Settled, payment.InstructionAccepted
-		report.Remark = "The bank has refused no further instruction for a day. The others count as accepted."
+		report.Remark = "The bank has refused no further instruction for a business day. The others count as accepted."
 	}
 	for i := range v.Payment.Instructions {
 		line := payment.Line{Position: i, State: others}

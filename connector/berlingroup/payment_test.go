@@ -878,8 +878,8 @@ func TestWarningsRefuseNothing(t *testing.T) {
 }
 
 // TestPartOfABulk checks that only the lines that a bank refuses by name are rejected immediately.
-// The others are pending until the bank reports another status. If it repeats the same refusals for
-// a day, they are accepted.
+// The others are pending until the bank reports another status. If the bank does not report executions,
+// and names no further line for a business day, they are accepted.
 func TestPartOfABulk(t *testing.T) {
 	for name, steps := range map[string][]partStep{
 		"nothing else": {
@@ -912,12 +912,38 @@ func TestPartOfABulk(t *testing.T) {
 			{25 * time.Hour, "PART", nil, "pending: pending rejected rejected", ""},
 			{47 * time.Hour, "PART", []int{1}, "partial: accepted rejected rejected", "count as accepted"},
 		},
+		"over a weekend": {
+			{4 * 24 * time.Hour, "PART", []int{1}, "pending: pending rejected pending", "refuses 1 of 3"},
+			{7*24*time.Hour - time.Second, "PART", []int{1}, "pending: pending rejected pending", ""},
+			{7 * 24 * time.Hour, "PART", nil, "partial: accepted rejected accepted", "count as accepted"},
+		},
+		"before the execution": {
+			{0, "PART", []int{1}, "pending: pending rejected pending", "refuses 1 of 3"},
+			{10 * 24 * time.Hour, "PART", nil, "pending: pending rejected pending", ""},
+			{11*24*time.Hour + 12*time.Hour, "PART", nil, "partial: accepted rejected accepted", "count as accepted"},
+		},
+		"at a bank that reports executions": {
+			{0, "PART", []int{1}, "pending: pending rejected pending", "refuses 1 of 3"},
+			{30 * 24 * time.Hour, "PART", nil, "pending: pending rejected pending", ""},
+			{31 * 24 * time.Hour, "ACSC", nil, "partial: done rejected done", ""},
+		},
 		"none named": {
 			{0, "PART", nil, "pending: pending pending pending", ""},
 			{25 * time.Hour, "PART", nil, "pending: pending pending pending", ""},
 		},
 	} {
-		t.Run(name, func(t *testing.T) { playPart(t, bulkOfThree(approvedMemory), steps) })
+		t.Run(name, func(t *testing.T) {
+			o, last := bulkOfThree(approvedMemory), "ACSP"
+			switch name {
+			case "at a bank that reports executions":
+				last = "ACSC"
+			case "before the execution":
+				for i := range o.Payment.Instructions {
+					o.Payment.Instructions[i].DateType, o.Payment.Instructions[i].ExecutionDate = payment.Deferred, date(10)
+				}
+			}
+			playPart(t, o, last, steps)
+		})
 	}
 }
 
@@ -937,7 +963,7 @@ func TestPartOfABulkInOldMemories(t *testing.T) {
 			o := bulkOfThree(strings.Replace(approvedMemory, "{", `{"status":"PART","refused":1,"divided":"`+noon.Format(time.RFC3339)+`",`, 1))
 			o.Payment.State = payment.Pending
 			o.Payment.Instructions[1].State, o.Payment.Instructions[1].ErrorCode = payment.InstructionRejected, payment.InsufficientFunds
-			o = playPart(t, o, steps)
+			o = playPart(t, o, "ACSP", steps)
 			if code := o.Payment.Instructions[1].ErrorCode; code != payment.InsufficientFunds {
 				t.Errorf("the refused line has the code %q", code)
 			}
@@ -964,11 +990,12 @@ func bulkOfThree(memory string) connector.Order {
 	return o
 }
 
-// playPart asks about an order at each step, and applies the reports.
-func playPart(t *testing.T, o connector.Order, steps []partStep) connector.Order {
+// playPart asks a bank about an order at each step, and applies the reports. The argument last is the
+// last status that the bank reports.
+func playPart(t *testing.T, o connector.Order, last string, steps []partStep) connector.Order {
 	t.Helper()
 	bank := &answering{status: http.StatusOK}
-	able := newFixture(t, bank, nil).initiator()
+	able := newFixture(t, bank, nil).with("sca =", "last_status = \""+last+"\"\nsca =").initiator()
 	for _, one := range steps {
 		messages := []any{}
 		for _, line := range one.refused {
