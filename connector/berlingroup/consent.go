@@ -327,7 +327,7 @@ func (r reader) Terminate(ctx context.Context, of connector.DataRequest) error {
 func (v *reading) end(ctx context.Context, m *readMemory) error {
 	r := request{call: "end consent", method: http.MethodDelete, path: m.path(), header: deviceHeader(v.Device)}
 	r.header.Set("Consent-ID", m.Consent)
-	a, err := v.callToEnd(ctx, m.Approval.OAuth, r, v.save)
+	a, err := v.callAnyhow(ctx, m.Approval.OAuth, r, v.save)
 	if err != nil || a.good() || a.status == http.StatusNotFound || slices.Contains(consentEnded, codes.Known(v.messages(r, a))) {
 		return err
 	}

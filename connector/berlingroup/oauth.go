@@ -112,22 +112,27 @@ func (b *Bank) callGranted(ctx context.Context, g *grant, r request, save func(c
 		return a, err
 	}
 	if err := b.refresh(ctx, g, save); err != nil {
-		return answer{}, err
+		return a, err
 	}
 	r.header.Del("Authorization")
 	g.bear(r.header)
 	return b.call(ctx, r)
 }
 
-// callToEnd makes a request that ends an order or a consent. It repeats the request without a token that
-// the bank refuses, because not every bank requires one for this.
-func (b *Bank) callToEnd(ctx context.Context, g *grant, r request, save func(context.Context)) (answer, error) {
+// callAnyhow makes a request that must outlive the customer's grant: it ends an order or a consent, or
+// asks for a status. It repeats the request without a token that the bank refuses, because not every
+// bank requires one for this.
+func (b *Bank) callAnyhow(ctx context.Context, g *grant, r request, save func(context.Context)) (answer, error) {
 	a, err := b.callGranted(ctx, g, r, save)
-	if err != nil || r.header.Get("Authorization") == "" || !b.refusesToken(r, a) {
+	if r.header.Get("Authorization") == "" || !b.refusesToken(r, a) {
 		return a, err
 	}
 	r.header.Del("Authorization")
-	return b.call(ctx, r)
+	bare, failed := b.call(ctx, r)
+	if err != nil && !bare.good() {
+		return a, err // a later call may get a token
+	}
+	return bare, failed
 }
 
 // refusesToken reports whether the bank refuses the token of a request.

@@ -54,6 +54,8 @@ type orderMemory struct {
 	// Cancelling is the authorisation of the cancellation, nil when no cancellation is under
 	// way.
 	Cancelling *authorisation `json:"cancelling,omitempty"`
+	// Blind means that the bank wants a token for the status and takes none of ours.
+	Blind bool `json:"blind,omitempty"`
 }
 
 // ordering is the state of one call about an order.
@@ -259,8 +261,9 @@ func (v *ordering) stands(ctx context.Context) (payment.Report, error) {
 	}
 	status, err := v.askStatus(ctx)
 	if err != nil {
-		return payment.Report{}, err
+		return v.blind(err)
 	}
+	v.memory.Blind = false
 	if !status.ended() && (v.memory.Cancelling != nil || !v.shown(status)) || status.silent() {
 		if err := v.tried(v.askProgress(ctx, a)); err != nil && !status.ended() {
 			return payment.Report{}, err
@@ -320,16 +323,32 @@ func (v *ordering) tried(err error) error {
 // askStatus asks for the status of the order.
 func (v *ordering) askStatus(ctx context.Context) (paymentStatus, error) {
 	r := request{call: "status", method: http.MethodGet, path: v.memory.Path + "/status", header: deviceHeader(v.Device)}
-	a, err := v.callGranted(ctx, v.memory.Approval.OAuth, r, v.save)
+	a, err := v.callAnyhow(ctx, v.memory.Approval.OAuth, r, v.save)
 	if err != nil {
 		return paymentStatus{}, err
 	}
 	if !a.good() {
-		return paymentStatus{}, v.unanswered(r, a)
+		if err = v.unanswered(r, a); v.refusesToken(r, a) {
+			err = errors.Join(err, errBlind)
+		}
+		return paymentStatus{}, err
 	}
 	var status paymentStatus
 	err = v.decode(r, a, &status)
 	return status, err
+}
+
+// errBlind means that the bank reports the status of an order only with a token, and takes none of ours.
+var errBlind = errors.New("the payer's grant has ended")
+
+// blind returns the report of a pending order whose status the bank does not tell. The first time, it
+// tells the operator in the timeline. After that, the error is logged.
+func (v *ordering) blind(err error) (payment.Report, error) {
+	if !errors.Is(err, errBlind) || v.memory.Blind || v.Payment.State != payment.Pending {
+		return payment.Report{}, err
+	}
+	v.memory.Blind = true
+	return payment.Report{Status: payment.Processing, Remark: "The bank refuses our token and tells nothing about the order without one. Ask the bank what became of the order."}, nil
 }
 
 // approved reports whether the payer has done the actions that the bank requires.
@@ -479,7 +498,7 @@ func (v *ordering) withdraw(ctx context.Context) (payment.Report, error) {
 		a.OAuth.Code = ""
 	}
 	r := request{call: "cancel", method: http.MethodDelete, path: v.memory.Path, header: v.person().header()}
-	if _, err := v.callToEnd(ctx, a.OAuth, r, v.save); err != nil {
+	if _, err := v.callAnyhow(ctx, a.OAuth, r, v.save); err != nil {
 		return payment.Report{}, err
 	}
 	return v.standsAfterwards(ctx)
@@ -493,7 +512,7 @@ func (v *ordering) cancel(ctx context.Context) (payment.Report, error) {
 	v.memory.Unwanted = true
 	r := request{call: "cancel", method: http.MethodDelete, path: v.memory.Path, header: v.person().header()}
 	v.file.prefer(r.header)
-	a, err := v.callToEnd(ctx, v.memory.Approval.OAuth, r, v.save)
+	a, err := v.callAnyhow(ctx, v.memory.Approval.OAuth, r, v.save)
 	switch {
 	case err != nil:
 		return payment.Report{}, err

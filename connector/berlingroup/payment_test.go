@@ -818,6 +818,42 @@ func TestExpiredTokens(t *testing.T) {
 	}
 }
 
+// TestStatusAfterTheGrant checks that the status of an order is asked without the token when the bank
+// refuses the token. If the bank tells it only with a token, the timeline says so once, and the log
+// after that.
+func TestStatusAfterTheGrant(t *testing.T) {
+	refused := refusedWith(http.StatusUnauthorized, "TOKEN_EXPIRED")
+	for _, test := range []struct {
+		name, refresh string
+		tokens        scriptedAnswer
+	}{
+		{name: "no refresh token"},
+		{"an invalid refresh token", `,"refresh":"R"`, scriptedAnswer{http.StatusBadRequest, `{"error":"invalid_grant"}`}},
+		{"a server that fails", `,"refresh":"R"`, scriptedAnswer{http.StatusInternalServerError, ""}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			bank := newScripted(t, map[string][]scriptedAnswer{
+				"GET order/status": {refused, {http.StatusOK, `{"transactionStatus":"ACSC"}`}},
+				"POST /token":      {test.tokens},
+			})
+			o := bank.order(`{"path":"` + order1 + `","approval":{"step":"authorised","oauth":{"token":"T"` + test.refresh + `}}}`)
+			o.Payment.State = payment.Pending
+			if report, err := o.status(); err != nil || report.Status != payment.Settled || bank.tokens[len(bank.tokens)-1] != "" {
+				t.Errorf("%+v, %v with the tokens %q", report, err, bank.tokens)
+			}
+		})
+	}
+	bank := newScripted(t, map[string][]scriptedAnswer{"GET order/status": {refused}})
+	o := bank.order(`{"path":"` + order1 + `","approval":{"step":"authorised","oauth":{"token":"T"}}}`)
+	o.Payment.State = payment.Pending
+	if report, err := o.status(); err != nil || report.Status != payment.Processing || !strings.Contains(report.Remark, "Ask the bank") {
+		t.Errorf("the first time: %+v, %v", report, err)
+	}
+	if report, err := o.status(); meantBy(err) != "unknown" {
+		t.Errorf("the second time: %+v, %v", report, err)
+	}
+}
+
 // TestTokensAreSavedAtOnce checks that a new refresh token is stored before the next request. That
 // request may fail or never end, and the server does not accept the old token again.
 func TestTokensAreSavedAtOnce(t *testing.T) {
