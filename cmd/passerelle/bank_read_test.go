@@ -347,6 +347,8 @@ func accountsAreRead(t *testing.T, banks *banksOf, bank string) {
 		c.matchesBooks(bank, total)
 		banks.steer("POST", bank+"/accounts/"+first.ID+"/fill", map[string]any{"count": 3, "amount": "20.00", "text": "Refund"}, nil)
 		total += 3
+		banks.steer("POST", bank+"/accounts/"+first.ID+"/fill", map[string]any{"count": 1, "amount": "-7.00", "text": "Reserved", "pending": true}, nil)
+		total++
 		c.sync("false")
 		c.matchesBooks(bank, total)
 		for range 5 {

@@ -457,6 +457,35 @@ func TestWhatIsNew(t *testing.T) {
 	}
 }
 
+// TestDeltasOfSeveralReports checks that a read requests no deltas when the bank has booked and pending
+// transactions in separate reports: the first delta would end the second one.
+func TestDeltasOfSeveralReports(t *testing.T) {
+	bank := newReadable(t, `["both"]`, `["booked", "pending"]`, "[profile.accounts]", "[profile.accounts]\nhistory_days = 365\ntransaction_ids = true\ndelta_list = true", "sca =", "calls_a_day = 100\nsca =")
+	reader, reported := bank.reader(), 0
+	entries := []string{`{"transactionId": "T1", "transactionAmount": {"currency": "EUR", "amount": "1.00"}}`}
+	bank.list(func(w http.ResponseWriter, r *http.Request) {
+		from := 0
+		if r.URL.Query().Has("deltaList") {
+			from = reported
+		}
+		reported = len(entries)
+		if r.URL.Query().Get("bookingStatus") == "booked" {
+			fmt.Fprint(w, page(nil, nil, ""))
+			return
+		}
+		fmt.Fprint(w, page(nil, entries[from:], ""))
+	})
+	for range 2 {
+		if _, got, err := reader.read(false); err != nil || len(got.rows) == 0 {
+			t.Errorf("%d entries, %v", len(got.rows), err)
+		}
+		entries = append(entries, strings.Replace(entries[0], "T1", "T2", 1))
+	}
+	if _, got, err := reader.read(false); err != nil || !slices.Contains(got.keys(), "id/T2") {
+		t.Errorf("%q, %v", got.keys(), err)
+	}
+}
+
 // TestEndsOfConsents checks that the request that ends a consent has the customer's token, that it is
 // repeated without a refused token, and that a refused token does not count as an ended consent.
 func TestEndsOfConsents(t *testing.T) {

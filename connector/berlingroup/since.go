@@ -10,7 +10,9 @@ import (
 )
 
 // If the bank supports it, a read without the customer requests only the entries since the last
-// read: entries after a reference, or a delta. Neither reports deleted entries. In four cases, a
+// read: entries after a reference, or a delta. A delta needs a single report, because it ends where
+// the bank's last report to us ended: the second of two reports would begin after the first one.
+// Neither reports deleted entries. In four cases, a
 // read therefore requests everything by date: once a week, when the customer is present, after an
 // unfinished read, and while a transaction without an id is pending. Such a transaction may get an
 // id when it is booked.
@@ -51,7 +53,7 @@ func (v *reading) sinceLast(a *bankAccount, from passerelle.Date) url.Values {
 		return nil
 	case has.EntryReference && last.Reference != "":
 		return url.Values{"entryReferenceFrom": {last.Reference}}
-	case has.DeltaList:
+	case has.DeltaList && len(has.reports(a.family)) == 1:
 		return url.Values{"deltaList": {"true"}}
 	}
 	return nil
