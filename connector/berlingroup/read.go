@@ -55,17 +55,19 @@ func (f *File) mechanism() passerelle.AuthMechanism {
 	return passerelle.ByWebauth
 }
 
-// reports returns the values of bookingStatus that select all transactions. If the format contains
-// only booked transactions, the values select all booked transactions.
+// reports returns the values of bookingStatus that select all transactions, in the order of the
+// requests. If the format contains only booked transactions, the values select all booked transactions.
+// Pending transactions come first. One that is booked between two reports is then in both, and the
+// booked copy is the last. In the other order it would be in neither.
 func (a *Accounts) reports(family string) []string {
-	both := slices.Contains(a.BookingStatuses, "both")
+	has := func(status string) bool { return slices.Contains(a.BookingStatuses, status) }
 	switch {
-	case !formats[a.formatOf(family)].groups && slices.Contains(a.BookingStatuses, "booked"):
+	case !formats[a.formatOf(family)].groups && has("booked"):
 		return []string{"booked"}
-	case both:
+	case has("both"):
 		return []string{"both"}
 	}
-	return a.BookingStatuses
+	return slices.DeleteFunc([]string{"pending", "booked"}, func(status string) bool { return !has(status) })
 }
 
 // readMemory holds the data that a read stores for the next read.

@@ -486,6 +486,29 @@ func TestDeltasOfSeveralReports(t *testing.T) {
 	}
 }
 
+// TestBookedBetweenReports checks that a transaction which is booked between the reports of pending and
+// of booked transactions is reported as booked.
+func TestBookedBetweenReports(t *testing.T) {
+	bank := newReadable(t, `["both"]`, `["booked", "pending"]`, "[profile.accounts]", "[profile.accounts]\ntransaction_ids = true")
+	reader, requests := bank.reader(), 0
+	entry := []string{`{"transactionId": "T1", "transactionAmount": {"currency": "EUR", "amount": "1.00"}}`}
+	bank.list(func(w http.ResponseWriter, r *http.Request) {
+		requests++
+		pending := requests == 1
+		switch status := r.URL.Query().Get("bookingStatus"); {
+		case status == "pending" && pending:
+			fmt.Fprint(w, page(nil, entry, ""))
+		case status == "booked" && !pending:
+			fmt.Fprint(w, page(entry, nil, ""))
+		default:
+			fmt.Fprint(w, page(nil, nil, ""))
+		}
+	})
+	if _, got, err := reader.read(false); err != nil || len(got.rows) != 1 || got.rows["id/T1"].Coming {
+		t.Errorf("%+v, %v", got.rows, err)
+	}
+}
+
 // TestEndsOfConsents checks that the request that ends a consent has the customer's token, that it is
 // repeated without a refused token, and that a refused token does not count as an ended consent.
 func TestEndsOfConsents(t *testing.T) {
