@@ -35,8 +35,9 @@ type syncRun struct {
 	started    time.Time
 	// back is the return address for a user who is sent to a page of the institution.
 	back bankstore.ConnectionReturn
-	// ended is true once the end of the run is stored.
-	ended bool
+	// ended is true once the end of the run is stored. lost means that this end is without what the
+	// connector remembers of the read.
+	ended, lost bool
 	// fetch wakes the loop that fetches the files of a connector.
 	fetch func(connector string)
 	log   *slog.Logger
@@ -90,7 +91,9 @@ func (a *Aggregation) read(ctx context.Context, run *syncRun, reader connector.D
 		err = broken
 	}
 	late := ctx.Err() != nil
-	ended := run.end(context.WithoutCancel(ctx), im, run.outcomeOf(outcome, err, late))
+	stored := run.outcomeOf(outcome, err, late)
+	run.lost = stored.Memory == nil && (err != nil || outcome.Memory != nil)
+	ended := run.end(context.WithoutCancel(ctx), im, stored)
 	if errors.Is(err, errStore) && !late {
 		ended = errors.Join(err, ended)
 	}
@@ -113,7 +116,7 @@ func (run *syncRun) end(ctx context.Context, im *importer, o connector.Outcome) 
 				return err
 			}
 		}
-		bankstore.In(tx).ReleaseConnection(run.lease.domain.ID, c.ID, run.lease.holder, false)
+		bankstore.In(tx).ReleaseConnection(run.lease.domain.ID, c.ID, run.lease.holder, run.lost)
 		if o.State == "" {
 			bankstore.In(tx).ResumeFiles(c)
 			tx.AfterCommit(func() { run.fetch(c.Connector) })
