@@ -111,8 +111,12 @@ func (v *reading) admit(ctx context.Context) error {
 	return v.askConsent(ctx)
 }
 
-// askConsent requests a consent from the customer, when the customer is present.
+// askConsent requests a consent from the customer, when the customer is present and has not approved a
+// former one.
 func (v *reading) askConsent(ctx context.Context) error {
+	if v.approvedFormer(ctx) {
+		return v.granted(ctx)
+	}
 	if !v.Present {
 		return &interruption{connector.Outcome{State: v.renewal()}}
 	}
@@ -136,10 +140,11 @@ func (v *reading) authorise(ctx context.Context) error {
 	if err := v.get(ctx, request{call: "consent status", path: v.memory.path() + "/status"}, &state); err != nil {
 		return err
 	}
-	switch state.Status {
-	case "valid":
+	open := state.Status == "received" || state.Status == "partiallyAuthorised"
+	switch {
+	case state.Status == "valid", v.approvedFormer(ctx):
 		return v.granted(ctx)
-	case "received", "partiallyAuthorised":
+	case open:
 		if _, err := v.unlessDenied(v.ask(ctx, a, p)); err != nil {
 			return err
 		}
@@ -147,7 +152,32 @@ func (v *reading) authorise(ctx context.Context) error {
 			return v.goOn(ctx, state.Status, message)
 		}
 	}
+	if open {
+		v.memory.Formers = v.memory.withFormer() // the customer can still approve it
+	}
 	return v.consentRefused(ctx, cmp.Or(message, state.Message, a.Message))
+}
+
+// approvedFormer puts a former consent into the place of the present one when the customer has approved
+// it since, such as on a page that was still open. It ignores failures, because the present consent
+// decides then.
+func (v *reading) approvedFormer(ctx context.Context) bool {
+	present := v.memory
+	for i, m := range slices.Backward(present.Formers) {
+		if m.Valid {
+			continue
+		}
+		v.memory.Consent, v.memory.Approval = m.Consent, m.Approval
+		var state consentAnswer
+		err := v.get(ctx, request{call: "consent status", path: v.memory.path() + "/status"}, &state)
+		if err == nil && state.Status == "valid" {
+			present.Formers = slices.Delete(slices.Clone(present.Formers), i, i+1)
+			v.memory.Formers = present.withFormer()
+			return true
+		}
+		v.memory = present
+	}
+	return false
 }
 
 // unlessDenied converts a *denied into a message to the customer. It returns all other errors
@@ -238,16 +268,23 @@ func (v *reading) granted(ctx context.Context) error {
 	}
 	v.memory = readMemory{
 		Consent: v.memory.Consent, Valid: true, Until: until.AddDays(1).In(time.UTC), Calls: v.memory.Calls, Accounts: v.memory.Accounts,
-		Approval: authorisation{OAuth: v.memory.Approval.OAuth}, Former: v.memory.Former,
+		Approval: authorisation{OAuth: v.memory.Approval.OAuth}, Formers: v.memory.Formers,
 	}
-	if m := v.memory.Former; m != nil && (m.Consent == v.memory.Consent || v.end(ctx, m) == nil) { // otherwise Terminate ends it
-		v.memory.Former = nil
+	var kept []readMemory // Terminate ends these
+	for _, m := range v.memory.Formers {
+		if m.Consent != v.memory.Consent && v.end(ctx, &m) != nil {
+			kept = append(kept, m)
+		}
 	}
+	v.memory.Formers = kept
 	return nil
 }
 
 // wish requests a consent from the bank and begins its authorisation.
 func (v *reading) wish(ctx context.Context) error {
+	if !v.memory.Valid || v.Now.Before(v.memory.Until) {
+		v.memory.Formers = v.memory.withFormer()
+	}
 	v.memory = v.memory.afresh()
 	v.memory.Asked = v.Now
 	r := request{call: "consent", method: http.MethodPost, path: consentsPath, header: v.person().header(), body: consentWish{
@@ -315,9 +352,9 @@ func (b *Bank) follow(r request, href string) (string, error) {
 func (r reader) Terminate(ctx context.Context, of connector.DataRequest) error {
 	v := &reading{Bank: r.bank, DataRequest: of, memory: recall(of.Memory)}
 	var err error
-	for _, m := range []*readMemory{&v.memory, v.memory.Former} {
-		if m != nil && m.Consent != "" {
-			err = errors.Join(err, v.end(ctx, m))
+	for _, m := range append([]readMemory{v.memory}, v.memory.Formers...) {
+		if m.Consent != "" {
+			err = errors.Join(err, v.end(ctx, &m))
 		}
 	}
 	return err

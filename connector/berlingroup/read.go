@@ -86,9 +86,11 @@ type readMemory struct {
 	Calls map[string][]time.Time `json:"calls,omitempty"`
 	// Accounts maps our keys to the accounts that were read.
 	Accounts map[string]accountMemory `json:"accounts,omitempty"`
-	// Former is a consent that still exists at the bank, although the bank refused to read with it. It
-	// has only the id and the grant.
-	Former *readMemory `json:"former,omitempty"`
+	// Formers are consents that may still exist at the bank, oldest first: those with which the bank
+	// refused to read, and those that another one replaced before the customer approved them. Each has
+	// only the id, Valid and the grant. Former is such a consent in older memories.
+	Formers []readMemory `json:"formers,omitempty"`
+	Former  *readMemory  `json:"former,omitempty"`
 }
 
 func recall(text []byte) readMemory {
@@ -96,7 +98,23 @@ func recall(text []byte) readMemory {
 	if json.Unmarshal(text, &m) != nil {
 		return readMemory{}
 	}
+	if m.Former != nil {
+		m.Former.Valid = true
+		m.Formers, m.Former = append(m.Formers, *m.Former), nil
+	}
 	return m
+}
+
+// mostFormers is the maximum number of former consents. The pages of older ones have long expired.
+const mostFormers = 10
+
+// withFormer returns the former consents with the present one.
+func (m *readMemory) withFormer() []readMemory {
+	all := m.Formers
+	if m.Consent != "" {
+		all = append(slices.Clip(all), readMemory{Consent: m.Consent, Valid: m.Valid, Approval: authorisation{OAuth: m.Approval.OAuth}})
+	}
+	return all[max(0, len(all)-mostFormers):]
 }
 
 // maxMemory is the maximum size of the memory, in bytes.
@@ -119,9 +137,9 @@ func (m *readMemory) encode() ([]byte, error) {
 }
 
 // afresh returns the part of the memory that is kept when a consent ends: the calls of the day, the
-// keys of transactions without an id, and an earlier consent that still exists.
+// keys of transactions without an id, and the former consents.
 func (m readMemory) afresh() readMemory {
-	kept := readMemory{Calls: m.Calls, Accounts: map[string]accountMemory{}, Former: m.Former}
+	kept := readMemory{Calls: m.Calls, Accounts: map[string]accountMemory{}, Formers: m.Formers}
 	for key, a := range m.Accounts {
 		kept.Accounts[key] = accountMemory{Read: a.Read, Names: a.Names}
 	}
@@ -162,11 +180,13 @@ func (v *reading) read(ctx context.Context) (connector.Outcome, error) {
 	}
 	var refused *readRefusal
 	if errors.As(err, &refused) && refused.state == passerelle.SCARequired {
-		if m := &v.memory; m.Consent != "" && (m.Valid || m.Former == nil) && !slices.Contains(consentEnded, refused.code) {
-			m.Former = &readMemory{Consent: m.Consent, Approval: authorisation{OAuth: m.Approval.OAuth}}
+		if !slices.Contains(consentEnded, refused.code) {
+			v.memory.Formers = v.memory.withFormer()
 		}
 		v.memory = v.memory.afresh()
-		err = v.askConsent(ctx)
+		if err = v.askConsent(ctx); err == nil {
+			err = v.readAccounts(ctx)
+		}
 	}
 	if err != nil {
 		return v.outcomeOf(err)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -575,6 +576,71 @@ func TestFormerConsents(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestReplacedConsents checks that a consent which the customer can still approve is not forgotten when
+// another one takes its place. It is ended when the other one is valid or the connection is deleted. If
+// the customer approves it after all, it is used.
+func TestReplacedConsents(t *testing.T) {
+	wished := `{"consentStatus":"received","consentId":"C2","_links":{"scaRedirect":{"href":"https://bank.example/2"}}}`
+	received, valid := scriptedAnswer{200, `{"consentStatus":"received"}`}, scriptedAnswer{200, `{"consentStatus":"valid"}`}
+	for name, test := range map[string]struct {
+		first, second scriptedAnswer
+		declined      bool
+		// ended are the consents that are ended by the reads, and deleted those that the end of the
+		// connection ends.
+		state          passerelle.ConnectionState
+		ended, deleted string
+	}{
+		"the second is approved": {first: received, second: valid, ended: "C1", deleted: "C1 C2"},
+		"the first is approved":  {first: valid, second: received, ended: "C2", deleted: "C2 C1"},
+		"none is approved":       {first: received, second: received, state: passerelle.WebauthRequired, deleted: "C2 C1"},
+		"the first is refused":   {first: received, second: valid, declined: true, ended: "C1", deleted: "C1 C2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bank := newScripted(t, map[string][]scriptedAnswer{
+				"GET /v1/accounts": once(200, `{"accounts":[]}`), "POST /v1/consents": once(201, wished),
+				"GET consent/status": {received, test.first}, "GET /v1/consents/C2/status": {test.second}, "GET consent": {valid}, "GET /v1/consents/C2": {valid},
+				"DELETE consent": once(204, ""), "DELETE /v1/consents/C2": once(204, ""),
+			})
+			bank.with(`["redirect", "oauth", "decoupled", "embedded"]`, `["redirect"]`)
+			bank.file += "\n[profile.accounts]\nconsents = [\"global\"]\n"
+			reader, _ := bank.load().Connector().(connector.DataReader)
+			memory := fmt.Appendf(nil, `{"consent":"C1","asked":%q,"approval":{"step":"page","page":"https://bank.example/1"}}`, noon.Add(-time.Hour).Format(time.RFC3339))
+			read := func(callback url.Values) connector.Outcome {
+				o, err := reader.Read(t.Context(), connector.DataRequest{Memory: memory, Present: true, Callback: callback, Now: noon}, &taken{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				memory = o.Memory
+				return o
+			}
+			if test.declined {
+				read(url.Values{"nok": {"1"}})
+			}
+			if o := read(nil); o.URL != "https://bank.example/2" {
+				t.Fatalf("the customer is sent to %+v", o)
+			}
+			if o := read(url.Values{"state": {"s"}}); o.State != test.state {
+				t.Errorf("the return ends with %+v", o)
+			}
+			deleted := func() string {
+				var all []string
+				for _, call := range bank.calls {
+					if what, ends := strings.CutPrefix(strings.Replace(call, "DELETE consent", "DELETE /v1/consents/C1", 1), "DELETE /v1/consents/"); ends {
+						all = append(all, what)
+					}
+				}
+				return strings.Join(all, " ")
+			}
+			if got := deleted(); got != test.ended {
+				t.Errorf("the reads end %q, want %q", got, test.ended)
+			}
+			if err := reader.(connector.Terminator).Terminate(t.Context(), connector.DataRequest{Memory: memory, Now: noon}); err != nil || deleted() != test.deleted {
+				t.Errorf("in the end %q, want %q, %v", deleted(), test.deleted, err)
+			}
+		})
 	}
 }
 
