@@ -49,12 +49,13 @@ func keyID(c *x509.Certificate) string {
 	return fmt.Sprintf("SN=%X,CA=%s", c.SerialNumber, strings.ReplaceAll(c.Issuer.String(), " ", "%20"))
 }
 
-// Add signs a request. All other headers must already be set.
+// Add signs a request. All other headers must already be set. The signature covers their values without
+// outer blanks, which the HTTP client removes.
 func (s *Signer) Add(ctx context.Context, r *http.Request, body []byte) error {
 	r.Header.Set("Digest", digestOf(s.Digest, body))
 	var names, lines []string
 	for _, name := range s.Headers {
-		if value := r.Header.Get(name); value != "" {
+		if value := strings.Trim(r.Header.Get(name), " \t\r\n"); value != "" {
 			names, lines = append(names, name), append(lines, name+": "+value)
 		}
 	}
