@@ -101,7 +101,7 @@ type Payments struct {
 // Accounts describes the accounts and data that the bank offers.
 type Accounts struct {
 	Consents        []string `toml:"consents" need:"required" doc:"Kinds of consent that the bank offers: global, all-psd2, detailed, available-accounts. The service requests the first of these kinds, in this order, that the bank offers."`
-	BookingStatuses []string `toml:"booking_statuses" preset:"booked" doc:"Transactions that the bank returns: booked, pending, both."`
+	BookingStatuses []string `toml:"booking_statuses" preset:"booked" doc:"Transactions that the bank returns: booked, pending, both, information, all. The service does not read information, which is about standing orders."`
 	Formats         []string `toml:"formats" preset:"json" doc:"Formats of transaction lists: json, camt (camt.052 to camt.054), mt940 (also MT942). The service requests the first format. camt and mt940 contain booked transactions only. List the formats of downloads after the first. With several formats, the entry reference identifies transactions."`
 	ConsentDays     int      `toml:"consent_days" preset:"180" doc:"How long a consent lasts, in days; at most 180."`
 	HistoryDays     int      `toml:"history_days" preset:"90" doc:"How many days of past transactions the bank returns."`

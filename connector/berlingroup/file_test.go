@@ -113,6 +113,7 @@ func TestWrongFile(t *testing.T) {
 		{"no consent", `["global", "detailed", "available-accounts", "all-psd2"]`, "[]", 46, "profile.accounts.consents", "names no kind"},
 		{"an unknown consent", `"all-psd2"`, `"everything"`, 46, "profile.accounts.consents", "is not one of"},
 		{"an unknown booking status", `["booked", "pending", "both"]`, `["maybe"]`, 47, "profile.accounts.booking_statuses", "is not one of"},
+		{"no transactions", `["booked", "pending", "both"]`, `["information"]`, 47, "profile.accounts.booking_statuses", "no transactions"},
 		{"a consent of a year", "[profile.accounts]", "[profile.accounts]\nconsent_days = 365", 46, "profile.accounts.consent_days", "from 1 to 180"},
 		{"no history", "[profile.accounts]", "[profile.accounts]\nhistory_days = -1", 46, "profile.accounts.history_days", "from 1"},
 	} {

@@ -66,6 +66,8 @@ func (a *Accounts) reports(family string) []string {
 		return []string{"booked"}
 	case has("both"):
 		return []string{"both"}
+	case has("all"):
+		return []string{"all"}
 	}
 	return slices.DeleteFunc([]string{"pending", "booked"}, func(status string) bool { return !has(status) })
 }

@@ -487,6 +487,28 @@ func TestDeltasOfSeveralReports(t *testing.T) {
 	}
 }
 
+// TestBookingStatuses checks which reports a read requests.
+func TestBookingStatuses(t *testing.T) {
+	for statuses, want := range map[string]string{
+		`["booked"]`: "booked", `["booked", "pending"]`: "pending booked", `["booked", "pending", "both", "information", "all"]`: "both",
+		`["information", "all"]`: "all", `["booked", "information"]`: "booked",
+	} {
+		bank := newReadable(t, `["both"]`, statuses)
+		reader := bank.reader()
+		bank.list(answers(200, `{"transactions": {"booked": [], "information": [{"transactionId": "S1"}]}}`))
+		_, got, err := reader.read(true)
+		var asked []string
+		for _, r := range bank.asked {
+			if status := r.URL.Query().Get("bookingStatus"); status != "" {
+				asked = append(asked, status)
+			}
+		}
+		if err != nil || strings.Join(asked, " ") != want || len(got.rows) > 0 {
+			t.Errorf("%s: %q with %d rows, %v, want %s", statuses, asked, len(got.rows), err, want)
+		}
+	}
+}
+
 // TestBookedBetweenReports checks that a transaction which is booked between the reports of pending and
 // of booked transactions is reported as booked.
 func TestBookedBetweenReports(t *testing.T) {

@@ -24,7 +24,7 @@ var (
 	products        = []string{sepaTransfers, instantTransfers, "target-2-payments"}
 	cancellations   = []string{"none", "direct", "sca"}
 	consentKinds    = []string{"global", "detailed", "available-accounts", "all-psd2"}
-	bookingStatuses = []string{"booked", "pending", "both"}
+	bookingStatuses = []string{"booked", "pending", "both", "information", "all"}
 	reportFormats   = []string{"json", "camt", "mt940"}
 	digests         = []string{"SHA-256", "SHA-512"}
 	signable        = []string{"digest", "x-request-id", "psu-id", "psu-corporate-id", "date", "tpp-redirect-uri"}
@@ -237,9 +237,10 @@ func (a *Accounts) check(r *rules) {
 	r.hold(len(a.Consents) > 0, at+"consents", "names no kind of consent")
 	r.each(at+"consents", a.Consents, consentKinds)
 	r.each(at+"booking_statuses", a.BookingStatuses, bookingStatuses)
+	r.hold(len(a.reports(accountsPath)) > 0, at+"booking_statuses", "information selects standing orders and no transactions: add booked, both or all")
 	r.each(at+"formats", a.Formats, reportFormats)
-	r.hold(formats[a.formatOf(accountsPath)].groups || slices.Contains(a.BookingStatuses, "booked") || slices.Contains(a.BookingStatuses, "both"), at+"formats",
-		"%s has what is booked and no more: booking_statuses needs booked or both", a.Formats[0])
+	r.hold(formats[a.formatOf(accountsPath)].groups || slices.ContainsFunc(a.BookingStatuses, func(status string) bool { return status != "pending" && status != "information" }), at+"formats",
+		"%s has what is booked and no more: booking_statuses needs booked, both or all", a.Formats[0])
 	r.between(at+"consent_days", a.ConsentDays, 1, maxConsent)
 	r.between(at+"history_days", a.HistoryDays, 1, maxDays)
 }
