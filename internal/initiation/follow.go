@@ -52,7 +52,7 @@ func (i *Initiation) RunDue(ctx context.Context, d passerelle.Domain) (Done, err
 		tx.ClaimAttempts(d.ID, i.lease(), batch, &interrupted)
 		tx.DuePayments(d.ID, i.now(d), i.lease(), batch, &due)
 		if expiring {
-			tx.ExpiringPayments(d.ID, last, i.lease(), batch, &lapsed)
+			tx.ExpiringPayments(d.ID, last, i.now(d), i.lease(), batch, &lapsed)
 		}
 		return nil
 	})

@@ -429,13 +429,13 @@ func TestSpoiltAttemptIsKnown(t *testing.T) {
 }
 
 // TestDueAndExpiringWaitForAttempts checks that, while an attempt is open, the bank is not asked
-// for the state and the payment does not expire.
+// for the state and the payment does not expire. A payment expires only after a check that is due.
 func TestDueAndExpiringWaitForAttempts(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		claims := func() (due, expiring []int64) {
 			s.write(func(tx *store.Tx) error {
 				tx.DuePayments(s.domain, now, -time.Hour, 9, &due)
-				tx.ExpiringPayments(s.domain, now, -time.Hour, 9, &expiring)
+				tx.ExpiringPayments(s.domain, now, now, -time.Hour, 9, &expiring)
 				return nil
 			})
 			return due, expiring
@@ -447,7 +447,7 @@ func TestDueAndExpiringWaitForAttempts(t *testing.T) {
 		for _, test := range []struct {
 			state         string
 			due, expiring int
-		}{{store.AttemptOpen, 0, 0}, {store.AttemptUnknown, 0, 1}, {store.AttemptAnswered, 1, 1}} {
+		}{{store.AttemptOpen, 0, 0}, {store.AttemptUnknown, 0, 1}, {store.AttemptAnswered, 1, 0}} {
 			if err := s.sql(`UPDATE attempt SET state = $1`, test.state); err != nil {
 				t.Fatal(err)
 			}
@@ -455,6 +455,9 @@ func TestDueAndExpiringWaitForAttempts(t *testing.T) {
 			if len(due) != test.due || len(expiring) != test.expiring {
 				t.Errorf("with an attempt that is %s, %v are due and %v expire", test.state, due, expiring)
 			}
+		}
+		if err := s.sql(`UPDATE payment SET next_check = $1`, now.Add(time.Second).UnixMicro()); err != nil {
+			t.Fatal(err)
 		}
 		late := s.create(draft(1), now.Add(time.Microsecond))
 		if _, expiring := claims(); !slices.Equal(expiring, []int64{int64(a.Payment)}) {

@@ -25,15 +25,17 @@ func (tx *Tx) DuePayments(domain passerelle.DomainID, now time.Time, lease time.
 
 // ExpiringPayments leases at most limit payments of a domain that have waited for a definitive
 // status at least since the instant in the argument before. It leaves out payments with an open
-// attempt.
-func (tx *Tx) ExpiringPayments(domain passerelle.DomainID, before time.Time, lease time.Duration, limit int, into *[]int64) {
+// attempt, and those whose check is due at now: the bank may know their end, such as after an outage of
+// the service.
+func (tx *Tx) ExpiringPayments(domain passerelle.DomainID, before, now time.Time, lease time.Duration, limit int, into *[]int64) {
 	tx.unit.ReturningIDs(into, `WITH due AS MATERIALIZED (
 			SELECT id FROM payment WHERE domain_id = $1 AND expires_from <= $2 AND check_lease < {now}
 				AND (SELECT a.id FROM attempt a WHERE a.payment_id = payment.id AND a.state = 'open') IS NULL
+				AND (next_check IS NULL OR next_check > $4 OR (SELECT a.id FROM attempt a WHERE a.payment_id = payment.id AND a.state <> 'answered') IS NOT NULL)
 			ORDER BY expires_from`+database.UpTo(limit)+` {skip locked})
 		UPDATE payment SET check_lease = {now} + $3
 		WHERE id IN (SELECT id FROM due) AND expires_from <= $2 AND check_lease < {now}
-		RETURNING id`, int64(domain), database.Micros(before), lease.Microseconds())
+		RETURNING id`, int64(domain), database.Micros(before), lease.Microseconds(), database.Micros(now))
 }
 
 // HastenCheck makes the check of a payment due now, unless it is due earlier, and also the next

@@ -143,7 +143,7 @@ func (s fixture) questions() map[string]question {
 		"filter by source":    {list(store.PaymentFilter{Connectors: []string{"a"}, Source: 7}, at), "payment_of_connector (domain_id=? AND connector_uuid=? AND registered>?)"},
 		"filter by country":   {list(store.PaymentFilter{Connectors: []string{"a", "b"}}, at), "payment_of_connector (domain_id=? AND connector_uuid=? AND registered>?)"},
 		"filter by none":      {list(store.PaymentFilter{NoConnector: true}, at), "payment_of_no_connector (domain_id=? AND registered>?)"},
-		"expiring payments":   {write(func(tx *store.Tx) { tx.ExpiringPayments(s.domain, now, time.Hour, limit, &ids) }), "payment_to_expire (domain_id=? AND expires_from<?)"},
+		"expiring payments":   {write(func(tx *store.Tx) { tx.ExpiringPayments(s.domain, now, now, time.Hour, limit, &ids) }), "payment_to_expire (domain_id=? AND expires_from<?)"},
 		"timeline": {func() error {
 			_, err := s.db.Timeline(ctx, s.domain, []passerelle.PaymentID{p.ID})
 			return err
