@@ -127,3 +127,22 @@ func TestManyExpire(t *testing.T) {
 		w.runDue(t, w.Initiation, w.later(31*day), none)
 	})
 }
+
+// TestLastLook checks that payments which the bank executed during an outage of the service do not
+// expire, although a pass checks only some of them.
+func TestLastLook(t *testing.T) {
+	onEach(t, func(t *testing.T, w *fixture) {
+		var all []passerelle.PaymentID
+		for range 34 {
+			p := w.steered("actn(redirect)/done", func(d *payment.Draft) { d.Instructions[0].DateType = payment.Instant })
+			w.decide(w.stored(p.ID), "approve")
+			all = append(all, p.ID)
+		}
+		w.runDue(t, w.Initiation, w.later(31*day), initiation.Done{Checked: 32})
+		w.runDue(t, w.Initiation, w.later(31*day), initiation.Done{Checked: 2})
+		w.runDue(t, w.Initiation, w.later(31*day), none)
+		for _, id := range all {
+			w.wantState(t, id, payment.Done)
+		}
+	})
+}
