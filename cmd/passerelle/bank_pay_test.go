@@ -489,6 +489,7 @@ func TestPaymentsAtBanks(t *testing.T) {
 					if p.State != "rejected" || p.ErrorCode == nil || *p.ErrorCode != approach.refused {
 						t.Errorf("%s, refused: %s", kind, inWords(p))
 					}
+					s.booked("none", p)
 					waiting[kind] = s.pay(of.draft())
 				}
 				banks.steer("POST", bank+"/clock", map[string]any{"advance": "25h"}, nil)
@@ -497,6 +498,7 @@ func TestPaymentsAtBanks(t *testing.T) {
 					if p = s.payment(p.ID); p.State != "rejected" || p.ErrorCode == nil || *p.ErrorCode != "noAnswerFromCustomer" {
 						t.Errorf("%s, never answered: %s", kind, inWords(p))
 					}
+					s.booked("none", p)
 				}
 				banks.right(bank)
 				if t.Failed() {
@@ -571,6 +573,9 @@ func TestScenariosOfBanks(t *testing.T) {
 				banks.right(scenario.Bank)
 				if sent := s.sent(p); sent > 1 {
 					t.Errorf("the bank has %d orders of it", sent)
+				}
+				if ended := p.State == "rejected" || p.State == "expired"; ended && s.sent(p) > 0 {
+					s.booked("none", p)
 				}
 			})
 		}

@@ -235,7 +235,8 @@ func (s *merchant) compare() {
 		_, answer := s.send("GET", fmt.Sprint("/payments/", o.id), s.token, "", nil)
 		s.read(answer, &p)
 		reference := p.Instructions[0].Reference
-		if sent[reference] > 1 || booked[reference] > 1 || p.State == payment.Done && booked[reference] != 1 {
+		refused := p.State == payment.Rejected || p.State == payment.Expired
+		if sent[reference] > 1 || booked[reference] > 1 || p.State == payment.Done && booked[reference] != 1 || refused && booked[reference] > 0 {
 			s.t.Errorf("payment %d is %s: the bank has %d orders of it, booked %d times", o.id, p.State, sent[reference], booked[reference])
 		}
 		if p.State == payment.Done {
