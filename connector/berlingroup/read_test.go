@@ -487,6 +487,25 @@ func TestDeltasOfSeveralReports(t *testing.T) {
 	}
 }
 
+// TestPendingInSeveralFormats checks that a transaction keeps its key when it is booked and thereby gets an
+// entry reference, at a bank that reports transactions in several formats.
+func TestPendingInSeveralFormats(t *testing.T) {
+	bank := newReadable(t, "[profile.accounts]", "[profile.accounts]\nformats = [\"json\", \"camt\"]\ntransaction_ids = true")
+	reader := bank.reader()
+	entry := `{"transactionId": "T1", %s "remittanceInformationUnstructured": "Coffee", "transactionAmount": {"currency": "EUR", "amount": "-2.50"}}`
+	bank.list(answers(200, page(nil, []string{fmt.Sprintf(entry, "")}, "")))
+	_, before, err := reader.read(true)
+	if err != nil || len(before.rows) != 1 {
+		t.Fatalf("%q, %v", before.keys(), err)
+	}
+	bank.list(answers(200, page([]string{fmt.Sprintf(entry, `"entryReference": "E1", "bookingDate": "2026-03-02",`)}, nil, "")))
+	for range 2 {
+		if _, after, err := reader.read(true); err != nil || !slices.Equal(before.keys(), after.keys()) {
+			t.Errorf("%q became %q, %v", before.keys(), after.keys(), err)
+		}
+	}
+}
+
 // TestBookingStatuses checks which reports a read requests.
 func TestBookingStatuses(t *testing.T) {
 	for statuses, want := range map[string]string{
