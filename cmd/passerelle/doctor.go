@@ -12,6 +12,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/audit"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/delivery"
 	"passerelle/internal/operatorstore"
 	"passerelle/internal/settings"
@@ -114,6 +115,9 @@ func (d *doctorCommand) schema(c *console, db *store.DB) finding {
 // rest checks everything that needs the schema.
 func (d *doctorCommand) rest(c *console, db *store.DB, rules delivery.Outbound) []finding {
 	findings := []finding{d.keys(c, db), d.clock(c, db), receivers(c, db, rules)}
+	if late, some := consents(c, db); some {
+		findings = append(findings, late)
+	}
 	if !d.Invariants {
 		return findings
 	}
@@ -167,6 +171,26 @@ func (d *doctorCommand) clock(c *console, db *store.DB) finding {
 		err = fmt.Errorf("the database's clock differs from this machine's by %v; synchronise both with a time server", skew.Round(time.Millisecond))
 	}
 	return seen("clock", err, "the database's agrees with this machine's")
+}
+
+// failedOften is the number of failed tries after which doctor reports a consent. They take some hours.
+const failedOften = 10
+
+// consents reports consents of deleted connections that the banks do not end. It returns false when there
+// are none.
+func consents(c *console, db *store.DB) (finding, bool) {
+	domains, err := db.Domains(c.ctx)
+	var late []string
+	for _, domain := range domains {
+		failing, failed := bankstore.From(db).TerminationsFailing(c.ctx, domain.ID, failedOften)
+		if err = errors.Join(err, failed); failing > 0 {
+			late = append(late, fmt.Sprintf("%s: %d", domain.Name, failing))
+		}
+	}
+	if len(late) > 0 {
+		err = errors.Join(err, fmt.Errorf("banks have not ended the consents of deleted connections, %s; the log names the connections and the banks' answers", strings.Join(late, ", ")))
+	}
+	return seen("consents", err, ""), err != nil
 }
 
 const maxHooks = 1000

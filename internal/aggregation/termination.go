@@ -14,16 +14,15 @@ import (
 )
 
 // When the institution is unreachable, the service tries again after a minute. Each later pause is
-// twice as long.
+// twice as long, up to a day.
 const (
-	firstTermination = time.Minute
-	maxTerminations  = 10
-	terminationTime  = 30 * time.Second
+	firstTermination   = time.Minute
+	longestTermination = 24 * time.Hour
+	terminationTime    = 30 * time.Second
 )
 
 // TerminateConsents ends the due consents of a domain's deleted connections at their institutions.
-// It logs each failure. After maxTerminations failures it gives up. The consent then expires at the
-// institution.
+// It logs each failure, and tries until the consent has expired at the institution.
 func (a *Aggregation) TerminateConsents(ctx context.Context, d passerelle.Domain) error {
 	due, err := bankstore.From(a.DB).TerminationsDue(ctx, d.ID, a.now(d), maxDue)
 	for _, t := range due {
@@ -38,7 +37,7 @@ func (a *Aggregation) TerminateConsents(ctx context.Context, d passerelle.Domain
 func (a *Aggregation) terminate(ctx context.Context, d passerelle.Domain, t bankstore.Termination) error {
 	now := a.now(d)
 	err := a.DB.Write(ctx, func(tx *store.Tx) error {
-		bankstore.In(tx).TryTermination(t, now.Add(firstTermination<<t.Tries))
+		bankstore.In(tx).TryTermination(t, now.Add(min(firstTermination<<min(t.Tries, 11), longestTermination)))
 		return nil
 	})
 	if errors.Is(err, store.ErrConflict) {
@@ -49,7 +48,7 @@ func (a *Aggregation) terminate(ctx context.Context, d passerelle.Domain, t bank
 	}
 	if failed := a.callTerminator(ctx, d, t); failed != nil {
 		a.Log.Warn("an institution did not hear of the end of a consent", "connection", t.Connection, "connector", t.Connector, "try", t.Tries+1, "error", failed)
-		if t.Tries+1 < maxTerminations {
+		if !t.Over(now) {
 			return nil
 		}
 	}

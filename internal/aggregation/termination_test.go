@@ -2,6 +2,7 @@ package aggregation_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/store/storetest"
 )
 
@@ -48,6 +50,42 @@ func TestConsentsWithSealedMemory(t *testing.T) {
 		must(t, h.TerminateConsents(t.Context(), h.domain))
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("in the end, the connector got (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestConsentsThatOutliveTheirConnection checks that the service tries to end a consent at least once a day,
+// until the consent has expired.
+func TestConsentsThatOutliveTheirConnection(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
+		tries := 0
+		registry, err := connector.NewRegistry(&consenting{hostileConnector: s, terminate: func(context.Context, connector.DataRequest) error {
+			tries++
+			return errors.New("the bank is gone")
+		}})
+		must(t, err)
+		h.Connectors = registry
+		until := h.now.AddDate(0, 0, 30)
+		s.read = ending(connector.Outcome{Memory: []byte("token"), ConsentUntil: &until})
+		c, err := h.connect("anna", "1234")
+		must(t, err)
+		must(t, h.Disconnect(t.Context(), h.domain, h.user.ID, c.ID))
+		run := func(days int) (before int) {
+			before = tries
+			for range days {
+				h.domain.Clock.Offset += 24 * time.Hour
+				must(t, h.TerminateConsents(t.Context(), h.domain))
+			}
+			return tries - before
+		}
+		if got := run(29); got != 29 {
+			t.Errorf("%d tries in 29 days", got)
+		}
+		if failing, err := bankstore.From(h.DB).TerminationsFailing(t.Context(), h.domain.ID, 29); failing != 1 || err != nil {
+			t.Errorf("%d consents have failed often, %v", failing, err)
+		}
+		if got := run(5); got != 1 && got != 2 {
+			t.Errorf("%d tries around the end of the consent", got)
 		}
 	})
 }

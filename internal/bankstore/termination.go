@@ -20,6 +20,9 @@ type Termination struct {
 	Sealed error
 	// Tries counts failed attempts.
 	Tries int64
+	// Deleted is the time of the deletion. Until is the end of the consent, if it is known.
+	Deleted time.Time
+	Until   *time.Time
 
 	due int64
 }
@@ -31,13 +34,35 @@ func (r Reader) TerminationsDue(ctx context.Context, domain passerelle.DomainID,
 	return database.Collect(ctx, r.rows, func(row database.Row) (Termination, error) {
 		var t Termination
 		var sealed []byte
-		err := row.Scan(&t.Domain, &t.Connection, &t.User, &t.Connector, &sealed, &t.Tries, &t.due)
+		var deleted int64
+		var until *int64
+		err := row.Scan(&t.Domain, &t.Connection, &t.User, &t.Connector, &sealed, &t.Tries, &t.due, &deleted, &until)
+		t.Deleted, t.Until = database.Instant(deleted), database.OptionalInstant(until)
 		if err == nil && sealed != nil {
 			t.Memory, t.Sealed = r.source.Unseal(connectionPlace(domain, t.Connection, "memory"), sealed)
 		}
 		return t, err
-	}, `SELECT domain_id, id, user_id, connector_uuid, memory, failures, terminate FROM connection
+	}, `SELECT domain_id, id, user_id, connector_uuid, memory, failures, terminate, deleted, consent_until FROM connection
 		WHERE domain_id = $1 AND terminate <= $2 AND terminate IS NOT NULL AND deleted IS NOT NULL ORDER BY terminate, id LIMIT $3`, int64(domain), database.Micros(now), limit)
+}
+
+// longestConsent is the longest life of a consent, in days.
+const longestConsent = 180
+
+// Over reports whether the consent has certainly expired at now.
+func (t Termination) Over(now time.Time) bool {
+	end := t.Deleted.AddDate(0, 0, longestConsent)
+	if t.Until != nil && t.Until.After(t.Deleted) {
+		end = *t.Until
+	}
+	return !now.Before(end)
+}
+
+// TerminationsFailing counts the consents of a domain whose institutions have refused their end at least
+// as often as the argument tries says.
+func (r Reader) TerminationsFailing(ctx context.Context, domain passerelle.DomainID, tries int) (int64, error) {
+	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM connection
+		WHERE domain_id = $1 AND terminate IS NOT NULL AND deleted IS NOT NULL AND failures >= $2`, int64(domain), tries)
 }
 
 // TryTermination records an attempt to end the consent at the institution. It also stores the time
