@@ -152,6 +152,72 @@ func TestACopyIsPrivateFromTheBeginning(t *testing.T) {
 	}
 }
 
+// slow is a program that writes a part of a copy, and says so. The first and the second call each
+// wait for a signal before they write the rest.
+const slow = `#!/bin/sh
+for argument; do
+	case $argument in --file=*) file=${argument#--file=} ;; esac
+done
+n=1
+mkdir '%[1]s/called' 2>/dev/null || n=2
+printf 'PGDMP, ' >>"$file"
+echo >'%[1]s/begun'
+read -r _ <'%[1]s/go'$n
+printf 'complete' >>"$file"
+`
+
+// TestCopiesThatOverlap begins a copy while another one to the same file is under way. The file must
+// appear when the first copy is complete, and the second copy must not change it.
+func TestCopiesThatOverlap(t *testing.T) {
+	address := separate(t, "overlapping_copies", "CREATE TABLE one (n INT)")
+	folder := t.TempDir()
+	for _, pipe := range []string{"begun", "go1", "go2"} {
+		if err := syscall.Mkfifo(filepath.Join(folder, pipe), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(folder, "pg_dump"), fmt.Appendf(nil, slow, folder), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", folder+":"+os.Getenv("PATH"))
+	copied := filepath.Join(t.TempDir(), "copy")
+	begin := func() chan error {
+		ended := make(chan error, 1)
+		go func() { ended <- backup.Make(t.Context(), address, copied, nil) }()
+		if _, err := os.ReadFile(filepath.Join(folder, "begun")); err != nil {
+			t.Fatal(err)
+		}
+		return ended
+	}
+	first, second := begin(), begin()
+	for _, step := range []struct {
+		pipe  string
+		ended chan error
+		want  error
+	}{{"go1", first, nil}, {"go2", second, passerelle.Invalid}} {
+		if _, err := os.Stat(copied); step.want == nil && !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("a copy appeared before it was complete: %v", err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, step.pipe), []byte("\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-step.ended; !errors.Is(err, step.want) {
+			t.Errorf("after %s: %v, want %v", step.pipe, err, step.want)
+		}
+		text, err := os.ReadFile(copied)
+		if want := "PGDMP, complete"; err != nil || string(text) != want {
+			t.Errorf("after %s, the copy is %q, %v, want %q", step.pipe, text, err, want)
+		}
+	}
+	left, err := os.ReadDir(filepath.Dir(copied))
+	if err != nil || len(left) != 1 {
+		t.Errorf("left there: %v, %v", left, err)
+	}
+	if stat, err := os.Stat(copied); err != nil || stat.Mode().Perm() != 0o600 {
+		t.Errorf("the copy has the mode %v, %v", stat.Mode(), err)
+	}
+}
+
 // TestAddressesOfTheService copies and restores with an address that has parameters for the service.
 // The password must not be in an argument.
 func TestAddressesOfTheService(t *testing.T) {
