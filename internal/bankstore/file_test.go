@@ -149,7 +149,7 @@ func TestErasureWaitsForFiles(t *testing.T) {
 			return nil
 		})
 		pending := func() int {
-			due, err := h.db.ErasuresDue(t.Context(), h.domain, now.Add(time.Hour), 5)
+			due, err := h.db.ErasuresDue(t.Context(), h.domain, now.Add(time.Hour), 0, 5)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -158,7 +158,7 @@ func TestErasureWaitsForFiles(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			due, err = h.db.ErasuresDue(t.Context(), h.domain, now.Add(time.Hour), 5)
+			due, err = h.db.ErasuresDue(t.Context(), h.domain, now.Add(time.Hour), 0, 5)
 			if err != nil {
 				t.Fatal(err)
 			}
