@@ -120,14 +120,15 @@ func write(ctx context.Context, address, part string, meter *progress.Meter) err
 
 // Restore makes the database at an address from a copy. For SQLite, neither the database file nor
 // its logs may exist. For PostgreSQL, the database must exist and have no tables. Restore restores
-// everything or nothing. The meter shows the progress.
-func Restore(ctx context.Context, file, address string, meter *progress.Meter) error {
+// everything or nothing. The restored database skips a number of ids, because the lost database may
+// have given them to objects after the copy. The meter shows the progress.
+func Restore(ctx context.Context, file, address string, skipped int64, meter *progress.Meter) error {
 	path, sqlite := strings.CutPrefix(address, "sqlite:")
 	if err := fits(file, sqlite); err != nil {
 		return err
 	}
 	if sqlite {
-		return restoreSQLite(ctx, file, path, meter)
+		return restoreSQLite(ctx, file, path, skipped, meter)
 	}
 	filled, err := database.Filled(ctx, address)
 	if err != nil {
@@ -140,6 +141,9 @@ func Restore(ctx context.Context, file, address string, meter *progress.Meter) e
 	err = program.run(ctx, address, "--verbose", "--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction", file)
 	if err != nil {
 		return fmt.Errorf("restore the database: %w", err)
+	}
+	if _, err := database.SkipIDs(ctx, address, skipped); err != nil {
+		return fmt.Errorf("the copy is restored, but the next ids may be in use at clients; run passerelle restore --ids-only: %w", err)
 	}
 	return database.Analyze(ctx, address)
 }
@@ -177,7 +181,7 @@ func fits(file string, sqlite bool) error {
 
 // restoreSQLite restores a copy with SQLite. SQLite reads the complete file and refuses other
 // formats.
-func restoreSQLite(ctx context.Context, file, path string, meter *progress.Meter) error {
+func restoreSQLite(ctx context.Context, file, path string, skipped int64, meter *progress.Meter) error {
 	if _, err := os.Stat(path); err == nil {
 		return passerelle.InvalidField("--database", "%s already exists and was left unchanged", path)
 	}
@@ -188,6 +192,9 @@ func restoreSQLite(ctx context.Context, file, path string, meter *progress.Meter
 		end := follow(file, part, meter)
 		err := database.CopySQLite(ctx, file, part)
 		end()
+		if err == nil {
+			_, err = database.SkipIDs(ctx, "sqlite:"+part, skipped)
+		}
 		return err
 	})
 	if errors.Is(err, os.ErrExist) {
