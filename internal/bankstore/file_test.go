@@ -177,3 +177,23 @@ func TestErasureWaitsForFiles(t *testing.T) {
 		}
 	})
 }
+
+// TestFilesWithoutRow looks for the files that a restored database does not know.
+func TestFilesWithoutRow(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
+		filed(t, s)
+		var stored []passerelle.FileID
+		for _, id := range s.fileIDs() {
+			stored = append(stored, passerelle.FileID(id))
+		}
+		if len(stored) == 0 {
+			t.Fatal("no file is stored")
+		}
+		for _, unknown := range [][]passerelle.FileID{nil, {1 << 40}, {1 << 40, 1 << 41, 1 << 42}} {
+			got, err := bankstore.From(s.db).WithoutRow(t.Context(), append(slices.Clone(stored), unknown...))
+			if err != nil || !slices.Equal(got, unknown) {
+				t.Errorf("without a row: %v, %v, want %v", got, err, unknown)
+			}
+		}
+	})
+}
