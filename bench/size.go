@@ -151,7 +151,7 @@ func (p *place) copyOf(ctx context.Context, kind, database string, s *sized) err
 		}
 	}
 	begun = time.Now()
-	err = backup.Restore(ctx, file, to, nil)
+	err = backup.Restore(ctx, file, to, 0, nil)
 	s.restore = time.Since(begun)
 	return err
 }

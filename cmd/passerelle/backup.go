@@ -8,6 +8,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/backup"
+	"passerelle/internal/database"
 	"passerelle/internal/store"
 )
 
@@ -83,19 +84,53 @@ func noteBackup(c *console, db *store.DB, began time.Time) error {
 
 type restoreCommand struct {
 	databaseFlag
-	From string `required:"" placeholder:"FILE" type:"path" help:"Copy made by passerelle backup."`
+	From    string `placeholder:"FILE" type:"path" help:"Copy made by passerelle backup. Required without --ids-only."`
+	SkipIDs int64  `name:"skip-ids" default:"10000000" help:"Number of ids that each table skips. The lost database may have used them after the copy, and clients may know them."`
+	IDsOnly bool   `name:"ids-only" help:"Restore no copy. Only skip the ids in a database that you have restored by other means, such as an archive. Stop every process first."`
 }
+
+// maxSkipped limits the skipped ids. Clients in JavaScript can hold ids up to 2^53. Below that, a
+// database can be restored 8,000 times with this limit.
+const maxSkipped = 1_000_000_000_000
 
 // Run makes a database from a copy.
 func (r *restoreCommand) Run(c *console) error {
+	switch {
+	case r.SkipIDs < 0 || r.SkipIDs > maxSkipped:
+		return passerelle.InvalidField("--skip-ids", "must be a number from 0 to %d", int64(maxSkipped))
+	case r.IDsOnly && r.From != "":
+		return passerelle.InvalidField("--ids-only", "restores no copy, so that --from has no use beside it")
+	case r.IDsOnly:
+		return r.skip(c)
+	case r.From == "":
+		return passerelle.MissingField("--from", "it names the copy")
+	}
 	began := time.Now()
 	meter := c.meter("restore")
-	err := backup.Restore(c.ctx, r.From, r.Database, meter)
+	err := backup.Restore(c.ctx, r.From, r.Database, r.SkipIDs, meter)
 	meter.End()
 	if err != nil {
 		return err
 	}
 	return showCopy(c, r.From, began, "check it with passerelle doctor --invariants before you serve from it; first stop the processes on the old database, because both would send")
+}
+
+// skippedView is the output of --ids-only.
+type skippedView struct {
+	Tables     int64 `json:"tables"`
+	SkippedIDs int64 `json:"skipped_ids"`
+}
+
+// skip refuses a SQLite database that a server uses, because that server has reserved ids. For
+// PostgreSQL, the command cannot know the servers.
+func (r *restoreCommand) skip(c *console) error {
+	return r.do(c, nil, func(db *store.DB) (any, error) {
+		if _, err := db.Database.LockOut(c.ctx); err != nil {
+			return nil, err
+		}
+		tables, err := database.SkipIDs(c.ctx, r.Database, r.SkipIDs)
+		return skippedView{tables, r.SkipIDs}, err
+	})
 }
 
 func showCopy(c *console, file string, began time.Time, note string) error {

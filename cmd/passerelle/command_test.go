@@ -65,6 +65,8 @@ func TestDatabaseFiles(t *testing.T) { play(t, "testdata/sqlite/files.txtar") }
 
 func TestCopies(t *testing.T) { play(t, "testdata/sqlite/backup.txtar") }
 
+func TestOrphans(t *testing.T) { play(t, "testdata/sqlite/orphans.txtar") }
+
 func TestKeyFiles(t *testing.T) { play(t, "testdata/sqlite/keys.txtar") }
 
 func TestCommandsBesideAServer(t *testing.T) {

@@ -84,14 +84,26 @@ type keysRotate struct{ ownKeys }
 
 // Run adds a master key.
 func (r *keysRotate) Run(c *console) error {
-	ring, err := openKeys(r.KeyFile)
+	return r.locked(func(ring *keys.Ring) error {
+		if err := ring.Replace(r.KeyFile, ring.Rotated()); err != nil {
+			return fmt.Errorf("--key-file: %w", err)
+		}
+		return r.show(c)
+	})
+}
+
+// locked calls change with the keys of the key file. Meanwhile, no other command changes the file.
+func (o ownKeys) locked(change func(*keys.Ring) error) (err error) {
+	ring, err := openKeys(o.KeyFile)
 	if err != nil {
 		return err
 	}
-	if err := ring.Rotated().Save(r.KeyFile); err != nil {
+	release, err := keys.Lock(o.KeyFile)
+	if err != nil {
 		return fmt.Errorf("--key-file: %w", err)
 	}
-	return r.show(c)
+	defer func() { err = errors.Join(err, release()) }()
+	return change(ring)
 }
 
 type keysRewrap struct {
@@ -111,24 +123,32 @@ type rewrapView struct {
 // rewrapBatch is the number of values that one transaction changes.
 const rewrapBatch = 500
 
-// Run repeats rewrapping until it finds no value with an older key. A process that has not read the
-// new key still encrypts with an older one.
+// Run re-encrypts all values.
 func (r *keysRewrap) Run(c *console) error {
+	if r.Retire {
+		return r.locked(func(ring *keys.Ring) error {
+			return r.do(c, ring, func(db *store.DB) (any, error) { return r.retire(c, db, ring) })
+		})
+	}
 	ring, err := openKeys(r.KeyFile)
 	if err != nil {
 		return err
 	}
-	return r.do(c, ring, func(db *store.DB) (any, error) {
-		view, err := rewrap(c, db)
-		if err != nil || !r.Retire {
-			return view, err
-		}
-		if left, err := rewrap(c, db); err != nil || left.Rewrapped > 0 {
-			return view, errors.Join(err, fmt.Errorf("%d values were encrypted with an older key in the meantime: restart every process with this key file, then repeat the command", left.Rewrapped))
-		}
-		view.Retired = len(ring.MasterKeys()) - 1
-		return view, ring.Retired().Save(r.KeyFile)
-	})
+	return r.do(c, ring, func(db *store.DB) (any, error) { return rewrap(c, db) })
+}
+
+// retire repeats rewrapping until it finds no value with an older key. A process that has not read
+// the new key still encrypts with an older one.
+func (r *keysRewrap) retire(c *console, db *store.DB, ring *keys.Ring) (rewrapView, error) {
+	view, err := rewrap(c, db)
+	if err != nil {
+		return view, err
+	}
+	if left, err := rewrap(c, db); err != nil || left.Rewrapped > 0 {
+		return view, errors.Join(err, fmt.Errorf("%d values were encrypted with an older key in the meantime: restart every process with this key file, then repeat the command", left.Rewrapped))
+	}
+	view.Retired = len(ring.MasterKeys()) - 1
+	return view, ring.Replace(r.KeyFile, ring.Retired())
 }
 
 func rewrap(c *console, db *store.DB) (rewrapView, error) {

@@ -77,6 +77,7 @@ type program struct {
 	Maintenance maintenanceCommand `cmd:"" help:"Close the API for maintenance."`
 	Backup      backupCommand      `cmd:"" help:"Copy a database to a file while it is in use."`
 	Restore     restoreCommand     `cmd:"" help:"Restore a database from a copy."`
+	Files       filesCommand       `cmd:"" help:"Check the stored files."`
 	Doctor      doctorCommand      `cmd:"" help:"Check the database, its schema and keys, the clocks, and the addresses of webhooks."`
 	Healthcheck healthcheckCommand `cmd:"" help:"Check whether the service on this machine is alive."`
 	Completion  completionCommand  `cmd:"" help:"Print a script that completes commands in a shell."`

@@ -24,33 +24,22 @@ const erasePause = time.Minute
 // ExpireUsers deletes the temporary users of a domain who have expired. It keeps a user who becomes
 // permanent at that moment.
 func (a *Aggregation) ExpireUsers(ctx context.Context, d passerelle.Domain) error {
-	for range eraseBatches {
-		expired, err := a.DB.ExpiredUsers(ctx, d.ID, a.Now(), eraseUsers)
-		if err != nil || len(expired) == 0 {
+	return store.EachPending(ctx, eraseBatches, func(failed int) ([]passerelle.User, error) {
+		return a.DB.ExpiredUsers(ctx, d.ID, a.Now(), failed, eraseUsers)
+	}, func(u passerelle.User) error {
+		if err := a.remove(ctx, d, u, time.UTC); !errors.Is(err, store.ErrConflict) {
 			return err
 		}
-		for _, u := range expired {
-			if err := a.remove(ctx, d, u, time.UTC); err != nil && !errors.Is(err, store.ErrConflict) {
-				return err
-			}
-		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // EraseUsers erases the data of a domain's deleted users.
 func (a *Aggregation) EraseUsers(ctx context.Context, d passerelle.Domain) error {
-	for range eraseBatches {
-		due, err := a.DB.ErasuresDue(ctx, d.ID, a.Now(), eraseUsers)
-		if err != nil || len(due) == 0 {
-			return err
-		}
-		for _, e := range due {
-			now := a.Now()
-			if err := a.DB.Erase(ctx, e, eraseBatch, d.Clock.Now(now), now, now.Add(erasePause)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return store.EachPending(ctx, eraseBatches, func(failed int) ([]store.Erasure, error) {
+		return a.DB.ErasuresDue(ctx, d.ID, a.Now(), failed, eraseUsers)
+	}, func(e store.Erasure) error {
+		now := a.Now()
+		return a.DB.Erase(ctx, e, eraseBatch, d.Clock.Now(now), now, now.Add(erasePause))
+	})
 }

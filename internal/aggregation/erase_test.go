@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -129,4 +130,50 @@ func (h *fixture) withhold(a bankstore.StoredAccount) time.Duration {
 	start := time.Now()
 	h.share(a, false)
 	return time.Since(start)
+}
+
+// stuck makes the database refuse every change to the rows of a table with a value.
+func (h *fixture) stuck(table, column string, value passerelle.UserID) {
+	h.t.Helper()
+	condition := fmt.Sprintf("OLD.%s = %d", column, value)
+	if strings.HasPrefix(h.url, "sqlite:") {
+		for _, act := range []string{"UPDATE", "DELETE"} {
+			storetest.Break(h.t, h.url, fmt.Sprintf(`CREATE TRIGGER stuck_%s_%s BEFORE %s ON %s WHEN %s BEGIN SELECT RAISE(ABORT, 'stuck'); END`, table, act, act, table, condition))
+		}
+		return
+	}
+	storetest.Break(h.t, h.url, fmt.Sprintf(`CREATE FUNCTION stuck_%s() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''stuck''; END'`, table),
+		fmt.Sprintf(`CREATE TRIGGER stuck BEFORE UPDATE OR DELETE ON %s FOR EACH ROW WHEN (%s) EXECUTE FUNCTION stuck_%s()`, table, condition, table))
+}
+
+// TestAFailingUserDelaysNobody makes the deletion of one user fail, and the erasure of another one.
+// The failing users are reported, and all others are deleted and erased.
+func TestAFailingUserDelaysNobody(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, h *fixture) {
+		var users []passerelle.UserID
+		for range 4 {
+			u, err := h.CreateUser(t.Context(), h.domain, false, func(*store.Tx, passerelle.User) error { return nil })
+			must(t, err)
+			users = append(users, u.ID)
+			h.now = h.now.Add(time.Second)
+		}
+		h.stuck("end_user", "id", users[0])
+		h.now = h.now.Add(time.Hour)
+		if err := h.ExpireUsers(t.Context(), h.domain); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("delete user %d:", users[0])) {
+			t.Errorf("expired with %v", err)
+		}
+		left, err := h.DB.ExpiredUsers(t.Context(), h.domain.ID, h.now, 0, 10)
+		if err != nil || len(left) != 1 || left[0].ID != users[0] {
+			t.Errorf("not deleted: %+v, %v", left, err)
+		}
+		h.stuck("erasure", "user_id", users[1])
+		h.now = h.now.Add(time.Hour)
+		if err := h.EraseUsers(t.Context(), h.domain); err == nil || strings.Contains(err.Error(), "failures") {
+			t.Errorf("erased with %v", err)
+		}
+		due, err := h.DB.ErasuresDue(t.Context(), h.domain.ID, h.now, 0, 10)
+		if err != nil || len(due) != 1 || due[0].User != users[1] {
+			t.Errorf("not erased: %+v, %v", due, err)
+		}
+	})
 }

@@ -34,31 +34,32 @@ func Make(ctx context.Context, address, file string, meter *progress.Meter) erro
 	if _, err := os.Stat(file); err == nil {
 		return passerelle.InvalidField("--to", "%s already exists and was left unchanged", file)
 	}
-	part := file + unfinished
-	if err := os.Remove(part); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("remove what an earlier copy left: %w", err)
-	}
-	if err := reserve(part); err != nil {
-		return fmt.Errorf("copy the database: %w", err)
-	}
-	err := write(ctx, address, part, meter)
-	if err == nil {
-		err = keep(part, file)
+	err := publish(file, func(part string) error { return write(ctx, address, part, meter) })
+	if errors.Is(err, os.ErrExist) {
+		return passerelle.InvalidField("--to", "%s was made by another process meanwhile and was left unchanged", file)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("copy the database: %w", err), discard(part))
+		return fmt.Errorf("copy the database: %w", err)
 	}
 	return nil
 }
 
-// reserve creates the file of a copy, which only its owner can read from the beginning. The programs
-// that write the copy keep the mode of an existing file.
-func reserve(part string) error {
-	file, err := os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+// publish calls fill with the name of a new file in the folder of file, and then gives this file its
+// final name. No other process uses the new file. Only its owner can read it from the beginning: the
+// programs that write a copy keep the mode of an existing file. After an error, no file is left.
+func publish(file string, fill func(part string) error) error {
+	created, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*"+unfinished)
 	if err != nil {
 		return err
 	}
-	return file.Close()
+	part := created.Name()
+	if err = created.Close(); err == nil {
+		err = fill(part)
+	}
+	if err == nil {
+		err = keep(part, file)
+	}
+	return errors.Join(err, discard(part))
 }
 
 func discard(part string) error {
@@ -73,7 +74,7 @@ func keep(part, file string) error {
 	for _, step := range []func() error{
 		func() error { return os.Chmod(part, 0o600) },
 		func() error { return flush(part) },
-		func() error { return os.Rename(part, file) },
+		func() error { return name(part, file) },
 		func() error { return flush(filepath.Dir(file)) },
 	} {
 		if err := step(); err != nil {
@@ -81,6 +82,19 @@ func keep(part, file string) error {
 		}
 	}
 	return nil
+}
+
+// name gives a file a name that must not exist yet. A link fails when the name exists. A rename would
+// replace the file of another process. Only a file system without links needs a rename.
+func name(part, file string) error {
+	err := os.Link(part, file)
+	if err == nil || errors.Is(err, os.ErrExist) {
+		return err
+	}
+	if _, err := os.Lstat(file); err == nil {
+		return os.ErrExist
+	}
+	return os.Rename(part, file)
 }
 
 func flush(path string) error {
@@ -106,14 +120,15 @@ func write(ctx context.Context, address, part string, meter *progress.Meter) err
 
 // Restore makes the database at an address from a copy. For SQLite, neither the database file nor
 // its logs may exist. For PostgreSQL, the database must exist and have no tables. Restore restores
-// everything or nothing. The meter shows the progress.
-func Restore(ctx context.Context, file, address string, meter *progress.Meter) error {
+// everything or nothing. The restored database skips a number of ids, because the lost database may
+// have given them to objects after the copy. The meter shows the progress.
+func Restore(ctx context.Context, file, address string, skipped int64, meter *progress.Meter) error {
 	path, sqlite := strings.CutPrefix(address, "sqlite:")
 	if err := fits(file, sqlite); err != nil {
 		return err
 	}
 	if sqlite {
-		return restoreSQLite(ctx, file, path, meter)
+		return restoreSQLite(ctx, file, path, skipped, meter)
 	}
 	filled, err := database.Filled(ctx, address)
 	if err != nil {
@@ -126,6 +141,9 @@ func Restore(ctx context.Context, file, address string, meter *progress.Meter) e
 	err = program.run(ctx, address, "--verbose", "--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction", file)
 	if err != nil {
 		return fmt.Errorf("restore the database: %w", err)
+	}
+	if _, err := database.SkipIDs(ctx, address, skipped); err != nil {
+		return fmt.Errorf("the copy is restored, but the next ids may be in use at clients; run passerelle restore --ids-only: %w", err)
 	}
 	return database.Analyze(ctx, address)
 }
@@ -163,22 +181,27 @@ func fits(file string, sqlite bool) error {
 
 // restoreSQLite restores a copy with SQLite. SQLite reads the complete file and refuses other
 // formats.
-func restoreSQLite(ctx context.Context, file, path string, meter *progress.Meter) error {
+func restoreSQLite(ctx context.Context, file, path string, skipped int64, meter *progress.Meter) error {
 	if _, err := os.Stat(path); err == nil {
 		return passerelle.InvalidField("--database", "%s already exists and was left unchanged", path)
 	}
 	if log := leftLog(path); log != "" {
 		return passerelle.InvalidField("--database", "%s belongs to a database that was here before and would be replayed into the restored one; move it to where that database is now", log)
 	}
-	part := path + unfinished
-	end := follow(file, part, meter)
-	err := database.CopySQLite(ctx, file, part)
-	end()
-	if err == nil {
-		err = keep(part, path)
+	err := publish(path, func(part string) error {
+		end := follow(file, part, meter)
+		err := database.CopySQLite(ctx, file, part)
+		end()
+		if err == nil {
+			_, err = database.SkipIDs(ctx, "sqlite:"+part, skipped)
+		}
+		return err
+	})
+	if errors.Is(err, os.ErrExist) {
+		return passerelle.InvalidField("--database", "%s was made by another process meanwhile and was left unchanged", path)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("restore the database: %w", err), discard(part))
+		return fmt.Errorf("restore the database: %w", err)
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/backup"
+	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
 	_ "passerelle/internal/store/storetest/migrated"
 )
@@ -31,7 +32,7 @@ func TestRestoreBesideAnotherLog(t *testing.T) {
 		if err := os.WriteFile(path+log, []byte("of another one"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := backup.Restore(t.Context(), copied, "sqlite:"+path, nil); !errors.Is(err, passerelle.Invalid) || !strings.Contains(err.Error(), path+log) {
+		if err := backup.Restore(t.Context(), copied, "sqlite:"+path, 0, nil); !errors.Is(err, passerelle.Invalid) || !strings.Contains(err.Error(), path+log) {
 			t.Errorf("beside %s: %v", log, err)
 		}
 		left, err := os.ReadDir(filepath.Dir(path))
@@ -41,7 +42,7 @@ func TestRestoreBesideAnotherLog(t *testing.T) {
 		if err := os.Remove(path + log); err != nil {
 			t.Fatal(err)
 		}
-		if err := backup.Restore(t.Context(), copied, "sqlite:"+path, nil); err != nil {
+		if err := backup.Restore(t.Context(), copied, "sqlite:"+path, 0, nil); err != nil {
 			t.Errorf("without %s: %v", log, err)
 		}
 	}
@@ -63,7 +64,7 @@ func TestACopyOfTheOtherDatabase(t *testing.T) {
 		{copied, "postgres://nobody@127.0.0.1:1/none", "a copy of a SQLite database"},
 		{dumped, "sqlite:" + made, "a copy of a PostgreSQL database"},
 	} {
-		if err := backup.Restore(t.Context(), test.from, test.to, nil); !errors.Is(err, passerelle.Invalid) || !strings.Contains(err.Error(), test.want) {
+		if err := backup.Restore(t.Context(), test.from, test.to, 0, nil); !errors.Is(err, passerelle.Invalid) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s restored to %s: %v, want %q", test.from, test.to, err, test.want)
 		}
 	}
@@ -152,6 +153,72 @@ func TestACopyIsPrivateFromTheBeginning(t *testing.T) {
 	}
 }
 
+// slow is a program that writes a part of a copy, and says so. The first and the second call each
+// wait for a signal before they write the rest.
+const slow = `#!/bin/sh
+for argument; do
+	case $argument in --file=*) file=${argument#--file=} ;; esac
+done
+n=1
+mkdir '%[1]s/called' 2>/dev/null || n=2
+printf 'PGDMP, ' >>"$file"
+echo >'%[1]s/begun'
+read -r _ <'%[1]s/go'$n
+printf 'complete' >>"$file"
+`
+
+// TestCopiesThatOverlap begins a copy while another one to the same file is under way. The file must
+// appear when the first copy is complete, and the second copy must not change it.
+func TestCopiesThatOverlap(t *testing.T) {
+	address := separate(t, "overlapping_copies", "CREATE TABLE one (n INT)")
+	folder := t.TempDir()
+	for _, pipe := range []string{"begun", "go1", "go2"} {
+		if err := syscall.Mkfifo(filepath.Join(folder, pipe), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(folder, "pg_dump"), fmt.Appendf(nil, slow, folder), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", folder+":"+os.Getenv("PATH"))
+	copied := filepath.Join(t.TempDir(), "copy")
+	begin := func() chan error {
+		ended := make(chan error, 1)
+		go func() { ended <- backup.Make(t.Context(), address, copied, nil) }()
+		if _, err := os.ReadFile(filepath.Join(folder, "begun")); err != nil {
+			t.Fatal(err)
+		}
+		return ended
+	}
+	first, second := begin(), begin()
+	for _, step := range []struct {
+		pipe  string
+		ended chan error
+		want  error
+	}{{"go1", first, nil}, {"go2", second, passerelle.Invalid}} {
+		if _, err := os.Stat(copied); step.want == nil && !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("a copy appeared before it was complete: %v", err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, step.pipe), []byte("\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-step.ended; !errors.Is(err, step.want) {
+			t.Errorf("after %s: %v, want %v", step.pipe, err, step.want)
+		}
+		text, err := os.ReadFile(copied)
+		if want := "PGDMP, complete"; err != nil || string(text) != want {
+			t.Errorf("after %s, the copy is %q, %v, want %q", step.pipe, text, err, want)
+		}
+	}
+	left, err := os.ReadDir(filepath.Dir(copied))
+	if err != nil || len(left) != 1 {
+		t.Errorf("left there: %v, %v", left, err)
+	}
+	if stat, err := os.Stat(copied); err != nil || stat.Mode().Perm() != 0o600 {
+		t.Errorf("the copy has the mode %v, %v", stat.Mode(), err)
+	}
+}
+
 // TestAddressesOfTheService copies and restores with an address that has parameters for the service.
 // The password must not be in an argument.
 func TestAddressesOfTheService(t *testing.T) {
@@ -164,7 +231,7 @@ func TestAddressesOfTheService(t *testing.T) {
 	if err := backup.Make(t.Context(), from+more, copied, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := backup.Restore(t.Context(), copied, to+more, nil); err != nil {
+	if err := backup.Restore(t.Context(), copied, to+more, 0, nil); err != nil {
 		t.Fatal(err)
 	}
 	if n := storetest.Inspect(t, to).Count("SELECT n FROM one"); n != 7 {
@@ -177,4 +244,78 @@ func TestAddressesOfTheService(t *testing.T) {
 	if want := `PGOPTIONS=-c jit=off -c search_path="Tenant\ A"`; strings.Count(said, want) != 2 {
 		t.Errorf("want %s, got:\n%s", want, said)
 	}
+}
+
+// TestIDsAfterARestore loses a database that has given ids after the copy. The restored database must
+// not give these ids again, because receivers drop a delivery whose id they know.
+func TestIDsAfterARestore(t *testing.T) {
+	const skipped = 1000
+	for kind, places := range map[string]func(*testing.T) (lost, restored string){
+		"sqlite": func(t *testing.T) (string, string) {
+			return "sqlite:" + filepath.Join(t.TempDir(), "lost"), "sqlite:" + filepath.Join(t.TempDir(), "restored")
+		},
+		"postgres": func(t *testing.T) (string, string) {
+			return separate(t, "ids_lost", "SELECT"), separate(t, "ids_restored", "SELECT")
+		},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			lost, restored := places(t)
+			known := given(t, lost)
+			copied := filepath.Join(t.TempDir(), "copy")
+			if err := backup.Make(t.Context(), lost, copied, nil); err != nil {
+				t.Fatal(err)
+			}
+			for table, id := range given(t, lost) {
+				known[table] = max(known[table], id)
+			}
+			if err := backup.Restore(t.Context(), copied, restored, skipped, nil); err != nil {
+				t.Fatal(err)
+			}
+			for table, id := range given(t, restored) {
+				if id <= known[table] || id > known[table]+2*skipped {
+					t.Errorf("%s: after id %d, the restored database gives %d", table, known[table], id)
+				}
+			}
+		})
+	}
+}
+
+// given creates or opens a database, and returns the next ids of some tables. From the second call
+// on, it also uses a table that has had no ids so far.
+func given(t *testing.T, address string) map[string]int64 {
+	t.Helper()
+	db, err := store.Open(t.Context(), address, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if db.Database.SchemaCurrent(t.Context()) != nil {
+		if err := db.Database.Migrate(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	row := func(table, columns, values string) int64 {
+		storetest.Break(t, address, fmt.Sprintf(`INSERT INTO %s (%s) VALUES (%s)`, table, columns, values))
+		id := storetest.Inspect(t, address).Count(`SELECT max(id) FROM ` + table)
+		storetest.Break(t, address, `DELETE FROM `+table) // a copy with dangling references cannot be restored
+		return id
+	}
+	ids := map[string]int64{"delivery": row("delivery", "domain_id, webhook_id, event_id, subject, subject_id, version, created", "1, 1, 1, 'payment', 1, 1, 1")}
+	sequences := []string{"event"}
+	if ids["delivery"] > 1 {
+		sequences = append(sequences, "end_user")
+		ids["withdrawal"] = row("withdrawal", "domain_id, kind, subject_id, created", "1, 'account', 1, 1")
+	}
+	err = db.Write(t.Context(), func(tx *store.Tx) error {
+		for _, sequence := range sequences {
+			if ids[sequence], err = tx.Unit().NewID(sequence); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ids
 }

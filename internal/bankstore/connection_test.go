@@ -48,3 +48,28 @@ func TestConnections(t *testing.T) {
 		wantError(t, err, store.ErrNotFound)
 	})
 }
+
+// TestLeasesAfterARestart ends the process of a sync. On SQLite, the next server reads the connection
+// again at once, and knows that the sync was interrupted. On PostgreSQL, another replica may have the
+// lease.
+func TestLeasesAfterARestart(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
+		c := newUserAccounts(t, s).Connection
+		if err := s.db.Reclaim(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var leased bankstore.Leased
+		err := s.try(func(tx *store.Tx) error {
+			bankstore.In(tx).BrokenOff(s.domain, c.ID, &leased)
+			bankstore.In(tx).LeaseConnection(s.domain, c.ID, "next", time.Minute)
+			return nil
+		})
+		if s.db.Rows().Dialect().Name != "sqlite" {
+			wantError(t, err, store.ErrConflict)
+			return
+		}
+		if err != nil || !leased.BrokenOff {
+			t.Errorf("leased %+v, %v", leased, err)
+		}
+	})
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"slices"
 	"time"
 
 	"passerelle"
@@ -59,6 +60,20 @@ func (r Reader) Files(ctx context.Context, domain passerelle.DomainID, user pass
 	return database.Collect(ctx, r.rows, scanFile, `SELECT `+fileColumns+` FROM stored_file f
 		WHERE f.domain_id = $1 AND f.user_id = $2 AND f.id > $3 AND f.stored IS NOT NULL AND `+held+` ORDER BY f.id LIMIT $4`,
 		int64(domain), int64(user), int64(after), limit)
+}
+
+// WithoutRow returns those of the files that have no row. Only a restored database lacks the rows of
+// files.
+func (r Reader) WithoutRow(ctx context.Context, files []passerelle.FileID) ([]passerelle.FileID, error) {
+	var c database.Clauses
+	known := map[passerelle.FileID]bool{}
+	err := r.rows.Each(ctx, `SELECT id FROM stored_file WHERE id IN (`+database.AnyOf(&c, files)+`)`, c.Args, func(row database.Row) (bool, error) {
+		var id passerelle.FileID
+		err := row.Scan(&id)
+		known[id] = true
+		return true, err
+	})
+	return slices.DeleteFunc(slices.Clone(files), func(id passerelle.FileID) bool { return known[id] }), err
 }
 
 // fileKeySize is the length of a file's key in bytes, for AES-256.

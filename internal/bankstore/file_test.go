@@ -149,7 +149,7 @@ func TestErasureWaitsForFiles(t *testing.T) {
 			return nil
 		})
 		pending := func() int {
-			due, err := h.db.ErasuresDue(t.Context(), h.domain, now.Add(time.Hour), 5)
+			due, err := h.db.ErasuresDue(t.Context(), h.domain, now.Add(time.Hour), 0, 5)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -158,7 +158,7 @@ func TestErasureWaitsForFiles(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			due, err = h.db.ErasuresDue(t.Context(), h.domain, now.Add(time.Hour), 5)
+			due, err = h.db.ErasuresDue(t.Context(), h.domain, now.Add(time.Hour), 0, 5)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -174,6 +174,26 @@ func TestErasureWaitsForFiles(t *testing.T) {
 		h.write(func(tx *store.Tx) error { bankstore.In(tx).ForgetFiles(over); return nil })
 		if n := pending(); n != 0 {
 			t.Errorf("%d erasures are pending", n)
+		}
+	})
+}
+
+// TestFilesWithoutRow looks for the files that a restored database does not know.
+func TestFilesWithoutRow(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
+		filed(t, s)
+		var stored []passerelle.FileID
+		for _, id := range s.fileIDs() {
+			stored = append(stored, passerelle.FileID(id))
+		}
+		if len(stored) == 0 {
+			t.Fatal("no file is stored")
+		}
+		for _, unknown := range [][]passerelle.FileID{nil, {1 << 40}, {1 << 40, 1 << 41, 1 << 42}} {
+			got, err := bankstore.From(s.db).WithoutRow(t.Context(), append(slices.Clone(stored), unknown...))
+			if err != nil || !slices.Equal(got, unknown) {
+				t.Errorf("without a row: %v, %v, want %v", got, err, unknown)
+			}
 		}
 	})
 }

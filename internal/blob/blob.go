@@ -4,9 +4,9 @@
 // It needs a limited amount of memory for files of any size. Rows of package store say which files
 // exist, who owns them and what they contain. Callers write the row before they store a file, and
 // remove the row after they have removed the file. A crash may therefore leave a row without bytes,
-// but never bytes without a row. The name of a file is its number from package store. No name that
-// a person chose becomes part of a path or a key. Only an [ObjectStore] accesses by key the objects
-// that others have put into a bucket.
+// but never bytes without a row. Only a restored database may lack the rows of files. The name of a
+// file is its number from package store. No name that a person chose becomes part of a path or a
+// key. Only an [ObjectStore] accesses by key the objects that others have put into a bucket.
 //
 // The package fails with ErrNotFound for a missing file. Otherwise it fails with the error of the
 // disk or the server. A failed operation leaves nothing visible, and callers can repeat it.
@@ -17,6 +17,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
+	"strconv"
 	"strings"
 
 	"passerelle"
@@ -36,6 +38,10 @@ type Store interface {
 	// Remove removes a file, and the remains of an attempt to store it. It also succeeds when the
 	// file is missing, so callers can repeat it.
 	Remove(ctx context.Context, id passerelle.FileID) error
+	// Each calls do with the numbers of all complete files, in any order and at most batch at a
+	// time. It ignores everything else. do may remove files. Files that are stored meanwhile may be
+	// missing.
+	Each(ctx context.Context, batch int, do func([]passerelle.FileID) error) error
 }
 
 // New makes the store at a place. The place is the path of a folder, or an address s3://…, which
@@ -47,6 +53,17 @@ func New(place string) (Store, error) {
 	return NewFolder(place)
 }
 
-// name returns the path of a file in one of 256 folders. With so many folders, no folder becomes
-// large.
-func name(id passerelle.FileID) string { return fmt.Sprintf("%02x/%016x", uint64(id)%256, uint64(id)) }
+// folders is the number of folders with files. With so many folders, no folder becomes large.
+const folders = 256
+
+// name returns the path of a file.
+func name(id passerelle.FileID) string {
+	return fmt.Sprintf("%02x/%016x", uint64(id)%folders, uint64(id))
+}
+
+// number returns the number of the file with a path. It returns false for the path of anything else.
+func number(of string) (passerelle.FileID, bool) {
+	n, err := strconv.ParseUint(path.Base(of), 16, 63)
+	id := passerelle.FileID(n)
+	return id, err == nil && name(id) == of
+}

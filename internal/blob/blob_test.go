@@ -396,3 +396,49 @@ func readAll(t *testing.T, s blob.Store, id passerelle.FileID) []byte {
 	}
 	return all
 }
+
+// TestEachListsCompleteFiles lists files in batches, and removes them meanwhile. It ignores names that
+// are not numbers of files.
+func TestEachListsCompleteFiles(t *testing.T) {
+	each(t, func(t *testing.T, p place) {
+		var want []passerelle.FileID
+		for id := passerelle.FileID(1); id <= 700; id += 7 {
+			if id != 13 { // has no key
+				put(t, p.Store, id, []byte("x"))
+				want = append(want, id)
+			}
+		}
+		large := passerelle.FileID(1 << 40)
+		put(t, p.Store, large, []byte("x"))
+		want = append(want, large)
+		for _, remove := range []bool{false, true} {
+			var got []passerelle.FileID
+			err := p.Each(t.Context(), 10, func(ids []passerelle.FileID) error {
+				if len(ids) > 10 {
+					t.Errorf("%d files at a time", len(ids))
+				}
+				got = append(got, ids...)
+				for _, id := range ids {
+					if remove {
+						if err := p.Remove(t.Context(), id); err != nil {
+							return err
+						}
+					}
+				}
+				return nil
+			})
+			slices.Sort(got)
+			if err != nil || !slices.Equal(got, want) {
+				t.Errorf("listed %v, %v, want %v", got, err, want)
+			}
+		}
+		if left := p.names(); len(left) != 0 {
+			t.Errorf("left: %v", left)
+		}
+		stop := errors.New("stop")
+		put(t, p.Store, 1, []byte("x"))
+		if err := p.Each(t.Context(), 10, func([]passerelle.FileID) error { return stop }); !errors.Is(err, stop) {
+			t.Errorf("ended with %v", err)
+		}
+	})
+}

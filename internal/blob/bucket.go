@@ -154,3 +154,37 @@ func (b *Bucket) Remove(ctx context.Context, id passerelle.FileID) error {
 	}
 	return nil
 }
+
+// Each lists one folder after the other.
+func (b *Bucket) Each(ctx context.Context, batch int, do func([]passerelle.FileID) error) error {
+	for i := range folders {
+		if err := b.eachIn(ctx, fmt.Sprintf("%02x/", i), batch, do); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *Bucket) eachIn(ctx context.Context, folder string, batch int, do func([]passerelle.FileID) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var ids []passerelle.FileID
+	for one := range b.place.client.ListObjects(ctx, b.place.bucket, minio.ListObjectsOptions{Prefix: path.Join(b.place.Prefix, folder) + "/"}) {
+		if one.Err != nil {
+			return away("list the bucket", one.Err)
+		}
+		if id, is := number(folder + path.Base(one.Key)); is {
+			ids = append(ids, id)
+		}
+		if len(ids) == batch {
+			if err := do(ids); err != nil {
+				return err
+			}
+			ids = ids[:0]
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	return do(ids)
+}

@@ -156,3 +156,42 @@ func (f *Folder) Remove(_ context.Context, id passerelle.FileID) error {
 	}
 	return nil
 }
+
+// Each reads one folder after the other.
+func (f *Folder) Each(ctx context.Context, batch int, do func([]passerelle.FileID) error) error {
+	for i := range folders {
+		folder := fmt.Sprintf("%02x", i)
+		opened, err := f.root.Open(folder)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = errors.Join(eachIn(ctx, opened, folder, batch, do), opened.Close())
+		}
+		if err != nil {
+			return fmt.Errorf("list the files in %s: %w", folder, err)
+		}
+	}
+	return nil
+}
+
+func eachIn(ctx context.Context, opened *os.File, folder string, batch int, do func([]passerelle.FileID) error) error {
+	for {
+		entries, err := opened.ReadDir(batch)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		var ids []passerelle.FileID
+		for _, entry := range entries {
+			if id, is := number(path.Join(folder, entry.Name())); is {
+				ids = append(ids, id)
+			}
+		}
+		if err = errors.Join(err, ctx.Err()); err == nil {
+			err = do(ids)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

@@ -57,7 +57,8 @@ func openSQLite(ctx context.Context, path string, options Config) (_ engine, err
 }
 
 // locate creates the file when it is missing, and removes the permissions of all users except
-// its owner.
+// its owner. It resolves symbolic links: the names of the other files, such as the lock of the only
+// server, must not depend on the name by which a process reaches the database.
 func (s *sqliteEngine) locate() error {
 	var err error
 	if s.path == ":memory:" {
@@ -69,7 +70,11 @@ func (s *sqliteEngine) locate() error {
 	if s.path, err = filepath.Abs(s.path); err != nil {
 		return err
 	}
-	return privateFile(s.path)
+	if err := privateFile(s.path); err != nil {
+		return err
+	}
+	s.path, err = filepath.EvalSymlinks(s.path)
+	return err
 }
 
 // privateFile creates a file that only its owner can access, or removes the permissions of other

@@ -242,7 +242,7 @@ func (a *API) identify(ctx context.Context, x *exchange) error {
 	x.caller.Strict = strict(x.request.Header)
 	x.caller.Request = a.config.RequestID(ctx)
 	x.caller.Address = Address(x.request, a.config.TrustedProxies)
-	if err := a.limit(x, x.fromAddress(), settings.AddressRate, "from this address"); err != nil {
+	if err := a.limit(x, x.fromAddress(), "from this address"); err != nil {
 		return err
 	}
 	if served.Closed {
@@ -268,7 +268,7 @@ func (a *API) authorise(ctx context.Context, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	if err := a.limit(x, x.fromToken(), settings.TokenRate, "with this token"); err != nil {
+	if err := a.limit(x, x.fromToken(), "with this token"); err != nil {
 		return err
 	}
 	return needs.check(x.caller.Principal)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/settings"
 )
 
 // ratePeriod is the time for which a limit counts requests. A source without requests during a
@@ -20,26 +21,34 @@ const ratePeriod = time.Minute
 // prefix belong to that customer.
 const networkBits = 64
 
-// source is the sender of counted requests: a token or an address, in a domain.
+// source is the sender of counted requests: a token or an address, in a domain. limit is the setting
+// with its limit.
 type source struct {
 	domain  passerelle.DomainID
 	token   int64
 	address netip.Prefix
+	limit   string
 }
 
-func (x *exchange) fromAddress() source {
-	address, _ := netip.ParseAddr(x.caller.Address) // all callers without a valid address share one quota
+// addressSource returns the source for an address. All callers without a valid address share one
+// quota.
+func addressSource(domain passerelle.DomainID, text, limit string) source {
+	address, _ := netip.ParseAddr(text)
 	address = address.Unmap()
 	bits := address.BitLen()
 	if address.Is6() {
 		bits = networkBits
 	}
 	network, _ := address.Prefix(bits)
-	return source{domain: x.caller.Domain.ID, address: network}
+	return source{domain: domain, address: network, limit: limit}
+}
+
+func (x *exchange) fromAddress() source {
+	return addressSource(x.caller.Domain.ID, x.caller.Address, settings.AddressRate)
 }
 
 func (x *exchange) fromToken() source {
-	return source{domain: x.caller.Domain.ID, token: x.caller.Token}
+	return source{domain: x.caller.Domain.ID, token: x.caller.Token, limit: settings.TokenRate}
 }
 
 // quota has the values that answers show about a source's limit. The zero value is for a source
@@ -115,14 +124,28 @@ func (m *meter) note(from source, whole, now time.Time) {
 	}
 }
 
-// limit fails for a request of a source that has used its whole quota. The setting key defines the
-// quota.
-func (a *API) limit(x *exchange, from source, key, whose string) error {
-	rate := x.caller.Settings.Int(key)
-	if rate == 0 || !x.caller.Settings.Limited(x.caller.Domain.Kind) {
+// take counts a request of a source. It returns the zero quota for a source without a limit.
+func (a *API) take(domain passerelle.DomainKind, values settings.Values, from source) quota {
+	rate := values.Int(from.limit)
+	if rate == 0 || !values.Limited(domain) {
+		return quota{}
+	}
+	return a.meter.take(from, rate, a.config.Now())
+}
+
+// Count counts a request that another handler answers, such as one for a page. Requests for pages and
+// calls from one address share the limit of a setting. Count returns the time for which the address
+// must wait, or zero.
+func (a *API) Count(r *http.Request, domain passerelle.Domain, values settings.Values, limit string) time.Duration {
+	return a.take(domain.Kind, values, addressSource(domain.ID, Address(r, a.config.TrustedProxies), limit)).wait
+}
+
+// limit fails for a request of a source that has used its whole quota.
+func (a *API) limit(x *exchange, from source, whose string) error {
+	q := a.take(x.caller.Domain.Kind, x.caller.Settings, from)
+	if q.limit == 0 {
 		return nil
 	}
-	q := a.meter.take(from, rate, a.config.Now())
 	if x.quota.limit == 0 || q.remaining <= x.quota.remaining {
 		x.quota = q
 	}
@@ -131,6 +154,6 @@ func (a *API) limit(x *exchange, from source, key, whose string) error {
 	}
 	return &passerelle.Error{
 		Kind: passerelle.Unavailable, Code: "rateLimited", RetryAfter: seconds(q.wait),
-		Message: fmt.Sprintf("More than %d requests a minute %s; try again after the seconds that Retry-After tells.", rate, whose),
+		Message: fmt.Sprintf("More than %d requests a minute %s; try again after the seconds that Retry-After tells.", q.limit, whose),
 	}
 }

@@ -56,6 +56,47 @@ func (r *Ring) Save(path string) error {
 	return r.write(path, replace)
 }
 
+// These are the reasons for which a key file is not changed.
+var (
+	ErrBusy    = errors.New("another command is changing the key file; try again when it has ended")
+	ErrChanged = errors.New("the key file has changed meanwhile, and was left unchanged; try again")
+)
+
+// Lock keeps other processes from changing a key file until the returned function is called or the
+// process ends. It fails with ErrBusy while another process has the lock. The lock is on a separate
+// file beside the key file, because a change replaces the key file. That file stays.
+func Lock(path string) (release func() error, err error) {
+	stat, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("lock key file: %w", err)
+	}
+	file, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock key file: %w", err)
+	}
+	if err = keepOwner(file.Name(), stat); err == nil {
+		err = lock(file)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("lock key file: %w", err), file.Close())
+	}
+	return file.Close, nil
+}
+
+// Replace saves another ring in the key file from which r was loaded. It fails with ErrChanged when
+// the file no longer has the keys of r: the other ring would lack keys that processes use by now.
+// The caller has the lock of the file.
+func (r *Ring) Replace(path string, other *Ring) error {
+	now, err := Load(path)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(now.text(), r.text()) {
+		return fmt.Errorf("write key file: %w", ErrChanged)
+	}
+	return other.Save(path)
+}
+
 // replace gives a file the name of another one, and also the owner, group and mode of that file.
 func replace(from, to string) error {
 	stat, err := os.Stat(to)

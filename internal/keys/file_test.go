@@ -1,8 +1,11 @@
 package keys_test
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -156,6 +159,48 @@ func TestSaveReplacesTheFile(t *testing.T) {
 		t.Error("the saved ring still seals with the old key")
 	}
 	wantOnly(t, path)
+}
+
+// TestReplaceKeepsAddedKeys adds a master key after a ring was loaded. The ring must not replace the
+// file any more, because values may be encrypted with the added key.
+func TestReplaceKeepsAddedKeys(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys")
+	ring, err := keys.LoadOrCreate(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rotated := ring.Rotated()
+	if err := ring.Replace(path, rotated); err != nil {
+		t.Fatal(err)
+	}
+	if err := ring.Replace(path, ring.Retired()); !errors.Is(err, keys.ErrChanged) {
+		t.Errorf("replaced a file with an added key: %v", err)
+	}
+	left, err := keys.Load(path)
+	if err != nil || !slices.Equal(left.MasterKeys(), rotated.MasterKeys()) {
+		t.Errorf("the file has %v, %v, want %v", left.MasterKeys(), err, rotated.MasterKeys())
+	}
+	wantOnly(t, path)
+}
+
+// TestOneChangeAtATime checks that two processes do not change a key file at the same time.
+func TestOneChangeAtATime(t *testing.T) {
+	path := writeFile(t, "fixed "+keyA+"\n2025 "+keyA+"\n", 0o600)
+	for range 2 {
+		release, err := keys.Lock(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := keys.Lock(path); !errors.Is(err, keys.ErrBusy) {
+			t.Errorf("locked twice: %v", err)
+		}
+		if err := release(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := keys.Lock(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("locked a missing file: %v", err)
+	}
 }
 
 // TestSaveKeepsOwnerAndMode checks that the service can still read its key file after root has

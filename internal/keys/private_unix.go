@@ -3,6 +3,7 @@
 package keys
 
 import (
+	"errors"
 	"os"
 	"syscall"
 )
@@ -19,4 +20,13 @@ func keepOwner(path string, like os.FileInfo) error {
 func ownedByRoot(stat os.FileInfo) bool {
 	of, known := stat.Sys().(*syscall.Stat_t)
 	return known && of.Uid == 0 && os.Getuid() != 0
+}
+
+// lock locks an open file until it is closed. It fails with ErrBusy when another process has the lock.
+func lock(file *os.File) error {
+	err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return ErrBusy
+	}
+	return err
 }

@@ -64,6 +64,8 @@ type Operators struct {
 	Now func() time.Time
 	// MAC makes the keyed hashes under which the database has addresses.
 	MAC func(purpose string, data []byte) []byte
+
+	unknown unknownNames
 }
 
 // SignInAttempt is an attempt to sign in.
@@ -203,8 +205,12 @@ func (a *Operators) take(ctx context.Context, all ...operatorstore.SignInCounter
 }
 
 // Forget removes the counts that no longer lock a subject. Strangers can cause too many counts,
-// with unknown names and many addresses. Forget then also removes the lowest counts.
+// with unknown names and many addresses. Forget then also removes the lowest counts. Forget records
+// the number of refusals that were only counted, if their hour is over.
 func (a *Operators) Forget(ctx context.Context) error {
+	if err := a.record(ctx, a.unknown.ended(a.Now())); err != nil {
+		return fmt.Errorf("record refusals of unknown names: %w", err)
+	}
 	left := int64(-1)
 	for range forgetBatches {
 		n, err := operatorstore.From(a.DB).CountSignIns(ctx)
@@ -223,13 +229,25 @@ func (a *Operators) Forget(ctx context.Context) error {
 	return nil
 }
 
-// refuse records a failure and returns ErrRefused.
+// refuse records a failure and returns ErrRefused. It counts failures with unknown names beyond a
+// limit instead, because strangers can cause any number of them.
 func (a *Operators) refuse(ctx context.Context, entry store.Audit) error {
 	entry.At, entry.Refused = a.Now(), true
-	if err := a.DB.Write(ctx, func(tx *store.Tx) error { return tx.Audit(entry) }); err != nil {
+	acts := []store.Audit{entry}
+	if entry.Operator == 0 {
+		acts = a.unknown.refused(entry)
+	}
+	if err := a.record(ctx, acts); err != nil {
 		return fmt.Errorf("record a refusal: %w", err)
 	}
 	return ErrRefused
+}
+
+func (a *Operators) record(ctx context.Context, acts []store.Audit) error {
+	if len(acts) == 0 {
+		return nil
+	}
+	return a.DB.Write(ctx, func(tx *store.Tx) error { return tx.Audit(acts...) })
 }
 
 // counters returns the counters of an attempt to sign in: one for the name at the address, one for

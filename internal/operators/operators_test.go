@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -230,6 +231,61 @@ func TestAttemptsAreForgotten(t *testing.T) {
 		remembered(30)
 		d.now = d.now.Add(15 * time.Minute)
 		remembered(0)
+	})
+}
+
+// TestUnknownNamesAreCounted tries unknown names from many addresses. The audit log has a row for each
+// of the first attempts of an hour, and one row with the number of the others. Failures of existing
+// operators are always recorded.
+func TestUnknownNamesAreCounted(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		d.operator("zoe", operators.Viewer)
+		tries := 0
+		attempt := func(n int) {
+			t.Helper()
+			for range n {
+				tries++
+				_, err := d.signIn(fmt.Sprint("name", tries), tooLong, fmt.Sprintf("2001:db8:0:%x::1", tries))
+				wantError(t, err, operators.ErrRefused)
+			}
+		}
+		recorded := func(rows int, counted ...int64) {
+			t.Helper()
+			all, err := operatorstore.From(d.DB).Audits(t.Context(), operatorstore.AuditFilter{NoDomain: true, Refused: true}, store.Window{Limit: 1000})
+			must(t, err)
+			var sums []int64
+			for _, a := range all {
+				if a.Act != "sign in" || a.Operator != 0 {
+					t.Errorf("recorded %+v", a)
+				}
+				if a.Subject != "" {
+					sums = append(sums, a.SubjectID)
+				}
+			}
+			if len(all)-len(sums) != rows || !slices.Equal(sums, counted) {
+				t.Errorf("%d rows and the counts %v, want %d and %v", len(all)-len(sums), sums, rows, counted)
+			}
+		}
+		attempt(99)
+		recorded(99)
+		attempt(24)
+		recorded(100)
+		must(t, d.Forget(t.Context()))
+		recorded(100)
+		d.now = d.now.Add(time.Hour)
+		must(t, d.Forget(t.Context()))
+		must(t, d.Forget(t.Context()))
+		recorded(100, 23)
+		attempt(103)
+		recorded(200, 23)
+		d.now = d.now.Add(time.Hour)
+		attempt(1)
+		recorded(201, 3, 23)
+		_, err := d.signIn("zoe", tooLong, "192.0.2.1")
+		wantError(t, err, operators.ErrRefused)
+		if got := d.acts("zoe"); !slices.Contains(got, "sign in refused") {
+			t.Errorf("of an operator is recorded: %v", got)
+		}
 	})
 }
 

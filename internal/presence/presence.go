@@ -1,6 +1,6 @@
 // Package presence remembers the devices of users who share data, until the data is read.
 //
-// It owns the time for which a user counts as present after an act. It does not own the reads, and
+// It owns the time for which a user counts as present after an act, and forgets devices after it. It does not own the reads, and
 // stores nothing: another process does not know these devices. It never fails.
 package presence
 
@@ -24,9 +24,12 @@ type sight struct {
 	at     time.Time
 }
 
-// Note remembers the device of a user who acts now.
+// Note remembers the device of a user who acts now. A device is personal data. It is forgotten at the
+// end of the user's presence, even if nothing reads the connection.
 func (d *Devices) Note(connection passerelle.ConnectionID, device connector.Device, now time.Time) {
-	d.seen.Store(connection, sight{device, now})
+	noted := &sight{device, now}
+	d.seen.Store(connection, noted)
+	time.AfterFunc(lasts, func() { d.seen.CompareAndDelete(connection, noted) })
 }
 
 // Take returns the device of the user of a connection, and forgets it. It returns an empty device
@@ -34,7 +37,7 @@ func (d *Devices) Note(connection passerelle.ConnectionID, device connector.Devi
 // the institution would take the user for present.
 func (d *Devices) Take(connection passerelle.ConnectionID, now time.Time) connector.Device {
 	taken, _ := d.seen.LoadAndDelete(connection)
-	last, known := taken.(sight)
+	last, known := taken.(*sight)
 	if !known || now.Sub(last.at) > lasts {
 		return connector.Device{}
 	}

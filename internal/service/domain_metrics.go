@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -62,7 +63,9 @@ func (m *domainMetrics) Collect(into chan<- prometheus.Metric) {
 	}
 }
 
-// measure reads the metrics again. After a failure, the earlier values and their time stay.
+// measure reads the metrics again. A domain that fails has no values until it succeeds again. The
+// values of the other domains are published. When all domains fail, the earlier values and their time
+// stay.
 func (s *Service) measure(ctx context.Context) error {
 	all, err := s.DB.Domains(ctx)
 	if err != nil {
@@ -71,16 +74,23 @@ func (s *Service) measure(ctx context.Context) error {
 	now := s.config.Now()
 	read := reading{DB: s.DB, at: now}
 	read.gauge(measuredDomains, float64(len(all)))
-	for _, d := range all[:min(len(all), maxMeasured)] {
+	all = all[:min(len(all), maxMeasured)]
+	var failed []error
+	for _, d := range all {
+		begun := len(read.figures)
 		if err := read.domain(ctx, d); err != nil {
-			return fmt.Errorf("measure domain %s: %w", d.Name, err)
+			read.figures = read.figures[:begun]
+			failed = append(failed, fmt.Errorf("measure domain %s: %w", d.Name, err))
 		}
+	}
+	if len(failed) > 0 && len(failed) == len(all) {
+		return errors.Join(failed...)
 	}
 	read.gauge(measuredAt, seconds(now))
 	s.domainMetrics.mu.Lock()
 	defer s.domainMetrics.mu.Unlock()
 	s.domainMetrics.figures = read.figures
-	return nil
+	return errors.Join(failed...)
 }
 
 // reading has the values of one pass that reads all metrics.

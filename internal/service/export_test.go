@@ -1,6 +1,13 @@
 package service
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"context"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
 
 // Metrics returns the metrics of a service.
 func Metrics(s *Service) prometheus.Collector { return s.metrics.Registry().(*prometheus.Registry) }
+
+// Measure reads the metrics of the domains.
+func Measure(ctx context.Context, s *Service) error { return s.measure(ctx) }

@@ -3,12 +3,14 @@ package service_test
 import (
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
@@ -118,4 +120,47 @@ func expressions(text string) []string {
 		all = append(all, match[1])
 	}
 	return all
+}
+
+// TestOneFailingDomain damages the data of one domain. The metrics of the other domain are published
+// all the same, with a new time.
+func TestOneFailingDomain(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, url string) {
+		now := time.Now()
+		s := opened(t, service.Config{Database: url, Now: func() time.Time { return now }})
+		domains := func() string {
+			t.Helper()
+			families, err := service.Metrics(s).(prometheus.Gatherer).Gather()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var found []string
+			for _, family := range families {
+				for _, one := range family.GetMetric() {
+					switch family.GetName() {
+					case "passerelle_measured_timestamp_seconds":
+						found = append(found, fmt.Sprint(int64(one.GetGauge().GetValue())-now.Unix()))
+					case "passerelle_payments_with_unknown_outcome":
+						found = append(found, one.GetLabel()[0].GetValue())
+					}
+				}
+			}
+			return strings.Join(found, " ")
+		}
+		if err := service.Measure(t.Context(), s); err != nil || domains() != "0 bank.example test.example" {
+			t.Fatalf("measured %q, %v", domains(), err)
+		}
+		broken, err := s.DB.DomainByName(t.Context(), "test.example")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for webhook := range 2 { // the sum is larger than an integer
+			storetest.Break(t, url, fmt.Sprintf(`INSERT INTO webhook_health (webhook_id, hour, domain_id, requests, successes, duration) VALUES (%d, %d, %d, %d, 0, 0)`,
+				webhook+1, now.Unix()/3600, broken.ID, int64(math.MaxInt64)))
+		}
+		now = now.Add(time.Second)
+		if err := service.Measure(t.Context(), s); err == nil || !strings.Contains(err.Error(), "test.example") || domains() != "0 bank.example" {
+			t.Errorf("measured %q, %v", domains(), err)
+		}
+	})
 }

@@ -16,6 +16,7 @@ import (
 	"passerelle/internal/httpapi"
 	"passerelle/internal/httpd"
 	"passerelle/internal/reference"
+	"passerelle/internal/settings"
 	"passerelle/internal/web"
 	"passerelle/internal/webview"
 )
@@ -59,7 +60,7 @@ func (s *Service) entry() *httpd.Limiter {
 
 func (s *Service) busyPlaces() places {
 	pages := s.noteDevice(webview.New(webview.Config{
-		Domain: s.domain, RequestID: httpd.RequestID, Access: s.Access, DB: s.DB, Initiation: s.Initiation, Aggregation: s.Aggregation,
+		Domain: s.domain, Wait: s.wait, RequestID: httpd.RequestID, Access: s.Access, DB: s.DB, Initiation: s.Initiation, Aggregation: s.Aggregation,
 		Notifications: s.notifications, Logos: &s.logos, MAC: s.config.Keys.MAC, Now: s.config.Now, Log: s.config.Log,
 	}), false)
 	manual := s.ofDomain(reference.New(reference.Config{OpenAPI: func() []byte { return s.api.Document() }, Domain: s.domain, IDs: s.newestIDs, Log: s.config.Log}))
@@ -80,6 +81,20 @@ func (s *Service) busyPlaces() places {
 		{webview.WebauthPath + "/", pages},
 		{webview.CallbackPath + "/", pages},
 	}...)}
+}
+
+// wait counts a request for a page. It returns the time for which the address must wait. Each form
+// also counts as a request.
+func (s *Service) wait(r *http.Request, form bool) (time.Duration, error) {
+	found, err := s.servedDomain(r.Context(), &s.DB.Reader, r.Host)
+	if err != nil {
+		return 0, err
+	}
+	length := s.api.Count(r, found.Domain, found.Settings, settings.AddressRate)
+	if form {
+		length = max(length, s.api.Count(r, found.Domain, found.Settings, settings.FormRate))
+	}
+	return length, nil
 }
 
 // ofDomain looks up the domain of a request, although the answer is the same for all domains. If

@@ -58,6 +58,7 @@ func TestCheck(t *testing.T) {
 		settings.RateEnabled:       {[]string{"", "0", "1"}, []string{"2", "true"}},
 		settings.TokenRate:         {[]string{"0", "1200", "1000000"}, []string{"", "-1", "1000001", "1.5"}},
 		settings.AddressRate:       {[]string{"0", "6000", "1000000"}, []string{"", "-1", "1000001", "1.5"}},
+		settings.FormRate:          {[]string{"0", "60", "1000000"}, []string{"", "-1", "1000001", "1.5"}},
 		settings.MaxAmount:         {[]string{"0", "1000", "999999999999"}, []string{"", "-1", "1.5", "1e3", "01", "none"}},
 		settings.PeriodicEnabled:   {[]string{"0", "1"}, []string{"", "2", "true", "01"}},
 		settings.PlainFields:       {[]string{"0", "1"}, []string{"", "yes"}},

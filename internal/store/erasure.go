@@ -88,9 +88,45 @@ var remains = []struct{ rows, erase string }{
 	},
 }
 
+// EachPending calls do with each row that list returns, until list returns no row or was called
+// passes times. After a success, the row must no longer be in the list. A failing row stays. It does
+// not delay the others: list skips as many rows as have failed. EachPending returns the number of
+// failures and the first one.
+func EachPending[Row any](ctx context.Context, passes int, list func(skip int) ([]Row, error), do func(Row) error) error {
+	var (
+		failed int
+		first  error
+	)
+	for range passes {
+		rows, err := list(failed)
+		if err != nil {
+			return errors.Join(first, err)
+		}
+		if len(rows) == 0 {
+			break
+		}
+		for _, row := range rows {
+			err := do(row)
+			if err == nil {
+				continue
+			}
+			if failed++; failed == 1 {
+				first = err
+			}
+			if ctx.Err() != nil {
+				return first
+			}
+		}
+	}
+	if failed > 1 {
+		return fmt.Errorf("%d failures, the first: %w", failed, first)
+	}
+	return first
+}
+
 // ErasuresDue lists at most limit deleted users of a domain whose erasure is due at an instant of
-// real time.
-func (r *Reader) ErasuresDue(ctx context.Context, domain passerelle.DomainID, realNow time.Time, limit int) ([]Erasure, error) {
+// real time. It leaves out the first skip users.
+func (r *Reader) ErasuresDue(ctx context.Context, domain passerelle.DomainID, realNow time.Time, skip, limit int) ([]Erasure, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (Erasure, error) {
 		var (
 			e     Erasure
@@ -99,7 +135,7 @@ func (r *Reader) ErasuresDue(ctx context.Context, domain passerelle.DomainID, re
 		err := row.Scan(&e.Domain, &e.User, &since)
 		e.Since = database.Instant(since)
 		return e, err
-	}, `SELECT domain_id, user_id, since FROM erasure WHERE domain_id = $1 AND due <= $2 ORDER BY due LIMIT $3`, int64(domain), database.Micros(realNow), limit)
+	}, `SELECT domain_id, user_id, since FROM erasure WHERE domain_id = $1 AND due <= $2 ORDER BY due LIMIT $3 OFFSET $4`, int64(domain), database.Micros(realNow), limit, skip)
 }
 
 // Erase erases a deleted user's data until nothing is left that may be erased now. Each unit erases

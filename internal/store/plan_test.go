@@ -209,8 +209,8 @@ func (s fixture) questions() map[string]question {
 		"acts that wait":    {func() error { _, err := operatorstore.From(s.db).CountUnchainedAudit(ctx, s.domain, limit); return err }, "audit_to_chain (<expr>=?)"},
 		"expired tokens":    {write(func(tx *store.Tx) { tx.PurgeTokens(now, limit) }), "token_by_expiry (expires<?)"},
 		"users":             {func() error { _, err := s.db.Users(ctx, s.domain, store.UserWindow{Limit: limit, From: 1}); return err }, "end_user_by_domain (domain_id=? AND id>?)"},
-		"expired users":     {func() error { _, err := s.db.ExpiredUsers(ctx, s.domain, now, limit); return err }, "end_user_by_expiry (domain_id=? AND expires<?)"},
-		"deleted users":     {func() error { _, err := s.db.ErasuresDue(ctx, s.domain, now, limit); return err }, "erasure_due (domain_id=? AND due<?)"},
+		"expired users":     {func() error { _, err := s.db.ExpiredUsers(ctx, s.domain, now, 0, limit); return err }, "end_user_by_expiry (domain_id=? AND expires<?)"},
+		"deleted users":     {func() error { _, err := s.db.ErasuresDue(ctx, s.domain, now, 0, limit); return err }, "erasure_due (domain_id=? AND due<?)"},
 		"remains of a user": {func() error { _, err := s.db.AnyRemains(ctx, store.Erasure{Domain: s.domain, User: 1}); return err }, "event_of_user (domain_id=? AND user_id=?)"},
 		"erasing a user":    {write(func(tx *store.Tx) { tx.Erase(store.Erasure{Domain: s.domain, User: 1}, limit, now) }), "token_by_user (domain_id=? AND user_id=?)"},
 		"consents of a user": {func() error {

@@ -30,6 +30,29 @@ func TestOneServerAtATime(t *testing.T) {
 	}
 }
 
+// TestOneServerBehindLinks opens a database through a symbolic link to its folder or to its file. The
+// database still has only one server.
+func TestOneServerBehindLinks(t *testing.T) {
+	address := storetest.SQLite(t)
+	path, links := strings.TrimPrefix(address, "sqlite:"), t.TempDir()
+	if err := migrated(t, address).Reclaim(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for name, target := range map[string]string{"folder": filepath.Dir(path), "file": path} {
+		if err := os.Symlink(target, filepath.Join(links, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{filepath.Join(links, "folder", filepath.Base(path)), filepath.Join(links, "file")} {
+		if err := migrated(t, "sqlite:"+name).Reclaim(t.Context()); !errors.Is(err, store.ErrInUse) {
+			t.Errorf("a second server through %s got %v, want ErrInUse", name, err)
+		}
+	}
+	if left, err := os.ReadDir(links); err != nil || len(left) != 2 {
+		t.Errorf("beside the links: %v, %v", left, err)
+	}
+}
+
 func TestReplicasServeTogether(t *testing.T) {
 	address := storetest.Postgres(t)
 	for _, db := range []*store.DB{migrated(t, address), migrated(t, address)} {

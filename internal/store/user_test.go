@@ -121,7 +121,7 @@ func TestKeepingAUser(t *testing.T) {
 		wantError(t, keep(s.domain, kept.ID, now), store.ErrConflict)
 		wantError(t, keep(s.domain, late.ID, *late.Expires), store.ErrConflict)
 		wantError(t, s.try(func(tx *store.Tx) error { bankstore.In(tx).DeleteUser(kept, now); return nil }), store.ErrConflict)
-		expired, err := s.db.ExpiredUsers(t.Context(), s.domain, *late.Expires, 9)
+		expired, err := s.db.ExpiredUsers(t.Context(), s.domain, *late.Expires, 0, 9)
 		wantSame(t, []passerelle.User{late}, expired, err)
 		kept.Permanent, kept.Expires = new(now), nil
 		got, err := s.db.User(t.Context(), s.domain, kept.ID)
@@ -222,7 +222,7 @@ func TestErasure(t *testing.T) {
 		s.eraseDue(now, later, 1)
 		wantSame(t, []int64{0, 1, 1, 1, 1}, left(), nil)
 		s.wantWebhookToken(s.client, u.ID, "token")
-		due, err := s.db.ErasuresDue(t.Context(), s.domain, later.Add(-1), 9)
+		due, err := s.db.ErasuresDue(t.Context(), s.domain, later.Add(-1), 0, 9)
 		wantSame(t, 0, len(due), err)
 
 		if err := s.sql(`UPDATE delivery SET delivered = 1 WHERE webhook_id = $1`, int64(w.ID)); err != nil {
@@ -278,7 +278,7 @@ func TestDeletionEventReachesARestoredWebhook(t *testing.T) {
 
 func (s fixture) eraseDue(realNow, next time.Time, want int) {
 	s.t.Helper()
-	due, err := s.db.ErasuresDue(s.t.Context(), s.domain, realNow, 9)
+	due, err := s.db.ErasuresDue(s.t.Context(), s.domain, realNow, 0, 9)
 	wantSame(s.t, want, len(due), err)
 	for _, e := range due {
 		if err := s.db.Erase(s.t.Context(), e, 1, now, realNow, next); err != nil {

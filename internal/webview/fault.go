@@ -28,6 +28,7 @@ var (
 	errTooLong  = fault(http.StatusBadRequest, "long")
 	errForm     = fault(http.StatusBadRequest, "form")
 	errTooLarge = fault(http.StatusRequestEntityTooLarge, "form")
+	errMany     = fault(http.StatusTooManyRequests, "many")
 	errBusy     = fault(http.StatusServiceUnavailable, "busy")
 	errBug      = fault(http.StatusInternalServerError, "bug")
 

@@ -93,7 +93,7 @@ func start(t *testing.T, database string, tune func(connector.Profile) []connect
 	}
 	s.populate(t)
 	pages := webview.New(webview.Config{
-		Domain: s.domainOf, RequestID: func(context.Context) string { return "4711" },
+		Domain: s.domainOf, Wait: func(*http.Request, bool) (time.Duration, error) { return 0, nil }, RequestID: func(context.Context) string { return "4711" },
 		Access: s.access, DB: db, Initiation: s.Initiation, Aggregation: s.data, Logos: &s.logos, MAC: ring.MAC, Now: time.Now, Log: log,
 	})
 	server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

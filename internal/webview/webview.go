@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -77,6 +78,9 @@ func embeddedIn(directory string) fs.FS {
 type Config struct {
 	// Domain finds the domain of a host. It fails with NotFound for an unknown host.
 	Domain func(ctx context.Context, host string) (passerelle.Domain, error)
+	// Wait counts a request, or a form about connections, from its address. It returns the time for
+	// which the address must wait, or zero.
+	Wait func(r *http.Request, form bool) (time.Duration, error)
 	// RequestID returns the id of the request.
 	RequestID  func(ctx context.Context) string
 	Access     *access.Access
@@ -180,10 +184,13 @@ func (pc *pageContext) simulated() bool {
 // serve sends the page for the address of the request.
 func (w *Webview) serve(pc *pageContext) error {
 	exists := pc.parse()
-	if err := w.locate(pc); err != nil {
-		return err
+	err := w.locate(pc)
+	if err == nil {
+		err = w.admit(pc)
 	}
 	switch {
+	case err != nil:
+		return err
 	case slices.Contains(PageRoots(), strings.TrimSuffix(pc.request.URL.Path, "/")):
 		return w.about(pc)
 	case pc.request.URL.Path == CallbackPath:
@@ -198,6 +205,20 @@ func (w *Webview) serve(pc *pageContext) error {
 		return w.serveFlow(pc)
 	}
 	return w.payment(pc)
+}
+
+// admit refuses a person whose address has sent too much. With a form about connections, strangers
+// could create users and try passwords. Banks may report changes without a limit.
+func (w *Webview) admit(pc *pageContext) error {
+	if pc.request.URL.Path == NotificationPath {
+		return nil
+	}
+	wait, err := w.Wait(pc.request, !pc.reading() && pc.flow != "" && pc.flow != flowPayment)
+	if err != nil || wait == 0 {
+		return err
+	}
+	pc.writer.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
+	return errMany
 }
 
 // aboutBody is the content of the page at a root.

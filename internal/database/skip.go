@@ -1,0 +1,105 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// SkipIDs makes a database that is older than the world around it skip ids. The original database
+// may have given the next ids to objects that clients and receivers know. SkipIDs advances the
+// source of ids of each table, even of a table without rows. It returns the number of these tables,
+// which is zero for a database without the schema of the service. On PostgreSQL, it covers the
+// schemas of all services in the database. No process may use the database.
+func SkipIDs(ctx context.Context, address string, ids int64) (int64, error) {
+	var (
+		tables int64
+		err    error
+	)
+	if path, ok := strings.CutPrefix(address, "sqlite:"); ok {
+		tables, err = skipSQLite(ctx, path, ids)
+	} else {
+		err = once(ctx, address, func(conn *pgx.Conn) error {
+			return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+				tables, err = skipPostgres(ctx, tx, ids)
+				return err
+			})
+		})
+	}
+	if err != nil {
+		return 0, fmt.Errorf("skip ids: %w", err)
+	}
+	return tables, nil
+}
+
+// skipSQLite changes both sources of ids: the table sequence, and the numbers of SQLite itself. A
+// table has no number before its first row.
+func skipSQLite(ctx context.Context, path string, ids int64) (tables int64, err error) {
+	if path, err = filepath.Abs(path); err != nil {
+		return 0, err
+	}
+	engine := &sqliteEngine{path: path, dialect: SQLiteDialect()}
+	pool := engine.connect("synchronous(FULL)")
+	defer func() { err = errors.Join(err, pool.Close()) }()
+	const schema = `SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN ('sequence', 'sqlite_sequence')`
+	var found int
+	if err := pool.QueryRowContext(ctx, schema).Scan(&found); err != nil || found < 2 {
+		return 0, classify(err)
+	}
+	tx, err := pool.BeginTx(ctx, nil)
+	if err != nil {
+		return 0, classify(err)
+	}
+	defer tx.Rollback() //nolint:errcheck // does nothing after the commit
+	for _, statement := range []string{
+		`INSERT INTO sqlite_sequence (name, seq) SELECT name, 0 FROM sqlite_master WHERE type = 'table' AND sql LIKE '%AUTOINCREMENT%'
+			AND name NOT IN (SELECT name FROM sqlite_sequence)`,
+		`INSERT INTO sequence (name, next) SELECT name, 1 FROM sqlite_sequence WHERE true ON CONFLICT DO NOTHING`,
+		fmt.Sprintf(`UPDATE sequence SET next = next + %d`, ids),
+		fmt.Sprintf(`UPDATE sqlite_sequence SET seq = seq + %d`, ids),
+	} {
+		if _, err := tx.ExecContext(ctx, statement); err != nil {
+			return 0, classify(err)
+		}
+	}
+	if err := tx.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_sequence`).Scan(&tables); err != nil {
+		return 0, classify(err)
+	}
+	return tables, classify(tx.Commit())
+}
+
+// skipPostgres does the same for PostgreSQL, where each table with ids owns a sequence of the
+// server.
+func skipPostgres(ctx context.Context, tx pgx.Tx, ids int64) (int64, error) {
+	rows, err := tx.Query(ctx, `SELECT table_schema FROM information_schema.columns
+		WHERE table_name = 'sequence' AND column_name IN ('name', 'next') GROUP BY table_schema HAVING count(*) = 2`)
+	if err != nil {
+		return 0, err
+	}
+	schemas, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return 0, err
+	}
+	var tables int64
+	for _, schema := range schemas {
+		sequence := pgx.Identifier{schema, "sequence"}.Sanitize()
+		if _, err := tx.Exec(ctx, `INSERT INTO `+sequence+` (name, next) SELECT table_name, 1 FROM information_schema.columns
+			WHERE table_schema = $1 AND column_name = 'id' AND is_identity = 'YES' ON CONFLICT DO NOTHING`, schema); err != nil {
+			return 0, err
+		}
+		if _, err := tx.Exec(ctx, `UPDATE `+sequence+` SET next = next + $1`, ids); err != nil {
+			return 0, err
+		}
+		advanced, err := tx.Exec(ctx, `SELECT setval(format('%I.%I', schemaname, sequencename)::regclass, COALESCE(last_value, 0) + $2) FROM pg_sequences
+			WHERE schemaname = $1`, schema, ids)
+		if err != nil {
+			return 0, err
+		}
+		tables += advanced.RowsAffected()
+	}
+	return tables, nil
+}
