@@ -25,9 +25,12 @@ import (
 	"passerelle/internal/tracing/otlp"
 )
 
-// shutdownTimeout is how long dev waits for running requests when it stops. serve has a flag for
-// this.
-const shutdownTimeout = 30 * time.Second
+// ending has the times for the end of the program. During delay, the program still accepts
+// connections. Then running requests have the time drain.
+type ending struct{ delay, drain time.Duration }
+
+// devEnding has the times of dev. serve has flags for them.
+var devEnding = ending{drain: 30 * time.Second}
 
 type serveCommand struct {
 	Database string `help:"Database: postgres://… or, for one process, sqlite:PATH. This flag or --database-file is required."`
@@ -47,7 +50,8 @@ type serveCommand struct {
 	OpsListen       string             `default:"127.0.0.1:9464" help:"Address for metrics; empty for none."`
 	Profiles        bool               `help:"Serve Go profiles (pprof) at --ops-listen. Profiles show memory contents, so keep that address private."`
 	ConsoleListen   string             `help:"Serve the console only at this address instead of --listen. none switches it off."`
-	ShutdownTimeout time.Duration      `default:"30s" help:"Time for running requests to finish after SIGTERM."`
+	ShutdownDelay   time.Duration      `default:"0s" help:"Time after SIGTERM in which /readyz fails and the service still accepts connections, so that load balancers notice."`
+	ShutdownTimeout time.Duration      `default:"30s" help:"Time for running requests to finish after SIGTERM and --shutdown-delay."`
 	SMTPURL         string             `name:"smtp-url" help:"Mail server for mails about failing webhooks: smtp://user:password@host:587 or smtps://…:465. smtp requires STARTTLS, except on this machine or with ?tls=none."`
 	MailFrom        string             `help:"Sender address of mails; required with --smtp-url."`
 	NoMigrate       bool               `help:"Refuse an outdated schema instead of migrating it."`
@@ -70,7 +74,7 @@ func (s *serveCommand) Run(c *console) error {
 		return errors.Join(err, stop(running, time.Second))
 	}
 	// Service managers send SIGHUP for every reload, even if there is nothing to read again.
-	return serveUntilDone(c, running, true, s.ShutdownTimeout, func() error {
+	return serveUntilDone(c, running, true, ending{delay: s.ShutdownDelay, drain: s.ShutdownTimeout}, func() error {
 		return c.show(serving{BaseURL: s.BaseURL, Listen: running.Addr(), Ops: running.OpsAddr(), Console: running.ConsoleAddr()})
 	})
 }
@@ -217,7 +221,7 @@ func refuseOpenDatabase(address string) error {
 
 // serveUntilDone starts the program, prints its addresses, and waits until it is stopped or the
 // listener fails. If reload is true, SIGHUP makes the program read its banks again.
-func serveUntilDone(c *console, s *service.Service, reload bool, drain time.Duration, ready func() error) error {
+func serveUntilDone(c *console, s *service.Service, reload bool, end ending, ready func() error) error {
 	service.Ballast()
 	s.Start()
 	hangup := make(chan os.Signal, 1)
@@ -226,7 +230,7 @@ func serveUntilDone(c *console, s *service.Service, reload bool, drain time.Dura
 		defer signal.Stop(hangup)
 	}
 	if err := ready(); err != nil {
-		return errors.Join(err, stop(s, drain))
+		return errors.Join(err, stop(s, end.drain))
 	}
 	supervised := supervision.Start(c.ctx, c.log, func(ctx context.Context) error { return alive(ctx, s.OpsAddr()) })
 	for {
@@ -234,13 +238,24 @@ func serveUntilDone(c *console, s *service.Service, reload bool, drain time.Dura
 		case <-hangup:
 			s.ReloadBanks(c.ctx)
 		case err := <-s.Ended():
-			supervised.Stop()
-			return errors.Join(err, stop(s, drain))
+			supervised.Stop(end.drain)
+			return errors.Join(err, stop(s, end.drain))
 		case <-c.ctx.Done():
 			c.log.Info("stopping")
-			supervised.Stop()
-			return stop(s, drain)
+			supervised.Stop(end.delay + end.drain)
+			return errors.Join(leave(s, end.delay), stop(s, end.drain))
 		}
+	}
+}
+
+// leave lets load balancers notice that the program ends. Until then the program accepts requests.
+func leave(s *service.Service, delay time.Duration) error {
+	s.Drain()
+	select {
+	case err := <-s.Ended():
+		return err
+	case <-time.After(delay):
+		return nil
 	}
 }
 
