@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -18,6 +17,7 @@ import (
 	"passerelle/connector/sandbox"
 	"passerelle/internal/database"
 	"passerelle/internal/domains"
+	"passerelle/internal/httpd"
 	"passerelle/internal/mail"
 	"passerelle/internal/secretfile"
 	"passerelle/internal/service"
@@ -39,7 +39,7 @@ type serveCommand struct {
 	BaseURL string `required:"" help:"Base URL of the first domain, such as https://bank.example/2.0."`
 	KeyFile string `required:"" help:"Key file of the deployment, readable only by its owner. passerelle keys create creates one." type:"path"`
 	Files   string `help:"Store for files: a folder that all processes share, or s3://KEY:SECRET@HOST/BUCKET[/PREFIX][?region=REGION]. The default is the folder passerelle-files, beside a SQLite database or in the working directory."`
-	TLSCert string `name:"tls-cert" help:"Certificate chain in PEM. Without one, a proxy must provide TLS." type:"path"`
+	TLSCert string `name:"tls-cert" help:"Certificate chain in PEM. Without one, a proxy must provide TLS. A running service reads the files of the certificate again each minute and on SIGHUP." type:"path"`
 	TLSKey  string `name:"tls-key" help:"Private key of the certificate in PEM." type:"path"`
 	bankFolder
 	TrustedProxies []string `help:"Networks of trusted proxies, as CIDR. The service uses the X-Forwarded headers of these proxies."`
@@ -121,7 +121,7 @@ func (s *serveCommand) config(c *console) (service.Config, error) {
 	if config.Mail, err = mailer(s.SMTPURL, s.MailFrom); err != nil {
 		return config, err
 	}
-	config.TLS, err = s.tls()
+	config.Certificate, err = s.certificate()
 	return config, err
 }
 
@@ -167,15 +167,15 @@ func (s *serveCommand) firstDomain(c *console, running *service.Service) error {
 	return nil
 }
 
-func (s *serveCommand) tls() (*tls.Config, error) {
+func (s *serveCommand) certificate() (*httpd.Certificate, error) {
 	if s.TLSCert == "" && s.TLSKey == "" {
-		return nil, nil
+		return nil, nil //nolint:nilnil // without a certificate, a proxy provides TLS
 	}
-	pair, err := tls.LoadX509KeyPair(s.TLSCert, s.TLSKey)
+	certificate, err := httpd.LoadCertificate(s.TLSCert, s.TLSKey)
 	if err != nil {
 		return nil, fmt.Errorf("load --tls-cert and --tls-key: %w", err)
 	}
-	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
+	return certificate, nil
 }
 
 // bounds contains the flags that limit the load of a process.
@@ -220,7 +220,7 @@ func refuseOpenDatabase(address string) error {
 }
 
 // serveUntilDone starts the program, prints its addresses, and waits until it is stopped or the
-// listener fails. If reload is true, SIGHUP makes the program read its banks again.
+// listener fails. If reload is true, SIGHUP makes the program read its certificate and banks again.
 func serveUntilDone(c *console, s *service.Service, reload bool, end ending, ready func() error) error {
 	service.Ballast()
 	s.Start()
@@ -236,7 +236,7 @@ func serveUntilDone(c *console, s *service.Service, reload bool, end ending, rea
 	for {
 		select {
 		case <-hangup:
-			s.ReloadBanks(c.ctx)
+			s.Reload(c.ctx)
 		case err := <-s.Ended():
 			supervised.Stop(end.drain)
 			return errors.Join(err, stop(s, end.drain))

@@ -78,8 +78,8 @@ func TestServeServesUntilItIsStopped(t *testing.T) {
 	}
 }
 
-// startProgram starts serve as a separate process, and returns it with its address.
-func startProgram(t *testing.T, flags ...string) (*exec.Cmd, string) {
+// startProgram starts serve as a separate process, and returns it with its addresses.
+func startProgram(t *testing.T, flags ...string) (*exec.Cmd, serving) {
 	t.Helper()
 	program := exec.CommandContext(t.Context(), "passerelle", append([]string{
 		"serve", "--json", "--database", "sqlite:" + filepath.Join(t.TempDir(), "bank.db"),
@@ -93,26 +93,26 @@ func startProgram(t *testing.T, flags ...string) (*exec.Cmd, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var said struct{ Listen string }
+	var said serving
 	if err := json.NewDecoder(out).Decode(&said); err != nil {
 		t.Fatal(err)
 	}
-	return program, said.Listen
+	return program, said
 }
 
 // TestServeAcceptsRequestsBeforeItStops: during --shutdown-delay, only /readyz tells load balancers
 // that the program will stop. A second signal ends the delay and the program.
 func TestServeAcceptsRequestsBeforeItStops(t *testing.T) {
-	program, address := startProgram(t, "--shutdown-delay", "1h")
+	program, said := startProgram(t, "--shutdown-delay", "1h")
 	if err := program.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	for drains := false; !drains; {
-		answer := got(t, "http://"+address+"/readyz")
+		answer := got(t, "http://"+said.Listen+"/readyz")
 		drains = answer.StatusCode == http.StatusServiceUnavailable
 	}
 	for range 3 {
-		if answer := got(t, "http://"+address+"/healthz"); answer.StatusCode != http.StatusOK || !answer.Close {
+		if answer := got(t, "http://"+said.Listen+"/healthz"); answer.StatusCode != http.StatusOK || !answer.Close {
 			t.Errorf("answered %d, ends the connection: %t, want 200 on a connection that ends", answer.StatusCode, answer.Close)
 		}
 	}
@@ -137,12 +137,12 @@ func TestServeStopsAfterTheDelay(t *testing.T) {
 // TestServeSurvivesAHangup runs the program as a separate process, without a folder of banks. It must
 // answer after SIGHUP, which the unit sends for every reload.
 func TestServeSurvivesAHangup(t *testing.T) {
-	program, address := startProgram(t)
+	program, said := startProgram(t)
 	for range 2 {
 		if err := program.Process.Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
-		answers(t, "http://"+address+"/readyz", http.StatusOK)
+		answers(t, "http://"+said.Listen+"/readyz", http.StatusOK)
 	}
 	if err := errors.Join(program.Process.Signal(syscall.SIGTERM), program.Wait()); err != nil {
 		t.Errorf("the program ended with: %v", err)
