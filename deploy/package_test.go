@@ -264,6 +264,31 @@ rpm --nodeps -e passerelle
 	}
 }
 
+// TestPackagedProgramIsUpgradedUnderLoad runs TestUpgradeUnderLoad with the program in the Debian
+// package: it replaces the version before the newest migration, and is replaced by it, while clients
+// pay and read accounts.
+func TestPackagedProgramIsUpgradedUnderLoad(t *testing.T) {
+	folder := t.TempDir()
+	if err := run(".", nil, "dpkg-deb", "-x", one(t, "*_"+debianArch+".deb"), folder); err != nil {
+		t.Fatal(err)
+	}
+	previous := os.Getenv("PASSERELLE_TEST_PREVIOUS")
+	if previous == "" {
+		path, err := exec.CommandContext(t.Context(), "../scripts/previous-version").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		previous = strings.TrimSpace(string(path))
+	}
+	test := exec.CommandContext(t.Context(), "go", "test", "-tags", "torture", "-count=1", "-v", "-timeout", "30m", "-run", "^TestUpgradeUnderLoad$", "./internal/servicetest")
+	test.Dir, test.Env = "..", append(os.Environ(), "PASSERELLE_TEST_PROGRAM="+filepath.Join(folder, "usr/bin/passerelle"), "PASSERELLE_TEST_PREVIOUS="+previous)
+	out, err := test.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: TestUpgradeUnderLoad") {
+		t.Fatalf("%v: %s", err, out)
+	}
+	t.Log(regexp.MustCompile(`(?m)^ +\S+_test\.go:\d+: .*$`).FindAllString(string(out), -1))
+}
+
 func runIn(folder, name string, args ...string) (string, error) {
 	command := exec.Command(name, args...)
 	command.Dir = folder
