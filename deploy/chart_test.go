@@ -96,13 +96,27 @@ func TestReleasedChartHasTheVersion(t *testing.T) {
 	}
 }
 
-// TestChartRefusesAShortEnd: requests need time to end after load balancers have noticed the end of
-// the pod.
+// TestChartRefusesAShortEnd: the grace period of a pod must cover the delay and the time for
+// running requests.
 func TestChartRefusesAShortEnd(t *testing.T) {
-	for seconds, refused := range map[string]bool{"25": true, "-1": true, "26": false} {
-		out, err := helm(t, "template", "bank", "deploy/helm", "--kube-version", kubernetes, "--values", "deploy/helm/golden/least.values.yaml", "--set", "terminationGracePeriodSeconds="+seconds)
-		if (err != nil) != refused || refused && !strings.Contains(out, "terminationGracePeriodSeconds") {
-			t.Errorf("%s seconds: %v: %s", seconds, err, out)
+	for _, test := range []struct {
+		grace, delay string
+		timeout      string // empty when the chart refuses the times
+	}{
+		{"25", "10", ""},
+		{"-1", "10", ""},
+		{"60", "45", ""},
+		{"60", "-1", ""},
+		{"26", "10", "11s"},
+		{"16", "0", "11s"},
+		{"90", "30", "55s"},
+	} {
+		out, err := helm(t, "template", "bank", "deploy/helm", "--kube-version", kubernetes, "--values", "deploy/helm/golden/least.values.yaml",
+			"--set", "terminationGracePeriodSeconds="+test.grace, "--set", "shutdownDelaySeconds="+test.delay)
+		refused := test.timeout == ""
+		if (err != nil) != refused || refused && !strings.Contains(out, "Seconds") ||
+			!refused && !strings.Contains(out, `{name: PASSERELLE_SHUTDOWN_DELAY, value: "`+test.delay+`s"}`+"\n            - {name: PASSERELLE_SHUTDOWN_TIMEOUT, value: \""+test.timeout+`"}`) {
+			t.Errorf("%s seconds with a delay of %s: %v: %s", test.grace, test.delay, err, out)
 		}
 	}
 }

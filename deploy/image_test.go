@@ -29,6 +29,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"passerelle/internal/servicetest"
 	"passerelle/internal/store/storetest"
 )
@@ -47,6 +49,7 @@ type descriptor struct {
 		OS           string `json:"os"`
 		Architecture string `json:"architecture"`
 	} `json:"platform"`
+	Annotations map[string]string `json:"annotations"`
 }
 
 // image is one image of a layout.
@@ -75,11 +78,10 @@ func (b blobs) read(t *testing.T, of descriptor, into any) {
 	}
 }
 
-// images reads the images of the release, by architecture.
-func images(t *testing.T) (map[string]image, blobs) {
+// imageFiles reads the files in the archive of the image, by path.
+func imageFiles(t *testing.T) map[string][]byte {
 	t.Helper()
-	all := blobs{}
-	var top struct{ Manifests []descriptor }
+	all := map[string][]byte{}
 	in := tar.NewReader(bytes.NewReader(content(t, one(t, "*_image.tar"))))
 	for header, err := in.Next(); err != io.EOF; header, err = in.Next() {
 		if err != nil {
@@ -89,13 +91,22 @@ func images(t *testing.T) (map[string]image, blobs) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if header.Name == "index.json" {
-			err = json.Unmarshal(text, &top)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		all["sha256:"+filepath.Base(header.Name)] = text
+		all[header.Name] = text
+	}
+	return all
+}
+
+// images reads the images of the release, by architecture.
+func images(t *testing.T) (map[string]image, blobs) {
+	t.Helper()
+	all := blobs{}
+	files := imageFiles(t)
+	for name, text := range files {
+		all["sha256:"+filepath.Base(name)] = text
+	}
+	var top struct{ Manifests []descriptor }
+	if err := json.Unmarshal(files["index.json"], &top); err != nil {
+		t.Fatal(err)
 	}
 	var index struct{ Manifests []descriptor }
 	all.read(t, top.Manifests[0], &index)
@@ -132,6 +143,46 @@ func TestImageIsSmallAndHasNoRoot(t *testing.T) {
 		}
 		if got := strings.Join(i.config.Config.Healthcheck.Test, " "); got != "CMD /usr/bin/passerelle healthcheck" {
 			t.Errorf("%s has the health check %q", arch, got)
+		}
+	}
+}
+
+// TestImageHasANameAfterItIsLoaded: programs that load an OCI layout take the name of the index,
+// which contains all architectures. Versions of Docker that read manifest.json get a name for each
+// architecture, for the same blobs.
+func TestImageHasANameAfterItIsLoaded(t *testing.T) {
+	files, archive := imageFiles(t), filepath.Base(one(t, "*_image.tar"))
+	version := strings.TrimSuffix(strings.TrimPrefix(archive, "passerelle_"), "_image.tar")
+	var top struct{ Manifests []descriptor }
+	if err := json.Unmarshal(files["index.json"], &top); err != nil || len(top.Manifests) != 1 {
+		t.Fatalf("index.json names %d images, %v", len(top.Manifests), err)
+	}
+	want := map[string]string{"io.containerd.image.name": "docker.io/library/passerelle:" + version, "org.opencontainers.image.ref.name": version}
+	if diff := cmp.Diff(want, top.Manifests[0].Annotations); diff != "" {
+		t.Errorf("the annotations (-want +got):\n%s", diff)
+	}
+	var loaded []struct {
+		Config           string
+		RepoTags, Layers []string
+	}
+	if err := json.Unmarshal(files["manifest.json"], &loaded); err != nil {
+		t.Fatal(err)
+	}
+	found, _ := images(t)
+	if len(loaded) != len(found) {
+		t.Errorf("manifest.json names %d images of %d", len(loaded), len(found))
+	}
+	path := func(of descriptor) string { return "blobs/" + strings.Replace(of.Digest, ":", "/", 1) }
+	for _, entry := range loaded {
+		_, arch, _ := strings.Cut(entry.RepoTags[0], version+"-")
+		i := found[arch]
+		if entry.RepoTags[0] != "passerelle:"+version+"-"+arch || entry.Config != path(i.Config) || len(entry.Layers) != 1 || entry.Layers[0] != path(i.Layers[0]) {
+			t.Errorf("%s: %+v", arch, entry)
+		}
+		for _, name := range append(entry.Layers, entry.Config) {
+			if len(files[name]) == 0 {
+				t.Errorf("%s: there is no file %s", arch, name)
+			}
 		}
 	}
 }

@@ -19,7 +19,7 @@ type auditCommand struct {
 	Domain   string      `placeholder:"NAME" help:"Use only the acts of this domain (default: all)."`
 	NoDomain bool        `help:"Use only acts without a domain, such as signing in."`
 	List     auditList   `cmd:"" help:"List the acts of operators, refused acts, and looks at personal data, newest first."`
-	Verify   auditVerify `cmd:"" help:"Verify the audit log, and name the first changed, removed or added entry."`
+	Verify   auditVerify `cmd:"" help:"Verify the audit log, and name the first changed, removed or added entry." resume:"nothing was changed, and the same command verifies the log again"`
 }
 
 // books holds the data of the audit commands: the names of domains by id, and the chosen domain, if

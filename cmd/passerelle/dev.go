@@ -90,7 +90,7 @@ func (d *devCommand) Run(c *console) error {
 	}
 	printed.Testbanks = banks
 	// Without banks, SIGHUP ends the program, because a closed terminal sends it.
-	return serveUntilDone(c, s, d.Banks != "", shutdownTimeout, func() error { return printed.print(c) })
+	return serveUntilDone(c, s, d.Banks != "", devEnding, func() error { return printed.print(c) })
 }
 
 func (d *devCommand) openFolder(c *console) (*keys.Ring, error) {

@@ -60,8 +60,12 @@ func (d *doctorCommand) Run(c *console) error {
 	return c.printFindings(append(findings, d.bankFolder.findings(time.Now())...))
 }
 
-// printFindings prints all findings. It fails when any check failed.
+// printFindings prints all findings. It fails when any check failed. After an interruption it prints
+// none, because the checks failed for this reason.
 func (c *console) printFindings(findings []finding) error {
+	if err := c.ctx.Err(); err != nil {
+		return err
+	}
 	if err := c.show(findings); err != nil {
 		return err
 	}

@@ -13,8 +13,8 @@ type keysCommand struct {
 	Create keysCreate `cmd:"" help:"Create the key file of a new deployment, readable only by its owner. An existing file is never replaced."`
 	List   keysList   `cmd:"" help:"List the ids of the master keys, oldest first, without the keys."`
 	Rotate keysRotate `cmd:"" help:"Add a master key. The service uses it after its next start. The older keys stay, because they decrypt existing values."`
-	Seal   keysSeal   `cmd:"" help:"Encrypt the account numbers of payments in a database from an earlier version. Stop every process first."`
-	Rewrap keysRewrap `cmd:"" help:"Re-encrypt all values in the database under the newest master key, while the service runs."`
+	Seal   keysSeal   `cmd:"" help:"Encrypt the account numbers of payments in a database from an earlier version. Stop every process first." resume:"the encrypted payments are kept, and the same command encrypts the rest"`
+	Rewrap keysRewrap `cmd:"" help:"Re-encrypt all values in the database under the newest master key, while the service runs." resume:"the encrypted values are kept, and the same command encrypts the rest"`
 }
 
 // ownKeys is the flag of the commands that manage a key file.

@@ -8,6 +8,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -50,21 +51,22 @@ const (
 	misused   = 2
 )
 
-// program defines the command line for kong.
+// program defines the command line for kong. The tag resume of a long command says how to go on after
+// an interruption.
 type program struct {
 	JSON       bool   `name:"json" help:"Print only one JSON value on standard output."`
 	ConfigFile string `name:"config" placeholder:"FILE" help:"File with variables of the environment, one NAME=VALUE a line. The environment and the command line take precedence."`
 
 	Dev        devCommand        `cmd:"" help:"Run the whole service on this machine, with a sandbox, ready for a first payment."`
 	Serve      serveCommand      `cmd:"" help:"Run the service in production."`
-	Migrate    migrateCommand    `cmd:"" help:"Bring the schema of a database up to date."`
+	Migrate    migrateCommand    `cmd:"" help:"Bring the schema of a database up to date." resume:"the applied migrations are kept, and the same command applies the rest"`
 	Domain     domainCommand     `cmd:"" help:"Manage domains (tenants): base URL, kind, creation date."`
 	Client     clientCommand     `cmd:"" help:"Manage applications that call the API, and their credentials."`
 	User       userCommand       `cmd:"" help:"List and delete the end users of a domain."`
 	Connection connectionCommand `cmd:"" help:"List connections of users to institutions."`
 	Connector  connectorCommand  `cmd:"" help:"List institutions and configure them for a domain."`
 	Bank       bankCommand       `cmd:"" help:"Validate and check banks that are described in files."`
-	Import     importCommand     `cmd:"" help:"Send statement files to a user's account in a running service."`
+	Import     importCommand     `cmd:"" help:"Send statement files to a user's account in a running service." resume:"the imported files are kept; the same command sends all files again, and the service recognises what it has"`
 	Token      tokenCommand      `cmd:"" help:"Manage tokens for the operator's own programs."`
 	Config     configCommand     `cmd:"" help:"Read and change the settings of a domain."`
 	Webhook    webhookCommand    `cmd:"" help:"Manage webhooks, their deliveries, and how requests are authenticated."`
@@ -75,10 +77,10 @@ type program struct {
 	Scenarios   scenariosCommand   `cmd:"" help:"List the scenarios of the sandbox banks."`
 	Testbank    testbankCommand    `cmd:"" help:"Run test banks for connectors."`
 	Maintenance maintenanceCommand `cmd:"" help:"Close the API for maintenance."`
-	Backup      backupCommand      `cmd:"" help:"Copy a database to a file while it is in use."`
-	Restore     restoreCommand     `cmd:"" help:"Restore a database from a copy."`
+	Backup      backupCommand      `cmd:"" help:"Copy a database to a file while it is in use." resume:"there is no copy, and the same command makes one from the beginning"`
+	Restore     restoreCommand     `cmd:"" help:"Restore a database from a copy." resume:"nothing was restored, and the same command restores everything"`
 	Files       filesCommand       `cmd:"" help:"Check the stored files."`
-	Doctor      doctorCommand      `cmd:"" help:"Check the database, its schema and keys, the clocks, and the addresses of webhooks."`
+	Doctor      doctorCommand      `cmd:"" help:"Check the database, its schema and keys, the clocks, and the addresses of webhooks." resume:"nothing was changed, and the same command checks everything again"`
 	Healthcheck healthcheckCommand `cmd:"" help:"Check whether the service on this machine is alive."`
 	Completion  completionCommand  `cmd:"" help:"Print a script that completes commands in a shell."`
 	Version     versionCommand     `cmd:"" help:"Print the version and build of this program."`
@@ -93,6 +95,8 @@ type console struct {
 	// environment contains the variables from the file of --config, followed by the variables of
 	// the process. The variables of the process take precedence.
 	environment []string
+	// resume says how to go on after an interruption. It is empty for short commands.
+	resume string
 }
 
 // run is the program without access to its process. It takes the arguments, the environment and two
@@ -111,7 +115,7 @@ func run(ctx context.Context, args, environment []string, out, diagnostics io.Wr
 		complain(diagnostics, sentence(err))
 		return misused
 	}
-	return execute(command, &console{ctx: ctx, out: out, err: diagnostics, json: p.JSON, log: logger(diagnostics), environment: environment})
+	return execute(command, &console{ctx: ctx, out: out, err: diagnostics, json: p.JSON, log: logger(diagnostics), environment: environment, resume: command.Selected().Tag.Get("resume")})
 }
 
 // parse reads the command line. Variables in a file and in the environment set the flags that the
@@ -138,7 +142,7 @@ func execute(command *kong.Context, c *console) int {
 		return succeeded
 	}
 	if c.ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		complain(c.err, "interrupted; finished work is kept, and running the same command again does the rest")
+		complain(c.err, "interrupted; "+cmp.Or(c.resume, "see whether the change was made before you run the same command again"))
 		return failed
 	}
 	complain(c.err, explain(command, err))
@@ -277,7 +281,13 @@ func logger(w io.Writer) *slog.Logger {
 }
 
 // meter shows the progress of long work on standard error.
-func (c *console) meter(work string) *progress.Meter { return progress.Start(c.err, c.json, work) }
+// A command with long work must have the tag resume.
+func (c *console) meter(work string) *progress.Meter {
+	if c.resume == "" {
+		panic("the command with the work " + work + " has no tag resume")
+	}
+	return progress.Start(c.err, c.json, work)
+}
 
 // show prints a result: as JSON when requested, otherwise as lines of a name and a value for
 // people.

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -18,6 +17,7 @@ import (
 	"passerelle/connector/sandbox"
 	"passerelle/internal/database"
 	"passerelle/internal/domains"
+	"passerelle/internal/httpd"
 	"passerelle/internal/mail"
 	"passerelle/internal/secretfile"
 	"passerelle/internal/service"
@@ -25,9 +25,12 @@ import (
 	"passerelle/internal/tracing/otlp"
 )
 
-// shutdownTimeout is how long dev waits for running requests when it stops. serve has a flag for
-// this.
-const shutdownTimeout = 30 * time.Second
+// ending has the times for the end of the program. During delay, the program still accepts
+// connections. Then running requests have the time drain.
+type ending struct{ delay, drain time.Duration }
+
+// devEnding has the times of dev. serve has flags for them.
+var devEnding = ending{drain: 30 * time.Second}
 
 type serveCommand struct {
 	Database string `help:"Database: postgres://… or, for one process, sqlite:PATH. This flag or --database-file is required."`
@@ -36,7 +39,7 @@ type serveCommand struct {
 	BaseURL string `required:"" help:"Base URL of the first domain, such as https://bank.example/2.0."`
 	KeyFile string `required:"" help:"Key file of the deployment, readable only by its owner. passerelle keys create creates one." type:"path"`
 	Files   string `help:"Store for files: a folder that all processes share, or s3://KEY:SECRET@HOST/BUCKET[/PREFIX][?region=REGION]. The default is the folder passerelle-files, beside a SQLite database or in the working directory."`
-	TLSCert string `name:"tls-cert" help:"Certificate chain in PEM. Without one, a proxy must provide TLS." type:"path"`
+	TLSCert string `name:"tls-cert" help:"Certificate chain in PEM. Without one, a proxy must provide TLS. A running service reads the files of the certificate again each minute and on SIGHUP." type:"path"`
 	TLSKey  string `name:"tls-key" help:"Private key of the certificate in PEM." type:"path"`
 	bankFolder
 	TrustedProxies []string `help:"Networks of trusted proxies, as CIDR. The service uses the X-Forwarded headers of these proxies."`
@@ -47,7 +50,8 @@ type serveCommand struct {
 	OpsListen       string             `default:"127.0.0.1:9464" help:"Address for metrics; empty for none."`
 	Profiles        bool               `help:"Serve Go profiles (pprof) at --ops-listen. Profiles show memory contents, so keep that address private."`
 	ConsoleListen   string             `help:"Serve the console only at this address instead of --listen. none switches it off."`
-	ShutdownTimeout time.Duration      `default:"30s" help:"Time for running requests to finish after SIGTERM."`
+	ShutdownDelay   time.Duration      `default:"0s" help:"Time after SIGTERM in which /readyz fails and the service still accepts connections, so that load balancers notice."`
+	ShutdownTimeout time.Duration      `default:"30s" help:"Time for running requests to finish after SIGTERM and --shutdown-delay."`
 	SMTPURL         string             `name:"smtp-url" help:"Mail server for mails about failing webhooks: smtp://user:password@host:587 or smtps://…:465. smtp requires STARTTLS, except on this machine or with ?tls=none."`
 	MailFrom        string             `help:"Sender address of mails; required with --smtp-url."`
 	NoMigrate       bool               `help:"Refuse an outdated schema instead of migrating it."`
@@ -70,7 +74,7 @@ func (s *serveCommand) Run(c *console) error {
 		return errors.Join(err, stop(running, time.Second))
 	}
 	// Service managers send SIGHUP for every reload, even if there is nothing to read again.
-	return serveUntilDone(c, running, true, s.ShutdownTimeout, func() error {
+	return serveUntilDone(c, running, true, ending{delay: s.ShutdownDelay, drain: s.ShutdownTimeout}, func() error {
 		return c.show(serving{BaseURL: s.BaseURL, Listen: running.Addr(), Ops: running.OpsAddr(), Console: running.ConsoleAddr()})
 	})
 }
@@ -117,7 +121,7 @@ func (s *serveCommand) config(c *console) (service.Config, error) {
 	if config.Mail, err = mailer(s.SMTPURL, s.MailFrom); err != nil {
 		return config, err
 	}
-	config.TLS, err = s.tls()
+	config.Certificate, err = s.certificate()
 	return config, err
 }
 
@@ -163,15 +167,15 @@ func (s *serveCommand) firstDomain(c *console, running *service.Service) error {
 	return nil
 }
 
-func (s *serveCommand) tls() (*tls.Config, error) {
+func (s *serveCommand) certificate() (*httpd.Certificate, error) {
 	if s.TLSCert == "" && s.TLSKey == "" {
-		return nil, nil
+		return nil, nil //nolint:nilnil // without a certificate, a proxy provides TLS
 	}
-	pair, err := tls.LoadX509KeyPair(s.TLSCert, s.TLSKey)
+	certificate, err := httpd.LoadCertificate(s.TLSCert, s.TLSKey)
 	if err != nil {
 		return nil, fmt.Errorf("load --tls-cert and --tls-key: %w", err)
 	}
-	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
+	return certificate, nil
 }
 
 // bounds contains the flags that limit the load of a process.
@@ -216,8 +220,8 @@ func refuseOpenDatabase(address string) error {
 }
 
 // serveUntilDone starts the program, prints its addresses, and waits until it is stopped or the
-// listener fails. If reload is true, SIGHUP makes the program read its banks again.
-func serveUntilDone(c *console, s *service.Service, reload bool, drain time.Duration, ready func() error) error {
+// listener fails. If reload is true, SIGHUP makes the program read its certificate and banks again.
+func serveUntilDone(c *console, s *service.Service, reload bool, end ending, ready func() error) error {
 	service.Ballast()
 	s.Start()
 	hangup := make(chan os.Signal, 1)
@@ -226,21 +230,32 @@ func serveUntilDone(c *console, s *service.Service, reload bool, drain time.Dura
 		defer signal.Stop(hangup)
 	}
 	if err := ready(); err != nil {
-		return errors.Join(err, stop(s, drain))
+		return errors.Join(err, stop(s, end.drain))
 	}
 	supervised := supervision.Start(c.ctx, c.log, func(ctx context.Context) error { return alive(ctx, s.OpsAddr()) })
 	for {
 		select {
 		case <-hangup:
-			s.ReloadBanks(c.ctx)
+			s.Reload(c.ctx)
 		case err := <-s.Ended():
-			supervised.Stop()
-			return errors.Join(err, stop(s, drain))
+			supervised.Stop(end.drain)
+			return errors.Join(err, stop(s, end.drain))
 		case <-c.ctx.Done():
 			c.log.Info("stopping")
-			supervised.Stop()
-			return stop(s, drain)
+			supervised.Stop(end.delay + end.drain)
+			return errors.Join(leave(s, end.delay), stop(s, end.drain))
 		}
+	}
+}
+
+// leave lets load balancers notice that the program ends. Until then the program accepts requests.
+func leave(s *service.Service, delay time.Duration) error {
+	s.Drain()
+	select {
+	case err := <-s.Ended():
+		return err
+	case <-time.After(delay):
+		return nil
 	}
 }
 

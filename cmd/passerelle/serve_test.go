@@ -51,14 +51,19 @@ func keyFile(t *testing.T) string {
 	return path
 }
 
-func answers(t *testing.T, url string, want int) {
+func got(t *testing.T, url string) *http.Response {
 	t.Helper()
 	answer, err := http.Get(url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	answer.Body.Close()
-	if answer.StatusCode != want {
+	return answer
+}
+
+func answers(t *testing.T, url string, want int) {
+	t.Helper()
+	if answer := got(t, url); answer.StatusCode != want {
 		t.Errorf("%s answers %d, want %d", url, answer.StatusCode, want)
 	}
 }
@@ -73,11 +78,13 @@ func TestServeServesUntilItIsStopped(t *testing.T) {
 	}
 }
 
-// TestServeSurvivesAHangup runs the program as a separate process, without a folder of banks. It must
-// answer after SIGHUP, which the unit sends for every reload.
-func TestServeSurvivesAHangup(t *testing.T) {
-	program := exec.CommandContext(t.Context(), "passerelle", "serve", "--json", "--database", "sqlite:"+filepath.Join(t.TempDir(), "bank.db"),
-		"--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--base-url", "https://bank.example/2.0", "--key-file", keyFile(t))
+// startProgram starts serve as a separate process, and returns it with its addresses.
+func startProgram(t *testing.T, flags ...string) (*exec.Cmd, serving) {
+	t.Helper()
+	program := exec.CommandContext(t.Context(), "passerelle", append([]string{
+		"serve", "--json", "--database", "sqlite:" + filepath.Join(t.TempDir(), "bank.db"),
+		"--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--base-url", "https://bank.example/2.0", "--key-file", keyFile(t),
+	}, flags...)...)
 	program.Stderr = t.Output()
 	out, err := program.StdoutPipe()
 	if err == nil {
@@ -86,15 +93,56 @@ func TestServeSurvivesAHangup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var said map[string]any
+	var said serving
 	if err := json.NewDecoder(out).Decode(&said); err != nil {
 		t.Fatal(err)
 	}
+	return program, said
+}
+
+// TestServeAcceptsRequestsBeforeItStops: during --shutdown-delay, only /readyz tells load balancers
+// that the program will stop. A second signal ends the delay and the program.
+func TestServeAcceptsRequestsBeforeItStops(t *testing.T) {
+	program, said := startProgram(t, "--shutdown-delay", "1h")
+	if err := program.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	for drains := false; !drains; {
+		answer := got(t, "http://"+said.Listen+"/readyz")
+		drains = answer.StatusCode == http.StatusServiceUnavailable
+	}
+	for range 3 {
+		if answer := got(t, "http://"+said.Listen+"/healthz"); answer.StatusCode != http.StatusOK || !answer.Close {
+			t.Errorf("answered %d, ends the connection: %t, want 200 on a connection that ends", answer.StatusCode, answer.Close)
+		}
+	}
+	_ = program.Process.Signal(syscall.SIGTERM)
+	var ended *exec.ExitError
+	if err := program.Wait(); !errors.As(err, &ended) || ended.Sys().(syscall.WaitStatus).Signal() != syscall.SIGTERM {
+		t.Errorf("the program ended with %v, want the second signal", err)
+	}
+}
+
+// TestServeStopsAfterTheDelay: the delay ends by itself.
+func TestServeStopsAfterTheDelay(t *testing.T) {
+	const delay = 100 * time.Millisecond
+	_, stop := started(t, "serve", "--json", "--database", "sqlite:"+filepath.Join(t.TempDir(), "bank.db"),
+		"--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--base-url", "https://bank.example/2.0", "--key-file", keyFile(t), "--shutdown-delay", delay.String())
+	begun := time.Now()
+	if status := stop(); status != succeeded || time.Since(begun) < delay {
+		t.Errorf("exit status %d after %v", status, time.Since(begun))
+	}
+}
+
+// TestServeSurvivesAHangup runs the program as a separate process, without a folder of banks. It must
+// answer after SIGHUP, which the unit sends for every reload.
+func TestServeSurvivesAHangup(t *testing.T) {
+	program, said := startProgram(t)
 	for range 2 {
 		if err := program.Process.Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
-		answers(t, "http://"+said["listen"].(string)+"/readyz", http.StatusOK)
+		answers(t, "http://"+said.Listen+"/readyz", http.StatusOK)
 	}
 	if err := errors.Join(program.Process.Signal(syscall.SIGTERM), program.Wait()); err != nil {
 		t.Errorf("the program ended with: %v", err)
@@ -373,5 +421,5 @@ func TestServeNotifiesSystemd(t *testing.T) {
 	if status := stop(); status != succeeded {
 		t.Errorf("exit status %d", status)
 	}
-	systemd.WantLast("STOPPING=1")
+	systemd.WantLast("STOPPING=1\nEXTEND_TIMEOUT_USEC=45000000")
 }

@@ -13,6 +13,7 @@ package main
 import (
 	"archive/tar"
 	"bytes"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -29,13 +30,16 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
+// name is the name of the image after it is loaded. Its tag is the version.
+const name = "passerelle"
+
 // user is a number, so that Kubernetes can check that the user is not root.
 const user = 65532
 
 func main() {
 	version := flag.String("version", "", "version of the program")
 	created := flag.String("created", "", "time of the commit, RFC 3339")
-	to := flag.String("to", "", "file to write, an OCI layout in a tar")
+	to := flag.String("to", "", "file to write: a tar with an OCI layout that Docker can also load")
 	flag.Parse()
 	if err := write(*version, *created, *to, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "image:", err)
@@ -49,12 +53,18 @@ func write(version, created, to string, programs []string) error {
 		return err
 	}
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
+	var loaded []dockerImage
 	for _, one := range programs {
 		arch, program, _ := strings.Cut(one, "=")
 		image, err := imageOf(version, arch, program, at)
 		if err != nil {
 			return fmt.Errorf("%s: %w", arch, err)
 		}
+		docker, err := dockerImageOf(image, name+":"+version+"-"+arch)
+		if err != nil {
+			return fmt.Errorf("%s: %w", arch, err)
+		}
+		loaded = append(loaded, docker)
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{
 			Add: image, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}},
 		})
@@ -66,12 +76,51 @@ func write(version, created, to string, programs []string) error {
 	defer os.RemoveAll(folder)
 	path, err := layout.Write(folder, empty.Index)
 	if err == nil {
-		err = path.AppendIndex(index, layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": version}))
+		err = path.AppendIndex(index, layout.WithAnnotations(map[string]string{
+			// Docker and containerd take the name from the first annotation, and skopeo the second.
+			"io.containerd.image.name":          "docker.io/library/" + name + ":" + version,
+			"org.opencontainers.image.ref.name": version,
+		}))
+	}
+	if err == nil {
+		err = writeDockerManifest(filepath.Join(folder, "manifest.json"), loaded)
 	}
 	if err != nil {
 		return err
 	}
 	return pack(folder, to, at)
+}
+
+// dockerImage is an entry of manifest.json. Versions of Docker that store images without containerd
+// read this file instead of the layout. They hold one architecture for each name, so the name
+// contains the architecture.
+type dockerImage struct {
+	Config   string
+	RepoTags []string
+	Layers   []string
+}
+
+func dockerImageOf(image v1.Image, tag string) (dockerImage, error) {
+	manifest, err := image.Manifest()
+	if err != nil {
+		return dockerImage{}, err
+	}
+	one := dockerImage{Config: blobPath(manifest.Config.Digest), RepoTags: []string{tag}}
+	for _, layer := range manifest.Layers {
+		one.Layers = append(one.Layers, blobPath(layer.Digest))
+	}
+	return one, nil
+}
+
+// blobPath returns the path of a blob in an OCI layout.
+func blobPath(digest v1.Hash) string { return "blobs/" + digest.Algorithm + "/" + digest.Hex }
+
+func writeDockerManifest(path string, loaded []dockerImage) error {
+	text, err := json.Marshal(loaded)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, text, 0o600)
 }
 
 func imageOf(version, arch, program string, at time.Time) (v1.Image, error) {

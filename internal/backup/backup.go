@@ -139,13 +139,24 @@ func Restore(ctx context.Context, file, address string, skipped int64, meter *pr
 	}
 	program := postgresProgram{name: "pg_restore", said: entries(ctx, file, meter)}
 	err = program.run(ctx, address, "--verbose", "--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction", file)
-	if err != nil {
+	if err != nil && !(errors.Is(err, context.Canceled) && committed(ctx, address)) {
 		return fmt.Errorf("restore the database: %w", err)
 	}
-	if _, err := database.SkipIDs(ctx, address, skipped); err != nil {
+	if _, err := database.SkipIDs(context.WithoutCancel(ctx), address, skipped); err != nil {
 		return fmt.Errorf("the copy is restored, but the next ids may be in use at clients; run passerelle restore --ids-only: %w", err)
 	}
-	return database.Analyze(ctx, address)
+	err = database.Analyze(ctx, address)
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // the copy is restored, and the service collects the statistics
+	}
+	return err
+}
+
+// committed reports whether an interrupted restoration was complete already. Its only transaction
+// then has filled the database.
+func committed(ctx context.Context, address string) bool {
+	filled, err := database.Filled(context.WithoutCancel(ctx), address)
+	return err == nil && filled
 }
 
 // These are the first bytes of the two formats of copies: an SQLite file (sqlite.org, "Database

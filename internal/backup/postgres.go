@@ -38,7 +38,11 @@ func (p postgresProgram) run(ctx context.Context, target string, args ...string)
 	command := exec.CommandContext(ctx, path, append([]string{"--dbname=" + address}, args...)...)
 	output := &programOutput{said: p.said}
 	command.Env, command.Stderr = append(command.Environ(), environment...), output
-	if err := command.Run(); err != nil {
+	err = command.Run()
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("%s: %w", p.name, ctx.Err()) // the program only says that it was killed
+	}
+	if err != nil {
 		said := output.complaint.String()
 		return fmt.Errorf("%s: %w: %s", p.name, err, said[:min(len(said), maxComplaint)])
 	}

@@ -16,7 +16,7 @@ func (s *Server) around(handler http.Handler) http.Handler {
 		x := &exchange{id: s.ids.next(begun), answer: w.Header()}
 		r = x.attach(s.options.Tracer, r)
 		w.Header().Set(RequestIDHeader, x.id)
-		closeAfterChunks(w, r)
+		s.closeConnection(w, r)
 		answer := &recorder{ResponseWriter: w, stall: s.options.Stall}
 		answer.deadline(time.Time{}) // remove the deadline of the previous answer on this connection
 		s.options.Metrics.begin()
@@ -25,11 +25,12 @@ func (s *Server) around(handler http.Handler) http.Handler {
 	})
 }
 
-// closeAfterChunks ends the connection after a request with Transfer-Encoding. Such a request may
-// hide another request if it also has a Content-Length (RFC 9112, 6.1). net/http drops that header,
-// so httpd cannot know whether the request had one.
-func closeAfterChunks(w http.ResponseWriter, r *http.Request) {
-	if len(r.TransferEncoding) > 0 && r.ProtoMajor == 1 {
+// closeConnection ends the connection after the answer while the server drains. It also ends the
+// connection after a request with Transfer-Encoding. Such a request may hide another request if it
+// also has a Content-Length (RFC 9112, 6.1). net/http drops that header, so httpd cannot know
+// whether the request had one.
+func (s *Server) closeConnection(w http.ResponseWriter, r *http.Request) {
+	if s.draining.Load() || len(r.TransferEncoding) > 0 && r.ProtoMajor == 1 {
 		w.Header().Set("Connection", "close")
 	}
 }
@@ -74,7 +75,7 @@ func (s *Server) recovered(cause any, answer *recorder, r *http.Request) {
 	}
 	clear(answer.Header())
 	answer.Header().Set(RequestIDHeader, RequestID(r.Context()))
-	closeAfterChunks(answer, r)
+	s.closeConnection(answer, r)
 	exchangeOf(r.Context()).demandTLS()
 	s.options.Failure(answer, r)
 }

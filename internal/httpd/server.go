@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/net/netutil"
@@ -64,13 +65,15 @@ type Options struct {
 }
 
 // Server is a listener, with the processing around each request. The caller calls each method once,
-// in the order Listen, Start, Stop.
+// in the order Listen, Start, Drain, Stop. It may omit Drain.
 type Server struct {
 	options  Options
 	listener net.Listener
 	server   *http.Server
 	ids      sequence
 	ended    chan error
+	// draining is set when the server ends each connection after the next answer.
+	draining atomic.Bool
 }
 
 // Listen opens the address. The caller therefore knows the address before the server serves
@@ -132,6 +135,11 @@ func (s *Server) serve() error {
 // Ended returns a channel that is closed when serving has ended. The channel has the error if
 // serving ended without Stop.
 func (s *Server) Ended() <-chan error { return s.ended }
+
+// Drain makes the server end each connection after the next answer. The server still accepts
+// connections. A proxy that holds connections then leaves the server without an error: if the server
+// itself closed a waiting connection, the proxy could be sending a request on it.
+func (s *Server) Drain() { s.draining.Store(true) }
 
 // Stop accepts no more connections, and waits for running requests. When the context ends first, it
 // cuts these requests off and returns an error. A second call, or a call before Start, is harmless.

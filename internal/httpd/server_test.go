@@ -308,6 +308,43 @@ func TestStopDrains(t *testing.T) {
 	}
 }
 
+// TestDrainEndsEachConnectionAfterAnAnswer: a draining server answers on connections that wait and
+// on new ones, in both versions of HTTP. Each of them ends after one answer.
+func TestDrainEndsEachConnectionAfterAnAnswer(t *testing.T) {
+	donor := httptest.NewTLSServer(http.NotFoundHandler())
+	defer donor.Close()
+	for name, multiplexed := range map[string]bool{"HTTP/1.1": false, "HTTP/2.0": true} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				io.WriteString(w, r.Proto+" "+r.RemoteAddr)
+			}), httpd.Options{TLS: &tls.Config{Certificates: donor.TLS.Certificates}})
+			trust := donor.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
+			client := &http.Client{Transport: &http.Transport{TLSClientConfig: trust, ForceAttemptHTTP2: multiplexed}}
+			before := connectionOf(t, client, s)
+			s.Drain()
+			last, next, after := connectionOf(t, client, s), connectionOf(t, client, s), connectionOf(t, client, s)
+			if !strings.HasPrefix(before, name+" ") || last != before || next == last || after == next {
+				t.Errorf("the connections are %q, want the first twice and then new ones", []string{before, last, next, after})
+			}
+		})
+	}
+}
+
+// connectionOf returns what a server says about the connection of a request.
+func connectionOf(t *testing.T, client *http.Client, s service) string {
+	t.Helper()
+	answer, err := client.Get("https://" + s.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 func TestStopCutsWhatOutlivesTheDeadline(t *testing.T) {
 	handler, arrived, _ := held()
 	s := start(t, handler, httpd.Options{})

@@ -94,6 +94,14 @@ func (t takenNames) take(p connector.Profile, whose string) error {
 	return nil
 }
 
+// Reload reads the service's certificate and the folder of banks again.
+func (s *Service) Reload(ctx context.Context) {
+	if s.certificate != nil {
+		s.certificate.Wake()
+	}
+	s.ReloadBanks(ctx)
+}
+
 // ReloadBanks reads the folder of banks again. For an invalid file, it logs the error and does not
 // change the bank. If it cannot read the folder, it keeps all banks. A running call continues with
 // the version of the bank that it started with.

@@ -111,3 +111,13 @@ func (s *Service) maintenance(ctx context.Context) (bool, error) {
 	since, err := s.DB.Maintenance(ctx)
 	return since != nil, err
 }
+
+// readCertificate uses a changed certificate for new connections. A certificate that cannot be used
+// fails the pass, and the service keeps the one before.
+func (s *Service) readCertificate(ctx context.Context) error {
+	changed, err := s.config.Certificate.Reload()
+	if changed {
+		s.config.Log.InfoContext(ctx, "new connections get a new certificate", "expires", s.config.Certificate.Expires())
+	}
+	return err
+}

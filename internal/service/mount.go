@@ -125,7 +125,7 @@ func (s *Service) operatorPlaces(domain func(context.Context, string) (passerell
 // host without a domain.
 func (s *Service) ownConsole() http.Handler {
 	scheme := "http://"
-	if s.config.TLS != nil {
+	if s.config.Certificate != nil {
 		scheme = "https://"
 	}
 	domain := func(ctx context.Context, host string) (passerelle.Domain, error) {

@@ -11,7 +11,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -66,7 +65,8 @@ type Config struct {
 	// ConsoleListen is the address of a separate listener for the console, or NoConsole. When it is
 	// empty, the console uses the same listener as the API.
 	ConsoleListen string
-	TLS           *tls.Config
+	// Certificate makes the listeners of the API and the console speak HTTPS. It may be nil.
+	Certificate *httpd.Certificate
 	// Loopback is for a developer's machine. Every loopback name then means the first domain, and
 	// the service may send webhooks to loopback addresses.
 	Loopback bool
@@ -176,6 +176,8 @@ type Service struct {
 	// wait for.
 	syncs, fileFetches *background.Pool
 	sender             *delivery.Sender
+	// certificate reads the service's certificate again. It is nil without a certificate.
+	certificate *background.Loop
 	// draining is set when the program is stopping.
 	draining atomic.Bool
 	// warned is the time of the last warning about an unknown proxy, in microseconds.
@@ -283,6 +285,10 @@ func (s *Service) assemble(ctx context.Context) error {
 	s.Documents = &documents.Documents{DB: s.DB, Files: kept, Connectors: &s.registry, Now: c.Now, Erase: erase.Wake, Background: s.fileFetches.Go, Log: c.Log}
 	s.loops = append(background.Group{send, erase, terminate, synchronise, fetchPrograms}, s.standing()...)
 	s.loops = slices.AppendSeq(s.loops, maps.Values(fetchers))
+	if c.Certificate != nil {
+		s.certificate = &background.Loop{Name: "read the certificate", Every: time.Minute, Pass: s.readCertificate, Log: c.Log}
+		s.loops = append(s.loops, s.certificate)
+	}
 	if c.Mail != nil {
 		s.loops = append(s.loops, &background.Loop{Name: "send mails", Every: mailEvery, Pass: s.SendMails, Log: c.Log})
 	}
@@ -327,13 +333,13 @@ func identities(c Config) (*oidc.Provider, error) {
 func (s *Service) listen() error {
 	var err error
 	s.server, err = httpd.Listen(httpd.Options{
-		Addr: s.config.Listen, TLS: s.config.TLS, Log: s.config.Log, Metrics: s.metrics, Tracer: s.traces.Tracer(), Failure: s.panicked,
+		Addr: s.config.Listen, TLS: s.config.Certificate.TLS(), Log: s.config.Log, Metrics: s.metrics, Tracer: s.traces.Tracer(), Failure: s.panicked,
 	})
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", s.config.Listen, err)
 	}
 	if own := s.config.ConsoleListen; own != "" && own != NoConsole {
-		s.consoleServer, err = httpd.Listen(httpd.Options{Addr: own, TLS: s.config.TLS, Log: s.config.Log, Metrics: s.metrics, Tracer: s.traces.Tracer(), Failure: s.panicked})
+		s.consoleServer, err = httpd.Listen(httpd.Options{Addr: own, TLS: s.config.Certificate.TLS(), Log: s.config.Log, Metrics: s.metrics, Tracer: s.traces.Tracer(), Failure: s.panicked})
 		if err != nil {
 			return fmt.Errorf("listen for the console on %s: %w", own, err)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"passerelle/internal/httpd"
@@ -13,12 +14,22 @@ import (
 // the whole time.
 const closing = 5 * time.Second
 
+// Drain makes /readyz fail and ends each connection after its next answer. The service still accepts
+// connections and serves requests. Load balancers notice that it will stop, and send their requests
+// elsewhere.
+func (s *Service) Drain() {
+	s.draining.Store(true)
+	for _, server := range s.servers() {
+		server.Drain()
+	}
+}
+
 // Stop lets running requests finish, and meanwhile stops the loops and the sender of webhooks. Then
 // it closes the database. Stop does all of this within the context's deadline. Shortly before the
 // deadline, it closes the connections of clients that have not finished. Enough time then remains
 // for closing the database. The next start, or another replica, finishes the interrupted work.
 func (s *Service) Stop(ctx context.Context) error {
-	s.draining.Store(true)
+	s.Drain()
 	early, cancel := sooner(ctx)
 	defer cancel()
 	worked := make(chan error, 1)
@@ -37,13 +48,16 @@ func sooner(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 func (s *Service) stopServing(ctx context.Context) error {
-	err := s.server.Stop(ctx)
-	for _, other := range []*httpd.Server{s.consoleServer, s.ops} {
-		if other != nil {
-			err = errors.Join(err, other.Stop(ctx))
-		}
+	var err error
+	for _, server := range s.servers() {
+		err = errors.Join(err, server.Stop(ctx))
 	}
 	return err
+}
+
+// servers returns the listeners in the order in which they stop.
+func (s *Service) servers() []*httpd.Server {
+	return slices.DeleteFunc([]*httpd.Server{s.server, s.consoleServer, s.ops}, func(server *httpd.Server) bool { return server == nil })
 }
 
 // stopWork stops the loops and then the sender, because the loops make work for the sender.

@@ -8,6 +8,7 @@ package supervision
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -68,11 +69,15 @@ func (s *Supervision) report(ctx context.Context, limit time.Duration, alive fun
 	s.notify(daemon.SdNotifyWatchdog)
 }
 
-// Stop reports that the service is stopping. It makes sure that no report follows.
-func (s *Supervision) Stop() {
+// closing is the time that the service needs to end after its last request.
+const closing = 15 * time.Second
+
+// Stop reports that the service is stopping, and that its requests may take the given time to end.
+// systemd then waits longer than its unit says, if necessary. No report follows.
+func (s *Supervision) Stop(requests time.Duration) {
 	s.cancel()
 	s.running.Wait()
-	s.notify(daemon.SdNotifyStopping)
+	s.notify(fmt.Sprintf("%s\nEXTEND_TIMEOUT_USEC=%d", daemon.SdNotifyStopping, (requests + closing).Microseconds()))
 }
 
 func (s *Supervision) notify(state string) {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"passerelle/internal/supervision"
 	"passerelle/internal/supervision/supervisiontest"
@@ -29,8 +30,8 @@ func TestAHangingServiceIsNotAlive(t *testing.T) {
 	}
 	hangs.Store(false)
 	systemd.Want("READY=1", "WATCHDOG=1")
-	s.Stop()
-	systemd.WantLast("STOPPING=1")
+	s.Stop(0)
+	systemd.WantLast("STOPPING=1\nEXTEND_TIMEOUT_USEC=15000000")
 }
 
 // TestWithoutWatchdogOnlyReadyAndStoppingAreSent checks that, without a watchdog, the service only
@@ -41,6 +42,6 @@ func TestWithoutWatchdogOnlyReadyAndStoppingAreSent(t *testing.T) {
 		t.Error("asked")
 		return nil
 	})
-	s.Stop()
-	systemd.Want("READY=1", "STOPPING=1")
+	s.Stop(time.Minute)
+	systemd.Want("READY=1", "STOPPING=1\nEXTEND_TIMEOUT_USEC=75000000")
 }

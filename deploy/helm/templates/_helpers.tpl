@@ -33,3 +33,10 @@ allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true
 capabilities: {drop: [ALL]}
 {{- end }}
+
+{{- /* The time for running requests: what the delay and the end of the process leave of the grace period. */ -}}
+{{- define "passerelle.shutdownTimeout" -}}
+{{- $seconds := sub (sub (int .Values.terminationGracePeriodSeconds) (int .Values.shutdownDelaySeconds)) 5 }}
+{{- if le $seconds 10 }}{{ fail "terminationGracePeriodSeconds must be larger than shutdownDelaySeconds by at least 16" }}{{ end }}
+{{- printf "%ds" $seconds }}
+{{- end }}
