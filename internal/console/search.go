@@ -27,8 +27,11 @@ func (c *Console) searchRoutes() []page.Route {
 // maxFound is the number of rows of one kind that a search shows. The complete list shows all rows.
 const maxFound = 5
 
-// maxWordsFound is the number of payments with a word that a search checks.
+// maxWordsFound is the number of payments with words that a search checks.
 const maxWordsFound = 20
+
+// allParameter selects the complete list of payments with the words of the search.
+const allParameter = "all"
 
 // searchData has the results, by kind.
 type searchData struct {
@@ -36,6 +39,8 @@ type searchData struct {
 	Groups []foundGroup
 	// Hidden is set when the operator may not search by data that identifies people.
 	Hidden bool
+	// Pager has the neighbouring pages of a complete list of payments with words.
+	Pager page.Pager
 }
 
 // foundGroup has the results of one kind.
@@ -98,10 +103,16 @@ func (c *Console) find(pc *page.Context) error {
 		pc.Problem, pc.Query = "the search: at most 200 characters, without control characters", ""
 		return pages.Send(pc, "search", "Search", data)
 	}
+	recorded := false
+	if pc.Request.URL.Query().Has(allParameter) {
+		if err := c.findWords(pc, &data, &recorded); err != nil {
+			return err
+		}
+		return pages.Send(pc, "search", "Search", data)
+	}
 	if err := c.findNumber(pc, &data); err != nil {
 		return err
 	}
-	recorded := false
 	if err := c.findRequest(pc, &data); err != nil {
 		return err
 	}
@@ -150,15 +161,16 @@ func (c *Console) findPayments(pc *page.Context, s textSearch, data *searchData,
 	return nil
 }
 
-// findWords adds the newest payments whose label contains the word but does not begin with it. For
-// an e-mail address, it adds the newest payments with that address.
+// findWords adds the newest payments that have all words of the text in their labels and names of
+// beneficiaries, but no label that begins with the text. For an e-mail address, it adds the newest
+// payments with that address. On the complete list, it adds a page of all these payments.
 func (c *Console) findWords(pc *page.Context, data *searchData, recorded *bool) error {
 	if data.Hidden || pc.Query == "" {
 		return nil
 	}
-	name, find := "Payments by word in the label", search.ByWord
+	group, find := foundGroup{Name: "Payments by words of label or beneficiary"}, search.ByWords
 	if strings.Contains(pc.Query, "@") {
-		name, find = "Payments by e-mail address", search.ByMail
+		group.Name, find = "Payments by e-mail address", search.ByMail
 	}
 	if pc.Domain.Kind != passerelle.Sandbox && !*recorded {
 		if err := pc.RecordNow(actSearch, "", 0); err != nil {
@@ -166,17 +178,31 @@ func (c *Console) findWords(pc *page.Context, data *searchData, recorded *bool) 
 		}
 		*recorded = true
 	}
-	ids, err := find(pc, c.DB, pc.Domain.ID, pc.Query, maxWordsFound)
+	all := pc.Request.URL.Query().Has(allParameter)
+	window := store.Window{Limit: maxWordsFound}
+	if all {
+		window = pc.Window(2)
+	}
+	ids, err := find(pc, c.DB, pc.Domain.ID, pc.Query, window)
 	if err != nil {
-		return fmt.Errorf("look for payments by a word: %w", err)
+		return fmt.Errorf("look for payments by words: %w", err)
 	}
 	found, err := c.DB.PaymentsByID(pc, pc.Domain.ID, ids, false)
 	if err != nil {
-		return fmt.Errorf("load payments with a word: %w", err)
+		return fmt.Errorf("load payments with words: %w", err)
 	}
-	found = slices.DeleteFunc(found, func(p store.Listed) bool { return beginsWith(p.Payment, pc.Query) })
-	group := foundGroup{Name: name}
-	for _, p := range found[:min(len(found), maxFound)] {
+	if all {
+		if window.Backward {
+			slices.Reverse(found) // Paged turns the page around
+		}
+		found, data.Pager = page.Paged(pc, window, found, func(p store.Listed) []any { return []any{p.Created.UnixMicro(), int64(p.ID)} })
+	} else {
+		found = slices.DeleteFunc(found, func(p store.Listed) bool { return beginsWith(p.Payment, pc.Query) })
+		if len(found) > maxFound {
+			found, group.All = found[:maxFound], pc.Path("/search?%s", url.Values{"q": {pc.Query}, allParameter: {""}}.Encode())
+		}
+	}
+	for _, p := range found {
 		group.Payments = append(group.Payments, c.newListRow(pc, p.Payment))
 	}
 	if len(group.Payments) > 0 {
