@@ -178,37 +178,41 @@ func (c *Console) findWords(pc *page.Context, data *searchData, recorded *bool) 
 		}
 		*recorded = true
 	}
-	all := pc.Request.URL.Query().Has(allParameter)
-	window := store.Window{Limit: maxWordsFound}
-	if all {
-		window = pc.Window(2)
-	}
-	ids, err := find(pc, c.DB, pc.Domain.ID, pc.Query, window)
-	if err != nil {
-		return fmt.Errorf("look for payments by words: %w", err)
-	}
-	found, err := c.DB.PaymentsByID(pc, pc.Domain.ID, ids, false)
-	if err != nil {
-		return fmt.Errorf("load payments with words: %w", err)
-	}
-	if all {
-		if window.Backward {
-			slices.Reverse(found) // Paged turns the page around
+	look := func(w store.Window) ([]store.Listed, error) {
+		ids, err := find(pc, c.DB, pc.Domain.ID, pc.Query, w)
+		if err != nil {
+			return nil, fmt.Errorf("look for payments by words: %w", err)
 		}
-		found, data.Pager = page.Paged(pc, window, found, func(p store.Listed) []any { return []any{p.Created.UnixMicro(), int64(p.ID)} })
-	} else {
-		found = slices.DeleteFunc(found, func(p store.Listed) bool { return beginsWith(p.Payment, pc.Query) })
-		if len(found) > maxFound {
-			found, group.All = found[:maxFound], pc.Path("/search?%s", url.Values{"q": {pc.Query}, allParameter: {""}}.Encode())
-		}
+		return c.DB.PaymentsByID(pc, pc.Domain.ID, ids, false)
 	}
+	found, err := data.pick(pc, look, &group)
 	for _, p := range found {
 		group.Payments = append(group.Payments, c.newListRow(pc, p.Payment))
 	}
 	if len(group.Payments) > 0 {
 		data.Groups = append(data.Groups, group)
 	}
-	return nil
+	return err
+}
+
+// pick returns the payments that the page shows, of those that look returns: a page of the complete
+// list, or the first payments of a group with a link to the complete list.
+func (d *searchData) pick(pc *page.Context, look func(store.Window) ([]store.Listed, error), group *foundGroup) ([]store.Listed, error) {
+	if !pc.Request.URL.Query().Has(allParameter) {
+		found, err := look(store.Window{Limit: maxWordsFound})
+		found = slices.DeleteFunc(found, func(p store.Listed) bool { return beginsWith(p.Payment, pc.Query) })
+		if len(found) > maxFound {
+			found, group.All = found[:maxFound], pc.Path("/search?%s", url.Values{"q": {pc.Query}, allParameter: {""}}.Encode())
+		}
+		return found, err
+	}
+	window := pc.Window(2)
+	found, err := look(window)
+	if window.Backward {
+		slices.Reverse(found) // Paged turns the page around
+	}
+	found, d.Pager = page.Paged(pc, window, found, func(p store.Listed) []any { return []any{p.Created.UnixMicro(), int64(p.ID)} })
+	return found, err
 }
 
 // beginsWith reports whether any label of a payment begins with a text.

@@ -83,27 +83,13 @@ func moreText(found int64, one, many string) string {
 
 // webhookConcerns returns one problem for each webhook whose receiver accepts nothing now.
 func (h *handler) webhookConcerns(pc *page.Context) ([]concern, error) {
-	filter := store.WebhookFilter{Domain: pc.Domain.ID, Failing: true}
-	failing, err := h.DB.Webhooks(pc, filter, store.Window{Limit: maxConcerns})
+	failing, err := h.DB.Webhooks(pc, store.WebhookFilter{Domain: pc.Domain.ID, Failing: true}, store.Window{Limit: maxConcerns})
 	if err != nil {
 		return nil, err
 	}
-	found, err := h.DB.CountWebhooks(pc, filter)
+	more, err := h.otherWebhooks(pc, failing)
 	if err != nil {
 		return nil, err
-	}
-	silent, err := h.DB.CountWebhooks(pc, store.WebhookFilter{Domain: pc.Domain.ID, Silent: true})
-	if err != nil {
-		return nil, err
-	}
-	for _, w := range failing {
-		if w.Stopped || w.AuthDeleted {
-			silent--
-		}
-	}
-	more := concern{
-		Grave: silent > 0,
-		What:  moreText(found, "failing webhook", "failing webhooks"), Remedy: "See the failing webhooks", Address: pc.Path("/webhooks?failing"),
 	}
 	ids := make([]passerelle.WebhookID, len(failing))
 	for i, w := range failing {
@@ -125,6 +111,24 @@ func (h *handler) webhookConcerns(pc *page.Context) ([]concern, error) {
 		all = append(all, more)
 	}
 	return all, nil
+}
+
+// otherWebhooks returns the line that counts the failing webhooks without those that the page lists.
+// The line is grave when one of them sends nothing.
+func (h *handler) otherWebhooks(pc *page.Context, listed []store.Webhook) (concern, error) {
+	found, err := h.DB.CountWebhooks(pc, store.WebhookFilter{Domain: pc.Domain.ID, Failing: true})
+	if err != nil {
+		return concern{}, err
+	}
+	silent, err := h.DB.CountWebhooks(pc, store.WebhookFilter{Domain: pc.Domain.ID, Silent: true})
+	for _, w := range listed {
+		if w.Stopped || w.AuthDeleted {
+			silent--
+		}
+	}
+	return concern{
+		Grave: silent > 0, What: moreText(found, "failing webhook", "failing webhooks"), Remedy: "See the failing webhooks", Address: pc.Path("/webhooks?failing"),
+	}, err
 }
 
 // waitingSince returns the time for which the oldest undelivered event of a webhook has waited. It

@@ -43,28 +43,37 @@ func (u usualTimes) text(bank string) string {
 // longer than usual.
 func (h *handler) openConcerns(pc *page.Context) ([]concern, error) {
 	var all []concern
-	var usual usualTimes
 	for _, state := range []payment.State{payment.Validating, payment.Pending} {
 		queues, err := h.DB.Queues(pc, pc.Domain.ID, state)
 		if err != nil {
 			return nil, err
 		}
-		for _, q := range queues {
-			age := pc.Now().Sub(q.Since)
-			if age <= shortWait {
-				break // the others wait less long
-			}
-			if usual == nil {
-				if usual, err = h.usualTimes(pc); err != nil {
-					return nil, err
-				}
-			}
-			if age > usual.limit(q.ConnectorUUID) {
-				all = append(all, stuck(pc, q, state, age, usual))
-			}
+		found, err := h.slow(pc, state, queues)
+		if err != nil {
+			return nil, err
 		}
+		all = append(all, found...)
 	}
 	return worst(pc, all), nil
+}
+
+// slow returns a problem for each of the queues whose oldest payment has waited too long. The queue
+// that began first comes first.
+func (h *handler) slow(pc *page.Context, state payment.State, queues []store.Queue) ([]concern, error) {
+	if len(queues) == 0 || pc.Now().Sub(queues[0].Since) <= shortWait {
+		return nil, nil // the others wait less long
+	}
+	usual, err := h.usualTimes(pc)
+	if err != nil {
+		return nil, err
+	}
+	var all []concern
+	for _, q := range queues {
+		if age := pc.Now().Sub(q.Since); age > usual.limit(q.ConnectorUUID) {
+			all = append(all, stuck(pc, q, state, age, usual))
+		}
+	}
+	return all, nil
 }
 
 var waits = map[payment.State]string{payment.Validating: "waiting for approval", payment.Pending: "in progress"}
