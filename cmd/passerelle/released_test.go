@@ -115,7 +115,9 @@ func upgrade(t *testing.T, folder, database string) {
 	if diff := cmp.Diff(before, after); diff != "" {
 		t.Errorf("rows were lost or added (-before +after):\n%s", diff)
 	}
-	goesOn(t, folder, database, func() bool { return inspection.Count(`SELECT count(*) FROM payment_word_earlier`) == 0 })
+	goesOn(t, folder, database, func() bool {
+		return inspection.Count(`SELECT (SELECT count(*) FROM payment_word_earlier) + (SELECT count(*) FROM payment_name_earlier)`) == 0
+	})
 	if words := inspection.Count(`SELECT count(DISTINCT payment_id) FROM payment_word`); words != before["payment"]+1 {
 		t.Errorf("%d payments are found by word, want the %d of the release and the new one", words, before["payment"])
 	}

@@ -26,7 +26,7 @@ type scenario struct {
 // Creating an object adds these rows.
 var (
 	aToken    = map[string]int64{"token": 1}
-	aPayment  = map[string]int64{"payment": 1, "payment_transition": 1, "instruction": 1, "payment_word": 1}
+	aPayment  = map[string]int64{"payment": 1, "payment_transition": 1, "instruction": 1, "payment_word": 2}
 	aChoice   = map[string]int64{"payment_given": 1}
 	anOrder   = map[string]int64{"payment_transition": 1, "attempt": 1, "sandbox_order": 1, "event": 1}
 	aProvider = map[string]int64{"auth_provider": 1}
@@ -250,7 +250,7 @@ func TestCreationScenarios(t *testing.T) {
 	post := func(token, body string) ask {
 		return ask{method: "POST", path: "/payments", token: token, body: body}
 	}
-	bulk := with(aPayment, map[string]int64{"instruction": 1, "payment_identity": 3, "payment_word": 2})
+	bulk := with(aPayment, map[string]int64{"instruction": 1, "payment_identity": 3, "payment_word": 1})
 	play(t, "creation", []scenario{
 		{name: "the least", status: 200, rows: aPayment, ask: post("admin", minimalDraft)},
 		{name: "a bulk with identities", status: 200, rows: bulk, ask: post("admin", bulkDraft)},

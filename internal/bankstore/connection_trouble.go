@@ -61,11 +61,29 @@ func (r Reader) Troubles(ctx context.Context, domain passerelle.DomainID) ([]Tro
 		GROUP BY state ORDER BY n DESC, state`, int64(domain), store.MaxOverviewRows)
 }
 
+// ConnectionsEnding lists the connections that ConsentsEnding counts. The consent that ends first
+// comes first. A position is the end of the consent in microseconds, and the id.
+func (r Reader) ConnectionsEnding(ctx context.Context, domain passerelle.DomainID, from, until time.Time, w store.Window) ([]Connection, error) {
+	sign, order := ">", "ASC"
+	if w.Backward {
+		sign, order = "<", "DESC"
+	}
+	s := database.Selection{From: "connection", Where: []string{"domain_id = $1"}, Args: []any{int64(domain)}}.
+		And("consent_until > $%d", database.Micros(from)).And("consent_until <= $%d", database.Micros(until)).And(lapsing)
+	if w.From != nil {
+		s = s.And("(consent_until, id) "+sign+" ($%d, $%d)", w.From...)
+	}
+	return database.Collect(ctx, r.rows, scanConnection, fmt.Sprintf(`SELECT %s FROM connection WHERE %s ORDER BY consent_until %s, id %s LIMIT %s`,
+		connectionColumns, s.Conditions(), order, order, s.Bind(w.Limit)), s.Args...)
+}
+
+// lapsing selects the connections whose consents can still end. An index has the same condition.
+const lapsing = "consent_until IS NOT NULL AND deleted IS NULL AND (state IS NULL OR state NOT IN ('SCARequired', 'webauthRequired'))"
+
 // ConsentsEnding counts the connections whose consent ends between two instants. It stops counting
 // at store.MaxOverviewRows.
 func (r Reader) ConsentsEnding(ctx context.Context, domain passerelle.DomainID, from, until time.Time) (int64, error) {
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM (SELECT 1 FROM connection
-		WHERE domain_id = $1 AND consent_until > $2 AND consent_until <= $3 AND consent_until IS NOT NULL AND deleted IS NULL
-			AND (state IS NULL OR state NOT IN ('SCARequired', 'webauthRequired')) LIMIT $4) AS place`,
+		WHERE domain_id = $1 AND consent_until > $2 AND consent_until <= $3 AND `+lapsing+` LIMIT $4) AS place`,
 		int64(domain), database.Micros(from), database.Micros(until), store.MaxOverviewRows)
 }

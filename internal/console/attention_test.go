@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"passerelle"
 	"passerelle/connector"
 	"passerelle/connector/sandbox"
+	"passerelle/internal/bankstore"
 	"passerelle/internal/initiation"
 	"passerelle/internal/operators"
 	"passerelle/internal/service"
@@ -69,8 +71,8 @@ func TestConnectionsAreGrouped(t *testing.T) {
 		waiting := []int64{d.connect(token, "otp"), d.connect(token, "action"), d.connect(token, "otp")}
 		failing := []int64{d.connect(token, "down"), d.connect(token, "limited")}
 		body := d.shows(d.domainPath(""), []string{
-			"3 connections wait for their users", "2 additionalInformationNeeded, 1 actionNeeded. Ask these users to open the webview again.", d.domainPath("/connections?state=user"),
-			"2 connections cannot be read", "1 rateLimiting, 1 websiteUnavailable. The service retries automatically.", d.domainPath("/connections?state=retry"),
+			"3 connections wait for their users", "bank asks the user: 2, user must act at the bank: 1. Ask these users to open the webview again.", d.domainPath("/connections?state=user"),
+			"2 connections cannot be read", "too many requests: 1, bank not reachable: 1. The service retries automatically.", d.domainPath("/connections?state=retry"),
 		}).body
 		if n := strings.Count(body, "<article"); n != 2 {
 			t.Errorf("there are %d problems: %s", n, body)
@@ -144,7 +146,7 @@ func TestManyProblems(t *testing.T) {
 			d.register("PAYMENT_STATE_UPDATED", fmt.Sprint(bad.URL, "/", i), nil)
 		}
 		d.pay()
-		d.shows(d.domainPath(""), []string{"2 more failing webhooks", `href="` + d.domainPath("/webhooks") + `"`}, "with an unknown outcome")
+		d.shows(d.domainPath(""), []string{"2 more failing webhooks", `href="` + d.domainPath("/webhooks?failing") + `"`}, "with an unknown outcome")
 		bank, _ := d.Initiation.Connectors.Initiator(sandbox.TestConnector)
 		must(t, d.Initiation.Connectors.Replace(forgetful{bank}))
 		for range 6 {
@@ -152,6 +154,73 @@ func TestManyProblems(t *testing.T) {
 			_, err := d.Initiation.Validate(t.Context(), d.Domain, id, initiation.Choice{Connector: sandbox.TestConnector, Validated: true, WebviewURL: d.Origin + "/before"})
 			must(t, err)
 		}
-		d.shows(d.domainPath(""), []string{"1 more payment with an unknown outcome", `href="` + d.domainPath("/payments?state=created") + `"`})
+		d.shows(d.domainPath(""), []string{"1 more payment with an unknown outcome", `href="` + d.domainPath("/payments/unknown") + `"`})
+		if n := rows(d.shows(d.domainPath("/payments/unknown"), []string{"<strong>6</strong> payments", "Outcome unknown"}, "Download as CSV")); n != 6 {
+			t.Errorf("%d payments have an unknown outcome", n)
+		}
+		d.register("PAYMENT_STATE_UPDATED", newReceiver(t, 200, "").URL, nil)
+		for list, want := range map[string]int{"/webhooks?failing": 7, "/webhooks": 8} {
+			if n := strings.Count(d.shows(d.domainPath(list), nil).body, `<tr><th scope="row"`); n != want {
+				t.Errorf("%s lists %d webhooks, want %d", list, n, want)
+			}
+		}
+	})
+}
+
+// TestConsentsThatEnd checks that the home page counts the consents that end within 7 days, and that
+// its link leads to exactly their connections.
+func TestConsentsThatEnd(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		d.enter(operators.Viewer)
+		user, token := d.user()
+		var ids []int64
+		for _, days := range []int{6, 3, 8} {
+			id := d.connect(token, "one")
+			ids = append(ids, id)
+			c, err := bankstore.From(d.DB).Connection(t.Context(), d.Domain.ID, passerelle.UserID(user), passerelle.ConnectionID(id))
+			must(t, err)
+			end := time.Now().AddDate(0, 0, days)
+			former := c.Version
+			c.ConsentUntil, c.Version = &end, former+1
+			must(t, d.DB.Write(t.Context(), func(tx *store.Tx) error { bankstore.In(tx).SaveConnection(c, former); return nil }))
+		}
+		list := d.domainPath("/connections?ends=7")
+		d.shows(d.domainPath(""), []string{"Consents that expire within 7 days: 2", `href="` + list + `"`})
+		at := func(i int) string { return fmt.Sprint("/connections/", ids[i], `"`) }
+		body := d.shows(list, []string{"Consents that end within 7 days", "Consent ends", at(0), at(1)}, at(2)).body
+		if strings.Index(body, at(1)) > strings.Index(body, at(0)) {
+			t.Errorf("the consent that ends first is not first: %s", body)
+		}
+		d.shows(d.domainPath("/connections?ends=30"), []string{at(0), at(1), at(2)})
+		d.shows(d.domainPath("/connections?ends=1"), []string{"No connections match."})
+		for _, wrong := range []string{"0", "-1", "x", "367"} {
+			if a := d.get(d.domainPath("/connections?ends=" + wrong)); a.status != http.StatusUnprocessableEntity {
+				t.Errorf("%s days are answered with %d", wrong, a.status)
+			}
+		}
+	})
+}
+
+// TestPaymentsThatWaitLong checks that the home page compares a waiting payment with what is usual
+// for its bank, and with a fixed time for a bank with few payments.
+func TestPaymentsThatWaitLong(t *testing.T) {
+	quiet(t, func(t *testing.T, d *fixture, c *clock) {
+		d.enter(operators.Viewer)
+		wait := func() passerelle.PaymentID {
+			id := passerelle.PaymentID(d.amounted("3.00"))
+			_, err := d.Initiation.Validate(t.Context(), d.Domain, id, initiation.Choice{Connector: sandbox.TestConnector, Validated: true, WebviewURL: d.Origin + "/before"})
+			must(t, err)
+			return id
+		}
+		first := wait()
+		c.seconds.Add(3 * 3600)
+		d.enter(operators.Developer)
+		d.shows(d.domainPath(""), []string{"Nothing needs attention."})
+		for range 20 {
+			d.executed(c, "2.00", 1)
+		}
+		d.shows(d.domainPath(""), []string{
+			fmt.Sprintf("Payment %d has been waiting for approval at Banque Exemple for 3 h", first), "Payments with this bank usually take 1 s.", `href="` + d.paymentPath(int64(first)) + `"`,
+		})
 	})
 }

@@ -38,7 +38,7 @@ func TestProvidersThatSign(t *testing.T) {
 		d.wants(form+"?type=hmac_signature", form, 422, "name:", "type", "hmac_signature")
 		d.wants(form+"?type=hmac_signature", form, 400, "", "type", "password", "name", "shop")
 		wantActs(t, d)
-		secret := once(t, d.wants(form+"?type=hmac_signature", form, 200, "shown only once", "type", "hmac_signature", "name", "shop"))
+		secret := once(t, d.wantsOnce(form+"?type=hmac_signature", form, "shown only once", "type", "hmac_signature", "name", "shop"))
 		kept := d.onlyProvider()
 		page := d.providersPath(fmt.Sprint("/", kept.ID))
 		if kept.Secret != secret || kept.Type != "hmac_signature" || kept.Name != "shop" {
@@ -52,12 +52,12 @@ func TestProvidersThatSign(t *testing.T) {
 
 		d.wants(page, page+"/rotate", 422, "overlap:", "overlap", "soon")
 		d.wants(page, page+"/rotate", 422, "overlap:", "overlap", "31d")
-		next := once(t, d.wants(page, page+"/rotate", 200, "Signs with two secrets until", "overlap", "2h"))
+		next := once(t, d.wantsOnce(page, page+"/rotate", "Signs with two secrets until", "overlap", "2h"))
 		if rotated := d.onlyProvider(); rotated.Secret != secret || rotated.NextSecret != next || rotated.NextFrom == nil {
 			t.Errorf("beside it: %+v", rotated)
 		}
 		d.shows(page, []string{"Signs with two secrets until"}, secret, next)
-		last := once(t, d.wants(page, page+"/rotate", 200, "shown only once", "overlap", "0s"))
+		last := once(t, d.wantsOnce(page, page+"/rotate", "shown only once", "overlap", "0s"))
 		if rotated := d.onlyProvider(); rotated.Secret != last || rotated.NextFrom != nil {
 			t.Errorf("at once: %+v", rotated)
 		}

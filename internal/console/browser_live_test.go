@@ -61,7 +61,7 @@ func TestPagesAreRenewedInABrowser(t *testing.T) {
 	p.do(servicetest.Shown(`.state[data-state="created"]`))
 	p.OK(p.Call("POST", fmt.Sprintf("/sandbox/payments/%d/simulate", first), p.ConfigToken, map[string]any{"state": "validating"}))
 	p.do(servicetest.Shown(`.state[data-state="validating"]`), servicetest.Shown(`#said:not(:empty)`))
-	if got, want := p.value(`document.getElementById("said").textContent`), fmt.Sprintf("Payment %d is validating.", first); got != want {
+	if got, want := p.value(`document.getElementById("said").textContent`), fmt.Sprintf("Payment %d is now in this state: waits for approval.", first); got != want {
 		t.Errorf("readers are told %q, want %q", got, want)
 	}
 	p.says.Silent(t)

@@ -105,10 +105,10 @@ func (c *Console) createClient(pc *page.Context) error {
 	if err != nil {
 		return pc.After(err, "", "", c.clients)
 	}
-	return c.showClient(pc, made, secret)
+	return pc.LeadToSecret(pc.Path("/clients/%d", made.ID), secret)
 }
 
-// clientData is the content of an application's page. The secret is set only for a new application
+// clientData is the content of an application's page. The secret is set only once, for a new application
 // or a new secret.
 type clientData struct {
 	clientRow
@@ -129,17 +129,13 @@ func (c *Console) client(pc *page.Context) error {
 	if err != nil {
 		return fmt.Errorf("load client %d: %w", pc.Numbers[1], err)
 	}
-	return c.showClient(pc, one, "")
-}
-
-func (c *Console) showClient(pc *page.Context, one store.Client, secret string) error {
 	data := clientData{
 		clientRow: clientRow{one.ID, one.Name, pc.Moment(&one.Created), pc.Moment(one.Used), len(one.RedirectURIs)},
 		Form: clientForm{
 			one.Name, strings.Join(one.RedirectURIs, "\n"), one.PrimaryColor, one.SecondaryColor,
 			one.Description, one.DescriptionBanks, one.DescriptionProviders, one.Pro,
 		},
-		PublicKey: one.PublicKey, Secret: secret, MaySetUp: pc.MaySetUp(),
+		PublicKey: one.PublicKey, Secret: pc.TakeSecret(), MaySetUp: pc.MaySetUp(),
 	}
 	if pc.Problem != "" && pc.Request.URL.Path == pc.Path("/clients/%d", one.ID) { // only this form has input to show again
 		data.Form = typedClient(pc)
@@ -171,7 +167,7 @@ func (c *Console) resetSecret(pc *page.Context) error {
 	if err != nil {
 		return pc.After(err, "", "", c.client)
 	}
-	return c.showClient(pc, one, secret)
+	return pc.LeadToSecret(pc.Path("/clients/%d", one.ID), secret)
 }
 
 // deleteClient deletes an application after the operator has typed the application's number.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -49,18 +50,21 @@ var resolutions = map[passerelle.ConnectionState]string{
 
 // connectionRow is a connection in a list.
 type connectionRow struct {
-	ID               passerelle.ConnectionID
-	User             passerelle.UserID
-	Connector, State string
+	ID        passerelle.ConnectionID
+	User      passerelle.UserID
+	Connector string
+	State     page.Trouble
 	// Next is the time of the next automatic read.
 	Created, Read, Next page.When
+	// Ends is the end of the consent. Only the list of consents that end soon shows it.
+	Ends page.When
 	// Address is the address of the connection's page.
 	Address string
 }
 
 func (c *Console) connectionRow(pc *page.Context, one bankstore.Connection) connectionRow {
 	return connectionRow{
-		ID: one.ID, User: one.User, Connector: c.readerName(one.Connector), State: string(one.State),
+		ID: one.ID, User: one.User, Connector: c.readerName(one.Connector), State: page.Trouble(one.State),
 		Created: pc.When(one.Created), Read: pc.WhenEver(one.LastUpdate), Next: pc.WhenEver(one.NextTry),
 		Address: pc.Path("/users/%d/connections/%d", one.User, one.ID),
 	}
@@ -77,13 +81,19 @@ func (c *Console) readerName(uuid string) string {
 
 // troublesData is the content of a page that lists connections that cannot be read.
 type troublesData struct {
-	States           []passerelle.ConnectionState
+	States           []page.Trouble
 	Kinds            []connectionKind
 	Connectors       []wire.Bank
 	State, Connector string
-	Rows             []connectionRow
-	Pager            page.Pager
+	// Ends is the number of days within which the listed consents end. It is empty for a list of
+	// connections that cannot be read.
+	Ends  string
+	Rows  []connectionRow
+	Pager page.Pager
 }
+
+// Spans returns the numbers of days that the page offers for ends of consents.
+func (troublesData) Spans() []string { return []string{"7", "30", "90"} }
 
 // connectionKind is a filter for the connections that the same people can repair.
 type connectionKind struct {
@@ -119,9 +129,15 @@ func (c *Console) connections(pc *page.Context) error {
 	}
 	banks = slices.DeleteFunc(banks, func(b wire.Bank) bool { return len(b.Capabilities) == 0 })
 	query := pc.Request.URL.Query()
-	data := troublesData{States: passerelle.ConnectionStates(), Kinds: connectionKinds, Connectors: banks, State: query.Get("state"), Connector: strings.TrimSpace(query.Get("connector"))}
+	data := troublesData{Kinds: connectionKinds, Connectors: banks, State: query.Get("state"), Connector: strings.TrimSpace(query.Get("connector"))}
 	if len(banks) > maxChoices {
 		data.Connectors = nil // the operator types the name of a connector instead
+	}
+	for _, state := range passerelle.ConnectionStates() {
+		data.States = append(data.States, page.Trouble(state))
+	}
+	if data.Ends = query.Get("ends"); data.Ends != "" {
+		return c.endingConsents(pc, data)
 	}
 	states, known := statesNamed(data.State)
 	if !known {
@@ -141,6 +157,31 @@ func (c *Console) connections(pc *page.Context) error {
 	rows, data.Pager = page.Paged(pc, w, rows, func(one bankstore.Connection) []any { return page.ByID(one.ID) })
 	for _, one := range rows {
 		data.Rows = append(data.Rows, c.connectionRow(pc, one))
+	}
+	return pages.Send(pc, "connections", "Connections", data)
+}
+
+// mostDays is the largest number of days within which a list of consents ends.
+const mostDays = 366
+
+// endingConsents lists the connections whose consents end soon. The consent that ends first comes
+// first.
+func (c *Console) endingConsents(pc *page.Context, data troublesData) error {
+	days, err := strconv.Atoi(data.Ends)
+	if err != nil || days < 1 || days > mostDays {
+		pc.Problem = fmt.Sprintf("ends: must be a number of days up to %d", mostDays)
+		return pages.Send(pc, "connections", "Connections", data)
+	}
+	w := pc.Window(2)
+	rows, err := bankstore.From(c.DB).ConnectionsEnding(pc, pc.Domain.ID, pc.Now(), pc.Now().AddDate(0, 0, days), w)
+	if err != nil {
+		return fmt.Errorf("list the consents of domain %d that end: %w", pc.Domain.ID, err)
+	}
+	rows, data.Pager = page.Paged(pc, w, rows, func(one bankstore.Connection) []any { return []any{one.ConsentUntil.UnixMicro(), int64(one.ID)} })
+	for _, one := range rows {
+		row := c.connectionRow(pc, one)
+		row.Ends = pc.WhenEver(one.ConsentUntil)
+		data.Rows = append(data.Rows, row)
 	}
 	return pages.Send(pc, "connections", "Connections", data)
 }
@@ -174,14 +215,17 @@ type connectionData struct {
 
 // sourceRow is a source of a connection.
 type sourceRow struct {
-	Name, State, Read, Until, Disabled string
+	Name                  string
+	State                 page.Trouble
+	Read, Until, Disabled string
 }
 
 // syncRow is a sync of the connection.
 type syncRow struct {
-	At, Took, State, Message string
-	Accounts                 int64
-	Attended                 bool
+	At, Took, Message string
+	State             page.Trouble
+	Accounts          int64
+	Attended          bool
 }
 
 // readingPause is the time after which the page reloads while a sync reads the connection.
@@ -211,7 +255,7 @@ func (c *Console) showConnection(pc *page.Context, revealed bool) error {
 		return fmt.Errorf("list the sources of connection %d: %w", id, err)
 	}
 	for _, s := range sources {
-		data.Sources = append(data.Sources, sourceRow{s.Name, string(s.State), pc.Moment(s.LastUpdate), pc.Moment(s.AccessExpire), pc.Moment(s.Disabled)})
+		data.Sources = append(data.Sources, sourceRow{s.Name, page.Trouble(s.State), pc.Moment(s.LastUpdate), pc.Moment(s.AccessExpire), pc.Moment(s.Disabled)})
 	}
 	w := pc.Window(2)
 	syncs, err := bankstore.From(c.DB).ConnectionLogs(pc, bankstore.ConnectionLogFilter{Domain: pc.Domain.ID, User: user, Connection: id}, w)
@@ -261,7 +305,7 @@ func connectionFacts(pc *page.Context, one bankstore.Connection, revealed bool) 
 
 func newSyncRow(pc *page.Context, l bankstore.ConnectionLog, revealed bool) syncRow {
 	return syncRow{
-		At: pc.Moment(&l.At), Took: l.At.Sub(l.Started).Round(time.Millisecond).String(), State: string(l.State), Message: nameText(pc, l.Message, revealed),
+		At: pc.Moment(&l.At), Took: l.At.Sub(l.Started).Round(time.Millisecond).String(), State: page.Trouble(l.State), Message: nameText(pc, l.Message, revealed),
 		Accounts: l.Accounts, Attended: l.Attended,
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 // designData has one example of each component.
 type designData struct {
-	States  []payment.State
+	States  []page.State
 	Table   paymentTable
 	Chart   designChart
 	Tree    *page.JSONNode
@@ -38,7 +38,7 @@ const designSample = `{"id":42,"state":"done","instructions":[{"amount":12.50,"c
 func (c *Console) design(pc *page.Context) error {
 	now := pc.Now()
 	data := designData{
-		States: payment.States(), Facts: page.Details("Registered", passerelle.FormatDateTime(now, time.UTC), "Execution", "instant"),
+		Facts: page.Details("Registered", passerelle.FormatDateTime(now, time.UTC), "Execution", "instant"),
 		Pager: page.Pager{Newer: "#newer", Older: "#older"}, Chart: designChart{Caption: "Payments by state"},
 		Code: "curl --request GET 'https://bank.example/2.0/payments/42'",
 	}
@@ -47,11 +47,12 @@ func (c *Console) design(pc *page.Context) error {
 	}
 	var rows []listRow
 	for i, state := range payment.States() {
+		data.States = append(data.States, page.State(state))
 		rows = append(rows, listRow{
-			ID: passerelle.PaymentID(i + 1), Address: "#table", Registered: pc.RealWhen(now.Add(-time.Duration(i) * time.Hour)), State: string(state),
+			ID: passerelle.PaymentID(i + 1), Address: "#table", Registered: pc.RealWhen(now.Add(-time.Duration(i) * time.Hour)), State: page.State(state),
 			Amount: page.Amount(passerelle.Money{Minor: 1_234_567 * int64(i+1), Currency: "EUR"}), Payee: "Shop", Label: "Invoice 42", Bank: "Example Bank", More: i,
 		})
-		data.Chart.Bars = append(data.Chart.Bars, designBar{Label: string(state), Note: "of all", Count: "12", Length: int64(10 * (i + 1)), Address: "#chart"})
+		data.Chart.Bars = append(data.Chart.Bars, designBar{Label: page.State(state).Word(), Note: "of all", Count: "12", Length: int64(10 * (i + 1)), Address: "#chart"})
 	}
 	data.Table = usualTable(rows)
 	data.Tree, _ = page.JSONTree(designSample)

@@ -40,7 +40,7 @@ func TestPartsOfPages(t *testing.T) {
 		before := d.part(d.paymentPath(id), "").header.Get("ETag")
 		d.submit(d.paymentPath(id), d.paymentPath(id), "act", "simulate payment", "state", "validating")
 		after := d.part(d.paymentPath(id), before)
-		if after.status != http.StatusOK || !strings.Contains(after.body, fmt.Sprintf("Payment %d is validating.", id)) {
+		if after.status != http.StatusOK || !strings.Contains(after.body, fmt.Sprintf("Payment %d is now in this state: waits for approval.", id)) {
 			t.Errorf("after a change: %d %s", after.status, after.body)
 		}
 		for path, status := range map[string]int{"/console/account": 200, d.domainPath("/payments?state=x"): 422, d.paymentPath(999): 404} {

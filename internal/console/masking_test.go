@@ -204,6 +204,9 @@ func (p *people) walk(t *testing.T, visitor *fixture, who string, reveals, setsU
 			t.Errorf("%s at %s: %d", who, address, a.status)
 		}
 		namesNobody(t, who, address, a)
+		if strings.Contains(a.body, `<header class="bar">`) && !strings.Contains(a.body, `<input id="find" name="q"`) {
+			t.Errorf("%s has no search box", address)
+		}
 	}
 	for _, address := range p.more() {
 		a := visitor.get(address)
@@ -241,5 +244,9 @@ func (p *people) revealed(t *testing.T, visitor *fixture) {
 		if a := visitor.submit("/console/account", address); a.status != http.StatusOK || !strings.Contains(a.body, "Erika") && !strings.Contains(a.body, "Mustermann") {
 			t.Errorf("who asks does not read what %s has: %d %s", address, a.status, a.body)
 		}
+	}
+	address := p.address("domains/#/payments/#/confirm") + "?act=cancel+payment"
+	if a := visitor.submit("/console/account", address); a.status != http.StatusOK || !strings.Contains(a.body, "Vermieter") || !strings.Contains(a.body, "DE89370400440532013000") {
+		t.Errorf("who asks does not recognise the payee: %d %s", a.status, a.body)
 	}
 }

@@ -106,12 +106,12 @@ func TestFiguresOfADomain(t *testing.T) {
 		d.wantTexts(d.domainPath(""), 24,
 			"Payments, 24 hours 4 2 in the 24 hours before", "Amount 1,029.50 EUR 15.00 EUR before", "Success 66.6 % of executed or rejected payments, 50.0 % before",
 			"Time until executed 25 s on average, 1 min before",
-			"11:00: 0 registered, 0 done or accepted, 0 rejected; 0 in the period before", "09:00: 3 registered, 2 done or accepted, 1 rejected; 2 in the period before",
-			"10:00: 1 registered, 0 done or accepted, 0 rejected; 0 in the period before", "Banque Exemple 2 100.0 % 100.0 % 0.0 % 25 s",
+			"11:00: 0 registered, 0 executed or accepted, 0 rejected; 0 in the period before", "09:00: 3 registered, 2 executed or accepted, 1 rejected; 2 in the period before",
+			"10:00: 1 registered, 0 executed or accepted, 0 rejected; 0 in the period before", "Banque Exemple 2 100.0 % 100.0 % 0.0 % 25 s",
 		)
 		d.wantTexts(d.domainPath("?by=days"), 14,
 			"Payments, 14 days 6 0 in the 14 days before", "Amount 1,044.50 EUR none before", "Success 60.0 % of executed or rejected payments", "Time until executed 36 s on average",
-			"Sat 21 Nov: 2 registered, 1 done or accepted, 1 rejected; 0 in the period before", "Sun 22 Nov: 4 registered, 2 done or accepted, 1 rejected; 0 in the period before",
+			"Sat 21 Nov: 2 registered, 1 executed or accepted, 1 rejected; 0 in the period before", "Sun 22 Nov: 4 registered, 2 executed or accepted, 1 rejected; 0 in the period before",
 			"Mon 9 Nov: 0 registered",
 		)
 		// A day later, the shown period has become the previous one.

@@ -19,7 +19,7 @@ import (
 // paymentData is the content of a payment's page.
 type paymentData struct {
 	ID    passerelle.PaymentID
-	State string
+	State page.State
 	// Amount and Payee describe the payment. Next describes its next step.
 	Amount, Payee, Next string
 	// Code is the reason for the rejection of the payment, and Advice explains it.
@@ -49,8 +49,10 @@ type paymentData struct {
 }
 
 type instructionRow struct {
-	Reference, Amount, Label, Name, Account, State, Problem string
-	Identity                                                []page.DetailRow
+	Reference, Amount, Label, Name, Account, Problem string
+	State                                            page.State
+	Code                                             page.Code
+	Identity                                         []page.DetailRow
 }
 
 // evidenceRow is the evidence of one act of the payer on a page.
@@ -126,7 +128,7 @@ func (c *Console) show(pc *page.Context, revealed bool) error {
 		return err
 	}
 	data := paymentData{
-		ID: p.ID, State: string(p.State), Amount: totalText(p), Payee: payeeText(pc, p, revealed), Next: nextStep(p),
+		ID: p.ID, State: page.State(p.State), Amount: totalText(p), Payee: payeeText(pc, p, revealed), Next: nextStep(p),
 		Code: string(p.ErrorCode), Advice: adviceByCode[p.ErrorCode], Facts: c.facts(pc, p, revealed), Acts: c.acts(pc, p, unknown), CurlRead: curlRead(pc, p),
 		Revealable: !revealed && pc.MayReveal(), Revealed: revealed,
 	}
@@ -201,8 +203,8 @@ func (c *Console) evidence(pc *page.Context, id passerelle.PaymentID, revealed b
 func (c *Console) facts(pc *page.Context, p *payment.Payment, revealed bool) []page.DetailRow {
 	facts := page.Details(
 		"Registered", passerelle.FormatDateTime(p.Created, pc.Zone),
-		"Execution", string(p.DateType()),
-		"Waiting for", strings.TrimSpace(string(p.Detail)+" "+string(p.Action)),
+		"Execution", dateTypeText(p.DateType()),
+		"State in the API", strings.Join(strings.Fields(string(p.State)+" "+string(p.Detail)+" "+string(p.Action)), ", "),
 		"The bank says", nameText(pc, p.ErrorDescription, revealed),
 		"Connector", c.connector(p),
 		"Bank's reference", p.BankPaymentID,
@@ -216,6 +218,9 @@ func (c *Console) facts(pc *page.Context, p *payment.Payment, revealed bool) []p
 	facts = append(facts, identityFacts("Payer", p.PayerIdentity)...)
 	return facts
 }
+
+// dateTypeText returns the kind of an execution date in words.
+func dateTypeText(kind payment.DateType) string { return strings.ReplaceAll(string(kind), "_", " ") }
 
 // totalText formats the total amount of a payment.
 func totalText(p *payment.Payment) string {
@@ -279,7 +284,7 @@ func identityFacts(whose string, i *passerelle.Identity) []page.DetailRow {
 func newInstructionRow(pc *page.Context, in *payment.Instruction, revealed bool) instructionRow {
 	return instructionRow{
 		Reference: in.ReferenceID, Amount: page.Amount(in.Amount), Label: nameText(pc, in.Label, revealed), Name: nameText(pc, in.Beneficiary.Label, revealed),
-		Account: accountText(in.Beneficiary, revealed), State: string(in.State), Problem: strings.TrimSpace(string(in.ErrorCode) + " " + nameText(pc, in.ErrorDescription, revealed)),
+		Account: accountText(in.Beneficiary, revealed), State: page.State(in.State), Code: page.Code(in.ErrorCode), Problem: nameText(pc, in.ErrorDescription, revealed),
 		Identity: identityFacts("Beneficiary", in.BeneficiaryIdentity),
 	}
 }
@@ -298,7 +303,7 @@ func (c *Console) acts(pc *page.Context, p *payment.Payment, unknown bool) []act
 	}
 	for _, edge := range payment.Edges() {
 		if edge.From == p.State {
-			acts = append(acts, actButton{Act: actSimulate, State: string(edge.To), Label: string(edge.To)})
+			acts = append(acts, actButton{Act: actSimulate, State: string(edge.To), Label: page.State(edge.To).Word()})
 		}
 	}
 	return acts
@@ -371,14 +376,33 @@ func (d paymentData) Simulates() bool {
 
 // confirmData is the content of the page that asks again before an act.
 type confirmData struct {
-	ID                   passerelle.PaymentID
-	State, Amount, Payee string
-	Account              string
+	ID            passerelle.PaymentID
+	State         page.State
+	Amount, Payee string
+	Account       string
+	// Revealable is set when the page masks a payee whom the operator may see.
+	Revealable, Revealed bool
 	actButton
 }
 
 // confirmAct shows the page that asks again before an act that cannot be undone.
-func (c *Console) confirmAct(pc *page.Context) error {
+func (c *Console) confirmAct(pc *page.Context) error { return c.askAgain(pc, false) }
+
+// confirmRevealed shows this page with the payee's name and account number, and records this act.
+func (c *Console) confirmRevealed(pc *page.Context) error {
+	if !pc.MayReveal() {
+		return page.ErrForbidden
+	}
+	if _, err := c.load(pc, false); err != nil {
+		return err
+	}
+	if err := pc.RecordNow(page.ActReveal, "payment", pc.Numbers[1]); err != nil {
+		return err
+	}
+	return c.askAgain(pc, true)
+}
+
+func (c *Console) askAgain(pc *page.Context, revealed bool) error {
 	p, err := c.load(pc, false)
 	if err != nil {
 		return err
@@ -395,8 +419,8 @@ func (c *Console) confirmAct(pc *page.Context) error {
 		return nil
 	}
 	return pages.Send(pc, "payment-confirm", buttons[i].Label, confirmData{
-		ID: p.ID, State: string(p.State), Amount: totalText(p), Payee: payeeText(pc, p, false), Account: accountText(p.Instructions[0].Beneficiary, false),
-		actButton: buttons[i],
+		ID: p.ID, State: page.State(p.State), Amount: totalText(p), Payee: payeeText(pc, p, revealed), Account: accountText(p.Instructions[0].Beneficiary, revealed),
+		Revealable: !revealed && pc.MayReveal(), Revealed: revealed, actButton: buttons[i],
 	})
 }
 

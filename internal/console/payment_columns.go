@@ -3,6 +3,7 @@ package console
 import (
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"passerelle/internal/console/page"
@@ -65,6 +66,8 @@ type view struct {
 
 // views returns the frequently used lists.
 func views(pc *page.Context, query url.Values) []view {
+	unknown := strings.HasSuffix(pc.Request.URL.Path, "/payments/unknown")
+	list := pc.Path("/payments")
 	today := pc.Now().In(pc.Zone).Format(time.DateOnly)
 	var all []view
 	for _, one := range []struct {
@@ -73,20 +76,20 @@ func views(pc *page.Context, query url.Values) []view {
 	}{
 		{"All", url.Values{}},
 		{"Today", url.Values{"first": {today}}},
-		{"At the bank's page", url.Values{"state": {string(payment.Validating)}}},
+		{"Waits for approval", url.Values{"state": {string(payment.Validating)}}},
 		{"In progress", url.Values{"state": {string(payment.Pending)}}},
 		{"Rejected", url.Values{"state": {string(payment.Rejected)}}},
 		{"Rejected today", url.Values{"state": {string(payment.Rejected)}, "first": {today}}},
 		{"Expired", url.Values{"state": {string(payment.Expired)}}},
 	} {
-		here := true
+		here := !unknown
 		for _, field := range listFields {
 			here = here && fieldValue(query, field.name) == one.fields.Get(field.name)
 		}
 		for _, column := range query["column"] {
 			one.fields.Add("column", column)
 		}
-		all = append(all, view{one.name, "?" + one.fields.Encode(), here})
+		all = append(all, view{one.name, list + "?" + one.fields.Encode(), here})
 	}
-	return all
+	return append(all, view{"Outcome unknown", list + "/unknown", unknown})
 }

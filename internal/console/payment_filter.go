@@ -51,15 +51,15 @@ var listFields = []listField{
 	{name: "id", label: "Number", take: takeNumber},
 	{name: "reference", label: "End-to-end id", take: takeText(func(l *listing) *string { return &l.Reference })},
 	{name: "label", label: "Label begins with", personal: true, take: takeLabel},
-	{name: "state", label: "State", choices: choicesOf(payment.States()), take: takeText(func(l *listing) *string { return &l.State })},
+	{name: "state", label: "State", choices: choicesOf(payment.States(), page.State.Word), take: takeText(func(l *listing) *string { return &l.State })},
 	{name: "first", label: "From", kind: "date", take: takeFirst},
 	{name: "last", label: "To", kind: "date", take: takeLast},
 	{name: "date", label: "Dates apply to", rare: true, choices: dateChoices, take: takeText(func(l *listing) *string { return &l.DateField })},
-	{name: "code", label: "Error code", rare: true, choices: choicesOf(payment.ErrorCodes()), take: takeText(func(l *listing) *string { return &l.ErrorCode })},
+	{name: "code", label: "Error code", rare: true, choices: choicesOf(payment.ErrorCodes(), page.Code.Word), take: takeText(func(l *listing) *string { return &l.ErrorCode })},
 	{name: "connector", label: "Connector", rare: true, choices: (*Console).connectorChoices, take: takeConnector},
 	{name: "country", label: "Country", rare: true, choices: (*Console).countryChoices, take: func(*page.Context, *listing, string) error { return nil }},
 	{name: "client", label: "Application", rare: true, choices: (*Console).clientChoices, among: (*Console).isClient, take: takeClient},
-	{name: "type", label: "Execution", rare: true, choices: choicesOf(payment.DateTypes()), take: takeText(func(l *listing) *string { return &l.DateType })},
+	{name: "type", label: "Execution", rare: true, choices: choicesOf(payment.DateTypes(), dateTypeText), take: takeText(func(l *listing) *string { return &l.DateType })},
 	{name: "payer", label: "Payer's account, or its last four characters", rare: true, personal: true, take: takeAccount(
 		func(l *listing) (*string, *string) { return &l.Payer, &l.PayerEnd })},
 	{name: "beneficiary", label: "Beneficiary's account, or its last four characters", rare: true, personal: true, take: takeAccount(
@@ -274,11 +274,13 @@ func takeAmount(of func(*listing) *int64) func(*page.Context, *listing, string) 
 	}
 }
 
-func choicesOf[T ~string](values []T) func(*Console, *page.Context) ([]choice, error) {
+// choicesOf returns the choices of a field with these values. The function word returns the label of
+// a value.
+func choicesOf[T, W ~string](values []T, word func(W) string) func(*Console, *page.Context) ([]choice, error) {
 	return func(*Console, *page.Context) ([]choice, error) {
 		var all []choice
 		for _, one := range values {
-			all = append(all, choice{Value: string(one), Label: string(one)})
+			all = append(all, choice{Value: string(one), Label: word(W(one))})
 		}
 		return all, nil
 	}
@@ -304,7 +306,7 @@ func (c *Console) countryChoices(pc *page.Context) ([]choice, error) {
 		codes = append(codes, p.Countries...)
 	}
 	slices.Sort(codes)
-	all, _ := choicesOf(slices.Compact(codes))(c, pc)
+	all, _ := choicesOf(slices.Compact(codes), strings.ToUpper)(c, pc)
 	return all, err
 }
 

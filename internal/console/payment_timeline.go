@@ -29,11 +29,15 @@ type timelineRow struct {
 	When page.When `json:"-"`
 	Kind string    `json:"kind"`
 	What string    `json:"what"`
+	// States are the states before and after a change, as the API names them.
+	States string `json:"states,omitempty"`
+	// Address is the page of a delivery.
+	Address string `json:"-"`
 	// Because describes the cause.
-	Because string `json:"because,omitempty"`
-	Who     string `json:"who,omitempty"`
-	Bank    string `json:"bank_status,omitempty"`
-	Text    string `json:"-"`
+	Because string          `json:"because,omitempty"`
+	Who     string          `json:"who,omitempty"`
+	Bank    page.BankStatus `json:"bank_status,omitempty"`
+	Text    string          `json:"-"`
 	// Said has the bank's answer in the bank's own words.
 	Said []page.DetailRow `json:"-"`
 	// Requests lists the requests of a delivery, oldest first.
@@ -112,7 +116,7 @@ func (c *Console) happened(pc *page.Context, row store.TimelineRow, p *payment.P
 		if !n.Day.IsZero() {
 			at = n.Day.In(pc.Zone)
 		}
-		shown := timelineRow{At: pc.Time(at), Kind: timelineNote, What: cmp.Or(noteTexts[n.Kind], n.Kind), Who: string(n.Actor), Bank: n.Bank, at: n.At}
+		shown := timelineRow{At: pc.Time(at), Kind: timelineNote, What: cmp.Or(noteTexts[n.Kind], n.Kind), Who: string(n.Actor), Bank: page.BankStatus(n.Bank), at: n.At}
 		text := nameText(pc, n.Text, revealed)
 		if n.Kind == payment.NoteBankStatus {
 			shown.Said = said(n.Bank, text, n.Requests)
@@ -122,12 +126,13 @@ func (c *Console) happened(pc *page.Context, row store.TimelineRow, p *payment.P
 		return shown
 	}
 	t := row.Transition
-	shown := timelineRow{At: pc.Time(t.At), Kind: timelineState, Because: causes[t.Cause.Trigger], Who: string(t.Cause.Actor), Bank: t.Cause.Bank, at: t.At}
+	shown := timelineRow{At: pc.Time(t.At), Kind: timelineState, Because: causes[t.Cause.Trigger], Who: string(t.Cause.Actor), Bank: page.BankStatus(t.Cause.Bank), at: t.At}
 	if t.From == "" {
-		shown.Kind, shown.What, shown.Because = timelineRequest, "registered, "+string(t.To), fmt.Sprintf("requested by application %d", p.Client)
+		shown.Kind, shown.What, shown.States = timelineRequest, "registered", string(t.To)
+		shown.Because = fmt.Sprintf("requested by application %d", p.Client)
 		return shown
 	}
-	shown.What = string(t.From) + " → " + string(t.To)
+	shown.What, shown.States = page.State(t.To).Word(), string(t.From)+" → "+string(t.To)
 	if t.Cause.Bank+t.Cause.Requests != "" {
 		shown.Said = saidAtEnd(pc, t, p, revealed)
 	}
@@ -138,6 +143,9 @@ func (c *Console) happened(pc *page.Context, row store.TimelineRow, p *payment.P
 // and the requests that it answers.
 func said(status, text, requests string) []page.DetailRow {
 	word, reasons, _ := strings.Cut(status, " ")
+	if words := page.BankStatus(word).Word(); words != "" {
+		word += ": " + words
+	}
 	return page.Details("Status", word, "Reason codes", reasons, "Message", text, "Requests", requests)
 }
 
@@ -202,7 +210,7 @@ func (c *Console) deliveriesByTransition(pc *page.Context, id passerelle.Payment
 	for _, d := range deliveries {
 		row := timelineRow{
 			At: pc.Time(d.Created), Kind: timelineDelivery, What: fmt.Sprintf("webhook %d: %s", d.Webhook, deliveryText(pc, d)),
-			Because: "the state change above", Who: "service", Effect: true, at: d.Created,
+			Because: "reports the state change above", Who: "service", Effect: true, at: d.Created, Address: pc.Path("/webhooks/%d/data/%d", d.Webhook, d.ID),
 		}
 		for _, one := range requests[d.ID] {
 			row.Requests = append(row.Requests, requestText(pc, one))

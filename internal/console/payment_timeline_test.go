@@ -58,8 +58,8 @@ func TestTimelineOfAPayment(t *testing.T) {
 		text := words(d.get(d.paymentPath(id)).body)
 		place := 0
 		for _, want := range []string{
-			"request registered, created", "requested by application", "bank order sent to Banque Exemple, webauth the payer validated", "answered",
-			"state created → validating a bank was chosen and has the order", "delivery webhook 1: delivered at", ": 204 in", "the state change above service",
+			"request registered created requested by application", "bank order sent to Banque Exemple, webauth the payer validated", "answered",
+			"state waits for approval created → validating a bank was chosen and has the order", "delivery webhook 1: delivered at", ": 204 in", "the state change above service",
 		} {
 			found := strings.Index(text[place:], want)
 			if found < 0 {
@@ -76,7 +76,7 @@ func TestObjectionsAreShown(t *testing.T) {
 		draft := servicetest.Draft()
 		line(draft)["amount"] = json.Number("9.99")
 		text := words(d.get(d.paymentPath(d.Create(d.Token("payments:admin"), draft))).body)
-		if !strings.Contains(text, "Sandbox High Minimum minAmount") {
+		if !strings.Contains(text, "Sandbox High Minimum") {
 			t.Errorf("the reason is not shown: %s", text)
 		}
 	})
@@ -259,7 +259,7 @@ func TestWhatTheBankAnswered(t *testing.T) {
 		must(t, d.DB.Write(t.Context(), func(tx *store.Tx) error { return tx.UpdatePayment(p, nil, nil) }))
 		body := d.get(d.paymentPath(id)).body
 		for _, want := range []string{
-			"<details><summary>The bank's answer</summary>", "<dt>Status</dt><dd>RJCT</dd>", "<dt>Reason codes</dt><dd>AC04 AM04</dd>", "<dt>Message</dt><dd>closed &lt;b&gt;account&lt;/b&gt;</dd>",
+			"<details><summary>The bank's answer</summary>", "<dt>Status</dt><dd>RJCT: refused</dd>", "refused <small><code>RJCT AC04 AM04</code></small>", "<dt>Reason codes</dt><dd>AC04 AM04</dd>", "<dt>Message</dt><dd>closed &lt;b&gt;account&lt;/b&gt;</dd>",
 			"<dt>Status</dt><dd>executed</dd>", "<dt>Message</dt><dd>said of all</dd>", "</dt><dd>said of one</dd>",
 		} {
 			if !strings.Contains(body, want) {

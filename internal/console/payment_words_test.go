@@ -1,10 +1,16 @@
 package console
 
 import (
+	"strings"
 	"testing"
 
+	"passerelle"
+	"passerelle/internal/console/page"
 	"passerelle/payment"
 )
+
+// capitals occur in codes, and not in words.
+const capitals = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 // TestEveryStateAndCodeHasWords checks that every state and every code has a text for operators.
 func TestEveryStateAndCodeHasWords(t *testing.T) {
@@ -12,10 +18,21 @@ func TestEveryStateAndCodeHasWords(t *testing.T) {
 		if nextByState[state] == "" {
 			t.Errorf("nothing says what %s means", state)
 		}
+		if strings.ContainsAny(page.State(state).Word(), capitals) {
+			t.Errorf("%s has no words", state)
+		}
+	}
+	for _, state := range passerelle.ConnectionStates() {
+		if word := page.Trouble(state).Word(); word == string(state) {
+			t.Errorf("%s has no words", state)
+		}
 	}
 	for _, code := range payment.ErrorCodes() {
 		if a := adviceByCode[code]; a.Meaning == "" || a.Remedy == "" {
 			t.Errorf("nothing says what %s means, or what to do", code)
+		}
+		if word := page.Code(code).Word(); strings.ContainsAny(word, capitals) || strings.HasPrefix(word, " ") {
+			t.Errorf("the words of %s are %q", code, word)
 		}
 	}
 }

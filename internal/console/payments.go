@@ -17,10 +17,12 @@ import (
 func (c *Console) paymentRoutes() []page.Route {
 	return []page.Route{
 		page.Get("domains/#/payments", c.payments),
+		page.Get("domains/#/payments/unknown", c.unknownPayments),
 		page.Post("domains/#/payments/file", c.exportPayments),
 		page.Get("domains/#/payments/#", c.payment),
 		page.Get("domains/#/payments/#/support", c.supportFile),
 		page.Get("domains/#/payments/#/confirm", c.confirmAct),
+		page.Post("domains/#/payments/#/confirm", c.confirmRevealed),
 		page.Post("domains/#/payments/#", c.act),
 		page.Get("domains/#/payments/#/refund", c.askForRefund),
 		page.Post("domains/#/payments/#/refund", c.refund),
@@ -48,11 +50,13 @@ type listData struct {
 }
 
 type listRow struct {
-	ID                                      passerelle.PaymentID
-	Address                                 string
-	Registered                              page.When
-	State, Code, Amount, Payee, Label, Bank string
-	Client, Execution, Reference            string
+	ID                           passerelle.PaymentID
+	Address                      string
+	Registered                   page.When
+	State                        page.State
+	Code                         page.Code
+	Amount, Payee, Label, Bank   string
+	Client, Execution, Reference string
 	// More is the number of instructions after the first one. The texts belong to the first
 	// instruction.
 	More int
@@ -107,14 +111,36 @@ func (c *Console) payments(pc *page.Context) error {
 	return pages.Send(pc, "payments", "Payments", data)
 }
 
+// unknownPayments lists the payments whose order has an unknown outcome. The order that the service
+// asks about next comes first.
+func (c *Console) unknownPayments(pc *page.Context) error {
+	ids, err := c.DB.UnknownOutcomes(pc, pc.Domain.ID, mostCounted)
+	if err != nil {
+		return fmt.Errorf("list the payments with an unknown outcome: %w", err)
+	}
+	data := listData{Views: views(pc, url.Values{}), Count: page.UpTo(int64(len(ids)), mostCounted), Still: true}
+	w := pc.Window(1)
+	ids = page.Within(w, ids, func(id passerelle.PaymentID) passerelle.PaymentID { return id })
+	ids, data.Pager = page.Paged(pc, w, ids, page.ByID[passerelle.PaymentID])
+	found, err := c.DB.PaymentsByID(pc, pc.Domain.ID, ids, false)
+	if err != nil {
+		return fmt.Errorf("load the payments with an unknown outcome: %w", err)
+	}
+	data.Table = usualTable(nil)
+	for _, one := range found {
+		data.Table.Rows = append(data.Table.Rows, c.newListRow(pc, one.Payment))
+	}
+	return pages.Send(pc, "payments", "Payments with an unknown outcome", data)
+}
+
 // mostCounted is the largest number of payments that a list counts.
 const mostCounted = 1000
 
 func (c *Console) newListRow(pc *page.Context, p *payment.Payment) listRow {
 	return listRow{
-		ID: p.ID, Address: pc.Path("/payments/%d", p.ID), Registered: pc.When(p.Created), State: string(p.State), Code: string(p.ErrorCode),
+		ID: p.ID, Address: pc.Path("/payments/%d", p.ID), Registered: pc.When(p.Created), State: page.State(p.State), Code: page.Code(p.ErrorCode),
 		Amount: totalText(p), Payee: nameText(pc, p.Instructions[0].Beneficiary.Label, false), Label: nameText(pc, p.Instructions[0].Label, false),
-		Bank: c.connector(p), More: len(p.Instructions) - 1, Client: fmt.Sprint(p.Client), Execution: string(p.DateType()), Reference: p.Instructions[0].ReferenceID,
+		Bank: c.connector(p), More: len(p.Instructions) - 1, Client: fmt.Sprint(p.Client), Execution: dateTypeText(p.DateType()), Reference: p.Instructions[0].ReferenceID,
 	}
 }
 

@@ -27,8 +27,11 @@ func (c *Console) searchRoutes() []page.Route {
 // maxFound is the number of rows of one kind that a search shows. The complete list shows all rows.
 const maxFound = 5
 
-// maxWordsFound is the number of payments with a word that a search checks.
+// maxWordsFound is the number of payments with words that a search checks.
 const maxWordsFound = 20
+
+// allParameter selects the complete list of payments with the words of the search.
+const allParameter = "all"
 
 // searchData has the results, by kind.
 type searchData struct {
@@ -36,6 +39,8 @@ type searchData struct {
 	Groups []foundGroup
 	// Hidden is set when the operator may not search by data that identifies people.
 	Hidden bool
+	// Pager has the neighbouring pages of a complete list of payments with words.
+	Pager page.Pager
 }
 
 // foundGroup has the results of one kind.
@@ -98,10 +103,16 @@ func (c *Console) find(pc *page.Context) error {
 		pc.Problem, pc.Query = "the search: at most 200 characters, without control characters", ""
 		return pages.Send(pc, "search", "Search", data)
 	}
+	recorded := false
+	if pc.Request.URL.Query().Has(allParameter) {
+		if err := c.findWords(pc, &data, &recorded); err != nil {
+			return err
+		}
+		return pages.Send(pc, "search", "Search", data)
+	}
 	if err := c.findNumber(pc, &data); err != nil {
 		return err
 	}
-	recorded := false
 	if err := c.findRequest(pc, &data); err != nil {
 		return err
 	}
@@ -150,15 +161,16 @@ func (c *Console) findPayments(pc *page.Context, s textSearch, data *searchData,
 	return nil
 }
 
-// findWords adds the newest payments whose label contains the word but does not begin with it. For
-// an e-mail address, it adds the newest payments with that address.
+// findWords adds the newest payments that have all words of the text in their labels and names of
+// beneficiaries, but no label that begins with the text. For an e-mail address, it adds the newest
+// payments with that address. On the complete list, it adds a page of all these payments.
 func (c *Console) findWords(pc *page.Context, data *searchData, recorded *bool) error {
 	if data.Hidden || pc.Query == "" {
 		return nil
 	}
-	name, find := "Payments by word in the label", search.ByWord
+	group, find := foundGroup{Name: "Payments by words of label or beneficiary"}, search.ByWords
 	if strings.Contains(pc.Query, "@") {
-		name, find = "Payments by e-mail address", search.ByMail
+		group.Name, find = "Payments by e-mail address", search.ByMail
 	}
 	if pc.Domain.Kind != passerelle.Sandbox && !*recorded {
 		if err := pc.RecordNow(actSearch, "", 0); err != nil {
@@ -166,23 +178,41 @@ func (c *Console) findWords(pc *page.Context, data *searchData, recorded *bool) 
 		}
 		*recorded = true
 	}
-	ids, err := find(pc, c.DB, pc.Domain.ID, pc.Query, maxWordsFound)
-	if err != nil {
-		return fmt.Errorf("look for payments by a word: %w", err)
+	look := func(w store.Window) ([]store.Listed, error) {
+		ids, err := find(pc, c.DB, pc.Domain.ID, pc.Query, w)
+		if err != nil {
+			return nil, fmt.Errorf("look for payments by words: %w", err)
+		}
+		return c.DB.PaymentsByID(pc, pc.Domain.ID, ids, false)
 	}
-	found, err := c.DB.PaymentsByID(pc, pc.Domain.ID, ids, false)
-	if err != nil {
-		return fmt.Errorf("load payments with a word: %w", err)
-	}
-	found = slices.DeleteFunc(found, func(p store.Listed) bool { return beginsWith(p.Payment, pc.Query) })
-	group := foundGroup{Name: name}
-	for _, p := range found[:min(len(found), maxFound)] {
+	found, err := data.pick(pc, look, &group)
+	for _, p := range found {
 		group.Payments = append(group.Payments, c.newListRow(pc, p.Payment))
 	}
 	if len(group.Payments) > 0 {
 		data.Groups = append(data.Groups, group)
 	}
-	return nil
+	return err
+}
+
+// pick returns the payments that the page shows, of those that look returns: a page of the complete
+// list, or the first payments of a group with a link to the complete list.
+func (d *searchData) pick(pc *page.Context, look func(store.Window) ([]store.Listed, error), group *foundGroup) ([]store.Listed, error) {
+	if !pc.Request.URL.Query().Has(allParameter) {
+		found, err := look(store.Window{Limit: maxWordsFound})
+		found = slices.DeleteFunc(found, func(p store.Listed) bool { return beginsWith(p.Payment, pc.Query) })
+		if len(found) > maxFound {
+			found, group.All = found[:maxFound], pc.Path("/search?%s", url.Values{"q": {pc.Query}, allParameter: {""}}.Encode())
+		}
+		return found, err
+	}
+	window := pc.Window(2)
+	found, err := look(window)
+	if window.Backward {
+		slices.Reverse(found) // Paged turns the page around
+	}
+	found, d.Pager = page.Paged(pc, window, found, func(p store.Listed) []any { return []any{p.Created.UnixMicro(), int64(p.ID)} })
+	return found, err
 }
 
 // beginsWith reports whether any label of a payment begins with a text.

@@ -2,8 +2,10 @@ package console_test
 
 import (
 	"fmt"
+	"html"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -32,8 +34,10 @@ func TestSearch(t *testing.T) {
 			{fmt.Sprint(a), "Payment by number", []string{p(a)}},
 			{"MAY-1", "Payments by end-to-end id", []string{p(a)}},
 			{"rent", "Payments by beginning of the label", []string{p(c), p(a)}},
-			{"may", "Payments by word in the label", []string{p(a)}},
-			{"RENTAL", "Payments by word in the label", []string{p(b)}},
+			{"may", "Payments by words of label or beneficiary", []string{p(a)}},
+			{"RENTAL", "Payments by words of label or beneficiary", []string{p(b)}},
+			{"vermieter", "Payments by words of label or beneficiary", []string{p(b)}},
+			{"may, RENT shop", "Payments by words of label or beneficiary", []string{p(a)}},
 			{" Erika@Home.example", "Payments by e-mail address", []string{p(b)}},
 			{"FR76 3000 6000 0112 3456 7890 189", "Payments from an account", []string{p(b)}},
 			{"0189", "Payments from an account", []string{p(b)}},
@@ -78,6 +82,23 @@ func TestSearchHasFive(t *testing.T) {
 		a := d.shows(d.domainPath("/search?q=many"), []string{`href="` + d.domainPath("/payments?label=many") + `"`})
 		if n := rows(a); n != 5 {
 			t.Errorf("%d rows", n)
+		}
+		for range 51 {
+			draft := servicetest.Draft()
+			line(draft)["label"] = "One of many"
+			d.Create(token, draft)
+		}
+		some, complete := d.shows(d.domainPath("/search?q=one+many"), nil), d.domainPath("/search?all=&q=one+many")
+		if n := rows(some); n != 5 || !strings.Contains(html.UnescapeString(some.body), `href="`+complete+`"`) {
+			t.Errorf("%d rows with two words: %s", n, some.body)
+		}
+		first := d.shows(complete, []string{`rel="next"`}, `rel="prev"`)
+		next := html.UnescapeString(regexp.MustCompile(`href="([^"]*)" rel="next"`).FindStringSubmatch(first.body)[1])
+		if n := rows(first); n != 50 {
+			t.Errorf("the list has %d rows", n)
+		}
+		if n := rows(d.shows(d.domainPath("/search"+next), nil)); n != 1 {
+			t.Errorf("the second page has %d rows", n)
 		}
 	})
 }
@@ -138,8 +159,8 @@ func TestNeedsAttention(t *testing.T) {
 		d.connect(token, "otp")
 		body := d.shows(d.domainPath(""), []string{
 			fmt.Sprintf("Webhook %d (PAYMENT_STATE_UPDATED): the last request failed", hook), "1 event waits. The service retries each one.", `href="` + d.webhookPath(hook) + `"`,
-			"1 connection cannot be read", "1 websiteUnavailable. The service retries automatically.", "/connections?state=retry",
-			"1 connection waits for its user", "1 additionalInformationNeeded. Ask these users", "/connections?state=user",
+			"1 connection cannot be read", "bank not reachable: 1. The service retries automatically.", "/connections?state=retry",
+			"1 connection waits for its user", "bank asks the user: 1. Ask these users", "/connections?state=user",
 			"Payments by hour",
 		}, "Nothing needs attention. Payments").body
 		if strings.Count(body, "<article") != 3 {

@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"fmt"
+	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
@@ -155,6 +156,16 @@ func TestConnectors(t *testing.T) {
 var secretOnPage = regexp.MustCompile(`<p class="digits key">([^<]+)</p>`)
 
 // once returns the secret that an answer shows only once.
+// wantsOnce sends a form whose answer leads to a page with a secret and a text. It checks that a second
+// view of this page shows no secret.
+func (d *fixture) wantsOnce(page, to, text string, values ...string) answer {
+	d.t.Helper()
+	shown := d.wants(page, to, http.StatusSeeOther, "", values...).location
+	a := d.shows(shown, []string{"shown only once", text})
+	d.shows(shown, nil, "shown only once")
+	return a
+}
+
 func once(t *testing.T, a answer) string {
 	t.Helper()
 	found := secretOnPage.FindStringSubmatch(a.body)
@@ -176,7 +187,7 @@ func TestClients(t *testing.T) {
 		d.wants(list, list, 422, "name: ", "name", "  ")
 		d.wantOnRecord()
 
-		a = d.wants(list, list, 200, "shown only once", "name", hostile, "redirect_uris", "https://shop.example/back\r\n\r\nhttps://shop.example/other")
+		a = d.wantsOnce(list, list, "shown only once", "name", hostile, "redirect_uris", "https://shop.example/back\r\n\r\nhttps://shop.example/other")
 		secret := once(t, a)
 		id := regexp.MustCompile(`/clients/(\d+)/secret`).FindStringSubmatch(a.body)[1]
 		page := d.domainPath("/clients/" + id)
@@ -203,7 +214,7 @@ func TestClients(t *testing.T) {
 		if client.Name != "Shop" || len(client.RedirectURIs) != 1 || client.PrimaryColor != "#155e63" || client.Description != "About us" || !client.Pro {
 			t.Errorf("the interface says %+v", client)
 		}
-		fresh := once(t, d.wants(page, page+"/secret", 200, "shown only once"))
+		fresh := once(t, d.wantsOnce(page, page+"/secret", "shown only once"))
 		if old, new := token(secret), token(fresh); old != 401 || new != 200 {
 			t.Errorf("the old secret: %d, the new one: %d", old, new)
 		}
@@ -230,7 +241,7 @@ func TestTokens(t *testing.T) {
 		d.shows(list, []string{`data-label="Kind">config</td>`, `data-label="Kind">users</td>`}, `data-label="Kind">user <`, d.ConfigToken)
 		d.shows(list+"?all=1", []string{`data-label="Kind">user <small>`}, user)
 		d.wants(list, list, 422, "kind: must be", "kind", "service")
-		a := d.wants(list, list, 200, "shown only once", "kind", "config")
+		a := d.wantsOnce(list, list, "shown only once", "kind", "config")
 		text := once(t, a)
 		id := regexp.MustCompile(`Revoke token (\d+)`).FindStringSubmatch(a.body)[1]
 		d.shows(list+"?id="+id, []string{`data-label="Kind">config</td>`, ">never<"}, text)

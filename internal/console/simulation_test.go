@@ -63,7 +63,7 @@ func TestPlayingScenarios(t *testing.T) {
 			t.Errorf("%d events, want validating and rejected", got)
 		}
 		b := d.submit(page, d.domainPath("/simulation/logins"), "login", "otp")
-		if text := words(d.get(b.location).body); !strings.Contains(text, "additionalInformationNeeded") {
+		if text := words(d.get(b.location).body); !strings.Contains(text, "bank asks the user") {
 			t.Errorf("%d %s", b.status, text[:min(len(text), 500)])
 		}
 		for to, wrong := range map[string][]string{page: {"scenario", "nothing"}, d.domainPath("/simulation/logins"): {"login", "nothing"}} {

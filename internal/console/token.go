@@ -48,12 +48,9 @@ type tokenRow struct {
 }
 
 // tokens lists the tokens of a domain, newest first.
-func (c *Console) tokens(pc *page.Context) error { return c.showTokens(pc, tokensData{}) }
-
-func (c *Console) showTokens(pc *page.Context, data tokensData) error {
+func (c *Console) tokens(pc *page.Context) error {
 	query := pc.Request.URL.Query()
-	data.All, data.ID = query.Get("all") == "1", strings.TrimSpace(query.Get("id"))
-	data.MaySetUp = pc.MaySetUp()
+	data := tokensData{All: query.Get("all") == "1", ID: strings.TrimSpace(query.Get("id")), MaySetUp: pc.MaySetUp(), Text: pc.TakeSecret()}
 	f := store.TokenFilter{Domain: pc.Domain.ID, All: data.All}
 	if data.ID != "" {
 		id, err := strconv.ParseInt(data.ID, 10, 64)
@@ -91,7 +88,7 @@ func (c *Console) createToken(pc *page.Context) error {
 	if err != nil {
 		return pc.After(err, "", "", c.tokens)
 	}
-	return c.showTokens(pc, tokensData{Text: made.Text})
+	return pc.LeadToSecret(pc.Path("/tokens"), made.Text)
 }
 
 // revokeToken revokes a token of any kind. It fails with NotFound for a token that is already

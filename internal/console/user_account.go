@@ -11,10 +11,11 @@ import (
 // accountRow is a bank account. The page masks names, balances and similar data until the operator
 // reveals them.
 type accountRow struct {
-	ID                                       passerelle.AccountID
-	Connection                               passerelle.ConnectionID
-	Name, Type, Number, IBAN, Balance, State string
-	Read                                     page.When
+	ID                                passerelle.AccountID
+	Connection                        passerelle.ConnectionID
+	Name, Type, Number, IBAN, Balance string
+	State                             page.Trouble
+	Read                              page.When
 	// Shared is set when the user has consented to reading the account.
 	Shared bool
 }
@@ -60,7 +61,7 @@ func (c *Console) showAccounts(pc *page.Context, revealed bool) error {
 func newAccountRow(pc *page.Context, a passerelle.BankAccount, revealed bool) accountRow {
 	row := accountRow{
 		ID: a.ID, Connection: a.Connection, Name: nameText(pc, a.Name, revealed), Type: string(a.Type), Shared: a.Disabled == nil && a.Deleted == nil,
-		Number: numberText(a.Number, "", revealed), IBAN: numberText(a.IBAN, passerelle.IBAN, revealed), Read: pc.WhenEver(a.LastUpdate), State: string(a.Error),
+		Number: numberText(a.Number, "", revealed), IBAN: numberText(a.IBAN, passerelle.IBAN, revealed), Read: pc.WhenEver(a.LastUpdate), State: page.Trouble(a.Error),
 	}
 	if a.CustomName != "" {
 		row.Name = nameText(pc, a.CustomName, revealed)

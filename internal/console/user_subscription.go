@@ -10,11 +10,12 @@ import (
 
 // subscriptionRow is a subscription to documents.
 type subscriptionRow struct {
-	ID                                      passerelle.SubscriptionID
-	Connection                              passerelle.ConnectionID
-	Label, Number, Subscriber, Until, State string
-	Read                                    page.When
-	Shared                                  bool
+	ID                               passerelle.SubscriptionID
+	Connection                       passerelle.ConnectionID
+	Label, Number, Subscriber, Until string
+	State                            page.Trouble
+	Read                             page.When
+	Shared                           bool
 }
 
 func (c *Console) subscriptions(pc *page.Context) error { return c.showSubscriptions(pc, false) }
@@ -45,7 +46,7 @@ func (c *Console) showSubscriptions(pc *page.Context, revealed bool) error {
 func newSubscriptionRow(pc *page.Context, s passerelle.Subscription, revealed bool) subscriptionRow {
 	row := subscriptionRow{
 		ID: s.ID, Connection: s.Connection, Label: nameText(pc, s.Label, revealed), Number: numberText(s.Number, "", revealed),
-		Subscriber: nameText(pc, s.Subscriber, revealed), Read: pc.WhenEver(s.LastUpdate), State: string(s.Error), Shared: s.Disabled == nil && s.Deleted == nil,
+		Subscriber: nameText(pc, s.Subscriber, revealed), Read: pc.WhenEver(s.LastUpdate), State: page.Trouble(s.Error), Shared: s.Disabled == nil && s.Deleted == nil,
 	}
 	if !s.Validity.IsZero() {
 		row.Until = s.Validity.String()

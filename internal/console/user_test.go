@@ -181,7 +181,7 @@ func TestActsOnUsers(t *testing.T) {
 		id, token := d.user()
 		first, second := d.connect(token, "one"), d.connect(token, "down")
 		page := d.userPath(id, fmt.Sprint("/connections/", second))
-		d.shows(page, []string{"websiteUnavailable", "The service retries automatically.", "directaccess", ">present<"}, "not present")
+		d.shows(page, []string{`title="websiteUnavailable">bank not reachable<`, "The service retries automatically.", "directaccess", ">present<"}, "not present")
 		a := d.submit(page, page+"/sync")
 		if a.status != http.StatusSeeOther || a.location != page {
 			t.Errorf("reading now: %d %s", a.status, a.body)

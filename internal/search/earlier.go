@@ -14,14 +14,27 @@ import (
 // other units wait meanwhile on SQLite.
 const earlierAtOnce = 100
 
-// AddEarlier adds the words of those payments of a domain that are older than the table
-// payment_word. The newest payments come first. AddEarlier stops without an error when another
+// earlierTables lists the tables with the progress of this work: since the table payment_word exists,
+// and since it also has the names of beneficiaries.
+var earlierTables = []string{"payment_word_earlier", "payment_name_earlier"}
+
+// AddEarlier adds the words of those payments of a domain that are older than the storing of these
+// words. The newest payments come first. AddEarlier stops without an error when another
 // process does the same work.
 func AddEarlier(ctx context.Context, db *store.DB, domain passerelle.DomainID) error {
+	for _, table := range earlierTables {
+		if err := addEarlier(ctx, db, domain, table); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func addEarlier(ctx context.Context, db *store.DB, domain passerelle.DomainID, table string) error {
 	for {
-		before, err := database.One(ctx, db.Rows(), database.ScanInt, `SELECT before_id FROM payment_word_earlier WHERE domain_id = $1`, int64(domain))
+		before, err := database.One(ctx, db.Rows(), database.ScanInt, `SELECT before_id FROM `+table+` WHERE domain_id = $1`, int64(domain))
 		if err == nil {
-			err = addBefore(ctx, db, domain, before)
+			err = addBefore(ctx, db, domain, table, before)
 		}
 		switch {
 		case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrConflict):
@@ -34,20 +47,20 @@ func AddEarlier(ctx context.Context, db *store.DB, domain passerelle.DomainID) e
 
 // addBefore adds the words of a batch of payments whose ids are smaller than the argument before.
 // It stores the id that it has reached.
-func addBefore(ctx context.Context, db *store.DB, domain passerelle.DomainID, before int64) error {
+func addBefore(ctx context.Context, db *store.DB, domain passerelle.DomainID, table string, before int64) error {
 	page, err := db.Payments(ctx, store.PaymentFilter{Domain: domain}, store.Window{Order: "id", Descending: true, Limit: earlierAtOnce, From: []any{before, before}}, true)
 	if err != nil {
 		return err
 	}
 	return db.Write(ctx, func(tx *store.Tx) error {
 		if len(page) == 0 {
-			tx.Unit().ExecOne(store.ErrConflict, `DELETE FROM payment_word_earlier WHERE domain_id = $1 AND before_id = $2`, int64(domain), before)
+			tx.Unit().ExecOne(store.ErrConflict, `DELETE FROM `+table+` WHERE domain_id = $1 AND before_id = $2`, int64(domain), before)
 			return nil
 		}
 		for _, p := range page {
 			tx.Unit().Insert(knownWordRows, rowsOf(tx, p.Payment))
 		}
-		tx.Unit().ExecOne(store.ErrConflict, `UPDATE payment_word_earlier SET before_id = $1 WHERE domain_id = $2 AND before_id = $3`,
+		tx.Unit().ExecOne(store.ErrConflict, `UPDATE `+table+` SET before_id = $1 WHERE domain_id = $2 AND before_id = $3`,
 			int64(page[len(page)-1].ID), int64(domain), before)
 		return nil
 	})

@@ -1,20 +1,21 @@
-// Package search finds payments by any word of a label, and by the e-mail address of a payer or
-// beneficiary.
+// Package search finds payments by words of labels and of beneficiaries' names, and by the e-mail
+// address of a payer or beneficiary.
 //
 // The package owns the table payment_word, which has a row for each word of a payment. In its
-// index, the newest payments with a word are next to each other. The words of labels are in folded
-// case. The table has a blind value in place of an e-mail address. Equal addresses in a domain have
+// index, the newest payments with a word are next to each other. Words are in folded case. The table has a blind value in place of an e-mail address. Equal addresses in a domain have
 // equal values, which are useless without the key file. The package does not own the payments
 // themselves. They are in package store.
 //
 // The package fails with the errors of package store. Searches find payments that are older than
-// the table only after AddEarlier has added their words. The table payment_word_earlier records the
-// progress of AddEarlier.
+// the table only after AddEarlier has added their words. Two tables, payment_word_earlier and payment_name_earlier,
+// record the progress of AddEarlier.
 package search
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -88,6 +89,7 @@ func wordsOf(ring *keys.Ring, p *payment.Payment) []string {
 		in := &p.Instructions[i]
 		words = append(words, mailOf(ring, p.Domain, in.BeneficiaryIdentity)...)
 		words = append(words, Words(in.Label)...)
+		words = append(words, Words(in.Beneficiary.Label)...)
 		if len(words) > 2*maxWords {
 			break
 		}
@@ -110,25 +112,75 @@ type source interface {
 	Rows() *database.Querier
 }
 
-// ByWord returns the newest payments of a domain that have this word in a label.
-func ByWord(ctx context.Context, from source, domain passerelle.DomainID, word string, limit int) ([]passerelle.PaymentID, error) {
-	words := Words(word)
-	if len(words) != 1 {
+// mostCompared is the number of payments with the rarest word that a search for several words compares, and
+// maxSought is the number of words that a search uses.
+const (
+	mostCompared = 2000
+	maxSought    = 8
+)
+
+// ByWords returns payments of a domain that have all words of a text in their labels and names of
+// beneficiaries, newest first. A position is the time of registration in microseconds, and the id.
+// For several words, ByWords compares only the 2,000 payments from the position that have the rarest
+// word.
+func ByWords(ctx context.Context, from source, domain passerelle.DomainID, text string, w store.Window) ([]passerelle.PaymentID, error) {
+	words := Words(text)
+	if len(words) == 0 {
 		return nil, nil
 	}
-	return find(ctx, from, domain, words[0], limit)
+	words = words[:min(len(words), maxSought)]
+	if len(words) > 1 {
+		if err := rarestFirst(ctx, from, domain, words); err != nil {
+			return nil, err
+		}
+	}
+	return find(ctx, from, domain, words, w)
 }
 
-// ByMail returns the newest payments of a domain in which the payer or a beneficiary has this
-// e-mail address.
-func ByMail(ctx context.Context, from source, domain passerelle.DomainID, address string, limit int) ([]passerelle.PaymentID, error) {
-	return find(ctx, from, domain, mail(from.Keys(), domain, address), limit)
+// ByMail returns payments of a domain in which the payer or a beneficiary has this e-mail address, in
+// the order of ByWords.
+func ByMail(ctx context.Context, from source, domain passerelle.DomainID, address string, w store.Window) ([]passerelle.PaymentID, error) {
+	return find(ctx, from, domain, []string{mail(from.Keys(), domain, address)}, w)
 }
 
-func find(ctx context.Context, from source, domain passerelle.DomainID, word string, limit int) ([]passerelle.PaymentID, error) {
+// rarestFirst sorts words by the number of payments that have them. It counts at most mostCompared payments.
+func rarestFirst(ctx context.Context, from source, domain passerelle.DomainID, words []string) error {
+	counts := map[string]int64{}
+	for _, word := range words {
+		n, err := database.One(ctx, from.Rows(), database.ScanInt,
+			`SELECT count(*) FROM (SELECT 1 FROM payment_word WHERE domain_id = $1 AND word = $2 LIMIT $3) AS counted`, int64(domain), word, mostCompared)
+		if err != nil {
+			return fmt.Errorf("count payments with a word: %w", err)
+		}
+		counts[word] = n
+	}
+	slices.SortStableFunc(words, func(a, b string) int { return cmp.Compare(counts[a], counts[b]) })
+	return nil
+}
+
+// find returns the payments that have all words. It reads payments with the first word, and looks for
+// the others at the same place of the index.
+func find(ctx context.Context, from source, domain passerelle.DomainID, words []string, w store.Window) ([]passerelle.PaymentID, error) {
+	sign, order, limit := "<", "DESC", w.Limit
+	if w.Backward {
+		sign, order = ">", "ASC"
+	}
+	if len(words) > 1 {
+		limit = mostCompared
+	}
+	s := database.Selection{From: "payment_word", Where: []string{"domain_id = $1"}, Args: []any{int64(domain)}}.And("word = $%d", words[0])
+	if w.From != nil {
+		s = s.And("(registered, payment_id) "+sign+" ($%d, $%d)", w.From...)
+	}
+	rows := fmt.Sprintf(`SELECT registered, payment_id FROM payment_word WHERE %s ORDER BY registered %s, payment_id %s LIMIT %s`, s.Conditions(), order, order, s.Bind(limit))
+	all := database.Selection{From: "place", Where: []string{"payment_id > 0"}, Args: s.Args}
+	for _, word := range words[1:] {
+		all = all.And(`EXISTS (SELECT 1 FROM payment_word other
+			WHERE other.domain_id = $1 AND other.word = $%d AND other.registered = place.registered AND other.payment_id = place.payment_id)`, word)
+	}
 	return database.Collect(ctx, from.Rows(), func(row database.Row) (passerelle.PaymentID, error) {
 		var id passerelle.PaymentID
 		err := row.Scan(&id)
 		return id, err
-	}, `SELECT payment_id FROM payment_word WHERE domain_id = $1 AND word = $2 ORDER BY registered DESC, payment_id DESC LIMIT $3`, int64(domain), word, limit)
+	}, fmt.Sprintf(`SELECT payment_id FROM (%s) AS place WHERE %s ORDER BY registered %s, payment_id %s LIMIT %s`, rows, all.Conditions(), order, order, all.Bind(w.Limit)), all.Args...)
 }

@@ -196,6 +196,13 @@ func (r *Reader) UnknownOutcomes(ctx context.Context, domain passerelle.DomainID
 		WHERE state = 'unknown' LIMIT $3`, int64(domain), MaxOverviewRows, limit)
 }
 
+// CountUnknownOutcomes counts the payments that UnknownOutcomes returns.
+func (r *Reader) CountUnknownOutcomes(ctx context.Context, domain passerelle.DomainID) (int64, error) {
+	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*)
+		FROM (SELECT state FROM attempt WHERE domain_id = $1 AND state <> 'answered' ORDER BY lease_until LIMIT $2) AS place WHERE state = 'unknown'`,
+		int64(domain), MaxOverviewRows)
+}
+
 // OpenAttempt records a call that is about to be made, and takes the lease of the attempt. Write
 // fails with ErrDuplicate when the number is already used, when another attempt of the payment is
 // unanswered, or when another order has the same key.

@@ -17,7 +17,7 @@ const MaxOverviewRows = 10_000
 // Volume is the number of payments that were registered in a period and have the same state,
 // error code, connector and currency. Code and Connector are empty for payments without them.
 type Volume struct {
-	// Period is the number of this period, counted from 1970 (UTC).
+	// Period is the number of this period, counted from 1970 on the clock of a time zone.
 	Period                   int64
 	State                    payment.State
 	Code                     payment.ErrorCode
@@ -30,21 +30,22 @@ type Volume struct {
 }
 
 // Volumes counts the payments that were registered since an instant. It groups them by period, and
-// lists the earliest period first. The argument length is the duration of a period. It counts only
-// the newest MaxOverviewRows payments.
+// lists the earliest period first. The argument length is the duration of a period. Periods begin by
+// the clock of the time zone of since. It counts only the newest MaxOverviewRows payments.
 func (r *Reader) Volumes(ctx context.Context, domain passerelle.DomainID, length time.Duration, since time.Time) ([]Volume, error) {
+	_, zone := since.Zone()
 	return database.Collect(ctx, r.rows, func(row database.Row) (Volume, error) {
 		v, open := Volume{}, int64(0)
 		err := row.Scan(&v.Period, &v.State, &v.Code, &v.Connector, &v.ConnectorUUID, &v.Currency, &v.Count, &v.Amount, &open)
 		v.Open = time.Duration(open) * time.Microsecond
 		return v, err
 	}, `SELECT period, place.state, code, connector, uuid, currency, count(*), CAST(SUM(amount) AS BIGINT), CAST(SUM(t.at - registered) AS BIGINT) FROM (
-			SELECT id, seq, registered, registered / $3 AS period, state, COALESCE(error_code, '') AS code, COALESCE(connector_name, '') AS connector,
+			SELECT id, seq, registered, (registered + $5) / $3 AS period, state, COALESCE(error_code, '') AS code, COALESCE(connector_name, '') AS connector,
 				COALESCE(connector_uuid, '') AS uuid, currency, amount
 			FROM payment WHERE domain_id = $1 AND registered >= $2 ORDER BY registered DESC, id DESC LIMIT $4) AS place
 		JOIN payment_transition t ON t.payment_id = place.id AND t.seq = place.seq
 		GROUP BY period, place.state, code, connector, uuid, currency ORDER BY period, place.state, code, connector, uuid, currency`,
-		int64(domain), database.Micros(since), length.Microseconds(), MaxOverviewRows)
+		int64(domain), database.Micros(since), length.Microseconds(), MaxOverviewRows, (time.Duration(zone) * time.Second).Microseconds())
 }
 
 // OpenPayment is a payment that is not final.
@@ -68,6 +69,29 @@ func (r *Reader) OldestIn(ctx context.Context, domain passerelle.DomainID, state
 		return o, false, nil
 	}
 	return o, err == nil, err
+}
+
+// Queue has the payments in one state that wait for the same bank. First and Since are the smallest
+// id and the earliest registration of these payments.
+type Queue struct {
+	Connector, ConnectorUUID string
+	First                    passerelle.PaymentID
+	Since                    time.Time
+}
+
+// Queues returns the payments of a domain in a state, by bank. It reads only the MaxOverviewRows
+// payments that were registered first.
+func (r *Reader) Queues(ctx context.Context, domain passerelle.DomainID, state payment.State) ([]Queue, error) {
+	return database.Collect(ctx, r.rows, func(row database.Row) (Queue, error) {
+		var q Queue
+		since := int64(0)
+		err := row.Scan(&q.ConnectorUUID, &q.Connector, &q.First, &since)
+		q.Since = database.Instant(since)
+		return q, err
+	}, `SELECT uuid, connector, MIN(id), MIN(registered) AS since FROM (
+			SELECT id, registered, COALESCE(connector_uuid, '') AS uuid, COALESCE(connector_name, '') AS connector
+			FROM payment WHERE domain_id = $1 AND state = $2 ORDER BY registered, id LIMIT $3) AS place
+		GROUP BY uuid, connector ORDER BY since, uuid, connector`, int64(domain), string(state), MaxOverviewRows)
 }
 
 // DomainHealth sums up the requests to all webhooks of a domain in the 24 hours up to the

@@ -40,6 +40,17 @@ func TestOverviewOfPayments(t *testing.T) {
 		if _, foreign, err := s.db.OldestIn(t.Context(), s.other, payment.Created); !found || foreign || err != nil {
 			t.Errorf("found %t, in the other domain %t, %v", found, foreign, err)
 		}
+		paris, err := time.LoadLocation("Europe/Paris")
+		if err != nil {
+			t.Fatal(err)
+		}
+		days, err := s.db.Volumes(t.Context(), s.domain, 24*time.Hour, now.Add(-24*time.Hour).In(paris))
+		_, offset := now.In(paris).Zone()
+		wantSame(t, (now.Unix()+int64(offset))/86400, days[0].Period, err)
+		queues, err := s.db.Queues(t.Context(), s.domain, payment.Created)
+		wantSame(t, []store.Queue{{First: old.ID, Since: old.Created}}, queues, err)
+		count, err := s.db.CountUnknownOutcomes(t.Context(), s.domain)
+		wantSame(t, int64(0), count, err)
 		unknown, err := s.db.UnknownOutcomes(t.Context(), s.domain, 5)
 		wantSame(t, []passerelle.PaymentID(nil), unknown, err)
 		troubles, err := bankstore.From(s.db).Troubles(t.Context(), s.domain)

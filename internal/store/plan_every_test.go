@@ -25,7 +25,7 @@ var bounded = map[string]string{
 	"purge_place": "a few for each domain", "webhook": "registered by hand, and bounded", "auth_provider": "registered by hand", "client": "registered by hand",
 	"client_logo": "one for each client", "terms": "published by hand", "terms_text": "published by hand", "document_type": "published by hand", "operator": "made by hand",
 	"connector_program": "made by hand", "operator_identity": "one for each operator", "sign_key": "made by hand", "field_key": "made by hand", "setting_change": "made by hand",
-	"bank_disturbance": "a few for each process", "payment_word_earlier": "one for each domain",
+	"bank_disturbance": "a few for each process", "payment_word_earlier": "one for each domain", "payment_name_earlier": "one for each domain",
 	"sign_in_failure": "kept up to a number", "received": "kept up to a number, in sandboxes", "mail": "alerts, one in an hour for each webhook",
 }
 

@@ -172,8 +172,14 @@ func (s fixture) questions() map[string]question {
 		}, "token_1 (hash=?)"},
 		"volumes":           {func() error { _, err := s.db.Volumes(ctx, s.domain, time.Hour, now); return err }, "payment_by_registration (domain_id=? AND registered>?)"},
 		"oldest in a state": {func() error { _, _, err := s.db.OldestIn(ctx, s.domain, "created"); return err }, "payment_in_state (domain_id=? AND state=?)"},
-		"domain health":     {func() error { _, err := s.db.DomainHealth(ctx, s.domain, now); return err }, "webhook_health_by_age (domain_id=? AND hour>? AND hour<?)"},
-		"troubles":          {func() error { _, err := bankstore.From(s.db).Troubles(ctx, s.domain); return err }, "connection_in_trouble (domain_id=? AND state>?)"},
+		"queues":            {func() error { _, err := s.db.Queues(ctx, s.domain, "created"); return err }, "payment_in_state (domain_id=? AND state=?)"},
+		"unknown outcomes":  {func() error { _, err := s.db.CountUnknownOutcomes(ctx, s.domain); return err }, "attempt_unanswered (domain_id=?)"},
+		"ending consents": {func() error {
+			_, err := bankstore.From(s.db).ConnectionsEnding(ctx, s.domain, now, now, store.Window{Limit: limit, From: []any{1, 1}})
+			return err
+		}, "connection_lapsing (domain_id=? AND consent_until>? AND consent_until<?)"},
+		"domain health": {func() error { _, err := s.db.DomainHealth(ctx, s.domain, now); return err }, "webhook_health_by_age (domain_id=? AND hour>? AND hour<?)"},
+		"troubles":      {func() error { _, err := bankstore.From(s.db).Troubles(ctx, s.domain); return err }, "connection_in_trouble (domain_id=? AND state>?)"},
 		"session": {func() error {
 			_, _, err := operatorstore.From(s.db).Session(ctx, []byte("x"))
 			return unless(err, store.ErrNotFound)

@@ -17,6 +17,9 @@ type WebhookFilter struct {
 	// Failing selects only webhooks with a problem: they are stopped, their last request failed, or
 	// their authentication provider was deleted.
 	Failing bool
+	// Silent selects only webhooks that send nothing: they are stopped, or their authentication
+	// provider was deleted.
+	Silent bool
 }
 
 func (f WebhookFilter) selection() database.Selection {
@@ -26,6 +29,9 @@ func (f WebhookFilter) selection() database.Selection {
 	}
 	if f.Failing {
 		s.Where = append(s.Where, "(stopped OR auth_deleted OR consecutive_failures > 0)")
+	}
+	if f.Silent {
+		s.Where = append(s.Where, "(stopped OR auth_deleted)")
 	}
 	return s
 }

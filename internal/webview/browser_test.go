@@ -51,6 +51,20 @@ func TestThePageAsksTheBankByItself(t *testing.T) {
 		servicetest.Navigate(s.origin+"/webview/en/payment?code="+s.code(t, p.ID, "payments:validate")),
 		servicetest.Shown(`form[data-after]`),
 	))
+	sent, err := chromedp.Run(browser, chromedp.Evaluate[int](`(() => {
+		let sent = 0
+		document.querySelector("form[data-after]").addEventListener("submit", () => sent++)
+		document.body.insertAdjacentHTML("beforeend", "<input type=checkbox id=choice>")
+		const box = document.getElementById("choice")
+		box.checked = true
+		document.dispatchEvent(new Event("visibilitychange"))
+		box.remove()
+		return sent
+	})()`))
+	must(t, err)
+	if sent != 0 {
+		t.Error("the page loses what the person has ticked")
+	}
 	_, err = chromedp.Run(browser, chromedp.Evaluate[bool](`document.dispatchEvent(new Event("visibilitychange"))`))
 	must(t, err)
 	must(t, chromedp.Do(browser, servicetest.Shown(`#landed`)))

@@ -17,6 +17,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/aggregation"
+	"passerelle/internal/settings"
 	"passerelle/internal/store"
 	"passerelle/internal/web"
 	"passerelle/internal/webview/chooser"
@@ -93,6 +94,11 @@ func flowCookieName(handle string) string { return flowCookiePrefix + handle }
 // serveFlow handles all addresses of the flows about connections. A client's link begins a flow.
 // The links on these pages contain the handle of a flow.
 func (w *Webview) serveFlow(pc *pageContext) error {
+	values, err := settings.Load(pc.context(), &w.DB.Reader, pc.domain.ID)
+	if err != nil {
+		return err
+	}
+	pc.zone = values.Location()
 	if pc.request.Method == http.MethodPost {
 		if hasFiles(pc.request) {
 			return w.replyWithFiles(pc)

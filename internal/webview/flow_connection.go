@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/internal/access"
 	"passerelle/internal/aggregation"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
@@ -218,7 +219,7 @@ func (s *flowConnection) address(pc *pageContext, pairs ...string) string {
 
 // flowPage returns a page of a flow. The client's own pages may show it in a frame.
 func (w *Webview) flowPage(pc *pageContext, t *flowSession, name, title string, body any) web.Page {
-	page := web.Page{Name: name, Words: pc.words, Title: title, Body: body, Brand: brandOf(t.client), Ancestors: framers(t.client), Sheets: sheets}
+	page := web.Page{Name: name, Words: pc.words, Title: title, Body: body, Brand: brandOf(t.client), Ancestors: access.FrameOrigins(t.client), Sheets: sheets}
 	if origin := web.Origin(t.RedirectURI); origin != "" && origin != web.Origin(pc.domain.BaseURL) {
 		page.FormTargets = []string{origin}
 	}

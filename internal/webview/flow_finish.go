@@ -11,7 +11,6 @@ import (
 	"passerelle"
 	"passerelle/internal/access"
 	"passerelle/internal/bankstore"
-	"passerelle/internal/store"
 	"passerelle/internal/web"
 )
 
@@ -143,7 +142,7 @@ func (w *Webview) finishFlow(pc *pageContext, t *flowSession, reported url.Value
 		if err != nil {
 			return err
 		}
-		body.Message, body.Origins = message, strings.Join(framers(t.client), " ")
+		body.Message, body.Origins = message, strings.Join(access.FrameOrigins(t.client), " ")
 		page.Module = "finished.mjs"
 	}
 	if t.RedirectURI != "" {
@@ -154,10 +153,7 @@ func (w *Webview) finishFlow(pc *pageContext, t *flowSession, reported url.Value
 }
 
 // framed reports whether the flow is shown in a frame of the client's page.
-func (t *flowSession) framed() bool { return t.Framed && len(framers(t.client)) > 0 }
-
-// framers returns the origins whose pages may show a client's flows in a frame.
-func framers(client store.Client) []string { return access.FrameOrigins(client) }
+func (t *flowSession) framed() bool { return t.Framed && len(access.FrameOrigins(t.client)) > 0 }
 
 // members maps the parameters of a callback to their names in the message to the client's page.
 var members = map[string]string{

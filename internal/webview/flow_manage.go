@@ -68,7 +68,7 @@ func (w *Webview) list(pc *pageContext, t *flowSession) error {
 			continue
 		}
 		s := &flowConnection{t, c, b}
-		text, bad := s.stateText(pc.words)
+		text, bad := s.stateText(pc.words, pc.zone)
 		body.Connections = append(body.Connections, managed{w.entryOf(b, s.address(pc)), text, details[c.ID], bad})
 	}
 	if len(all) == managedPage {
@@ -198,10 +198,10 @@ func (f filter) covers(b wire.Bank) bool {
 }
 
 // stateText returns the state of a connection in words, and whether the person must act.
-func (s *flowConnection) stateText(words web.Words) (string, bool) {
+func (s *flowConnection) stateText(words web.Words, zone *time.Location) (string, bool) {
 	switch {
 	case s.c.State == "" && s.c.LastUpdate != nil:
-		return words.Say("standing.read", dateText(words, passerelle.DateOf(*s.c.LastUpdate, time.UTC))), false
+		return words.Say("standing.read", dateText(words, passerelle.DateOf(*s.c.LastUpdate, zone))), false
 	case s.c.State == "" || s.c.State == passerelle.Validating:
 		return words.Say("standing.reading"), false
 	case s.c.State.Resolution() == passerelle.ByRetry:
@@ -212,7 +212,7 @@ func (s *flowConnection) stateText(words web.Words) (string, bool) {
 
 // manage adds the content that only people who manage their connections see.
 func (w *Webview) manage(pc *pageContext, s *flowConnection, b *sharingBody) error {
-	text, bad := s.stateText(pc.words)
+	text, bad := s.stateText(pc.words, pc.zone)
 	b.Standing, b.Forget = text, s.address(pc, "step", stepForget)
 	if s.takesFiles() {
 		b.Files = s.address(pc, "step", stepFiles)

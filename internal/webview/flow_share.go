@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"time"
 
 	"passerelle"
 	"passerelle/internal/aggregation"
@@ -104,8 +103,8 @@ func (w *Webview) showSharing(pc *pageContext, s *flowConnection) error {
 	}
 	page := w.flowPage(pc, s.flowSession, "share", body.Title, body)
 	page.Module = "share.mjs"
-	if body.Mend != nil && body.Mend.After > 0 { // the page also needs this script
-		page.Module, page.Fallback = "resume.mjs", readAgain
+	if body.Mend != nil && body.Mend.After > 0 {
+		page.Module = "resume.mjs" // the page also needs this script; a reload without it would lose what the person has ticked
 	}
 	return pages.Send(pc.writer, page)
 }
@@ -115,7 +114,7 @@ func (b *sharingBody) agree(pc *pageContext, s *flowConnection) {
 	b.What, b.Stop = pc.words.Say("agree.what", s.client.Name), pc.words.Say("agree.stop", s.client.Name)
 	b.Until = pc.words.Say("agree.open")
 	if s.c.ConsentUntil != nil {
-		b.Until = pc.words.Say("agree.until", dateText(pc.words, passerelle.DateOf(*s.c.ConsentUntil, time.UTC)), s.bank.Name)
+		b.Until = pc.words.Say("agree.until", dateText(pc.words, passerelle.DateOf(*s.c.ConsentUntil, pc.zone)), s.bank.Name)
 	}
 	from := strconv.Itoa(b.First)
 	b.PickAll, b.PickNone = s.address(pc, pickParameter, "all", chooser.FromParameter, from), s.address(pc, pickParameter, "none", chooser.FromParameter, from)

@@ -158,6 +158,7 @@ type pageContext struct {
 	// lang is the language in the address, and words has the texts of that language.
 	lang  string
 	words web.Words
+	zone  *time.Location // the time zone of the domain, in flows
 	// problem is a mistake in the submitted form, and values has the form's input. The page needs
 	// both to show the form again. notice is the key of a text about another result of the form.
 	problem problem

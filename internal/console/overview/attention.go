@@ -2,7 +2,6 @@ package overview
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -11,7 +10,6 @@ import (
 	"passerelle/internal/bankstore"
 	"passerelle/internal/console/page"
 	"passerelle/internal/store"
-	"passerelle/payment"
 )
 
 // concern is a problem for the operator. Address is the page on which the operator can solve it.
@@ -24,10 +22,8 @@ type concern struct {
 // These are limits for the first page of a domain.
 const (
 	maxConcerns  = 5
-	mostConcerns = 1000 // the largest number of problems of one kind that the page counts
 	fewWaiting   = 10_000
-	longOpen     = 48 * time.Hour
-	consentsSoon = 7 * 24 * time.Hour
+	consentsSoon = 7 // days
 	backupOld    = 48 * time.Hour
 )
 
@@ -54,23 +50,27 @@ func (h *handler) concerns(pc *page.Context) ([]concern, error) {
 
 // unknownConcerns returns one problem for each order with an unknown outcome.
 func (h *handler) unknownConcerns(pc *page.Context) ([]concern, error) {
-	ids, err := h.DB.UnknownOutcomes(pc, pc.Domain.ID, mostConcerns)
+	ids, err := h.DB.UnknownOutcomes(pc, pc.Domain.ID, maxConcerns)
+	if err != nil {
+		return nil, err
+	}
+	found, err := h.DB.CountUnknownOutcomes(pc, pc.Domain.ID)
 	var all []concern
-	for _, id := range ids[:min(len(ids), maxConcerns)] {
+	for _, id := range ids {
 		all = append(all, concern{
 			Grave: true, What: fmt.Sprintf("Outcome unknown: the bank did not confirm payment %d", id), Detail: "The service keeps asking the bank. If the bank cannot tell, ask it, and settle the payment on its page.",
 			Remedy: "See the payment", Address: pc.Path("/payments/%d", id),
 		})
 	}
-	if more := moreText(len(ids), "payment with an unknown outcome", "payments with an unknown outcome"); more != "" {
-		all = append(all, concern{Grave: true, What: more, Remedy: "See the payments", Address: pc.Path("/payments?state=%s", payment.Created)})
+	if more := moreText(found, "payment with an unknown outcome", "payments with an unknown outcome"); more != "" {
+		all = append(all, concern{Grave: true, What: more, Remedy: "See the payments", Address: pc.Path("/payments/unknown")})
 	}
 	return all, err
 }
 
 // moreText says how many problems the page does not list. It returns an empty text when the page
 // lists all.
-func moreText(found int, one, many string) string {
+func moreText(found int64, one, many string) string {
 	more := found - maxConcerns
 	switch {
 	case more <= 0:
@@ -78,20 +78,19 @@ func moreText(found int, one, many string) string {
 	case more == 1:
 		return "1 more " + one
 	}
-	return page.UpTo(int64(more), mostConcerns-maxConcerns) + " more " + many
+	return page.UpTo(more, store.MaxOverviewRows-maxConcerns) + " more " + many
 }
 
 // webhookConcerns returns one problem for each webhook whose receiver accepts nothing now.
 func (h *handler) webhookConcerns(pc *page.Context) ([]concern, error) {
-	failing, err := h.DB.Webhooks(pc, store.WebhookFilter{Domain: pc.Domain.ID, Failing: true}, store.Window{Limit: mostConcerns})
+	failing, err := h.DB.Webhooks(pc, store.WebhookFilter{Domain: pc.Domain.ID, Failing: true}, store.Window{Limit: maxConcerns})
 	if err != nil {
 		return nil, err
 	}
-	more := concern{
-		Grave: slices.ContainsFunc(failing[min(len(failing), maxConcerns):], func(w store.Webhook) bool { return w.Stopped || w.AuthDeleted }),
-		What:  moreText(len(failing), "failing webhook", "failing webhooks"), Remedy: "See all webhooks", Address: pc.Path("/webhooks"),
+	more, err := h.otherWebhooks(pc, failing)
+	if err != nil {
+		return nil, err
 	}
-	failing = failing[:min(len(failing), maxConcerns)]
 	ids := make([]passerelle.WebhookID, len(failing))
 	for i, w := range failing {
 		ids[i] = w.ID
@@ -112,6 +111,24 @@ func (h *handler) webhookConcerns(pc *page.Context) ([]concern, error) {
 		all = append(all, more)
 	}
 	return all, nil
+}
+
+// otherWebhooks returns the line that counts the failing webhooks without those that the page lists.
+// The line is grave when one of them sends nothing.
+func (h *handler) otherWebhooks(pc *page.Context, listed []store.Webhook) (concern, error) {
+	found, err := h.DB.CountWebhooks(pc, store.WebhookFilter{Domain: pc.Domain.ID, Failing: true})
+	if err != nil {
+		return concern{}, err
+	}
+	silent, err := h.DB.CountWebhooks(pc, store.WebhookFilter{Domain: pc.Domain.ID, Silent: true})
+	for _, w := range listed {
+		if w.Stopped || w.AuthDeleted {
+			silent--
+		}
+	}
+	return concern{
+		Grave: silent > 0, What: moreText(found, "failing webhook", "failing webhooks"), Remedy: "See the failing webhooks", Address: pc.Path("/webhooks?failing"),
+	}, err
 }
 
 // waitingSince returns the time for which the oldest undelivered event of a webhook has waited. It
@@ -201,24 +218,6 @@ func unanswered(here bool, failures int) string {
 	return fmt.Sprintf("%d calls failed in a row. The service retries automatically.", failures)
 }
 
-// openConcerns returns a problem when the oldest open payment has been open for a long time.
-func (h *handler) openConcerns(pc *page.Context) ([]concern, error) {
-	var all []concern
-	for _, state := range []payment.State{payment.Validating, payment.Pending} {
-		open, found, err := h.DB.OldestIn(pc, pc.Domain.ID, state)
-		if err != nil {
-			return nil, err
-		}
-		if age := pc.Now().Sub(open.Registered); found && age > longOpen {
-			all = append(all, concern{
-				What:   fmt.Sprintf("Payment %d has been %s for %s", open.ID, state, page.Age(age)),
-				Detail: "The oldest payment in this state.", Remedy: "See what the payment is waiting for", Address: pc.Path("/payments/%d", open.ID),
-			})
-		}
-	}
-	return all, nil
-}
-
 // troubles are the kinds of connections that cannot be read, by who can repair them. Connections
 // that are being read need nobody.
 var troubles = []struct {
@@ -241,7 +240,7 @@ func (h *handler) connectionConcerns(pc *page.Context) ([]concern, error) {
 		for _, one := range all {
 			if passerelle.ConnectionState(one.State).Resolution() == kind.by {
 				count += one.Count
-				states = append(states, fmt.Sprintf("%s %s", page.UpTo(one.Count, store.MaxOverviewRows), one.State))
+				states = append(states, page.Trouble(one.State).Word()+": "+page.UpTo(one.Count, store.MaxOverviewRows))
 			}
 		}
 		if count == 0 {
@@ -260,13 +259,13 @@ func (h *handler) connectionConcerns(pc *page.Context) ([]concern, error) {
 
 // consentConcerns returns a problem when consents end soon.
 func (h *handler) consentConcerns(pc *page.Context) ([]concern, error) {
-	n, err := bankstore.From(h.DB).ConsentsEnding(pc, pc.Domain.ID, pc.Now(), pc.Now().Add(consentsSoon))
+	n, err := bankstore.From(h.DB).ConsentsEnding(pc, pc.Domain.ID, pc.Now(), pc.Now().AddDate(0, 0, consentsSoon))
 	if n == 0 || err != nil {
 		return nil, err
 	}
 	return []concern{{
-		What: "Consents that expire within 7 days: " + page.UpTo(n, store.MaxOverviewRows), Detail: "After that, their users must give a new consent.",
-		Remedy: "See the users", Address: pc.Path("/users"),
+		What: fmt.Sprintf("Consents that expire within %d days: %s", consentsSoon, page.UpTo(n, store.MaxOverviewRows)), Detail: "After that, their users must give a new consent.",
+		Remedy: "See the connections", Address: pc.Path("/connections?ends=%d", consentsSoon),
 	}}, nil
 }
 

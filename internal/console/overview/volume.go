@@ -44,12 +44,28 @@ func spanOf(pc *page.Context) (span, span) {
 }
 
 // first returns the number of the first part of a period. The last part of that period contains
-// now.
+// now. Parts begin by the clock of the time zone of now.
 func (s span) first(now time.Time) int64 { return s.at(now) - s.parts + 1 }
 
-func (s span) at(t time.Time) int64 { return t.Unix() / int64(s.part.Seconds()) }
+func (s span) at(t time.Time) int64 {
+	_, zone := t.Zone()
+	return (t.Unix() + int64(zone)) / int64(s.part.Seconds())
+}
 
-func (s span) begin(part int64) time.Time { return time.Unix(part*int64(s.part.Seconds()), 0) }
+// begin returns the beginning of a part, in the time zone of now.
+func (s span) begin(part int64, now time.Time) time.Time {
+	_, zone := now.Zone()
+	return time.Unix(part*int64(s.part.Seconds())-int64(zone), 0).In(now.Location())
+}
+
+// text describes the beginning of a part. It shows the clock by which parts are counted, because the
+// zone can have had another clock before.
+func (s span) text(part int64) string {
+	return time.Unix(part*int64(s.part.Seconds()), 0).UTC().Format(s.layout)
+}
+
+// localNow returns the current time on the domain's clock, in the domain's time zone.
+func localNow(pc *page.Context) time.Time { return pc.Now().In(pc.Zone) }
 
 // column is one part of a period in the chart. Heights are in hundredths of the highest column.
 type column struct {
@@ -165,7 +181,7 @@ func newVolumes(config Config) *volumes {
 // the same count at the same time share it. Each reader stops waiting when the reader's own request
 // ends.
 func (v *volumes) of(pc *page.Context, s span) ([]store.Volume, error) {
-	key, since := volumeKey{pc.Domain.ID, s.Name}, s.begin(s.first(pc.Now())-s.parts)
+	key, since := volumeKey{pc.Domain.ID, s.Name}, s.begin(s.first(localNow(pc))-s.parts, localNow(pc))
 	if kept, is := v.keptSince(key, since); is {
 		return kept, nil
 	}
@@ -220,7 +236,7 @@ func (h *handler) volumeFigures(pc *page.Context, data *overviewData) error {
 	if err != nil {
 		return err
 	}
-	first := data.Span.first(pc.Now())
+	first := data.Span.first(localNow(pc))
 	var now, before counts
 	parts := make([]counts, 2*data.Span.parts)
 	var recent, earlier []store.Volume
@@ -264,10 +280,10 @@ func columns(pc *page.Context, s span, parts []counts) []column {
 	all := make([]column, s.parts)
 	for i := range all {
 		n, before := parts[int64(i)+s.parts], parts[i]
-		begin := s.begin(s.first(pc.Now()) + int64(i)).In(pc.Zone).Format(s.layout)
+		begin := s.text(s.first(localNow(pc)) + int64(i))
 		all[i] = column{
 			X: 240 / s.parts * int64(i), Good: height(n.good), Rejected: height(n.rejected), Rest: height(n.registered - n.good - n.rejected), Before: height(before.registered),
-			Text: fmt.Sprintf("%s: %d registered, %d done or accepted, %d rejected; %d in the period before", begin, n.registered, n.good, n.rejected, before.registered),
+			Text: fmt.Sprintf("%s: %d registered, %d executed or accepted, %d rejected; %d in the period before", begin, n.registered, n.good, n.rejected, before.registered),
 		}
 	}
 	return all
@@ -334,7 +350,7 @@ func (d *overviewData) stateFigures(pc *page.Context, recent []store.Volume) {
 	)
 	for _, state := range payment.States() {
 		if n := sums[state]; n != nil {
-			bars, many = append(bars, bar{Label: string(state), Address: d.listOf(pc, "state", string(state))}), append(many, n.registered)
+			bars, many = append(bars, bar{Label: page.State(state).Word(), Address: d.listOf(pc, "state", string(state))}), append(many, n.registered)
 		}
 	}
 	d.add("Payments by state", bars, many)
@@ -354,7 +370,7 @@ func (d *overviewData) rejectionFigures(pc *page.Context, recent []store.Volume)
 	for _, reason := range reasons {
 		v := byReason[reason]
 		to := d.listOf(pc, "state", string(payment.Rejected), "code", string(v.Code), "connector", cmp.Or(v.ConnectorUUID, page.NoConnector))
-		bars = append(bars, bar{Label: string(v.Code), Note: cmp.Or(v.Connector, "no bank chosen"), Address: to})
+		bars = append(bars, bar{Label: page.Code(v.Code).Word(), Note: cmp.Or(v.Connector, "no bank chosen"), Address: to})
 		many = append(many, sums[reason].registered)
 	}
 	d.add("Rejections by reason and bank", bars, many)
@@ -363,7 +379,7 @@ func (d *overviewData) rejectionFigures(pc *page.Context, recent []store.Volume)
 // listOf returns the address of the list of the payments that a figure counts. The arguments fields
 // are pairs of a field's name and its value.
 func (d *overviewData) listOf(pc *page.Context, fields ...string) string {
-	begin := d.Span.begin(d.Span.first(pc.Now())).In(pc.Zone)
+	begin := d.Span.begin(d.Span.first(localNow(pc)), localNow(pc))
 	query := url.Values{"first": {begin.Format(time.DateOnly)}}
 	for i := 0; i+1 < len(fields); i += 2 {
 		query.Set(fields[i], fields[i+1])

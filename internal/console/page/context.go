@@ -41,6 +41,8 @@ type Context struct {
 	LeadTo string
 
 	handler *Handler
+	// host is the domain of the host in the address.
+	host passerelle.Domain
 	// secure is set when people reach the console over https.
 	secure bool
 }
@@ -178,6 +180,37 @@ func (pc *Context) takeDone() string {
 		web.Cookie{Name: doneCookie, Path: Root, Strict: true, Secure: pc.secure}.Forget(pc.Writer)
 	}
 	return done
+}
+
+// secretCookie contains a new secret, and the address of the page that shows it.
+const (
+	secretCookie = "console_secret"
+	secretLife   = 5 * time.Minute
+)
+
+// newSecret is the content of this cookie.
+type newSecret struct{ Address, Secret string }
+
+// LeadToSecret redirects to an address. The next view of the page at that address shows the secret,
+// and all later views do not. Going back or reloading therefore repeats no act.
+func (pc *Context) LeadToSecret(address, secret string) error {
+	cookie := web.Cookie{Name: secretCookie, Path: Root, Strict: true, Secure: pc.secure, Life: secretLife}
+	if err := pc.handler.sealer.Set(pc.Writer, cookie, newSecret{address, secret}); err != nil {
+		return fmt.Errorf("keep the secret that the next page shows: %w", err)
+	}
+	web.Redirect(pc.Writer, address)
+	return nil
+}
+
+// TakeSecret returns the secret that this page shows once, and removes it. It returns an empty text
+// without such a secret.
+func (pc *Context) TakeSecret() string {
+	var kept newSecret
+	if pc.Request.Method != http.MethodGet || pc.Part() || pc.handler.sealer.Read(pc.Request, secretCookie, &kept) != nil || kept.Address != pc.Request.URL.Path {
+		return ""
+	}
+	web.Cookie{Name: secretCookie, Path: Root, Strict: true, Secure: pc.secure}.Forget(pc.Writer)
+	return kept.Secret
 }
 
 // Certain reports whether the operator signed in with a second factor. It always returns true in a

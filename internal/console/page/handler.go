@@ -62,6 +62,7 @@ func (h *Handler) serve(pc *Context) error {
 	if err != nil {
 		return fmt.Errorf("find the domain of a page: %w", err)
 	}
+	pc.host = here
 	pc.secure = strings.HasPrefix(here.BaseURL, "https:")
 	route, numbers, err := find(h.routes, pc.Request)
 	if err != nil {

@@ -52,10 +52,12 @@ type frame struct {
 	Problem, Done, Clock string
 	// Menu has the links to the pages of the domain and of the deployment.
 	Menu []menuGroup
-	// Query is the search text.
-	Query string
-	Tabs  []Tab
-	Data  any
+	// Query is the search text, and Searched is the domain in which the search box searches: the
+	// domain of the page, or else the domain of the host.
+	Query    string
+	Searched passerelle.Domain
+	Tabs     []Tab
+	Data     any
 }
 
 // Tab is a link to the shown page or to a related page.
@@ -66,10 +68,10 @@ type Tab struct {
 
 // newFrame returns the frame around the content data.
 func newFrame(pc *Context, data any) frame {
-	f := frame{Operator: pc.Who.Operator.Name, Role: pc.Who.Operator.Role, Problem: pc.Problem, Tabs: pc.Tabs, Data: data}
+	f := frame{Searched: pc.host, Operator: pc.Who.Operator.Name, Role: pc.Who.Operator.Role, Problem: pc.Problem, Tabs: pc.Tabs, Data: data}
 	root := ""
 	if pc.Domain.ID != 0 {
-		f.Domain, f.Query, root, f.Clock = &pc.Domain, pc.Query, pc.Path(""), pc.clockText()
+		f.Domain, f.Searched, f.Query, root, f.Clock = &pc.Domain, pc.Domain, pc.Query, pc.Path(""), pc.clockText()
 	}
 	if pc.Who.ID != 0 {
 		f.Done = pc.takeDone()

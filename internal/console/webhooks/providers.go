@@ -149,7 +149,7 @@ func (h *hooks) registerProvider(pc *page.Context) error {
 		return pc.After(err, "", "", func(pc *page.Context) error { return h.askForProvider(pc, form) })
 	}
 	if made.Type == delivery.HMAC {
-		return h.showProvider(pc, made, made.Secret)
+		return pc.LeadToSecret(pc.Path("/webhooks/auth/%d", made.ID), made.Secret)
 	}
 	toProvider(pc, made.ID)
 	return nil
@@ -211,16 +211,12 @@ func (h *hooks) provider(pc *page.Context) error {
 	if err != nil {
 		return err
 	}
-	return h.showProvider(pc, a, "")
-}
-
-func (h *hooks) showProvider(pc *page.Context, a store.AuthProvider, secret string) error {
 	users, err := h.DB.WebhooksWithProvider(pc, pc.Domain.ID, a.ID, shownUsers+1)
 	if err != nil {
 		return fmt.Errorf("list the webhooks that have provider %d: %w", a.ID, err)
 	}
 	data := providerData{
-		providerRow: newProviderRow(pc, a), Facts: h.providerFacts(pc, a), Secret: secret,
+		providerRow: newProviderRow(pc, a), Facts: h.providerFacts(pc, a), Secret: pc.TakeSecret(),
 		Users: users[:min(len(users), shownUsers)], More: len(users) > shownUsers, MaySetUp: pc.MaySetUp(), Overlap: "24h",
 	}
 	if a.Endpoint != nil {
@@ -256,7 +252,7 @@ func (h *hooks) rotateProvider(pc *page.Context) error {
 	if err != nil {
 		return pc.After(err, "", "", h.provider)
 	}
-	return h.showProvider(pc, a, secret)
+	return pc.LeadToSecret(pc.Path("/webhooks/auth/%d", a.ID), secret)
 }
 
 // deleteProvider deletes a provider after the operator has typed the provider's number.

@@ -34,9 +34,10 @@ const shownURL = 200
 
 // webhooksData is the content of a page that lists the domain's webhooks.
 type webhooksData struct {
-	All      bool
-	MaySetUp bool
-	Rows     []webhookRow
+	// All includes disabled and deleted webhooks. Failing selects only webhooks with a problem.
+	All, Failing bool
+	MaySetUp     bool
+	Rows         []webhookRow
 	page.Pager
 }
 
@@ -61,9 +62,10 @@ func mayDeliver(pc *page.Context) bool {
 
 // webhooks lists the webhooks of a domain, oldest first.
 func (h *hooks) webhooks(pc *page.Context) error {
-	data := webhooksData{All: pc.Request.URL.Query().Has("all"), MaySetUp: pc.MaySetUp()}
+	query := pc.Request.URL.Query()
+	data := webhooksData{All: query.Has("all"), Failing: query.Has("failing"), MaySetUp: pc.MaySetUp()}
 	w := pc.Window(1)
-	all, err := h.DB.Webhooks(pc, store.WebhookFilter{Domain: pc.Domain.ID, All: data.All}, w)
+	all, err := h.DB.Webhooks(pc, store.WebhookFilter{Domain: pc.Domain.ID, All: data.All, Failing: data.Failing}, w)
 	if err != nil {
 		return fmt.Errorf("list the webhooks of domain %d: %w", pc.Domain.ID, err)
 	}

@@ -840,6 +840,11 @@ constraint payment_identity.payment_identity_user_id_fkey FOREIGN KEY (user_id) 
 CREATE INDEX payment_identity_of_user ON payment_identity USING btree (user_id) WHERE (user_id IS NOT NULL)
 CREATE UNIQUE INDEX payment_identity_payment_id_role_line_key ON payment_identity USING btree (payment_id, role, line)
 CREATE UNIQUE INDEX payment_identity_pkey ON payment_identity USING btree (id)
+column payment_name_earlier.domain_id bigint NOT NULL {n_distinct=100}
+column payment_name_earlier.before_id bigint NOT NULL
+constraint payment_name_earlier.payment_name_earlier_domain_id_fkey FOREIGN KEY (domain_id) REFERENCES domain(id)
+constraint payment_name_earlier.payment_name_earlier_pkey PRIMARY KEY (domain_id)
+CREATE UNIQUE INDEX payment_name_earlier_pkey ON payment_name_earlier USING btree (domain_id)
 column payment_note.payment_id bigint NOT NULL
 column payment_note.number bigint NOT NULL
 column payment_note.domain_id bigint NOT NULL {n_distinct=100}

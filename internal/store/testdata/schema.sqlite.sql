@@ -733,6 +733,10 @@ CREATE TABLE payment_identity (
   FOREIGN KEY (domain_id, payment_id) REFERENCES payment (domain_id, id)
 );
 CREATE INDEX payment_identity_of_user ON payment_identity (user_id) WHERE user_id IS NOT NULL;
+CREATE TABLE payment_name_earlier (
+  domain_id BIGINT NOT NULL PRIMARY KEY REFERENCES domain (id),
+  before_id BIGINT NOT NULL
+);
 CREATE TABLE payment_note (
   payment_id BIGINT NOT NULL,
   number     BIGINT NOT NULL,

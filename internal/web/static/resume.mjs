@@ -3,8 +3,10 @@
 // that the service can tell the two apart. Without it, the button is there.
 const form = document.querySelector("form[data-after]");
 let sent = false;
+// A new page would lose what the person has ticked on this one.
+const ticked = () => [...document.querySelectorAll("input[type=checkbox]")].some((box) => box.checked !== box.defaultChecked);
 const send = () => {
-  if (document.hidden || sent) return;
+  if (document.hidden || sent || ticked()) return;
   sent = true;
   form.requestSubmit();
 };

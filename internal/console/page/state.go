@@ -1,0 +1,74 @@
+package page
+
+import (
+	"cmp"
+	"strings"
+	"unicode"
+)
+
+// State is a state of a payment, an instruction, a webhook or a delivery.
+type State string
+
+// Word returns the state in words. Names that are words already stay as they are.
+func (s State) Word() string { return cmp.Or(stateWords[s], string(s)) }
+
+var stateWords = map[State]string{
+	"created":    "waits for the payer",
+	"validating": "waits for approval",
+	"pending":    "in progress",
+	"done":       "executed",
+	"partial":    "partly executed",
+}
+
+// Trouble is the state of a connection that cannot be read. The zero value means that the
+// connection works.
+type Trouble string
+
+// Word returns the state in words.
+func (t Trouble) Word() string { return cmp.Or(troubleWords[t], string(t)) }
+
+var troubleWords = map[Trouble]string{
+	"":                            "working",
+	"SCARequired":                 "user must confirm again",
+	"webauthRequired":             "user must sign in again",
+	"additionalInformationNeeded": "bank asks the user",
+	"decoupled":                   "user must confirm in the app",
+	"validating":                  "being read",
+	"actionNeeded":                "user must act at the bank",
+	"passwordExpired":             "password expired",
+	"wrongpass":                   "wrong password",
+	"rateLimiting":                "too many requests",
+	"websiteUnavailable":          "bank not reachable",
+	"bug":                         "unexpected failure",
+	"notSupported":                "not supported",
+}
+
+// Code is an error code of a payment, such as insufficientFunds.
+type Code string
+
+// Word returns the words that form the code, such as "insufficient funds".
+func (c Code) Word() string {
+	var words strings.Builder
+	for _, letter := range c {
+		if unicode.IsUpper(letter) && words.Len() > 0 {
+			words.WriteByte(' ')
+		}
+		words.WriteRune(unicode.ToLower(letter))
+	}
+	return words.String()
+}
+
+// BankStatus is a status that a bank reports, with the codes of its reasons, such as RJCT AC04.
+type BankStatus string
+
+// Word returns a status of ISO 20022 in words. It returns an empty text for other statuses.
+func (b BankStatus) Word() string {
+	status, _, _ := strings.Cut(string(b), " ")
+	return bankStatuses[status]
+}
+
+var bankStatuses = map[string]string{
+	"ACCC": "booked on the beneficiary's account", "ACCP": "checked by the bank", "ACFC": "funds checked", "ACSC": "booked on the payer's account",
+	"ACSP": "accepted, being executed", "ACTC": "approved, format checked", "ACWC": "accepted with a change", "ACWP": "accepted, not booked yet",
+	"CANC": "cancelled", "PART": "partly accepted", "PATC": "approved by some of the signatories", "PDNG": "not decided yet", "RCVD": "received", "RJCT": "refused",
+}
