@@ -2,7 +2,6 @@ package main
 
 import (
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"time"
 
@@ -85,7 +84,7 @@ type webhookCreate struct {
 	Event  string              `required:"" placeholder:"EVENT" help:"Name of the event, such as PAYMENT_STATE_UPDATED. passerelle webhook events lists all of them."`
 	URL    string              `required:"" placeholder:"URL" help:"URL to send it to; https in a live domain."`
 	Auth   string              `placeholder:"NAME|ID" help:"Provider that authenticates the requests (default: none)."`
-	Client passerelle.ClientID `placeholder:"ID" help:"Application that the webhook belongs to (default: none)."`
+	Client passerelle.ClientID `placeholder:"ID" help:"Application that the webhook belongs to (default: the only one of the domain)."`
 	User   passerelle.UserID   `placeholder:"ID" help:"Send only events of this user (default: all users)."`
 }
 
@@ -151,13 +150,9 @@ func (s *webhookShow) Run(c *console, g *webhookCommand) error {
 		if err != nil {
 			return nil, fmt.Errorf("read the health of webhook %d: %w", w.ID, err)
 		}
-		_, err = d.db.OnlyClient(c.ctx, d.domain.ID)
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return nil, fmt.Errorf("look for the only application: %w", err)
-		}
 		view, health := d.viewWebhook(w), found[w.ID]
 		view.Requests, view.Failed, view.Average = health.Requests, health.Requests-health.Successes, health.Average().Milliseconds()
-		view.Warning = delivery.Warning(w, health, w.Client != 0 || err == nil)
+		view.Warning = delivery.Warning(w, health)
 		return view, nil
 	})
 }
@@ -168,7 +163,7 @@ type webhookUpdate struct {
 	URL   *string `placeholder:"URL" help:"New URL."`
 	Auth  *string `placeholder:"NAME|ID" help:"New provider; empty for none."`
 
-	Client   *passerelle.ClientID `placeholder:"ID" help:"New application; 0 for none."`
+	Client   *passerelle.ClientID `placeholder:"ID" help:"New application; 0 for the only one of the domain."`
 	User     *passerelle.UserID   `placeholder:"ID" help:"Send only events of this user; 0 for all users."`
 	Disabled *bool                `help:"Disable the webhook. --disabled=false enables it."`
 }

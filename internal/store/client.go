@@ -247,10 +247,18 @@ func (r *Reader) Logo(ctx context.Context, domain passerelle.DomainID, id passer
 	}, `SELECT id, media_type, content FROM client_logo WHERE domain_id = $1 AND client_id = $2`, int64(domain), int64(id))
 }
 
-// DeleteClient marks a client as deleted, revokes its tokens and removes its logo.
+// UseClient prevents the deletion of the client until the unit ends. A unit that gives a client to a
+// webhook must call it. Write fails with ErrNotFound when the client has been deleted.
+func (tx *Tx) UseClient(domain passerelle.DomainID, id passerelle.ClientID) {
+	tx.unit.ExecOne(ErrNotFound, `UPDATE client SET name = name WHERE +domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(domain), int64(id))
+}
+
+// DeleteClient marks a client as deleted, revokes its tokens and removes its logo. The client's
+// webhooks then belong to no client.
 func (tx *Tx) DeleteClient(domain passerelle.DomainID, id passerelle.ClientID, now time.Time) {
 	tx.unit.ExecOne(ErrNotFound, `UPDATE client SET deleted = $1 WHERE +domain_id = $2 AND id = $3 AND deleted IS NULL`, database.Micros(now), int64(domain), int64(id))
 	tx.unit.Exec(`UPDATE token SET revoked = $1 WHERE domain_id = $2 AND client_id = $3 AND revoked IS NULL`, database.Micros(now), int64(domain), int64(id))
 	tx.unit.Exec(`DELETE FROM user_token WHERE +domain_id = $1 AND client_id = $2`, int64(domain), int64(id))
 	tx.unit.Exec(`DELETE FROM client_logo WHERE domain_id = $1 AND client_id = $2`, int64(domain), int64(id))
+	tx.unit.Exec(`UPDATE webhook SET client_id = NULL WHERE domain_id = $1 AND client_id = $2`, int64(domain), int64(id))
 }

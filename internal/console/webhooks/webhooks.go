@@ -97,16 +97,12 @@ func (h *hooks) webhookRows(pc *page.Context, all []store.Webhook, bound int) ([
 	if err != nil {
 		return nil, fmt.Errorf("read the names of providers: %w", err)
 	}
-	_, none := h.DB.OnlyClient(pc, pc.Domain.ID)
-	if none != nil && !errors.Is(none, store.ErrNotFound) {
-		return nil, fmt.Errorf("look for the only application: %w", none)
-	}
 	rows := make([]webhookRow, len(all))
 	for i, w := range all {
 		rows[i] = newWebhookRow(pc, w, health[w.ID])
 		rows[i].Provider, rows[i].Pending = names[w.Auth], page.UpTo(pending[w.ID], int64(bound))
 		if w.Deleted == nil {
-			rows[i].Remark = delivery.Warning(w, health[w.ID], w.Client != 0 || none == nil)
+			rows[i].Remark = delivery.Warning(w, health[w.ID])
 		}
 	}
 	return rows, nil
