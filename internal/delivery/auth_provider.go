@@ -139,7 +139,7 @@ func (d *Delivery) tryUpdate(ctx context.Context, domain passerelle.Domain, id i
 	now := d.now(domain)
 	a.Updated = &now
 	err = d.DB.Write(ctx, func(tx *store.Tx) error {
-		tx.RenameAuthProvider(a, now)
+		tx.RenameAuthProvider(domain.ID, id, c.Name, now)
 		if c.Endpoint != (EndpointChange{}) {
 			if err := tx.UpdateTokenEndpoint(former, a, now); err != nil {
 				return err
