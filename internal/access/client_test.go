@@ -5,7 +5,9 @@ import (
 	"sync"
 	"testing"
 
+	"passerelle"
 	"passerelle/internal/access"
+	"passerelle/internal/store"
 )
 
 // TestSimultaneousChangesOfAnApplication changes an application in several ways at the same time. No
@@ -40,5 +42,33 @@ func TestSimultaneousChangesOfAnApplication(t *testing.T) {
 				t.Errorf("round %d: %+v", round, got)
 			}
 		}
+	})
+}
+
+// TestNoTokenOutlivesItsApplication deletes an application after it has proved its secret. The
+// application must get no token of any kind.
+func TestNoTokenOutlivesItsApplication(t *testing.T) {
+	onEach(t, func(t *testing.T, d *fixture) {
+		u, grant := d.user(true)
+		proved, err := d.Application(t.Context(), d.domain, access.Credentials{ClientID: fmt.Sprint(d.client.ID), Secret: d.secret})
+		if err != nil {
+			t.Fatal(err)
+		}
+		maker, err := d.Authenticate(t.Context(), d.domain, grant.Text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.Delete(t.Context(), d.domain, d.client.ID); err != nil {
+			t.Fatal(err)
+		}
+		_, err = d.IssueService(t.Context(), proved, passerelle.Scopes{passerelle.ScopePaymentsAdmin})
+		wantError(t, err, passerelle.Unauthenticated, "invalidToken")
+		_, err = d.IssueCode(t.Context(), maker, false)
+		wantError(t, err, passerelle.Unauthenticated, "invalidToken")
+		err = d.DB.Write(t.Context(), func(tx *store.Tx) error {
+			_, err := d.GrantUser(tx, proved.ID, u)
+			return err
+		})
+		wantError(t, err, passerelle.Unauthenticated, "invalidToken")
 	})
 }

@@ -210,7 +210,7 @@ func TestTokensTheSchemaRefuses(t *testing.T) {
 			"a kind that is not known":    {store.Token{Domain: s.domain, Kind: "master", Hash: []byte("1")}, store.ErrConstraint},
 			"a payment token without one": {store.Token{Domain: s.domain, Kind: "payment", Hash: []byte("2")}, store.ErrConstraint},
 			"a payment of another kind":   {store.Token{Domain: s.domain, Kind: "service", Payment: 1, Hash: []byte("3")}, store.ErrConstraint},
-			"a client of another domain":  {store.Token{Domain: s.domain, Client: s.alien, Kind: "service", Hash: []byte("4")}, store.ErrConstraint},
+			"a client of another domain":  {store.Token{Domain: s.domain, Client: s.alien, Kind: "service", Hash: []byte("4")}, store.ErrNoClient},
 			"no domain":                   {store.Token{Kind: "config", Hash: []byte("5")}, store.ErrConstraint},
 		} {
 			err := s.try(func(tx *store.Tx) error { return tx.CreateToken(&test.token) })

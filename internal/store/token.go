@@ -84,17 +84,26 @@ func (r *Reader) Tokens(ctx context.Context, f TokenFilter, w Window) ([]Token, 
 	return database.Collect(ctx, r.rows, scanToken, sql, s.Args...)
 }
 
-// CreateToken stores a token and sets its id.
+// CreateToken stores a token and sets its id. Write fails with ErrNoClient when the token's client
+// is deleted. While the unit runs, the client cannot be deleted. A deletion therefore revokes the
+// token.
 func (tx *Tx) CreateToken(t *Token) error {
 	id, err := tx.unit.NewID("token")
 	if err != nil {
 		return err
 	}
 	t.ID = id
-	tx.unit.ExecOne(ErrConflict, `INSERT INTO token (id, domain_id, client_id, kind, hash, scopes, user_id, payment_id, single, created, expires)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+	values := []any{
 		id, int64(t.Domain), database.OptionalID(t.Client), t.Kind, t.Hash, t.Scopes, database.OptionalID(t.User), database.OptionalID(t.Payment), t.Single,
-		database.Micros(t.Created), database.OptionalMicros(t.Expires))
+		database.Micros(t.Created), database.OptionalMicros(t.Expires),
+	}
+	const into = `INSERT INTO token (id, domain_id, client_id, kind, hash, scopes, user_id, payment_id, single, created, expires) `
+	if t.Client == 0 {
+		tx.unit.ExecOne(ErrConflict, into+`VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`, values...)
+		return nil
+	}
+	tx.unit.ExecOne(ErrNoClient, into+`SELECT CAST($1 AS BIGINT), domain_id, id, CAST($4 AS TEXT), CAST($5 AS {bytes}), CAST($6 AS TEXT), CAST($7 AS BIGINT),
+		CAST($8 AS BIGINT), CAST($9 AS BOOLEAN), CAST($10 AS BIGINT), CAST($11 AS BIGINT) FROM client WHERE +domain_id = $2 AND id = $3 AND deleted IS NULL {for share}`, values...)
 	return nil
 }
 
