@@ -31,7 +31,8 @@ func (a *Access) keep(tx *store.Tx, kind TokenKind, text string, token store.Tok
 	return grant, err
 }
 
-// RevokeUser ends the permanent tokens of a user that belong to the client or to no application.
+// RevokeUser ends the permanent tokens and the codes of a user that belong to the client or to no
+// application.
 // The unit that issues a new token calls it.
 func (a *Access) RevokeUser(tx *store.Tx, client passerelle.ClientID, u passerelle.User) {
 	tx.RevokeUserTokens(u.Domain, client, u.ID, a.Now())
