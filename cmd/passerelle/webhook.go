@@ -48,6 +48,12 @@ func (d target) registry() *delivery.Delivery {
 	return delivery.New(delivery.Config{DB: d.db, Now: time.Now, Random: rand.Reader, Log: d.log})
 }
 
+// act returns the audit entry for an act of this command. The subject is the kind of the object,
+// empty for none.
+func (d target) act(act, subject string) store.Audit {
+	return store.Audit{Domain: d.domain.ID, At: time.Now(), Act: act, Subject: subject}
+}
+
 // webhookView is the printed form of a webhook.
 type webhookView struct {
 	ID       passerelle.WebhookID `json:"id"`
@@ -94,7 +100,8 @@ func (n *webhookCreate) Run(c *console, g *webhookCommand) error {
 		if err := n.checkClient(c, d); err != nil {
 			return nil, err
 		}
-		w, err := d.registry().Register(c.ctx, d.domain, delivery.Registration{Client: n.Client, User: n.User, Event: n.Event, URL: n.URL, Auth: n.Auth, By: settings.ByCommand})
+		w, err := d.registry().Register(c.ctx, d.domain, delivery.Registration{Client: n.Client, User: n.User, Event: n.Event, URL: n.URL, Auth: n.Auth, By: settings.ByCommand},
+			d.act(delivery.ActRegisterWebhook, delivery.SubjectWebhook))
 		if err != nil {
 			return nil, err
 		}
@@ -180,7 +187,7 @@ func (u *webhookUpdate) Run(c *console, g *webhookCommand) error {
 // changed changes a webhook and prints it.
 func (d target) changed(c *console, id passerelle.WebhookID, change delivery.WebhookUpdate) (any, error) {
 	change.By = settings.ByCommand
-	w, err := d.registry().Update(c.ctx, d.domain, id, change)
+	w, err := d.registry().Update(c.ctx, d.domain, id, change, d.act(delivery.ActChangeWebhook, delivery.SubjectWebhook))
 	if err != nil {
 		return nil, known(err, "id", id)
 	}
@@ -210,7 +217,7 @@ type webhookDelete struct{ oneWebhook }
 // Run deletes a webhook.
 func (r *webhookDelete) Run(c *console, g *webhookCommand) error {
 	return g.at(c, func(d target) (any, error) {
-		if err := d.registry().Delete(c.ctx, d.domain, r.ID, settings.ByCommand); err != nil {
+		if err := d.registry().Delete(c.ctx, d.domain, r.ID, settings.ByCommand, d.act(delivery.ActDeleteWebhook, delivery.SubjectWebhook)); err != nil {
 			return nil, known(err, "id", r.ID)
 		}
 		w, err := d.db.Webhook(c.ctx, d.domain.ID, r.ID)

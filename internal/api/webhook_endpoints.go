@@ -285,7 +285,7 @@ func (s *Service) createWebhook(ctx context.Context, c *httpapi.Caller, in webho
 	w, err := s.Delivery.Register(ctx, c.Domain, delivery.Registration{
 		Client: value(asked.Client), User: value(asked.User), Event: value(in.Event), URL: value(in.URL), Auth: value(asked.Auth),
 		Disabled: value(in.Disabled), By: asked.By, Execution: c.Execution,
-	})
+	}, s.recordIn(c, delivery.ActRegisterWebhook, delivery.SubjectWebhook))
 	if err != nil {
 		return webhookOutput{}, err
 	}
@@ -306,7 +306,7 @@ func (s *Service) updateWebhook(ctx context.Context, c *httpapi.Caller, in updat
 	if change.Deleted, err = in.deletion(c); err != nil {
 		return webhookOutput{}, err
 	}
-	w, err = s.Delivery.Update(ctx, c.Domain, in.ID, change)
+	w, err = s.Delivery.Update(ctx, c.Domain, in.ID, change, s.recordIn(c, delivery.ActChangeWebhook, delivery.SubjectWebhook))
 	if err != nil {
 		return webhookOutput{}, err
 	}
@@ -329,11 +329,11 @@ func (in updateWebhookInput) deletion(c *httpapi.Caller) (*bool, error) {
 }
 
 func (s *Service) deleteWebhook(ctx context.Context, c *httpapi.Caller, in oneWebhookInput) (httpapi.Nothing, error) {
-	return httpapi.Nothing{}, s.Delivery.Delete(ctx, c.Domain, in.ID, c.By())
+	return httpapi.Nothing{}, s.Delivery.Delete(ctx, c.Domain, in.ID, c.By(), s.recordIn(c, delivery.ActDeleteWebhook, delivery.SubjectWebhook))
 }
 
 func (s *Service) deleteWebhooks(ctx context.Context, c *httpapi.Caller, _ httpapi.Nothing) (httpapi.Nothing, error) {
-	return httpapi.Nothing{}, s.Delivery.DeleteAll(ctx, c.Domain, c.By())
+	return httpapi.Nothing{}, s.Delivery.DeleteAll(ctx, c.Domain, c.By(), s.recordIn(c, delivery.ActDeleteAllWebhooks, ""))
 }
 
 type webhookEventsOutput struct {

@@ -185,10 +185,10 @@ func (d *Delivery) DeleteProvider(ctx context.Context, domain passerelle.Domain,
 }
 
 // DeleteProviders does the same as DeleteProvider for all providers of a domain.
-func (d *Delivery) DeleteProviders(ctx context.Context, domain passerelle.Domain, by string) error {
+func (d *Delivery) DeleteProviders(ctx context.Context, domain passerelle.Domain, by string, acts ...store.Audit) error {
 	err := d.endProviders(ctx, domain, 0, func(tx *store.Tx) error {
 		tx.DeleteAuthProviders(domain.ID, d.now(domain))
-		return nil
+		return tx.Audit(acts...)
 	})
 	if err != nil {
 		return fmt.Errorf("delete the providers of domain %d: %w", domain.ID, err)

@@ -154,8 +154,8 @@ func (d *Delivery) Delete(ctx context.Context, domain passerelle.Domain, id pass
 }
 
 // DeleteAll deletes all webhooks of a domain.
-func (d *Delivery) DeleteAll(ctx context.Context, domain passerelle.Domain, by string) error {
-	return d.change(ctx, domain, "deleted, as all of the domain", 0, by, nil, func(tx *store.Tx) {
+func (d *Delivery) DeleteAll(ctx context.Context, domain passerelle.Domain, by string, acts ...store.Audit) error {
+	return d.change(ctx, domain, "deleted, as all of the domain", 0, by, acts, func(tx *store.Tx) {
 		tx.DeleteWebhooks(domain.ID, d.now(domain))
 	})
 }

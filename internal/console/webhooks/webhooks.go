@@ -244,7 +244,7 @@ func (h *hooks) registerWebhook(pc *page.Context) error {
 	if err == nil {
 		made, err = h.Delivery.Register(pc, pc.Domain, delivery.Registration{
 			Client: *change.Client, User: *change.User, Event: form.Event, URL: form.URL, Auth: form.Provider, By: pc.By(),
-		}, pc.Record("register webhook", delivery.SubjectWebhook, 0))
+		}, pc.Record(delivery.ActRegisterWebhook, delivery.SubjectWebhook, 0))
 	}
 	if known, is := page.UserMessage(err); is {
 		pc.Problem = known
@@ -310,7 +310,7 @@ func (h *hooks) changeWebhook(pc *page.Context) error {
 	change, err := form.change()
 	if err == nil {
 		change.By = pc.By()
-		_, err = h.Delivery.Update(pc, pc.Domain, w.ID, change, pc.Record("change webhook", delivery.SubjectWebhook, 0))
+		_, err = h.Delivery.Update(pc, pc.Domain, w.ID, change, pc.Record(delivery.ActChangeWebhook, delivery.SubjectWebhook, 0))
 	}
 	if known, is := page.UserMessage(err); is {
 		pc.Problem = known
