@@ -2,7 +2,6 @@ package main
 
 import (
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"time"
 
@@ -49,6 +48,12 @@ func (d target) registry() *delivery.Delivery {
 	return delivery.New(delivery.Config{DB: d.db, Now: time.Now, Random: rand.Reader, Log: d.log})
 }
 
+// act returns the audit entry for an act of this command. The subject is the kind of the object,
+// empty for none.
+func (d target) act(act, subject string) store.Audit {
+	return store.Audit{Domain: d.domain.ID, At: time.Now(), Act: act, Subject: subject}
+}
+
 // webhookView is the printed form of a webhook.
 type webhookView struct {
 	ID       passerelle.WebhookID `json:"id"`
@@ -85,7 +90,7 @@ type webhookCreate struct {
 	Event  string              `required:"" placeholder:"EVENT" help:"Name of the event, such as PAYMENT_STATE_UPDATED. passerelle webhook events lists all of them."`
 	URL    string              `required:"" placeholder:"URL" help:"URL to send it to; https in a live domain."`
 	Auth   string              `placeholder:"NAME|ID" help:"Provider that authenticates the requests (default: none)."`
-	Client passerelle.ClientID `placeholder:"ID" help:"Application that the webhook belongs to (default: none)."`
+	Client passerelle.ClientID `placeholder:"ID" help:"Application that the webhook belongs to (default: the only one of the domain)."`
 	User   passerelle.UserID   `placeholder:"ID" help:"Send only events of this user (default: all users)."`
 }
 
@@ -95,7 +100,8 @@ func (n *webhookCreate) Run(c *console, g *webhookCommand) error {
 		if err := n.checkClient(c, d); err != nil {
 			return nil, err
 		}
-		w, err := d.registry().Register(c.ctx, d.domain, delivery.Registration{Client: n.Client, User: n.User, Event: n.Event, URL: n.URL, Auth: n.Auth, By: settings.ByCommand})
+		w, err := d.registry().Register(c.ctx, d.domain, delivery.Registration{Client: n.Client, User: n.User, Event: n.Event, URL: n.URL, Auth: n.Auth, By: settings.ByCommand},
+			d.act(delivery.ActRegisterWebhook, delivery.SubjectWebhook))
 		if err != nil {
 			return nil, err
 		}
@@ -151,13 +157,9 @@ func (s *webhookShow) Run(c *console, g *webhookCommand) error {
 		if err != nil {
 			return nil, fmt.Errorf("read the health of webhook %d: %w", w.ID, err)
 		}
-		_, err = d.db.OnlyClient(c.ctx, d.domain.ID)
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return nil, fmt.Errorf("look for the only application: %w", err)
-		}
 		view, health := d.viewWebhook(w), found[w.ID]
 		view.Requests, view.Failed, view.Average = health.Requests, health.Requests-health.Successes, health.Average().Milliseconds()
-		view.Warning = delivery.Warning(w, health, w.Client != 0 || err == nil)
+		view.Warning = delivery.Warning(w, health)
 		return view, nil
 	})
 }
@@ -168,7 +170,7 @@ type webhookUpdate struct {
 	URL   *string `placeholder:"URL" help:"New URL."`
 	Auth  *string `placeholder:"NAME|ID" help:"New provider; empty for none."`
 
-	Client   *passerelle.ClientID `placeholder:"ID" help:"New application; 0 for none."`
+	Client   *passerelle.ClientID `placeholder:"ID" help:"New application; 0 for the only one of the domain."`
 	User     *passerelle.UserID   `placeholder:"ID" help:"Send only events of this user; 0 for all users."`
 	Disabled *bool                `help:"Disable the webhook. --disabled=false enables it."`
 }
@@ -185,7 +187,7 @@ func (u *webhookUpdate) Run(c *console, g *webhookCommand) error {
 // changed changes a webhook and prints it.
 func (d target) changed(c *console, id passerelle.WebhookID, change delivery.WebhookUpdate) (any, error) {
 	change.By = settings.ByCommand
-	w, err := d.registry().Update(c.ctx, d.domain, id, change)
+	w, err := d.registry().Update(c.ctx, d.domain, id, change, d.act(delivery.ActChangeWebhook, delivery.SubjectWebhook))
 	if err != nil {
 		return nil, known(err, "id", id)
 	}
@@ -215,7 +217,7 @@ type webhookDelete struct{ oneWebhook }
 // Run deletes a webhook.
 func (r *webhookDelete) Run(c *console, g *webhookCommand) error {
 	return g.at(c, func(d target) (any, error) {
-		if err := d.registry().Delete(c.ctx, d.domain, r.ID, settings.ByCommand); err != nil {
+		if err := d.registry().Delete(c.ctx, d.domain, r.ID, settings.ByCommand, d.act(delivery.ActDeleteWebhook, delivery.SubjectWebhook)); err != nil {
 			return nil, known(err, "id", r.ID)
 		}
 		w, err := d.db.Webhook(c.ctx, d.domain.ID, r.ID)

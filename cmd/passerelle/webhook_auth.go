@@ -120,13 +120,13 @@ func (n *authCreate) Run(c *console, g *webhookCommand) error {
 		if n.Type == delivery.OAuth {
 			grant := delivery.ClientCredentials
 			change.GrantType = &grant
-			a, err := d.registry().RegisterOAuth(c.ctx, d.domain, n.Name, change, settings.ByCommand)
+			a, err := d.registry().RegisterOAuth(c.ctx, d.domain, n.Name, change, settings.ByCommand, d.act(delivery.ActRegisterProvider, delivery.SubjectProvider))
 			return d.viewAuth(a), err
 		}
 		if change != (delivery.EndpointChange{}) {
 			return nil, passerelle.InvalidField("--type", "must be %s for a token endpoint", delivery.OAuth)
 		}
-		a, err := d.registry().RegisterProvider(c.ctx, d.domain, n.Name, settings.ByCommand)
+		a, err := d.registry().RegisterProvider(c.ctx, d.domain, n.Name, settings.ByCommand, d.act(delivery.ActRegisterProvider, delivery.SubjectProvider))
 		view := d.viewAuth(a)
 		view.SecretKey = a.Secret
 		return view, err
@@ -178,7 +178,7 @@ func (u *authUpdate) Run(c *console, g *webhookCommand) error {
 	}
 	change.By = settings.ByCommand
 	return g.withKeys(c, func(d target) (any, error) {
-		a, err := d.registry().UpdateProvider(c.ctx, d.domain, u.ID, change)
+		a, err := d.registry().UpdateProvider(c.ctx, d.domain, u.ID, change, d.act(delivery.ActChangeProvider, delivery.SubjectProvider))
 		return d.viewAuth(a), known(err, "id", u.ID)
 	})
 }
@@ -196,9 +196,9 @@ func (r *authDelete) Run(c *console, g *webhookCommand) error {
 	return g.at(c, func(d target) (any, error) {
 		now := d.domain.Clock.Now(time.Now())
 		if r.All {
-			return endedView{d.moment(&now)}, d.registry().DeleteProviders(c.ctx, d.domain, settings.ByCommand)
+			return endedView{d.moment(&now)}, d.registry().DeleteProviders(c.ctx, d.domain, settings.ByCommand, d.act(delivery.ActDeleteAllProviders, ""))
 		}
-		return removedView{*r.ID, d.moment(&now)}, known(d.registry().DeleteProvider(c.ctx, d.domain, *r.ID, settings.ByCommand), "id", *r.ID)
+		return removedView{*r.ID, d.moment(&now)}, known(d.registry().DeleteProvider(c.ctx, d.domain, *r.ID, settings.ByCommand, d.act(delivery.ActDeleteProvider, delivery.SubjectProvider)), "id", *r.ID)
 	})
 }
 
@@ -220,7 +220,7 @@ func (r *authRotate) Run(c *console, g *webhookCommand) error {
 		return err
 	}
 	return g.withKeys(c, func(d target) (any, error) {
-		a, secret, err := d.registry().Rotate(c.ctx, d.domain, r.ID, overlap, settings.ByCommand)
+		a, secret, err := d.registry().Rotate(c.ctx, d.domain, r.ID, overlap, settings.ByCommand, d.act(delivery.ActRotateProvider, delivery.SubjectProvider))
 		view := d.viewAuth(a)
 		view.SecretKey = secret
 		return view, known(err, "id", r.ID)

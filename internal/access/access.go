@@ -190,7 +190,8 @@ func (a *Access) IssueDeployment(ctx context.Context, domain passerelle.DomainID
 	return a.issue(ctx, ConfigToken, store.Token{Domain: domain}, passerelle.Scopes{passerelle.ScopeConfig, passerelle.ScopeDeployment})
 }
 
-// Revoke ends the validity of a token. It fails with store.ErrNotFound when the token is already
+// Revoke ends the validity of a token. With a user token, it also ends the codes that the token's
+// application has for the user. It fails with store.ErrNotFound when the token is already
 // revoked.
 func (a *Access) Revoke(ctx context.Context, domain passerelle.DomainID, id int64, acts ...store.Audit) (time.Time, error) {
 	now := a.Now()

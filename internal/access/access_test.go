@@ -32,7 +32,17 @@ type fixture struct {
 
 func open(t *testing.T) *fixture {
 	t.Helper()
-	db, err := store.Open(t.Context(), storetest.SQLite(t), store.Options{Keys: keys.Generate()})
+	return openAt(t, storetest.SQLite(t))
+}
+
+// onEach runs a test with a fixture on each kind of database.
+func onEach(t *testing.T, run func(t *testing.T, d *fixture)) {
+	storetest.Each(t, func(t *testing.T, url string) { run(t, openAt(t, url)) })
+}
+
+func openAt(t *testing.T, url string) *fixture {
+	t.Helper()
+	db, err := store.Open(t.Context(), url, store.Options{Keys: keys.Generate()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -123,17 +123,29 @@ type ClientUpdate struct {
 	GenerateKeys bool
 }
 
+// updateTries limits the attempts to change an application that others change at the same time.
+const updateTries = 10
+
 // Update changes an application and returns its new secret, if there is one. No later call returns
-// the secret. Update fails with store.ErrNotFound when the application does not exist. It stores
-// the change and the acts in the audit log together.
+// the secret. Simultaneous changes do not undo each other. Update fails with store.ErrNotFound when
+// the application does not exist, and with Conflict when too many changes of it happen at the same
+// time. It stores the change and the acts in the audit log together.
 func (a *Access) Update(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID, c ClientUpdate, acts ...store.Audit) (store.Client, string, error) {
-	client, err := a.DB.Client(ctx, domain, id)
-	if err != nil {
-		return client, "", fmt.Errorf("load client %d: %w", id, err)
+	for range updateTries {
+		former, err := a.DB.Client(ctx, domain, id)
+		if err != nil {
+			return former, "", fmt.Errorf("load client %d: %w", id, err)
+		}
+		client, secret, err := a.put(ctx, former, c, func(tx *store.Tx, client *store.Client) error {
+			return errors.Join(tx.UpdateClient(former, *client), tx.Audit(acts...))
+		})
+		if !errors.Is(err, store.ErrConflict) {
+			return client, secret, err
+		}
 	}
-	return a.put(ctx, client, c, func(tx *store.Tx, client *store.Client) error {
-		return errors.Join(tx.UpdateClient(*client), tx.Audit(acts...))
-	})
+	busy := passerelle.Conflicting("Somebody else is changing the application; try again in a moment.")
+	busy.RetryAfter = 1
+	return store.Client{}, "", busy
 }
 
 func (a *Access) put(ctx context.Context, client store.Client, c ClientUpdate, write func(*store.Tx, *store.Client) error) (store.Client, string, error) {

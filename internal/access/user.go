@@ -31,7 +31,8 @@ func (a *Access) keep(tx *store.Tx, kind TokenKind, text string, token store.Tok
 	return grant, err
 }
 
-// RevokeUser ends the permanent tokens of a user that belong to the client or to no application.
+// RevokeUser ends the permanent tokens and the codes of a user that belong to the client or to no
+// application.
 // The unit that issues a new token calls it.
 func (a *Access) RevokeUser(tx *store.Tx, client passerelle.ClientID, u passerelle.User) {
 	tx.RevokeUserTokens(u.Domain, client, u.ID, a.Now())
@@ -53,12 +54,15 @@ func badCode() error {
 }
 
 // Redeem returns the token that an application may exchange for a permanent token. This may be a
-// permanent token of the application. It may also be a code or the token of a temporary user, if it
-// belongs to the application or to no application. Redeem fails with Unauthenticated for all other
+// permanent token of the application, also a signed one. It may also be a code or the token of a
+// temporary user, if it belongs to the application or to no application. Redeem fails with Unauthenticated for all other
 // texts.
 func (a *Access) Redeem(ctx context.Context, client store.Client, code string) (store.Token, error) {
-	kind, ok := wellFormed(code)
-	if !ok || (kind != CodeToken && kind != UserToken) {
+	kind, ok, err := a.recognise(ctx, client.Domain, code)
+	if err != nil {
+		return store.Token{}, err
+	}
+	if !ok {
 		return store.Token{}, badCode()
 	}
 	token, err := a.DB.TokenByHash(ctx, client.Domain, hash(code))
@@ -68,19 +72,17 @@ func (a *Access) Redeem(ctx context.Context, client store.Client, code string) (
 	if err != nil {
 		return store.Token{}, fmt.Errorf("look a code up: %w", err)
 	}
-	if token.Kind != string(kind) || token.Revoked != nil || !a.redeemable(token, client.ID) {
+	if !a.accepts(token, kind) || !redeemable(token, client.ID) {
 		return store.Token{}, badCode()
 	}
 	return token, nil
 }
 
-// redeemable reports whether a token has not expired and belongs to the application. A temporary
-// token may also belong to no application.
-func (a *Access) redeemable(token store.Token, client passerelle.ClientID) bool {
-	if token.Expires == nil {
-		return token.Client == client
-	}
-	return (token.Client == 0 || token.Client == client) && a.Now().Before(*token.Expires)
+// redeemable reports whether a token is a code or a user token, and belongs to the application. A
+// temporary token may also belong to no application.
+func redeemable(token store.Token, client passerelle.ClientID) bool {
+	kind := TokenKind(token.Kind)
+	return (kind == CodeToken || kind == UserToken) && (token.Client == client || token.Client == 0 && token.Expires != nil)
 }
 
 // Spend marks a code for one exchange as used, in the unit that issues the token. When several

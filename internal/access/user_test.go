@@ -92,6 +92,46 @@ func TestRedeem(t *testing.T) {
 	wantError(t, err, passerelle.Unauthenticated, "invalidToken")
 }
 
+// TestCodesEndWithTheTokensOfTheirUser revokes user tokens. The codes that the application has for
+// the user must end too, but not the codes of other users and applications.
+func TestCodesEndWithTheTokensOfTheirUser(t *testing.T) {
+	onEach(t, func(t *testing.T, d *fixture) {
+		for name, revoke := range map[string]func(u passerelle.User, g access.Grant) error{
+			"one token": func(_ passerelle.User, g access.Grant) error {
+				_, err := d.Revoke(t.Context(), d.domain, g.Token.ID)
+				return err
+			},
+			"all tokens": func(u passerelle.User, _ access.Grant) error {
+				return d.DB.Write(t.Context(), func(tx *store.Tx) error { d.RevokeUser(tx, d.client.ID, u); return nil })
+			},
+		} {
+			u, grant := d.user(true)
+			_, others := d.user(true)
+			open, single, kept := d.code(grant, false), d.code(grant, true), d.code(others, false)
+			other, _, err := d.Register(t.Context(), d.domain, "other", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			foreign, err := d.IssueCode(t.Context(), access.Principal{Domain: d.domain, Client: other.ID, User: u.ID}, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := revoke(u, grant); err != nil {
+				t.Fatal(name, err)
+			}
+			for _, code := range []access.Grant{open, single} {
+				_, err := d.Redeem(t.Context(), d.client, code.Text)
+				wantError(t, err, passerelle.Unauthenticated, "invalidToken")
+			}
+			_, mine := d.Redeem(t.Context(), d.client, kept.Text)
+			_, theirs := d.Redeem(t.Context(), other, foreign.Text)
+			if mine != nil || theirs != nil {
+				t.Errorf("%s: the codes of others: %v, %v", name, mine, theirs)
+			}
+		}
+	})
+}
+
 func TestACodeForOneUseIsSpentOnce(t *testing.T) {
 	d := open(t)
 	_, lasting := d.user(true)

@@ -207,7 +207,7 @@ func (s *Service) postUserCode(ctx context.Context, c *httpapi.Caller, in postUs
 type exchangeInput struct {
 	credentialsInput
 	GrantType   string `body:"grant_type" enum:"authorization_code"`
-	Code        string `body:"code" max:"255" doc:"the bearer token of the call when omitted"`
+	Code        string `body:"code" max:"4096" doc:"the bearer token of the call when omitted"`
 	RedirectURI string `body:"redirect_uri" doc:"must be registered with the application"`
 }
 

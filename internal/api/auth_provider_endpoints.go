@@ -102,13 +102,13 @@ type providerConfig struct {
 
 func (s *Service) createProvider(ctx context.Context, c *httpapi.Caller, in providerInput) (providerOutput, error) {
 	if in.Type == delivery.OAuth {
-		a, err := s.Delivery.RegisterOAuth(ctx, c.Domain, in.Name, in.Config.change(), c.By())
+		a, err := s.Delivery.RegisterOAuth(ctx, c.Domain, in.Name, in.Config.change(), c.By(), s.recordIn(c, delivery.ActRegisterProvider, delivery.SubjectProvider))
 		return s.shownProvider(c, a), err
 	}
 	if in.Config != nil {
 		return providerOutput{}, passerelle.InvalidField("config", "is only for providers of type %s", delivery.OAuth)
 	}
-	a, err := s.Delivery.RegisterProvider(ctx, c.Domain, in.Name, c.By())
+	a, err := s.Delivery.RegisterProvider(ctx, c.Domain, in.Name, c.By(), s.recordIn(c, delivery.ActRegisterProvider, delivery.SubjectProvider))
 	out := s.shownProvider(c, a)
 	out.Config = &providerConfig{SecretKey: a.Secret}
 	return out, err
@@ -160,7 +160,8 @@ func (s *Service) oneProvider(ctx context.Context, c *httpapi.Caller, in oneProv
 }
 
 func (s *Service) updateProvider(ctx context.Context, c *httpapi.Caller, in updateProviderInput) (providerOutput, error) {
-	a, err := s.Delivery.UpdateProvider(ctx, c.Domain, in.ID, delivery.ProviderChange{Name: in.Name, Endpoint: in.Config.change(), By: c.By()})
+	a, err := s.Delivery.UpdateProvider(ctx, c.Domain, in.ID, delivery.ProviderChange{Name: in.Name, Endpoint: in.Config.change(), By: c.By()},
+		s.recordIn(c, delivery.ActChangeProvider, delivery.SubjectProvider))
 	return s.shownProvider(c, a), err
 }
 
@@ -173,7 +174,7 @@ func (s *Service) rotateProvider(ctx context.Context, c *httpapi.Caller, in rota
 		}
 		overlap = length
 	}
-	a, secret, err := s.Delivery.Rotate(ctx, c.Domain, in.ID, overlap, c.By())
+	a, secret, err := s.Delivery.Rotate(ctx, c.Domain, in.ID, overlap, c.By(), s.recordIn(c, delivery.ActRotateProvider, delivery.SubjectProvider))
 	out := s.shownProvider(c, a)
 	if out.Config == nil {
 		out.Config = &providerConfig{}
@@ -183,9 +184,9 @@ func (s *Service) rotateProvider(ctx context.Context, c *httpapi.Caller, in rota
 }
 
 func (s *Service) deleteProvider(ctx context.Context, c *httpapi.Caller, in oneProviderInput) (httpapi.Nothing, error) {
-	return httpapi.Nothing{}, s.Delivery.DeleteProvider(ctx, c.Domain, in.ID, c.By())
+	return httpapi.Nothing{}, s.Delivery.DeleteProvider(ctx, c.Domain, in.ID, c.By(), s.recordIn(c, delivery.ActDeleteProvider, delivery.SubjectProvider))
 }
 
 func (s *Service) deleteProviders(ctx context.Context, c *httpapi.Caller, _ httpapi.Nothing) (httpapi.Nothing, error) {
-	return httpapi.Nothing{}, s.Delivery.DeleteProviders(ctx, c.Domain, c.By())
+	return httpapi.Nothing{}, s.Delivery.DeleteProviders(ctx, c.Domain, c.By(), s.recordIn(c, delivery.ActDeleteAllProviders, ""))
 }

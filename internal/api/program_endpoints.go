@@ -56,6 +56,12 @@ func (s *Service) record(c *httpapi.Caller, act string) store.Audit {
 	return store.Audit{At: s.Now(), Request: c.Request, Act: act, Subject: "connector"}
 }
 
+// recordIn returns the audit entry for an act of the caller in the caller's domain. The subject is
+// the kind of the object, empty for none.
+func (s *Service) recordIn(c *httpapi.Caller, act, subject string) store.Audit {
+	return store.Audit{Domain: c.Domain.ID, At: s.Now(), Request: c.Request, Act: act, Subject: subject}
+}
+
 type programOutput struct {
 	ID           int64    `json:"id" doc:"deprecated number of the connector"`
 	UUID         string   `json:"uuid"`

@@ -112,8 +112,8 @@ func TestProviderScenarios(t *testing.T) {
 		{name: "list by a name of another domain", status: 200, ask: ask{domain: "other", method: "GET", path: "/webhooks/auth?name=s", token: "config"}},
 		{name: "list with limit 0", status: 400, ask: config("GET", "/webhooks/auth?limit=0", "")},
 
-		{name: "change a token endpoint", status: 200, ask: config("PUT", "/webhooks/auth/{oauth}", `{"name":"renamed","config":{"url":"https://b.example/t","client_id":"c","client_secret":"`+unseen+`"}}`)},
-		{name: "change one that signs", status: 200, ask: config("POST", "/webhooks/auth/{provider}", `{"name":"signer"}`)},
+		{name: "change a token endpoint", status: 200, rows: anAct, ask: config("PUT", "/webhooks/auth/{oauth}", `{"name":"renamed","config":{"url":"https://b.example/t","client_id":"c","client_secret":"`+unseen+`"}}`)},
+		{name: "change one that signs", status: 200, rows: anAct, ask: config("POST", "/webhooks/auth/{provider}", `{"name":"signer"}`)},
 		{name: "change one that signs to a token endpoint", status: 400, ask: config("POST", "/webhooks/auth/{provider}", `{"config":{"url":"https://b.example/t"}}`)},
 		{name: "change to a name in use", status: 409, ask: config("POST", "/webhooks/auth/{provider}", `{"name":"o"}`)},
 		{name: "change none", status: 404, ask: config("POST", "/webhooks/auth/"+noID, `{"name":"x"}`)},
@@ -129,10 +129,10 @@ func TestProviderScenarios(t *testing.T) {
 		{name: "rotate for less than nothing", status: 400, ask: config("POST", "/webhooks/auth/{provider}/rotate", `{"overlap":"-1s"}`)},
 		{name: "rotate for no duration", status: 400, ask: config("POST", "/webhooks/auth/{provider}/rotate", `{"overlap":"a day"}`)},
 
-		{name: "delete", status: 204, ask: config("DELETE", "/webhooks/auth/{provider}", "")},
+		{name: "delete", status: 204, rows: anAct, ask: config("DELETE", "/webhooks/auth/{provider}", "")},
 		{name: "delete none", status: 404, ask: config("DELETE", "/webhooks/auth/"+noID, "")},
 		{name: "delete another domain's", status: 404, ask: config("DELETE", "/webhooks/auth/{other:provider}", "")},
-		{name: "delete all", status: 204, ask: config("DELETE", "/webhooks/auth", "")},
+		{name: "delete all", status: 204, rows: anAct, ask: config("DELETE", "/webhooks/auth", "")},
 		{name: "list after that", status: 200, ask: config("GET", "/webhooks/auth", "")},
 		{name: "create one of a name that was deleted", status: 200, rows: aProvider, ask: create(oauthDraft)},
 	})

@@ -29,8 +29,9 @@ var (
 	aPayment  = map[string]int64{"payment": 1, "payment_transition": 1, "instruction": 1, "payment_word": 2}
 	aChoice   = map[string]int64{"payment_given": 1}
 	anOrder   = map[string]int64{"payment_transition": 1, "attempt": 1, "sandbox_order": 1, "event": 1}
-	aProvider = map[string]int64{"auth_provider": 1}
-	aWebhook  = map[string]int64{"webhook": 1}
+	aProvider = map[string]int64{"auth_provider": 1, "audit": 1}
+	aWebhook  = map[string]int64{"webhook": 1, "audit": 1}
+	anAct     = map[string]int64{"audit": 1}
 )
 
 // with returns the sum of two counts of rows by table.
@@ -367,16 +368,16 @@ func TestWebhookScenarios(t *testing.T) {
 		{name: "create webhook without TLS in a live domain", status: 400, ask: ask{domain: "live", method: "POST", path: "/webhooks", token: "config", body: `{"event":"USER_SYNCED","url":"http://client.example/hook"}`}},
 		{name: "create webhook with a users token", status: 403, ask: ask{method: "POST", path: "/webhooks", token: "users", body: hook + `}`}},
 
-		{name: "update webhook", status: 200, ask: config("PUT", "/webhooks/{webhook}", `{"url":"https://client.example/new","event":"ACCOUNT_FOUND","id_auth":"first"}`)},
-		{name: "update webhook with nothing", status: 200, ask: config("POST", "/webhooks/{webhook}", `{}`)},
-		{name: "update webhook without provider", status: 200, ask: config("POST", "/webhooks/{webhook}", `{"id_auth":null}`)},
+		{name: "update webhook", status: 200, rows: anAct, ask: config("PUT", "/webhooks/{webhook}", `{"url":"https://client.example/new","event":"ACCOUNT_FOUND","id_auth":"first"}`)},
+		{name: "update webhook with nothing", status: 200, rows: anAct, ask: config("POST", "/webhooks/{webhook}", `{}`)},
+		{name: "update webhook without provider", status: 200, rows: anAct, ask: config("POST", "/webhooks/{webhook}", `{"id_auth":null}`)},
 		{name: "update webhook to an unknown event", status: 400, ask: config("POST", "/webhooks/{webhook}", `{"event":"x"}`)},
 		{name: "update webhook to a bad URL", status: 400, ask: config("POST", "/webhooks/{webhook}", `{"url":"javascript:alert(1)"}`)},
 		{name: "update webhook to an unknown provider", status: 400, ask: config("POST", "/webhooks/{webhook}", `{"id_auth":`+noID+`}`)},
 		{name: "update none", status: 404, ask: config("POST", "/webhooks/"+noID, `{}`)},
 		{name: "update another domain's", status: 404, ask: config("POST", "/webhooks/{other:webhook}", `{}`)},
 		{name: "update webhook with a service token", status: 403, ask: ask{method: "POST", path: "/webhooks/{webhook}", token: "admin", body: `{}`}},
-		{name: "delete webhook", status: 204, ask: config("DELETE", "/webhooks/{webhook}", "")},
+		{name: "delete webhook", status: 204, rows: anAct, ask: config("DELETE", "/webhooks/{webhook}", "")},
 		{name: "delete none", status: 404, ask: config("DELETE", "/webhooks/"+noID, "")},
 		{name: "delete another domain's", status: 404, ask: config("DELETE", "/webhooks/{other:webhook}", "")},
 	})

@@ -443,16 +443,27 @@ func TestSignedTokens(t *testing.T) {
 		tooLong := `{` + s.signer(t, s.domainOf("")) + `,"scope":"` + strings.Repeat("x", 3000) + `"}`
 		s.do(t, ask{method: "POST", path: "/auth/jwt", body: tooLong}).says(t, 400, "invalidValue", "scope")
 		s.untouched(t, before)
+		exchange := func(token string, status int) {
+			t.Helper()
+			own := `{` + s.signer(t, s.domainOf(""))
+			s.do(t, ask{method: "POST", path: "/auth/token/access", body: own + `,"code":"` + token + `"}`}).says(t, status, "", "")
+			s.do(t, ask{method: "POST", path: "/auth/token/access", credential: token, body: own + `}`}).says(t, status, "", "")
+		}
+		exchange(lasting, 200)
 		ending, _ := signed(`,"expire":true`)
 		revoked, _ := signed("")
 		me(lasting, 200)
 		me(ending, 200)
 		s.do(t, ask{method: "DELETE", path: "/auth/token", credential: revoked}).says(t, 204, "", "")
 		me(revoked, 401)
+		exchange(revoked, 401)
 		s.do(t, ask{domain: "other", method: "GET", path: "/users/me", credential: lasting}).says(t, 401, "invalidToken", "")
 		for name, forged := range forgeries(t, lasting, ending) {
 			if r := s.do(t, ask{method: "GET", path: "/users/me", credential: forged}); r.status != 401 {
 				t.Errorf("%s: %d %s", name, r.status, r.body)
+			}
+			if strings.Count(forged, ".") == 2 && len(forged) <= 4096 {
+				exchange(forged, 401)
 			}
 		}
 		s.pass(43200 * time.Minute)

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"passerelle"
+	"passerelle/internal/delivery"
 	"passerelle/internal/httpapi"
 	"passerelle/internal/store"
 )
@@ -100,7 +101,7 @@ type addToDataInput struct {
 
 func (s *Service) addToData(ctx context.Context, c *httpapi.Caller, in addToDataInput) (additionOutput, error) {
 	out := additionOutput{in.Key, cmp.Or(in.Value, in.Key)}
-	return out, s.Delivery.AddToData(ctx, c.Domain, in.ID, out.Key, out.Value, c.By())
+	return out, s.Delivery.AddToData(ctx, c.Domain, in.ID, out.Key, out.Value, c.By(), s.recordIn(c, delivery.ActChangeWebhook, delivery.SubjectWebhook))
 }
 
 type changeAdditionInput struct {
@@ -113,9 +114,9 @@ func (s *Service) changeAddition(ctx context.Context, c *httpapi.Caller, in chan
 }
 
 func (s *Service) removeAllFromData(ctx context.Context, c *httpapi.Caller, in oneWebhookInput) (httpapi.Nothing, error) {
-	return httpapi.Nothing{}, s.Delivery.RemoveFromData(ctx, c.Domain, in.ID, "", c.By())
+	return httpapi.Nothing{}, s.Delivery.RemoveFromData(ctx, c.Domain, in.ID, "", c.By(), s.recordIn(c, delivery.ActChangeWebhook, delivery.SubjectWebhook))
 }
 
 func (s *Service) removeFromData(ctx context.Context, c *httpapi.Caller, in oneAdditionInput) (httpapi.Nothing, error) {
-	return httpapi.Nothing{}, s.Delivery.RemoveFromData(ctx, c.Domain, in.ID, in.Key, c.By())
+	return httpapi.Nothing{}, s.Delivery.RemoveFromData(ctx, c.Domain, in.ID, in.Key, c.By(), s.recordIn(c, delivery.ActChangeWebhook, delivery.SubjectWebhook))
 }

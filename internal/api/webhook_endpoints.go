@@ -54,7 +54,7 @@ func (s *Service) webhookRoutes() []httpapi.Route {
 
 type webhookInput struct {
 	IDUser    httpapi.Nullable[int64]            `body:"id_user" doc:"only events of this user; null for all events, with or without a user"`
-	IDService httpapi.Nullable[int64]            `body:"id_service" doc:"the application that the webhook belongs to and whose user tokens it sends; null for no particular application"`
+	IDService httpapi.Nullable[int64]            `body:"id_service" doc:"the application that the webhook belongs to and whose user tokens it sends; null for the only application of the domain, if there is exactly one"`
 	IDAuth    httpapi.Nullable[httpapi.IDOrName] `body:"id_auth" doc:"authentication provider, by id or name; null for none"`
 	URL       *string                            `body:"url" doc:"absolute http(s) URL; https only in live domains"`
 	Event     *string                            `body:"event" doc:"name of an event" example:"PAYMENT_STATE_UPDATED"`
@@ -183,13 +183,9 @@ func (s *Service) shownWebhooks(ctx context.Context, c *httpapi.Caller, all []st
 	if err != nil {
 		return nil, fmt.Errorf("read the health of webhooks: %w", err)
 	}
-	_, err = s.DB.OnlyClient(ctx, c.Domain.ID)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return nil, fmt.Errorf("look for the only application: %w", err)
-	}
 	out := make([]webhookOutput, len(all))
 	for i, w := range all {
-		out[i] = newWebhook(c, w, health[w.ID], w.Client != 0 || err == nil)
+		out[i] = newWebhook(c, w, health[w.ID])
 		if e.Has("webhook_event") {
 			entry, _ := webhook.Lookup(string(w.Event))
 			event := newWebhookEvent(entry)
@@ -199,14 +195,14 @@ func (s *Service) shownWebhooks(ctx context.Context, c *httpapi.Caller, all []st
 	return out, nil
 }
 
-func newWebhook(c *httpapi.Caller, w store.Webhook, h store.Health, hasApplication bool) webhookOutput {
+func newWebhook(c *httpapi.Caller, w store.Webhook, h store.Health) webhookOutput {
 	entry, _ := webhook.Lookup(string(w.Event))
 	out := webhookOutput{
 		ID: int64(w.ID), Created: passerelle.FormatDateTime(w.Created, c.Location), Updated: optionalTime(c, w.Updated),
 		Deleted: optionalTime(c, w.Deleted), Disabled: optionalTime(c, w.Disabled), IDService: optionalInt(int64(w.Client)), IDUser: optionalInt(int64(w.User)),
 		IDEvent: entry.Number, Event: w.Event, IDAuth: optionalInt(w.Auth), URL: w.URL, AddToData: additions(w), HealthData: newHealth(c, w, h),
 	}
-	if warning := delivery.Warning(w, h, hasApplication); warning != "" {
+	if warning := delivery.Warning(w, h); warning != "" {
 		out.Warning = &warning
 	}
 	return out
@@ -289,7 +285,7 @@ func (s *Service) createWebhook(ctx context.Context, c *httpapi.Caller, in webho
 	w, err := s.Delivery.Register(ctx, c.Domain, delivery.Registration{
 		Client: value(asked.Client), User: value(asked.User), Event: value(in.Event), URL: value(in.URL), Auth: value(asked.Auth),
 		Disabled: value(in.Disabled), By: asked.By, Execution: c.Execution,
-	})
+	}, s.recordIn(c, delivery.ActRegisterWebhook, delivery.SubjectWebhook))
 	if err != nil {
 		return webhookOutput{}, err
 	}
@@ -310,7 +306,7 @@ func (s *Service) updateWebhook(ctx context.Context, c *httpapi.Caller, in updat
 	if change.Deleted, err = in.deletion(c); err != nil {
 		return webhookOutput{}, err
 	}
-	w, err = s.Delivery.Update(ctx, c.Domain, in.ID, change)
+	w, err = s.Delivery.Update(ctx, c.Domain, in.ID, change, s.recordIn(c, delivery.ActChangeWebhook, delivery.SubjectWebhook))
 	if err != nil {
 		return webhookOutput{}, err
 	}
@@ -333,11 +329,11 @@ func (in updateWebhookInput) deletion(c *httpapi.Caller) (*bool, error) {
 }
 
 func (s *Service) deleteWebhook(ctx context.Context, c *httpapi.Caller, in oneWebhookInput) (httpapi.Nothing, error) {
-	return httpapi.Nothing{}, s.Delivery.Delete(ctx, c.Domain, in.ID, c.By())
+	return httpapi.Nothing{}, s.Delivery.Delete(ctx, c.Domain, in.ID, c.By(), s.recordIn(c, delivery.ActDeleteWebhook, delivery.SubjectWebhook))
 }
 
 func (s *Service) deleteWebhooks(ctx context.Context, c *httpapi.Caller, _ httpapi.Nothing) (httpapi.Nothing, error) {
-	return httpapi.Nothing{}, s.Delivery.DeleteAll(ctx, c.Domain, c.By())
+	return httpapi.Nothing{}, s.Delivery.DeleteAll(ctx, c.Domain, c.By(), s.recordIn(c, delivery.ActDeleteAllWebhooks, ""))
 }
 
 type webhookEventsOutput struct {

@@ -180,7 +180,7 @@ func TestWebhooksAreRegisteredAndChanged(t *testing.T) {
 			t.Errorf("changing: %d %s", a.status, a.body)
 		}
 		got = d.registered(id)
-		if got["url"] != "https://shop.example/2" || got["event"] != "USER_SYNCED" || got["id_service"] != nil || got["id_auth"] != nil {
+		if got["url"] != "https://shop.example/2" || got["event"] != "USER_SYNCED" || fmt.Sprint(got["id_service"]) != d.ClientID || got["id_auth"] != nil {
 			t.Errorf("changed: %v", got)
 		}
 		wantActs(t, d, fmt.Sprint("register webhook webhook ", id), fmt.Sprint("change webhook webhook ", id))

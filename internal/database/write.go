@@ -238,13 +238,14 @@ func (u *Unit) run() []statement { return append(slices.Clip(u.statements), tall
 
 // OnlyAdds reports whether the unit only adds rows and changes totals. Such units wait for each
 // other only when they change the same totals. It returns false for a unit that adds a row under a
-// condition. Such units enforce limits, and would often undo a shared transaction.
+// condition. Such units enforce limits, and would often undo a shared transaction. A condition with
+// {for share} does not count, because the row that it holds is hardly ever missing.
 func (u *Unit) OnlyAdds() bool {
 	return !slices.ContainsFunc(u.statements, func(s statement) bool { return !s.requires && (s.scan != nil || !s.adds()) })
 }
 
 func (s *statement) adds() bool {
-	certain := s.mismatch == nil || strings.Contains(s.sql, "VALUES (")
+	certain := s.mismatch == nil || strings.Contains(s.sql, "VALUES (") || strings.Contains(s.sql, "{for share}")
 	return certain && strings.HasPrefix(s.sql, "INSERT INTO ") && !strings.Contains(s.sql, "DO UPDATE")
 }
 

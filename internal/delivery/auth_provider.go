@@ -139,7 +139,7 @@ func (d *Delivery) tryUpdate(ctx context.Context, domain passerelle.Domain, id i
 	now := d.now(domain)
 	a.Updated = &now
 	err = d.DB.Write(ctx, func(tx *store.Tx) error {
-		tx.RenameAuthProvider(a, now)
+		tx.RenameAuthProvider(domain.ID, id, c.Name, now)
 		if c.Endpoint != (EndpointChange{}) {
 			if err := tx.UpdateTokenEndpoint(former, a, now); err != nil {
 				return err
@@ -185,10 +185,10 @@ func (d *Delivery) DeleteProvider(ctx context.Context, domain passerelle.Domain,
 }
 
 // DeleteProviders does the same as DeleteProvider for all providers of a domain.
-func (d *Delivery) DeleteProviders(ctx context.Context, domain passerelle.Domain, by string) error {
+func (d *Delivery) DeleteProviders(ctx context.Context, domain passerelle.Domain, by string, acts ...store.Audit) error {
 	err := d.endProviders(ctx, domain, 0, func(tx *store.Tx) error {
 		tx.DeleteAuthProviders(domain.ID, d.now(domain))
-		return nil
+		return tx.Audit(acts...)
 	})
 	if err != nil {
 		return fmt.Errorf("delete the providers of domain %d: %w", domain.ID, err)
@@ -313,8 +313,11 @@ func noProvider() error {
 	return passerelle.InvalidField("id_auth", "no provider with this id or name")
 }
 
-// useProvider prevents the deletion of a webhook's provider until the unit ends.
-func useProvider(tx *store.Tx, w store.Webhook) {
+// useOwners prevents the deletion of a webhook's application and provider until the unit ends.
+func useOwners(tx *store.Tx, w store.Webhook) {
+	if w.Client != 0 {
+		tx.UseClient(w.Domain, w.Client)
+	}
 	if w.Auth != 0 && !w.AuthDeleted {
 		tx.UseAuthProvider(w.Domain, w.Auth)
 	}

@@ -122,29 +122,13 @@ func (a *authority) ofUser(ctx context.Context, user passerelle.UserID) (credent
 // userToken returns the credential with the newest permanent token of a user that was issued to the
 // application of the webhook. If there is no such token, the request has no token.
 func (a *authority) userToken(ctx context.Context, user passerelle.UserID) (credential, error) {
-	client, err := a.application(ctx)
-	switch {
-	case err != nil:
-		return credential{}, err
-	case client == 0:
-		return credential{detail: "No user token: the webhook belongs to no application, and the domain has not exactly one."}, nil
+	client := a.webhook.Client
+	if client == 0 {
+		return credential{detail: "No user token: the webhook belongs to no application."}, nil
 	}
 	token, err := a.d.DB.WebhookToken(ctx, a.domain.ID, client, user)
 	if errors.Is(err, store.ErrNotFound) {
 		return credential{detail: fmt.Sprintf("No user token: application %d has no permanent token of user %d that is valid.", client, user)}, nil
 	}
 	return credential{bearer: token}, err
-}
-
-// application returns the webhook's application. If the webhook has none, it returns the only
-// application of the domain. It returns zero when the domain has no application, or several.
-func (a *authority) application(ctx context.Context) (passerelle.ClientID, error) {
-	if a.webhook.Client != 0 {
-		return a.webhook.Client, nil
-	}
-	client, err := a.d.DB.OnlyClient(ctx, a.domain.ID)
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return 0, fmt.Errorf("look for the only client of domain %d: %w", a.domain.ID, err)
-	}
-	return client, nil
 }

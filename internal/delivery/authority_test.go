@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,7 +53,7 @@ func (r *fixture) emitFor(user passerelle.UserID, version int64) {
 // the request log must contain the reason.
 func TestUserTokens(t *testing.T) {
 	const (
-		none   = "No user token: the webhook belongs to no application, and the domain has not exactly one."
+		none   = "No user token: the webhook belongs to no application."
 		absent = "No user token: application %d has no permanent token of user 7 that is valid."
 	)
 	for name, test := range map[string]struct {
@@ -122,6 +123,42 @@ func TestUserTokens(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestWebhookKeepsItsApplication registers a webhook without an application while the domain has
+// one. The webhook must send the tokens of this application when another one is created, and no
+// token when the application is deleted. A change to no application must choose the only one again.
+func TestWebhookKeepsItsApplication(t *testing.T) {
+	onEach(t, func(t *testing.T, r *fixture) {
+		in, first := newGuarded(t), r.application(r.domain.ID, "first")
+		r.permanent(first, 7, "first's")
+		w, err := r.Register(t.Context(), r.domain, delivery.Registration{Event: string(webhook.UserCreated), URL: in.url})
+		must(t, err)
+		second := r.application(r.domain.ID, "second")
+		r.permanent(second, 7, "second's")
+		r.emitFor(7, 1)
+		r.run(1, 0)
+		in.want(t, "Bearer first's")
+
+		r.write(func(tx *store.Tx) error { tx.DeleteClient(r.domain.ID, first, r.clock.Now()); return nil })
+		r.emitFor(7, 2)
+		r.run(1, 0)
+		in.want(t, "")
+		stored, err := r.DB.Webhook(t.Context(), r.domain.ID, w.ID)
+		must(t, err)
+		if w.Client != first || stored.Client != 0 || !strings.Contains(delivery.Warning(stored, store.Health{}), "not authenticated") {
+			t.Errorf("the webhook of application %d belongs to %d, and after the deletion to %d", first, w.Client, stored.Client)
+		}
+
+		changed, err := r.Update(t.Context(), r.domain, w.ID, delivery.WebhookUpdate{Client: new(passerelle.ClientID(0))})
+		must(t, err)
+		r.emitFor(7, 3)
+		r.run(1, 0)
+		in.want(t, "Bearer second's")
+		if changed.Client != second {
+			t.Errorf("the webhook belongs to %d, want %d", changed.Client, second)
+		}
+	})
 }
 
 // TestUserTokensAreForEventsOfUsersWithoutAProvider checks that a request has no user token when

@@ -89,6 +89,20 @@ const (
 	SubjectData     = "webhook data"
 )
 
+// These are acts in audit records. The console has more of them.
+const (
+	ActRegisterWebhook   = "register webhook"
+	ActChangeWebhook     = "change webhook"
+	ActDeleteWebhook     = "delete webhook"
+	ActDeleteAllWebhooks = "delete all webhooks"
+
+	ActRegisterProvider   = "register authentication provider"
+	ActChangeProvider     = "change authentication provider"
+	ActRotateProvider     = "rotate secret of authentication provider"
+	ActDeleteProvider     = "delete authentication provider"
+	ActDeleteAllProviders = "delete all authentication providers"
+)
+
 // Counts contains the numbers of accepted and failed requests during a call.
 type Counts struct {
 	// Delivered counts the accepted requests, and Failed counts the others. Both are recorded.

@@ -28,7 +28,7 @@ func TestFailuresThatOperatorsMayEnd(t *testing.T) {
 	const (
 		refused  = "The name or address leads to a private or reserved network, or to a port that is not allowed. The operator of the service allows private networks with --allow-networks and ports with --allow-ports."
 		unknown  = "The service's name server has no address for this name. Check the spelling, and that the name exists there."
-		tokens   = "No user token: the webhook belongs to no application, and the domain has not exactly one."
+		tokens   = "No user token: the webhook belongs to no application."
 		endpoint = "http://10.255.255.1/token"
 	)
 	for name, test := range map[string]struct {

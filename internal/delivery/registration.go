@@ -14,7 +14,8 @@ import (
 
 // Registration contains the data of a new webhook from a client.
 type Registration struct {
-	// Client is the application to which the webhook belongs, zero for none.
+	// Client is the application to which the webhook belongs. Zero means the only application of
+	// the domain, or none when the domain does not have exactly one.
 	Client passerelle.ClientID
 	// User limits the webhook to the events of one user. Zero means no limit.
 	User  passerelle.UserID
@@ -43,12 +44,12 @@ func (d *Delivery) Register(ctx context.Context, domain passerelle.Domain, r Reg
 	if err != nil {
 		return store.Webhook{}, err
 	}
-	w := store.Webhook{Domain: domain.ID, Client: r.Client, User: r.User, Event: *c.Event, URL: r.URL, Auth: *c.Auth, Created: now}
+	w := store.Webhook{Domain: domain.ID, Client: *c.Client, User: r.User, Event: *c.Event, URL: r.URL, Auth: *c.Auth, Created: now}
 	if r.Disabled {
 		w.Disabled = &now
 	}
 	err = d.DB.Write(ctx, func(tx *store.Tx) error {
-		useProvider(tx, w)
+		useOwners(tx, w)
 		if err := tx.CreateWebhook(&w); err != nil {
 			return err
 		}
@@ -57,7 +58,7 @@ func (d *Delivery) Register(ctx context.Context, domain passerelle.Domain, r Reg
 	})
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return store.Webhook{}, noProvider() // the provider has just been deleted
+		return store.Webhook{}, d.lostOwner(ctx, w, err)
 	case errors.Is(err, store.ErrConflict):
 		return store.Webhook{}, tooMany()
 	case err != nil:
@@ -110,14 +111,17 @@ func (d *Delivery) Update(ctx context.Context, domain passerelle.Domain, id pass
 	if checked.Auth != nil {
 		w.Auth, w.AuthDeleted = *checked.Auth, false
 	}
+	if checked.Client != nil {
+		w.Client = *checked.Client
+	}
 	err = d.change(ctx, domain, "changed", id, c.By, acts, func(tx *store.Tx) {
 		if !c.ends() {
-			useProvider(tx, w)
+			useOwners(tx, w)
 		}
 		tx.ChangeWebhook(domain.ID, id, checked, d.now(domain))
 	})
 	if err != nil {
-		return store.Webhook{}, d.lostProvider(ctx, w, err)
+		return store.Webhook{}, d.lostOwner(ctx, w, err)
 	}
 	return d.registered(ctx, domain, id)
 }
@@ -128,13 +132,13 @@ func (c WebhookUpdate) revives() bool { return c.Deleted != nil && !*c.Deleted }
 
 func (c WebhookUpdate) ends() bool { return c.Deleted != nil && *c.Deleted }
 
-// lostProvider returns an error that names the provider, if the provider was deleted in the
-// meantime. The error of the store says only that something is missing.
-func (d *Delivery) lostProvider(ctx context.Context, w store.Webhook, err error) error {
-	if !errors.Is(err, passerelle.NotFound) || w.Auth == 0 {
-		return err
+// lostOwner returns an error that names the application or the provider of a webhook, if it was
+// deleted in the meantime. The error of the store says only that something is missing.
+func (d *Delivery) lostOwner(ctx context.Context, w store.Webhook, err error) error {
+	if _, missing := d.DB.Client(ctx, w.Domain, w.Client); w.Client != 0 && errors.Is(missing, store.ErrNotFound) {
+		return unlessFound(missing, "id_service", noApplication)
 	}
-	if _, missing := d.DB.AuthProvider(ctx, w.Domain, w.Auth); errors.Is(missing, store.ErrNotFound) {
+	if _, missing := d.DB.AuthProvider(ctx, w.Domain, w.Auth); w.Auth != 0 && errors.Is(missing, store.ErrNotFound) {
 		return noProvider()
 	}
 	return err
@@ -150,8 +154,8 @@ func (d *Delivery) Delete(ctx context.Context, domain passerelle.Domain, id pass
 }
 
 // DeleteAll deletes all webhooks of a domain.
-func (d *Delivery) DeleteAll(ctx context.Context, domain passerelle.Domain, by string) error {
-	return d.change(ctx, domain, "deleted, as all of the domain", 0, by, nil, func(tx *store.Tx) {
+func (d *Delivery) DeleteAll(ctx context.Context, domain passerelle.Domain, by string, acts ...store.Audit) error {
+	return d.change(ctx, domain, "deleted, as all of the domain", 0, by, acts, func(tx *store.Tx) {
 		tx.DeleteWebhooks(domain.ID, d.now(domain))
 	})
 }
@@ -207,17 +211,35 @@ func (d *Delivery) check(ctx context.Context, domain passerelle.Domain, c Webhoo
 		}
 		out.Auth = &auth
 	}
-	return out, d.checkOwners(ctx, domain, c)
+	if c.Client != nil {
+		client, err := d.application(ctx, domain, *c.Client)
+		if err != nil {
+			return out, err
+		}
+		out.Client = &client
+	}
+	return out, d.checkUser(ctx, domain, c)
 }
 
-// checkOwners checks that the application and the user exist. Zero means none.
-func (d *Delivery) checkOwners(ctx context.Context, domain passerelle.Domain, c WebhookUpdate) error {
-	if c.Client != nil && *c.Client != 0 {
-		_, err := d.DB.Client(ctx, domain.ID, *c.Client)
-		if err := unlessFound(err, "id_service", "no application of that id"); err != nil {
-			return err
-		}
+const noApplication = "no application of that id"
+
+// application returns the application of a webhook. For zero, it returns the only application of
+// the domain, or zero when the domain does not have exactly one. The webhook keeps this application,
+// so it never sends the user tokens of an application that is created later.
+func (d *Delivery) application(ctx context.Context, domain passerelle.Domain, named passerelle.ClientID) (passerelle.ClientID, error) {
+	if named != 0 {
+		_, err := d.DB.Client(ctx, domain.ID, named)
+		return named, unlessFound(err, "id_service", noApplication)
 	}
+	only, err := d.DB.OnlyClient(ctx, domain.ID)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return 0, fmt.Errorf("look for the only client of domain %d: %w", domain.ID, err)
+	}
+	return only, nil
+}
+
+// checkUser checks that the user exists. Zero means none.
+func (d *Delivery) checkUser(ctx context.Context, domain passerelle.Domain, c WebhookUpdate) error {
 	if c.User != nil && *c.User != 0 {
 		_, err := d.DB.User(ctx, domain.ID, *c.User)
 		return unlessFound(err, "id_user", "no user with this id")

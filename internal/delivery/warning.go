@@ -18,9 +18,9 @@ const (
 
 // Warning describes in sentences what an operator should know about a webhook. It says that too
 // many requests fail, that requests take too long, or that they carry no proof of their sender. It
-// returns "" when there is nothing to report. The user token of an application is such a proof.
-// hasApplication means that requests about users can carry it.
-func Warning(w store.Webhook, h store.Health, hasApplication bool) string {
+// returns "" when there is nothing to report. The user token of the webhook's application is such a
+// proof.
+func Warning(w store.Webhook, h store.Health) string {
 	var all []string
 	if h.Successes*100 < h.Requests*fewSuccesses {
 		all = append(all, fmt.Sprintf("In the last 24 hours, %[2]d of %[1]d requests failed.", h.Requests, h.Requests-h.Successes))
@@ -35,7 +35,7 @@ func Warning(w store.Webhook, h store.Health, hasApplication bool) string {
 	case w.Auth != 0:
 	case entry.Subject == webhook.SubjectPayment:
 		all = append(all, "Requests are not authenticated: the event belongs to no user, and the webhook has no authentication provider.")
-	case !hasApplication:
+	case w.Client == 0:
 		all = append(all, "Requests are not authenticated: the webhook has neither an authentication provider nor an application whose user tokens it could send.")
 	}
 	return strings.Join(all, " ")

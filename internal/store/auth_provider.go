@@ -247,11 +247,12 @@ func (tx *Tx) CreateAuthProvider(a *AuthProvider) error {
 	return nil
 }
 
-// RenameAuthProvider changes only the name of a provider. It therefore does not undo a simultaneous
-// change of the secret. Write fails with ErrDuplicate when the name is in use.
-func (tx *Tx) RenameAuthProvider(a AuthProvider, now time.Time) {
-	tx.unit.ExecOne(ErrNotFound, `UPDATE auth_provider SET name = $1, updated = $2 WHERE domain_id = $3 AND id = $4 AND deleted IS NULL`,
-		a.Name, database.Micros(now), int64(a.Domain), a.ID)
+// RenameAuthProvider changes only the name of a provider, or no more than its time of change if the
+// name is nil. It therefore does not undo a simultaneous change of the secret. Write fails with
+// ErrDuplicate when the name is in use.
+func (tx *Tx) RenameAuthProvider(domain passerelle.DomainID, id int64, name *string, now time.Time) {
+	tx.unit.ExecOne(ErrNotFound, `UPDATE auth_provider SET name = COALESCE($1, name), updated = $2 WHERE domain_id = $3 AND id = $4 AND deleted IS NULL`,
+		name, database.Micros(now), int64(domain), id)
 }
 
 // UpdateTokenEndpoint stores the secret and the endpoint of an oauth provider. Write fails with

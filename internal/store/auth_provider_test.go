@@ -129,7 +129,7 @@ func TestChangedAuthProviders(t *testing.T) {
 		a.Endpoint = &store.TokenEndpoint{URL: "https://b.example/", ClientID: "d", GrantType: "client_credentials"}
 		update := func(former, a store.AuthProvider) error {
 			return s.try(func(tx *store.Tx) error {
-				tx.RenameAuthProvider(a, later)
+				tx.RenameAuthProvider(s.domain, a.ID, &a.Name, later)
 				return tx.UpdateTokenEndpoint(former, a, later)
 			})
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -152,22 +153,38 @@ func (tx *Tx) CreateClient(c *Client) error {
 	c.ID = passerelle.ClientID(id)
 	tx.unit.ExecOne(ErrConflict, `INSERT INTO client (id, domain_id, name, secret_hash, redirect_uris, created) VALUES ($1, $2, $3, $4, $5, $6)`,
 		id, int64(c.Domain), c.Name, c.SecretHash, strings.Join(c.RedirectURIs, " "), database.Micros(c.Created))
-	return tx.UpdateClient(*c)
+	return tx.UpdateClient(Client{ID: c.ID, Domain: c.Domain, Name: c.Name, SecretHash: c.SecretHash, RedirectURIs: c.RedirectURIs}, *c)
 }
 
-// UpdateClient stores all fields of a client except its keys and its logo.
-func (tx *Tx) UpdateClient(c Client) error {
-	config, err := storedTexts(c.Config)
+// UpdateClient stores all fields of a client except its keys and its logo. Write fails with
+// ErrNotFound when the client is deleted, and with ErrConflict when a stored field differs from the
+// one in the argument former.
+func (tx *Tx) UpdateClient(former, c Client) error {
+	before, err := storedClient(former)
 	if err != nil {
 		return err
 	}
-	tx.unit.ExecOne(ErrNotFound, `UPDATE client SET name = $1, secret_hash = $2, redirect_uris = $3, primary_color = $4, secondary_color = $5,
+	after, err := storedClient(c)
+	if err != nil {
+		return err
+	}
+	tx.UseClient(c.Domain, c.ID)
+	tx.unit.ExecOne(ErrConflict, `UPDATE client SET name = $1, secret_hash = $2, redirect_uris = $3, primary_color = $4, secondary_color = $5,
 		description = $6, description_banks = $7, description_providers = $8, pro = $9, config = $10
-		WHERE +domain_id = $11 AND id = $12 AND deleted IS NULL`,
+		WHERE +domain_id = $11 AND id = $12 AND name = $13 AND secret_hash = $14 AND redirect_uris = $15 AND COALESCE(primary_color, '') = COALESCE($16, '')
+			AND COALESCE(secondary_color, '') = COALESCE($17, '') AND COALESCE(description, '') = COALESCE($18, '')
+			AND COALESCE(description_banks, '') = COALESCE($19, '') AND COALESCE(description_providers, '') = COALESCE($20, '') AND pro = $21 AND config = $22`,
+		slices.Concat(after, []any{int64(c.Domain), int64(c.ID)}, before)...)
+	return nil
+}
+
+// storedClient returns the values of the columns that UpdateClient sets.
+func storedClient(c Client) ([]any, error) {
+	config, err := storedTexts(c.Config)
+	return []any{
 		c.Name, c.SecretHash, strings.Join(c.RedirectURIs, " "), database.OptionalText(c.PrimaryColor), database.OptionalText(c.SecondaryColor),
 		database.OptionalText(c.Description), database.OptionalText(c.DescriptionBanks), database.OptionalText(c.DescriptionProviders), c.Pro, config,
-		int64(c.Domain), int64(c.ID))
-	return nil
+	}, err
 }
 
 // NoteClientUse records that the secret of a client was used at the time at. It writes nothing when
@@ -247,10 +264,18 @@ func (r *Reader) Logo(ctx context.Context, domain passerelle.DomainID, id passer
 	}, `SELECT id, media_type, content FROM client_logo WHERE domain_id = $1 AND client_id = $2`, int64(domain), int64(id))
 }
 
-// DeleteClient marks a client as deleted, revokes its tokens and removes its logo.
+// UseClient prevents other changes and the deletion of the client until the unit ends. A unit that
+// gives a client to a webhook must call it. Write fails with ErrNotFound when the client has been deleted.
+func (tx *Tx) UseClient(domain passerelle.DomainID, id passerelle.ClientID) {
+	tx.unit.ExecOne(ErrNotFound, `UPDATE client SET name = name WHERE +domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(domain), int64(id))
+}
+
+// DeleteClient marks a client as deleted, revokes its tokens and removes its logo. The client's
+// webhooks then belong to no client.
 func (tx *Tx) DeleteClient(domain passerelle.DomainID, id passerelle.ClientID, now time.Time) {
 	tx.unit.ExecOne(ErrNotFound, `UPDATE client SET deleted = $1 WHERE +domain_id = $2 AND id = $3 AND deleted IS NULL`, database.Micros(now), int64(domain), int64(id))
 	tx.unit.Exec(`UPDATE token SET revoked = $1 WHERE domain_id = $2 AND client_id = $3 AND revoked IS NULL`, database.Micros(now), int64(domain), int64(id))
 	tx.unit.Exec(`DELETE FROM user_token WHERE +domain_id = $1 AND client_id = $2`, int64(domain), int64(id))
 	tx.unit.Exec(`DELETE FROM client_logo WHERE domain_id = $1 AND client_id = $2`, int64(domain), int64(id))
+	tx.unit.Exec(`UPDATE webhook SET client_id = NULL WHERE domain_id = $1 AND client_id = $2`, int64(domain), int64(id))
 }

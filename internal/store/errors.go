@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 
+	"passerelle"
 	"passerelle/internal/database"
 )
 
@@ -23,6 +24,9 @@ var (
 	ErrClosed = database.ErrClosed
 	// ErrInUse reports that another server already uses the database.
 	ErrInUse = database.ErrInUse
+	// ErrNoClient reports that the client of a new token does not exist or is deleted. Clients get
+	// the same error as for a token of a deleted client.
+	ErrNoClient error = &passerelle.Error{Kind: passerelle.Unauthenticated, Code: "invalidToken", Message: "The application does not exist any more."}
 	// ErrWanted reports that a webhook now wants an event without a body. The body was not written,
 	// because no webhook wanted the event before.
 	ErrWanted = errors.New("a webhook wants the event by now")

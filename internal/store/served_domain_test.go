@@ -117,9 +117,11 @@ func TestClientIsReadBack(t *testing.T) {
 		}
 		got, err := s.db.Client(t.Context(), s.domain, c.ID)
 		wantSame(t, c, got, err)
+		former := c
 		c.Name, c.SecretHash, c.RedirectURIs, c.Config = "other", []byte("new"), []string{}, map[string]string{"a": "é"}
 		c.Appearance = store.Appearance{"#0a0B0c", "#ffffff", "text", "about banks", "about providers", true}
-		s.write(func(tx *store.Tx) error { return tx.UpdateClient(c) })
+		s.write(func(tx *store.Tx) error { return tx.UpdateClient(former, c) })
+		wantError(t, s.try(func(tx *store.Tx) error { return tx.UpdateClient(former, c) }), store.ErrConflict)
 		got, err = s.db.Client(t.Context(), s.domain, c.ID)
 		wantSame(t, c, got, err)
 		all, err := s.db.Clients(t.Context(), s.domain)
@@ -134,7 +136,7 @@ func TestClientOfAnotherDomain(t *testing.T) {
 		got, err := s.db.Client(t.Context(), s.domain, s.alien)
 		wantNotFound(t, got, err)
 		foreign := store.Client{ID: s.alien, Domain: s.domain, Name: "taken over", SecretHash: []byte("x")}
-		wantError(t, s.try(func(tx *store.Tx) error { return tx.UpdateClient(foreign) }), store.ErrNotFound)
+		wantError(t, s.try(func(tx *store.Tx) error { return tx.UpdateClient(foreign, foreign) }), store.ErrNotFound)
 		wantError(t, s.try(func(tx *store.Tx) error { tx.DeleteClient(s.domain, s.alien, now); return nil }), store.ErrNotFound)
 	})
 }
@@ -154,7 +156,8 @@ func TestDeletedClient(t *testing.T) {
 		all, err := s.db.Clients(t.Context(), s.domain)
 		wantSame(t, nil, all, err)
 		wantError(t, s.try(func(tx *store.Tx) error {
-			return tx.UpdateClient(store.Client{ID: s.client, Domain: s.domain, SecretHash: []byte{1}})
+			gone := store.Client{ID: s.client, Domain: s.domain, SecretHash: []byte{1}}
+			return tx.UpdateClient(gone, gone)
 		}), store.ErrNotFound)
 		mine.Revoked = new(now)
 		s.wantToken(mine)
@@ -207,7 +210,7 @@ func TestTokensTheSchemaRefuses(t *testing.T) {
 			"a kind that is not known":    {store.Token{Domain: s.domain, Kind: "master", Hash: []byte("1")}, store.ErrConstraint},
 			"a payment token without one": {store.Token{Domain: s.domain, Kind: "payment", Hash: []byte("2")}, store.ErrConstraint},
 			"a payment of another kind":   {store.Token{Domain: s.domain, Kind: "service", Payment: 1, Hash: []byte("3")}, store.ErrConstraint},
-			"a client of another domain":  {store.Token{Domain: s.domain, Client: s.alien, Kind: "service", Hash: []byte("4")}, store.ErrConstraint},
+			"a client of another domain":  {store.Token{Domain: s.domain, Client: s.alien, Kind: "service", Hash: []byte("4")}, store.ErrNoClient},
 			"no domain":                   {store.Token{Kind: "config", Hash: []byte("5")}, store.ErrConstraint},
 		} {
 			err := s.try(func(tx *store.Tx) error { return tx.CreateToken(&test.token) })

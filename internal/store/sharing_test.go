@@ -21,8 +21,9 @@ func TestUnitsOfSharedTransactions(t *testing.T) {
 			unit func(tx *store.Tx) error
 			want bool
 		}{
-			"a token": {func(tx *store.Tx) error { return tx.CreateToken(&store.Token{}) }, true},
-			"an act":  {func(tx *store.Tx) error { return tx.Audit(store.Audit{At: now}) }, true},
+			"a token":             {func(tx *store.Tx) error { return tx.CreateToken(&store.Token{}) }, true},
+			"a token of a client": {func(tx *store.Tx) error { return tx.CreateToken(&store.Token{Domain: s.domain, Client: s.client}) }, true},
+			"an act":              {func(tx *store.Tx) error { return tx.Audit(store.Audit{At: now}) }, true},
 			"what is sealed": {func(tx *store.Tx) error {
 				if err := tx.CreateToken(&store.Token{ID: 9, Domain: s.domain}); err != nil {
 					return err

@@ -84,17 +84,26 @@ func (r *Reader) Tokens(ctx context.Context, f TokenFilter, w Window) ([]Token, 
 	return database.Collect(ctx, r.rows, scanToken, sql, s.Args...)
 }
 
-// CreateToken stores a token and sets its id.
+// CreateToken stores a token and sets its id. Write fails with ErrNoClient when the token's client
+// is deleted. While the unit runs, the client cannot be deleted. A deletion therefore revokes the
+// token.
 func (tx *Tx) CreateToken(t *Token) error {
 	id, err := tx.unit.NewID("token")
 	if err != nil {
 		return err
 	}
 	t.ID = id
-	tx.unit.ExecOne(ErrConflict, `INSERT INTO token (id, domain_id, client_id, kind, hash, scopes, user_id, payment_id, single, created, expires)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+	values := []any{
 		id, int64(t.Domain), database.OptionalID(t.Client), t.Kind, t.Hash, t.Scopes, database.OptionalID(t.User), database.OptionalID(t.Payment), t.Single,
-		database.Micros(t.Created), database.OptionalMicros(t.Expires))
+		database.Micros(t.Created), database.OptionalMicros(t.Expires),
+	}
+	const into = `INSERT INTO token (id, domain_id, client_id, kind, hash, scopes, user_id, payment_id, single, created, expires) `
+	if t.Client == 0 {
+		tx.unit.ExecOne(ErrConflict, into+`VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`, values...)
+		return nil
+	}
+	tx.unit.ExecOne(ErrNoClient, into+`SELECT CAST($1 AS BIGINT), domain_id, id, CAST($4 AS TEXT), CAST($5 AS {bytes}), CAST($6 AS TEXT), CAST($7 AS BIGINT),
+		CAST($8 AS BIGINT), CAST($9 AS BOOLEAN), CAST($10 AS BIGINT), CAST($11 AS BIGINT) FROM client WHERE +domain_id = $2 AND id = $3 AND deleted IS NULL {for share}`, values...)
 	return nil
 }
 
@@ -105,16 +114,20 @@ func (tx *Tx) NoteTokenUse(domain passerelle.DomainID, id int64, at, since time.
 		database.Micros(at), int64(domain), id, database.Micros(since))
 }
 
-// RevokeToken revokes a token. Write fails with ErrNotFound when the token is already revoked.
+// RevokeToken revokes a token. With a user token, it also revokes the codes that the token's client
+// has for the user. Write fails with ErrNotFound when the token is already revoked.
 func (tx *Tx) RevokeToken(domain passerelle.DomainID, id int64, now time.Time) {
 	tx.unit.ExecOne(ErrNotFound, `UPDATE token SET revoked = $1 WHERE +domain_id = $2 AND id = $3 AND revoked IS NULL`, database.Micros(now), int64(domain), id)
 	tx.unit.Exec(`DELETE FROM user_token WHERE domain_id = $1 AND token_id = $2`, int64(domain), id)
+	tx.unit.Exec(`UPDATE token SET revoked = $1 WHERE domain_id = $2 AND user_id = (SELECT t.user_id FROM token t WHERE +t.domain_id = $2 AND t.id = $3 AND t.kind = 'user')
+		AND kind = 'code' AND COALESCE(client_id, 0) = (SELECT COALESCE(t.client_id, 0) FROM token t WHERE +t.domain_id = $2 AND t.id = $3) AND revoked IS NULL`,
+		database.Micros(now), int64(domain), id)
 }
 
-// RevokeUserTokens revokes the permanent tokens of a user that belong to the client, and those that
-// belong to no client.
+// RevokeUserTokens revokes the permanent tokens and the codes of a user that belong to the client,
+// and those that belong to no client.
 func (tx *Tx) RevokeUserTokens(domain passerelle.DomainID, client passerelle.ClientID, user passerelle.UserID, now time.Time) {
-	tx.unit.Exec(`UPDATE token SET revoked = $1 WHERE domain_id = $2 AND user_id = $3 AND kind = 'user' AND expires IS NULL
+	tx.unit.Exec(`UPDATE token SET revoked = $1 WHERE domain_id = $2 AND user_id = $3 AND (kind = 'user' AND expires IS NULL OR kind = 'code')
 		AND (client_id IS NULL OR client_id = $4) AND revoked IS NULL`, database.Micros(now), int64(domain), int64(user), int64(client))
 	tx.unit.Exec(`DELETE FROM user_token WHERE domain_id = $1 AND user_id = $2 AND (client_id IS NULL OR client_id = $3)`, int64(domain), int64(user), int64(client))
 }

@@ -13,7 +13,8 @@ import (
 type Webhook struct {
 	ID     passerelle.WebhookID
 	Domain passerelle.DomainID
-	// Client is the application to which the webhook belongs, zero for none.
+	// Client is the application to which the webhook belongs, zero for none. A webhook whose
+	// application is deleted belongs to none.
 	Client passerelle.ClientID
 	// User limits the webhook to the events of one user. Zero means no limit.
 	User  passerelle.UserID

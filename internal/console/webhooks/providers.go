@@ -29,14 +29,6 @@ func (h *hooks) providerRoutes() []page.Route {
 	}
 }
 
-// These are the names of acts on providers in the audit log.
-const (
-	actRegisterProvider = "register authentication provider"
-	actChangeProvider   = "change authentication provider"
-	actRotateProvider   = "rotate secret of authentication provider"
-	actDeleteProvider   = "delete authentication provider"
-)
-
 // providersData is the content of a page that lists the domain's providers, oldest first.
 type providersData struct {
 	Rows     []providerRow
@@ -133,7 +125,7 @@ func (h *hooks) registerProvider(pc *page.Context) error {
 	}
 	var (
 		form = typedProvider(pc)
-		act  = pc.Record(actRegisterProvider, delivery.SubjectProvider, 0)
+		act  = pc.Record(delivery.ActRegisterProvider, delivery.SubjectProvider, 0)
 		made store.AuthProvider
 		err  error
 	)
@@ -185,7 +177,7 @@ func (h *hooks) changeProvider(pc *page.Context) error {
 	form.ID, form.Type = a.ID, a.Type
 	_, err = h.Delivery.UpdateProvider(pc, pc.Domain, a.ID, delivery.ProviderChange{
 		Name: &form.Name, Endpoint: form.endpoint(pc), By: pc.By(),
-	}, pc.Record(actChangeProvider, delivery.SubjectProvider, 0))
+	}, pc.Record(delivery.ActChangeProvider, delivery.SubjectProvider, 0))
 	return pc.After(err, "The provider is changed.", pc.Path("/webhooks/auth/%d", a.ID), func(pc *page.Context) error { return h.askForProvider(pc, form) })
 }
 
@@ -248,7 +240,7 @@ func (h *hooks) rotateProvider(pc *page.Context) error {
 	if err != nil {
 		return pc.After(err, "", "", h.provider)
 	}
-	a, secret, err := h.Delivery.Rotate(pc, pc.Domain, pc.Numbers[1], overlap, pc.By(), pc.Record(actRotateProvider, delivery.SubjectProvider, 0))
+	a, secret, err := h.Delivery.Rotate(pc, pc.Domain, pc.Numbers[1], overlap, pc.By(), pc.Record(delivery.ActRotateProvider, delivery.SubjectProvider, 0))
 	if err != nil {
 		return pc.After(err, "", "", h.provider)
 	}
@@ -263,7 +255,7 @@ func (h *hooks) deleteProvider(pc *page.Context) error {
 	id := pc.Numbers[1]
 	err := pc.Confirmed(id)
 	if err == nil {
-		err = h.Delivery.DeleteProvider(pc, pc.Domain, id, pc.By(), pc.Record(actDeleteProvider, delivery.SubjectProvider, 0))
+		err = h.Delivery.DeleteProvider(pc, pc.Domain, id, pc.By(), pc.Record(delivery.ActDeleteProvider, delivery.SubjectProvider, 0))
 	}
 	return pc.After(err, fmt.Sprintf("Provider %d is deleted.", id), pc.Path("/webhooks/auth"), h.provider)
 }

@@ -149,7 +149,7 @@ func (d *webhookData) filter(pc *page.Context, w store.Webhook) (store.WebhookDa
 const (
 	actDisable = "disable webhook"
 	actEnable  = "enable webhook"
-	actDelete  = "delete webhook"
+	actDelete  = delivery.ActDeleteWebhook
 	actRestore = "restore webhook"
 	actRecover = "recover webhook"
 )

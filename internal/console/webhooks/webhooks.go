@@ -99,16 +99,12 @@ func (h *hooks) webhookRows(pc *page.Context, all []store.Webhook, bound int) ([
 	if err != nil {
 		return nil, fmt.Errorf("read the names of providers: %w", err)
 	}
-	_, none := h.DB.OnlyClient(pc, pc.Domain.ID)
-	if none != nil && !errors.Is(none, store.ErrNotFound) {
-		return nil, fmt.Errorf("look for the only application: %w", none)
-	}
 	rows := make([]webhookRow, len(all))
 	for i, w := range all {
 		rows[i] = newWebhookRow(pc, w, health[w.ID])
 		rows[i].Provider, rows[i].Pending = names[w.Auth], page.UpTo(pending[w.ID], int64(bound))
 		if w.Deleted == nil {
-			rows[i].Remark = delivery.Warning(w, health[w.ID], w.Client != 0 || none == nil)
+			rows[i].Remark = delivery.Warning(w, health[w.ID])
 		}
 	}
 	return rows, nil
@@ -250,7 +246,7 @@ func (h *hooks) registerWebhook(pc *page.Context) error {
 	if err == nil {
 		made, err = h.Delivery.Register(pc, pc.Domain, delivery.Registration{
 			Client: *change.Client, User: *change.User, Event: form.Event, URL: form.URL, Auth: form.Provider, By: pc.By(),
-		}, pc.Record("register webhook", delivery.SubjectWebhook, 0))
+		}, pc.Record(delivery.ActRegisterWebhook, delivery.SubjectWebhook, 0))
 	}
 	if known, is := page.UserMessage(err); is {
 		pc.Problem = known
@@ -316,7 +312,7 @@ func (h *hooks) changeWebhook(pc *page.Context) error {
 	change, err := form.change()
 	if err == nil {
 		change.By = pc.By()
-		_, err = h.Delivery.Update(pc, pc.Domain, w.ID, change, pc.Record("change webhook", delivery.SubjectWebhook, 0))
+		_, err = h.Delivery.Update(pc, pc.Domain, w.ID, change, pc.Record(delivery.ActChangeWebhook, delivery.SubjectWebhook, 0))
 	}
 	if known, is := page.UserMessage(err); is {
 		pc.Problem = known

@@ -1,0 +1,74 @@
+package access_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"passerelle"
+	"passerelle/internal/access"
+	"passerelle/internal/store"
+)
+
+// TestSimultaneousChangesOfAnApplication changes an application in several ways at the same time. No
+// change may undo another one: a replaced secret must stay invalid.
+func TestSimultaneousChangesOfAnApplication(t *testing.T) {
+	onEach(t, func(t *testing.T, d *fixture) {
+		var fresh string
+		for round := range 8 {
+			name := fmt.Sprint("shop ", round)
+			changes := []access.ClientUpdate{
+				{ResetSecret: true}, {Name: &name}, {RedirectURIs: []string{fmt.Sprintf("https://shop.example/%d", round)}},
+				{Config: map[string]string{name: "x"}, MergeConfig: true}, {Config: map[string]string{name + "b": "y"}, MergeConfig: true},
+			}
+			var all sync.WaitGroup
+			for i, change := range changes {
+				all.Go(func() {
+					_, secret, err := d.Update(t.Context(), d.domain, d.client.ID, change)
+					if err != nil {
+						t.Error(err)
+					}
+					if i == 0 {
+						fresh = secret
+					}
+				})
+			}
+			all.Wait()
+			got, err := d.Application(t.Context(), d.domain, access.Credentials{ClientID: fmt.Sprint(d.client.ID), Secret: fresh, Address: fmt.Sprint(round)})
+			if err != nil {
+				t.Fatalf("round %d: the new secret: %v", round, err)
+			}
+			if got.Name != name || len(got.RedirectURIs) != 1 || got.RedirectURIs[0] != changes[2].RedirectURIs[0] || len(got.Config) != 2*round+2 {
+				t.Errorf("round %d: %+v", round, got)
+			}
+		}
+	})
+}
+
+// TestNoTokenOutlivesItsApplication deletes an application after it has proved its secret. The
+// application must get no token of any kind.
+func TestNoTokenOutlivesItsApplication(t *testing.T) {
+	onEach(t, func(t *testing.T, d *fixture) {
+		u, grant := d.user(true)
+		proved, err := d.Application(t.Context(), d.domain, access.Credentials{ClientID: fmt.Sprint(d.client.ID), Secret: d.secret})
+		if err != nil {
+			t.Fatal(err)
+		}
+		maker, err := d.Authenticate(t.Context(), d.domain, grant.Text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.Delete(t.Context(), d.domain, d.client.ID); err != nil {
+			t.Fatal(err)
+		}
+		_, err = d.IssueService(t.Context(), proved, passerelle.Scopes{passerelle.ScopePaymentsAdmin})
+		wantError(t, err, passerelle.Unauthenticated, "invalidToken")
+		_, err = d.IssueCode(t.Context(), maker, false)
+		wantError(t, err, passerelle.Unauthenticated, "invalidToken")
+		err = d.DB.Write(t.Context(), func(tx *store.Tx) error {
+			_, err := d.GrantUser(tx, proved.ID, u)
+			return err
+		})
+		wantError(t, err, passerelle.Unauthenticated, "invalidToken")
+	})
+}

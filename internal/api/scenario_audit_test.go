@@ -1,0 +1,63 @@
+package api_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// The audit log records each registration, change and deletion of webhooks and their providers,
+// with the id of the request. It records nothing that was refused.
+func TestChangesOfWebhooksAreAudited(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		const oauth = `{"type":"oauth","name":"o","config":{"url":"https://client.example/token","client_id":"c","client_secret":"s","grant_type":"client_credentials"}}`
+		made := map[string]string{}
+		for _, step := range []struct {
+			name, method, path, body string
+			want                     string
+		}{
+			{"p", "POST", "/webhooks/auth", `{"type":"hmac_signature","name":"p"}`, "register authentication provider"},
+			{"o", "POST", "/webhooks/auth", oauth, "register authentication provider"},
+			{"p", "PUT", "/webhooks/auth/%s", `{"name":"q"}`, "change authentication provider"},
+			{"p", "POST", "/webhooks/auth/%s/rotate", "", "rotate secret of authentication provider"},
+			{"", "POST", "/webhooks/auth", `{"type":"hmac_signature","name":"q"}`, ""},
+			{"w", "POST", "/webhooks", `{"event":"USER_CREATED","url":"https://client.example/"}`, "register webhook"},
+			{"w", "PUT", "/webhooks/%s", `{"url":"https://client.example/2"}`, "change webhook"},
+			{"w", "PUT", "/webhooks/%s", `{"url":"ftp://x"}`, ""},
+			{"w", "POST", "/webhooks/%s/add_to_data", `{"key":"customer"}`, "change webhook"},
+			{"w", "PUT", "/webhooks/%s/add_to_data/customer", `{"value":"number"}`, "change webhook"},
+			{"w", "DELETE", "/webhooks/%s/add_to_data/customer", "", "change webhook"},
+			{"w", "DELETE", "/webhooks/%s/add_to_data", "", "change webhook"},
+			{"w", "DELETE", "/webhooks/%s", "", "delete webhook"},
+			{"w", "DELETE", "/webhooks/%s", "", ""},
+			{"p", "DELETE", "/webhooks/auth/%s", "", "delete authentication provider"},
+			{"", "DELETE", "/webhooks", "", "delete all webhooks"},
+			{"", "DELETE", "/webhooks/auth", "", "delete all authentication providers"},
+		} {
+			path := step.path
+			if id := made[step.name]; id != "" {
+				path = fmt.Sprintf(path, id)
+			}
+			before := s.eyes.Count(`SELECT COALESCE(max(id), 0) FROM audit`)
+			r := s.do(t, ask{method: step.method, path: path, token: "config", body: step.body})
+			if (r.status < 300) != (step.want != "") {
+				t.Fatalf("%s %s: %d %s", step.method, path, r.status, r.body)
+			}
+			if step.method == "POST" && made[step.name] == "" && step.name != "" {
+				var out struct{ ID int64 }
+				r.decode(t, &out)
+				made[step.name] = fmt.Sprint(out.ID)
+			}
+			got, want := s.acts(before), step.want+" "+made[step.name]
+			if step.want == "" && len(got) > 0 || step.want != "" && (len(got) != 1 || !strings.Contains(got[0], want)) {
+				t.Errorf("%s %s is recorded as %q, want %q", step.method, path, got, step.want)
+			}
+		}
+	})
+}
+
+// acts returns the acts in the domain's audit log after the entry with an id, with their objects.
+func (s *fixture) acts(after int64) []string {
+	return s.eyes.Lines(map[string]string{"audit": fmt.Sprintf(`SELECT act || ' ' || COALESCE(CAST(subject_id AS TEXT), '') FROM audit
+		WHERE domain_id = %d AND id > %d AND request_id <> '' AND operator_id IS NULL`, s.domainOf("").domain.ID, after)})["audit"]
+}
