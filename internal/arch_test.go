@@ -75,7 +75,7 @@ var mayImport = map[string][]string{
 	"internal/uploads":          {".", "connector/statements", "internal/inbox"},
 	"internal/archive":          {".", "internal/store", "internal/bankstore", "internal/blob", "internal/wire", "internal/aggregation"},
 	"internal/delivery":         {".", "webhook", "internal/keys", "internal/store", "internal/settings", "internal/failpoint", "internal/tracing"},
-	"internal/simulation":       {".", "payment", "connector/sandbox", "connector/sandbox/customers", "internal/store", "internal/bankstore", "internal/settings", "internal/initiation", "internal/aggregation", "internal/delivery"},
+	"internal/simulation":       {".", "payment", "webhook", "connector/sandbox", "connector/sandbox/customers", "internal/store", "internal/bankstore", "internal/settings", "internal/statement", "internal/initiation", "internal/aggregation", "internal/delivery"},
 	"internal/web":              {"."},
 	"internal/webview/chooser":  {"internal/web"},
 	"internal/webview":          {".", "payment", "connector", "internal/httpd", "internal/wire", "internal/picture", "internal/webview/chooser", "internal/web", "internal/access", "internal/settings", "internal/store", "internal/bankstore", "internal/initiation", "internal/aggregation", "internal/imports", "internal/notification", "statementfile"},
