@@ -587,12 +587,10 @@ func TestConnectorsThatIgnoreTheirDeadline(t *testing.T) {
 	defer aggregation.SetConnectorTimes(aggregation.SetConnectorTimes(time.Millisecond, time.Hour))
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id := h.shared(s)
-		ctx, giveUp := context.WithCancel(t.Context())
-		defer giveUp()
 		wake, late := make(chan struct{}), make(chan error)
-		s.read = func(_ context.Context, _ connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
+		s.read = func(ctx context.Context, _ connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 			err := out.Accounts(soundBooks().accounts)
-			giveUp()
+			<-ctx.Done()
 			<-wake
 			_, wanted := out.Wanted("a")
 			late <- errors.Join(err, out.Transactions("a", []passerelle.TransactionDetails{booked("4", 0)}))
@@ -601,9 +599,11 @@ func TestConnectorsThatIgnoreTheirDeadline(t *testing.T) {
 			}
 			return connector.Outcome{}, nil
 		}
-		c, err := h.Resume(ctx, h.domain, h.user.ID, id, aggregation.Request{})
-		if err != nil || c.State != passerelle.WebsiteUnavailable {
-			t.Errorf("left behind: %q (%v)", c.State, err)
+		before := aggregation.SetMaxRunTime(time.Second)
+		state, err := h.resume(id)
+		aggregation.SetMaxRunTime(before)
+		if err != nil || state != passerelle.WebsiteUnavailable {
+			t.Errorf("left behind: %q (%v)", state, err)
 		}
 		if got := names(h.events()); got != someFetched {
 			t.Errorf("events %s", got)

@@ -24,7 +24,18 @@ func (s *Service) Stop(ctx context.Context) error {
 	worked := make(chan error, 1)
 	go func() { worked <- s.stopWork(early) }()
 	served := s.stopServing(early)
-	return errors.Join(served, <-worked, s.closeDatabase(ctx), s.traces.Close(ctx))
+	return errors.Join(served, <-worked, s.stopCalls(ctx), s.closeDatabase(ctx), s.traces.Close(ctx))
+}
+
+// stopCalls ends the reads whose clients did not wait for them, so that they release their
+// connections. The lease of a read that does not end in time lapses.
+func (s *Service) stopCalls(ctx context.Context) error {
+	early, cancel := sooner(ctx)
+	defer cancel()
+	if err := within(early, func() error { s.calls.Stop(); return nil }); err != nil {
+		return fmt.Errorf("stop the reads of connections: %w", err)
+	}
+	return nil
 }
 
 // sooner returns a context that ends earlier than ctx, if ctx has a deadline.
