@@ -59,11 +59,18 @@ func (s *Service) stopServing(ctx context.Context) error {
 
 // stopWork stops the loops and then the sender, because the loops make work for the sender.
 func (s *Service) stopWork(ctx context.Context) error {
-	stopped := within(ctx, func() error { s.loops.Stop(); s.syncs.Stop(); s.fileFetches.Stop(); return nil })
+	stopped := within(ctx, func() error { s.stopLoops(); return nil })
 	if stopped != nil {
 		stopped = fmt.Errorf("stop the background loops: %w", stopped)
 	}
 	return errors.Join(stopped, s.sender.Stop(ctx))
+}
+
+func (s *Service) stopLoops() {
+	s.loops.Stop()
+	s.Initiation.AwaitFollowed()
+	s.syncs.Stop()
+	s.fileFetches.Stop()
 }
 
 func (s *Service) closeDatabase(ctx context.Context) error {
