@@ -458,6 +458,36 @@ func TestAttachmentsAreBounded(t *testing.T) {
 	})
 }
 
+// TestManyAttachmentsAreReported checks that the events about the attachments of many transactions
+// are stored in several units, once and in order.
+func TestManyAttachmentsAreReported(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
+		id := h.shared(s)
+		b := soundBooks()
+		for i := range 250 {
+			one := booked(fmt.Sprint("more ", i), 0)
+			one.Attachments = receipts(1)
+			b.transactions = append(b.transactions, one)
+		}
+		s.read = b.read
+		state, err := h.resume(id)
+		events := h.events()
+		want := strings.Replace(allRead, "CONNECTION_SYNCED", strings.Repeat("TRANSACTION_ATTACHMENTS_FOUND ", 250)+"CONNECTION_SYNCED", 1)
+		if err != nil || state != "" || names(events) != want {
+			t.Fatalf("%q (%v), events %s", state, err, names(events))
+		}
+		reported := map[any]bool{}
+		for _, e := range events {
+			if e.name == "TRANSACTION_ATTACHMENTS_FOUND" {
+				reported[e.body["id_transaction"]] = true
+			}
+		}
+		if len(reported) != 250 {
+			t.Errorf("told of %d transactions, want 250", len(reported))
+		}
+	})
+}
+
 // TestLogsHoldNothingPersonal checks that the log contains the kind of a connector's failure, but
 // not the owner of the account.
 func TestLogsHoldNothingPersonal(t *testing.T) {
