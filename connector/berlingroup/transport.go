@@ -156,7 +156,7 @@ func (b *Bank) call(ctx context.Context, r request) (answer, error) {
 	}
 	note(ctx, r)
 	a, err := b.exchange(ctx, r)
-	if errors.Is(err, context.Canceled) || a.untried {
+	if errors.Is(err, context.Canceled) || errors.Is(ctx.Err(), context.Canceled) || a.untried {
 		b.health.Leave(r.call) // the call says nothing about the bank
 		return a, err
 	}

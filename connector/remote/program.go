@@ -209,7 +209,7 @@ func (p *Program) measured(ctx context.Context, name string, call func() error) 
 		return p.fault(name, connector.ErrNotSent, "it has failed several times in a row and is left alone for a moment")
 	}
 	err := call()
-	if errors.Is(err, context.Canceled) || errors.As(err, new(*sinkError)) {
+	if errors.Is(err, context.Canceled) || errors.Is(ctx.Err(), context.Canceled) || errors.As(err, new(*sinkError)) {
 		p.circuit.Leave(name) // the result says nothing about the program
 		return err
 	}

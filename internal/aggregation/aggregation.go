@@ -40,6 +40,10 @@ type Aggregation struct {
 	// Background runs work that no caller waits for. It returns false and does nothing when too
 	// much work is running.
 	Background func(work func(context.Context)) bool
+	// Outlast returns the context of work that continues when its client leaves, and a function to
+	// call at the end of the work. The context ends when the process stops. If Outlast is nil, only
+	// the work ends the context.
+	Outlast func(context.Context) (context.Context, func())
 	// Notifications creates the addresses to which institutions send reports. Nil means that there
 	// are none.
 	Notifications *notification.Notifications

@@ -31,48 +31,63 @@ func validAttachments(supplied []passerelle.AttachmentDetails) ([]passerelle.Att
 	return kept, nil
 }
 
-// attached returns the events about new attachments: one for each transaction with new attachments.
-func (r *reporter) attached(ctx context.Context, accounts []*syncedAccount) ([]store.EmittedEvent, error) {
-	var events []store.EmittedEvent
+// attached adds the events about new attachments: one for each transaction with new attachments.
+func (r *reporter) attached(ctx context.Context, events []store.EmittedEvent, accounts []*syncedAccount) ([]store.EmittedEvent, error) {
 	for _, a := range accounts {
 		if !a.changedTransactions {
 			continue // attachments change only together with transactions
 		}
-		found, err := r.foundAttachments(ctx, a.StoredAccount)
+		err := r.foundAttachments(ctx, a.StoredAccount, func(of wire.FoundAttachments) error {
+			e, err := r.attachmentsFound(ctx, a.StoredAccount, of)
+			if err == nil {
+				events, err = r.add(ctx, events, e)
+			}
+			return err
+		})
 		if err != nil {
 			return nil, err
-		}
-		for _, of := range found {
-			w, e := r.newPayload(ctx), store.EmittedEvent{Name: webhook.TransactionAttachmentsFound}
-			w.hold(r.lease.c, a.Holding())
-			if e, err = w.attachTo(e, w.payload.Object(of)); err != nil {
-				return nil, err
-			}
-			events = append(events, e)
 		}
 	}
 	return events, nil
 }
 
-// foundAttachments returns the attachments of an account that this run found, grouped by
+func (r *reporter) attachmentsFound(ctx context.Context, a bankstore.StoredAccount, of wire.FoundAttachments) (store.EmittedEvent, error) {
+	e, w := store.EmittedEvent{Name: webhook.TransactionAttachmentsFound}, r.newPayload(ctx)
+	if unwanted, err := r.unwanted(ctx, &e); unwanted || err != nil {
+		return e, err
+	}
+	w.hold(r.lease.c, a.Holding())
+	return w.attachTo(e, w.payload.Object(of))
+}
+
+// foundAttachments passes on the attachments of an account that this run found, transaction by
 // transaction.
-func (r *reporter) foundAttachments(ctx context.Context, a bankstore.StoredAccount) ([]wire.FoundAttachments, error) {
-	var found []wire.FoundAttachments
+func (r *reporter) foundAttachments(ctx context.Context, a bankstore.StoredAccount, pass func(wire.FoundAttachments) error) error {
+	found := wire.FoundAttachments{IDConnection: int64(r.lease.c.ID), IDAccount: int64(a.ID)}
 	for after := (passerelle.Attachment{}); ; {
 		page, err := bankstore.From(r.lease.db).FoundAttachments(ctx, a, after, payloadPage)
 		if err != nil {
-			return nil, fmt.Errorf("list attachments found in account %d: %w", a.ID, err)
+			return fmt.Errorf("list attachments found in account %d: %w", a.ID, err)
 		}
 		for _, x := range page {
 			if x.Transaction != after.Transaction {
-				found = append(found, wire.FoundAttachments{IDConnection: int64(r.lease.c.ID), IDAccount: int64(a.ID), IDTransaction: int64(x.Transaction)})
+				if err := passUnlessEmpty(found, pass); err != nil {
+					return err
+				}
+				found.IDTransaction, found.Attachments = int64(x.Transaction), nil
 			}
-			last := &found[len(found)-1]
-			last.Attachments = append(last.Attachments, wire.NewAttachment(x, r.lease.domain.BaseURL, r.zone()))
+			found.Attachments = append(found.Attachments, wire.NewAttachment(x, r.lease.domain.BaseURL, r.zone()))
 			after = x
 		}
 		if len(page) < payloadPage {
-			return found, nil
+			return passUnlessEmpty(found, pass)
 		}
 	}
+}
+
+func passUnlessEmpty(found wire.FoundAttachments, pass func(wire.FoundAttachments) error) error {
+	if len(found.Attachments) == 0 {
+		return nil
+	}
+	return pass(found)
 }

@@ -209,8 +209,13 @@ func (a *Aggregation) SyncAll(ctx context.Context, d passerelle.Domain, user pas
 	if err != nil {
 		return nil, err
 	}
-	err = a.readAll(ctx, d, all, func(ctx context.Context, c bankstore.Connection) (*syncRun, error) {
-		return a.readOne(ctx, d, c, attended)
+	reading, end := a.outlast(ctx)
+	defer end()
+	err = a.readAll(reading, d, all, func(reading context.Context, c bankstore.Connection) (*syncRun, error) {
+		if ctx.Err() != nil {
+			return nil, nil //nolint:nilnil // nobody waits for the reads that have not begun
+		}
+		return a.readOne(reading, d, c, attended)
 	})
 	if err != nil {
 		return nil, err

@@ -69,7 +69,7 @@ func (a *Aggregation) Connect(ctx context.Context, d passerelle.Domain, user pas
 	if r.Background {
 		return a.start(ctx, run, reader, readRequest{attended: true, landing: r.Landing})
 	}
-	if err := a.read(ctx, run, reader, readRequest{attended: true, landing: r.Landing}); err != nil {
+	if err := a.readOn(ctx, run, reader, readRequest{attended: true, landing: r.Landing}); err != nil {
 		return run.lease.c, err
 	}
 	if run.lease.c.State != passerelle.Wrongpass {
@@ -155,7 +155,7 @@ func (a *Aggregation) Resume(ctx context.Context, d passerelle.Domain, user pass
 	if r.Background {
 		return a.firstRead(ctx, run, reader, with)
 	}
-	err = a.read(ctx, run, reader, with)
+	err = a.readOn(ctx, run, reader, with)
 	if err == nil && run.lease.c.State == passerelle.Wrongpass && len(r.Values) > 0 {
 		err = wrongpass(run.lease.c.Message)
 	}

@@ -126,6 +126,16 @@ func (s *sink) SubscriptionRead(subscription string) error {
 	return s.pass(func() error { return s.importer.SubscriptionRead(subscription) })
 }
 
+// atFault reports whether an error shows a fault of the connector itself.
+func atFault(err error) bool {
+	return errors.Is(err, connector.ErrPanicked) || errors.Is(err, errInvalidData)
+}
+
+// unread reports whether a call brought no outcome, possibly because it was cancelled.
+func unread(outcome connector.Outcome, err error) bool {
+	return err == nil && outcome.State == passerelle.WebsiteUnavailable || err != nil && !atFault(err)
+}
+
 // outcomeOf returns the outcome that is stored for a run. The run may have failed. A fault of the
 // connector, or a failure of the store before the deadline, has the state Bug. Any other read that
 // was interrupted or took too long has the state that the connector returned. Without such a state,
@@ -137,7 +147,7 @@ func (run *syncRun) outcomeOf(outcome connector.Outcome, err error, late bool) c
 	switch {
 	case err == nil:
 		return outcome
-	case errors.Is(err, connector.ErrPanicked) || errors.Is(err, errInvalidData):
+	case atFault(err):
 		run.log.Error("a connector is at fault", "connection", run.lease.c.ID, "connector", run.lease.c.Connector, "error", err)
 		return connector.Outcome{State: passerelle.Bug}
 	case errors.Is(err, errStore) && !late:

@@ -16,3 +16,9 @@ func SetConnectorTimes(afterwards, renewal time.Duration) (time.Duration, time.D
 	lateGrace, renewalInterval = afterwards, renewal
 	return before, often
 }
+
+// SetMaxRunTime changes the longest duration of a run, and returns the previous value.
+func SetMaxRunTime(most time.Duration) (before time.Duration) {
+	before, maxRunTime = maxRunTime, most
+	return before
+}

@@ -458,6 +458,36 @@ func TestAttachmentsAreBounded(t *testing.T) {
 	})
 }
 
+// TestManyAttachmentsAreReported checks that the events about the attachments of many transactions
+// are stored in several units, once and in order.
+func TestManyAttachmentsAreReported(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
+		id := h.shared(s)
+		b := soundBooks()
+		for i := range 250 {
+			one := booked(fmt.Sprint("more ", i), 0)
+			one.Attachments = receipts(1)
+			b.transactions = append(b.transactions, one)
+		}
+		s.read = b.read
+		state, err := h.resume(id)
+		events := h.events()
+		want := strings.Replace(allRead, "CONNECTION_SYNCED", strings.Repeat("TRANSACTION_ATTACHMENTS_FOUND ", 250)+"CONNECTION_SYNCED", 1)
+		if err != nil || state != "" || names(events) != want {
+			t.Fatalf("%q (%v), events %s", state, err, names(events))
+		}
+		reported := map[any]bool{}
+		for _, e := range events {
+			if e.name == "TRANSACTION_ATTACHMENTS_FOUND" {
+				reported[e.body["id_transaction"]] = true
+			}
+		}
+		if len(reported) != 250 {
+			t.Errorf("told of %d transactions, want 250", len(reported))
+		}
+	})
+}
+
 // TestLogsHoldNothingPersonal checks that the log contains the kind of a connector's failure, but
 // not the owner of the account.
 func TestLogsHoldNothingPersonal(t *testing.T) {
@@ -587,12 +617,10 @@ func TestConnectorsThatIgnoreTheirDeadline(t *testing.T) {
 	defer aggregation.SetConnectorTimes(aggregation.SetConnectorTimes(time.Millisecond, time.Hour))
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id := h.shared(s)
-		ctx, giveUp := context.WithCancel(t.Context())
-		defer giveUp()
 		wake, late := make(chan struct{}), make(chan error)
-		s.read = func(_ context.Context, _ connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
+		s.read = func(ctx context.Context, _ connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 			err := out.Accounts(soundBooks().accounts)
-			giveUp()
+			<-ctx.Done()
 			<-wake
 			_, wanted := out.Wanted("a")
 			late <- errors.Join(err, out.Transactions("a", []passerelle.TransactionDetails{booked("4", 0)}))
@@ -601,9 +629,11 @@ func TestConnectorsThatIgnoreTheirDeadline(t *testing.T) {
 			}
 			return connector.Outcome{}, nil
 		}
-		c, err := h.Resume(ctx, h.domain, h.user.ID, id, aggregation.Request{})
-		if err != nil || c.State != passerelle.WebsiteUnavailable {
-			t.Errorf("left behind: %q (%v)", c.State, err)
+		before := aggregation.SetMaxRunTime(time.Second)
+		state, err := h.resume(id)
+		aggregation.SetMaxRunTime(before)
+		if err != nil || state != passerelle.WebsiteUnavailable {
+			t.Errorf("left behind: %q (%v)", state, err)
 		}
 		if got := names(h.events()); got != someFetched {
 			t.Errorf("events %s", got)

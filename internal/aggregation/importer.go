@@ -203,7 +203,7 @@ func (im *importer) foundInFile(a bankstore.StoredAccount, found store.EmittedEv
 	shared.Disabled = nil
 	err := im.store(func(tx *store.Tx) error {
 		return errors.Join(bankstore.In(tx).CreateAccount(im.lease.domain.ID, &a), im.lease.enableAccount(tx, a, "file", *a.Disabled))
-	}, found, im.events.accountEvent(webhook.AccountEnabled, shared))
+	}, found, im.events.enabled(shared))
 	shared.Digest = a.Digest
 	return shared, err
 }

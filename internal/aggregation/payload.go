@@ -84,9 +84,10 @@ func (r *reporter) shown() wire.Connection {
 }
 
 // finalEvents returns the events that end a run. These events leave out data that was not read,
-// except after a failed update (see reportOf).
+// except after a failed update (see reportOf). When there are many, it stores the first of them.
 func (r *reporter) finalEvents(ctx context.Context, im *importer, first bool) ([]store.EmittedEvent, error) {
 	var events []store.EmittedEvent
+	r.listed = 0
 	shared := im.shared()
 	if len(shared) > 0 {
 		for _, write := range []func(context.Context, []*syncedAccount) (store.EmittedEvent, error){r.categorized, r.owned} {
@@ -94,15 +95,15 @@ func (r *reporter) finalEvents(ctx context.Context, im *importer, first bool) ([
 			if err != nil {
 				return nil, err
 			}
-			events = append(events, e)
+			if events, err = r.add(ctx, events, e); err != nil {
+				return nil, err
+			}
 		}
-		found, err := r.attached(ctx, shared)
-		if err != nil {
-			return nil, err
-		}
-		events = append(events, found...)
 	}
-	var err error
+	events, err := r.attached(ctx, events, shared)
+	if err != nil {
+		return nil, err
+	}
 	if r.report, err = r.reportOf(ctx, im); err != nil {
 		return nil, err
 	}

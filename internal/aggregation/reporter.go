@@ -25,6 +25,9 @@ type reporter struct {
 	// were read. writeAll means that a webhook was added since, so that every body is written.
 	wantedEvents map[webhook.Event]bool
 	writeAll     bool
+	// stored counts the final events that earlier units of the run have stored. listed counts those
+	// that were written.
+	stored, listed int
 	// report contains the content of the final events, once the run has ended.
 	report report
 }
@@ -55,15 +58,33 @@ func (r *reporter) unwanted(ctx context.Context, e *store.EmittedEvent) (bool, e
 	return e.Unwanted, nil
 }
 
+// mostAtOnce is the largest number of final events that one unit stores.
+const mostAtOnce = 100
+
+// add adds a final event to those that the next unit stores. It stores them when there are mostAtOnce
+// of them. It leaves out an event that an earlier unit has stored.
+func (r *reporter) add(ctx context.Context, events []store.EmittedEvent, e store.EmittedEvent) ([]store.EmittedEvent, error) {
+	if r.listed++; r.listed <= r.stored {
+		return events, nil
+	}
+	if events = append(events, e); len(events) < mostAtOnce {
+		return events, nil
+	}
+	if err := r.lease.write(ctx, func(*store.Tx) error { return nil }, events...); err != nil {
+		return nil, err
+	}
+	r.stored = r.listed
+	return nil, nil
+}
+
 // writeWithEvents executes a unit of the run with the events that the function events writes. When
 // a webhook was registered after the check, it writes these bodies again. From then on, it writes
 // all bodies.
 func (r *reporter) writeWithEvents(ctx context.Context, events func() ([]store.EmittedEvent, error), fn func(tx *store.Tx) error) error {
 	all, err := events()
-	if err != nil {
-		return err
+	if err == nil {
+		err = r.lease.write(ctx, fn, all...)
 	}
-	err = r.lease.write(ctx, fn, all...)
 	if !errors.Is(err, store.ErrWanted) || r.writeAll {
 		return err
 	}

@@ -55,7 +55,7 @@ func TestWithdrawalStopsWhatIsOnItsWay(t *testing.T) {
 		}
 		h.share(all[0], false)
 		after, lost := h.pending()
-		if want := []string{"ACCOUNTS_FETCHED", "ACCOUNT_SYNCED", "ACCOUNT_CATEGORIZED", "ACCOUNT_OWNERSHIPS_FOUND", "CONNECTION_SYNCED"}; !slices.Equal(lost, want) {
+		if want := []string{"ACCOUNT_ENABLED", "ACCOUNTS_FETCHED", "ACCOUNT_SYNCED", "ACCOUNT_CATEGORIZED", "ACCOUNT_OWNERSHIPS_FOUND", "CONNECTION_SYNCED"}; !slices.Equal(lost, want) {
 			t.Errorf("lost %v, want %v", lost, want)
 		}
 		if len(after) != len(before)-len(lost)+1 || !slices.Contains(after, "ACCOUNT_SYNCED") || after[len(after)-1] != "ACCOUNT_DISABLED" {
@@ -107,7 +107,7 @@ func TestDisconnectingStopsWhatIsOnItsWay(t *testing.T) {
 		}
 		must(t, h.Disconnect(t.Context(), h.domain, h.user.ID, c.ID))
 		left, lost := h.pending()
-		if want := 2 + 5; len(lost) != want || left[len(left)-1] != "CONNECTION_DELETED" || slices.Contains(left, "ACCOUNT_SYNCED") {
+		if want := 2 + 6; len(lost) != want || left[len(left)-1] != "CONNECTION_DELETED" || slices.Contains(left, "ACCOUNT_SYNCED") {
 			t.Errorf("left %v, lost %v", left, lost)
 		}
 		if n := eyes.Count(`SELECT count(*) FROM event_part`); n != 0 {
@@ -137,7 +137,7 @@ func TestWithdrawalWhileTemporary(t *testing.T) {
 		h.share(account, false)
 		_, err = h.KeepUser(t.Context(), h.domain, h.user.ID, nothing)
 		must(t, err)
-		want := "USER_CREATED ACCOUNT_FOUND ACCOUNTS_FETCHED SUBSCRIPTION_FOUND SUBSCRIPTION_FOUND CONNECTION_SYNCED CONNECTION_CERTIFICATE_AVAILABLE ACCOUNT_ENABLED ACCOUNT_DISABLED"
+		want := "USER_CREATED ACCOUNT_FOUND ACCOUNTS_FETCHED SUBSCRIPTION_FOUND SUBSCRIPTION_FOUND CONNECTION_SYNCED CONNECTION_CERTIFICATE_AVAILABLE ACCOUNT_DISABLED"
 		if got := names(h.events()); got != want {
 			t.Errorf("events %s, want %s", got, want)
 		}

@@ -130,11 +130,12 @@ func (a *Aggregation) change(ctx context.Context, run *syncRun, accounts []banks
 			continue
 		}
 		apply(&account, change)
-		name := webhook.AccountEnabled
 		if account.Disabled = nil; *change.Disabled {
-			name, account.Disabled = webhook.AccountDisabled, &now
+			account.Disabled = &now
+			events = append(events, run.events.accountEvent(webhook.AccountDisabled, account))
+			continue
 		}
-		events = append(events, run.events.accountEvent(name, account))
+		events = append(events, run.events.enabled(account))
 	}
 	return run.lease.write(ctx, func(tx *store.Tx) error {
 		for _, account := range accounts {
@@ -192,6 +193,14 @@ func apply(account *bankstore.StoredAccount, change AccountChange) {
 	if change.Usage != nil {
 		account.Usage = *change.Usage
 	}
+}
+
+// enabled returns ACCOUNT_ENABLED. Nobody receives this event once the user has withdrawn the
+// account.
+func (r *reporter) enabled(account bankstore.StoredAccount) store.EmittedEvent {
+	e := r.accountEvent(webhook.AccountEnabled, account)
+	e.Holds = []store.Holding{r.lease.c.Holding(), account.Holding()}
+	return e
 }
 
 func (r *reporter) accountEvent(name webhook.Event, account bankstore.StoredAccount) store.EmittedEvent {

@@ -15,8 +15,8 @@ import (
 	"passerelle/internal/wire"
 )
 
-// maxRunTime limits the duration of a run.
-const maxRunTime = 15 * time.Minute
+// maxRunTime limits the duration of a run. Only tests change it.
+var maxRunTime = 15 * time.Minute
 
 // syncRun is one read of an institution under the lease of a connection.
 type syncRun struct {
@@ -52,17 +52,37 @@ type readRequest struct {
 	file     *connector.HandedFile
 }
 
+// readOn does the same as read for a request. The read continues when the client leaves, because
+// another read would only repeat its calls to the institution.
+func (a *Aggregation) readOn(ctx context.Context, run *syncRun, reader connector.DataReader, r readRequest) error {
+	ctx, end := a.outlast(ctx)
+	defer end()
+	return a.read(ctx, run, reader, r)
+}
+
+func (a *Aggregation) outlast(ctx context.Context) (context.Context, func()) {
+	if a.Outlast == nil {
+		return context.WithoutCancel(ctx), func() {}
+	}
+	return a.Outlast(ctx)
+}
+
 // read reads the institution, and stores the data and the outcome. The caller must hold the lease.
-// read releases it.
+// read releases it. When ctx is cancelled, the institution is not at fault: the connection keeps its
+// state, and a connection that is read in the background is due at once.
 func (a *Aggregation) read(ctx context.Context, run *syncRun, reader connector.DataReader, r readRequest) error {
+	wanted := ctx
 	ctx, cancel := context.WithTimeout(ctx, maxRunTime)
 	defer cancel()
 	back, err := run.prepareReturn(ctx, r.landing)
 	if run.secretless != nil {
 		err = fmt.Errorf("load the secrets of connection %d: %w", run.lease.c.ID, run.secretless)
 	}
+	if err != nil && wanted.Err() == nil {
+		err = errors.Join(err, a.delay(ctx, run.lease.domain, run.lease.c))
+	}
 	if err != nil {
-		return errors.Join(err, a.delay(ctx, run.lease.domain, run.lease.c), run.lease.release(ctx))
+		return errors.Join(err, run.lease.release(ctx))
 	}
 	_, run.terminable = reader.(connector.Terminator)
 	im := newImporter(ctx, run)
@@ -91,6 +111,9 @@ func (a *Aggregation) read(ctx context.Context, run *syncRun, reader connector.D
 		err = broken
 	}
 	late := ctx.Err() != nil
+	if wanted.Err() != nil && unread(outcome, err) {
+		return errors.Join(wanted.Err(), run.interrupt(context.WithoutCancel(ctx), outcome.Memory))
+	}
 	stored := run.outcomeOf(outcome, err, late)
 	run.lost = stored.Memory == nil && (err != nil || outcome.Memory != nil)
 	ended := run.end(context.WithoutCancel(ctx), im, stored)
@@ -98,6 +121,23 @@ func (a *Aggregation) read(ctx context.Context, run *syncRun, reader connector.D
 		ended = errors.Join(err, ended)
 	}
 	return a.errorOfLostLease(context.WithoutCancel(ctx), run.lease, ended)
+}
+
+// interrupt ends a run that this process broke off. It stores the memory that the connector left.
+func (run *syncRun) interrupt(ctx context.Context, memory []byte) error {
+	if run.lease.c.NextTry != nil {
+		now := run.lease.now()
+		run.lease.c.NextTry = &now
+	}
+	return run.lease.write(ctx, func(tx *store.Tx) error {
+		c := run.lease.c
+		bankstore.In(tx).SaveConnection(c, c.Version)
+		bankstore.In(tx).ReleaseConnection(run.lease.domain.ID, c.ID, run.lease.holder, true)
+		if memory == nil || len(memory) > maxMemory {
+			return nil
+		}
+		return bankstore.In(tx).SetConnectionMemory(c, memory, run.terminable)
+	})
 }
 
 // end stores the end of a run, including its record and its last events.

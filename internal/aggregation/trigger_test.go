@@ -15,6 +15,7 @@ import (
 	"passerelle/internal/aggregation"
 	"passerelle/internal/keys"
 	"passerelle/internal/settings"
+	"passerelle/internal/simulation"
 	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
 	"passerelle/webhook"
@@ -56,6 +57,11 @@ func must(t *testing.T, err error) {
 	}
 }
 
+// simulation returns the controls of the bench's sandbox.
+func (b *bench) simulation() *simulation.Simulation {
+	return &simulation.Simulation{DB: b.DB, Aggregation: b.Aggregation, Now: func() time.Time { return b.Now() }}
+}
+
 func (b *bench) user(permanent bool) passerelle.User {
 	b.t.Helper()
 	u, err := b.CreateUser(b.t.Context(), b.domain, permanent, func(*store.Tx, passerelle.User) error { return nil })
@@ -87,14 +93,14 @@ func TestEveryEventIsTriggered(t *testing.T) {
 				continue
 			}
 			woken := b.woken.Load()
-			out, err := b.Trigger(t.Context(), b.domain, aggregation.TestEvent{Event: name})
+			out, err := b.simulation().Trigger(t.Context(), b.domain, simulation.TestEvent{Event: name})
 			must(t, err)
 			all, bodies := b.changes(name)
 			if len(all) != 1 || bodies[0] != string(webhook.Sample(entry.Event)) || b.woken.Load() != woken+1 {
 				t.Errorf("%s: %d deliveries, %q", name, len(all), bodies)
 			}
 			subject := map[webhook.Subject]int64{webhook.SubjectUser: webhook.SampleUser, webhook.SubjectConnection: webhook.SampleConnection}[entry.Subject]
-			want := aggregation.Triggered{Event: entry, SubjectID: subject, Deliveries: []passerelle.DeliveryID{all[0].ID}}
+			want := simulation.Triggered{Event: entry, SubjectID: subject, Deliveries: []passerelle.DeliveryID{all[0].ID}}
 			if diff := cmp.Diff(want, out); diff != "" {
 				t.Errorf("%s: %s", name, diff)
 			}
@@ -105,17 +111,17 @@ func TestEveryEventIsTriggered(t *testing.T) {
 func TestTriggersAreRefused(t *testing.T) {
 	onBench(t, func(t *testing.T, b *bench) {
 		for name, test := range map[string]struct {
-			aggregation.TestEvent
+			simulation.TestEvent
 			field, says string
 		}{
-			"no event":        {aggregation.TestEvent{}, "event", "must be one of USER_SYNCED, CONNECTION_SYNCED"},
-			"unknown":         {aggregation.TestEvent{Event: "connection_synced"}, "event", "must be one of"},
-			"payments":        {aggregation.TestEvent{Event: "PAYMENT_STATE_UPDATED"}, "event", "/simulate"},
-			"users created":   {aggregation.TestEvent{Event: "USER_CREATED"}, "event", "/auth/init"},
-			"users deleted":   {aggregation.TestEvent{Event: "USER_DELETED"}, "event", "DELETE /users"},
-			"user of nowhere": {aggregation.TestEvent{Event: "ACCOUNT_FOUND", User: 99}, "id_user", "no user"},
+			"no event":        {simulation.TestEvent{}, "event", "must be one of USER_SYNCED, CONNECTION_SYNCED"},
+			"unknown":         {simulation.TestEvent{Event: "connection_synced"}, "event", "must be one of"},
+			"payments":        {simulation.TestEvent{Event: "PAYMENT_STATE_UPDATED"}, "event", "/simulate"},
+			"users created":   {simulation.TestEvent{Event: "USER_CREATED"}, "event", "/auth/init"},
+			"users deleted":   {simulation.TestEvent{Event: "USER_DELETED"}, "event", "DELETE /users"},
+			"user of nowhere": {simulation.TestEvent{Event: "ACCOUNT_FOUND", User: 99}, "id_user", "no user"},
 		} {
-			_, err := b.Trigger(t.Context(), b.domain, test.TestEvent)
+			_, err := b.simulation().Trigger(t.Context(), b.domain, test.TestEvent)
 			var refusal *passerelle.Error
 			if !errors.As(err, &refusal) || refusal.Kind != passerelle.Invalid || refusal.Field != test.field || !strings.Contains(refusal.Message, test.says) {
 				t.Errorf("%s: %v", name, err)
@@ -138,7 +144,7 @@ func TestTriggeredEventsKeepTheirOrder(t *testing.T) {
 	onBench(t, func(t *testing.T, b *bench) {
 		for _, data := range []string{`{"n":1}`, `{"n":2}`} {
 			for _, connection := range []passerelle.ConnectionID{7, 8} {
-				_, err := b.Trigger(t.Context(), b.domain, aggregation.TestEvent{Event: "CONNECTION_SYNCED", Connection: connection, Data: []byte(data)})
+				_, err := b.simulation().Trigger(t.Context(), b.domain, simulation.TestEvent{Event: "CONNECTION_SYNCED", Connection: connection, Data: []byte(data)})
 				must(t, err)
 			}
 		}
@@ -152,13 +158,13 @@ func TestTriggeredEventsKeepTheirOrder(t *testing.T) {
 func TestTriggerOfAUser(t *testing.T) {
 	onBench(t, func(t *testing.T, b *bench) {
 		permanent, temporary := b.user(true), b.user(false)
-		out, err := b.Trigger(t.Context(), b.domain, aggregation.TestEvent{Event: "USER_SYNCED", User: permanent.ID, Connection: 9})
+		out, err := b.simulation().Trigger(t.Context(), b.domain, simulation.TestEvent{Event: "USER_SYNCED", User: permanent.ID, Connection: 9})
 		must(t, err)
 		all, bodies := b.changes("USER_SYNCED")
 		if out.Held || out.SubjectID != int64(permanent.ID) || len(all) != 1 || bodies[0] != string(webhook.SampleOf(webhook.UserSynced, int64(permanent.ID), 9)) {
 			t.Errorf("%+v, %q", out, bodies)
 		}
-		out, err = b.Trigger(t.Context(), b.domain, aggregation.TestEvent{Event: "ACCOUNT_ENABLED", User: temporary.ID})
+		out, err = b.simulation().Trigger(t.Context(), b.domain, simulation.TestEvent{Event: "ACCOUNT_ENABLED", User: temporary.ID})
 		must(t, err)
 		if all, _ := b.changes("ACCOUNT_ENABLED"); !out.Held || len(out.Deliveries) != 0 || len(all) != 0 {
 			t.Errorf("%+v", out)
@@ -183,7 +189,7 @@ func TestAUserBecomesPermanentWhileAnEventIsTriggered(t *testing.T) {
 			}
 			return noon
 		}
-		out, err := b.Trigger(t.Context(), b.domain, aggregation.TestEvent{Event: "ACCOUNT_ENABLED", User: temporary.ID})
+		out, err := b.simulation().Trigger(t.Context(), b.domain, simulation.TestEvent{Event: "ACCOUNT_ENABLED", User: temporary.ID})
 		must(t, err)
 		if all, _ := b.changes("ACCOUNT_ENABLED"); out.Held || len(out.Deliveries) != 1 || len(all) != 1 || checks < 3 {
 			t.Errorf("%+v, %d deliveries to send", out, len(all))
@@ -194,7 +200,7 @@ func TestAUserBecomesPermanentWhileAnEventIsTriggered(t *testing.T) {
 func TestLargeDataArrives(t *testing.T) {
 	onBench(t, func(t *testing.T, b *bench) {
 		data := []byte(`{"text":"` + strings.Repeat("é", 1<<20) + `"}`)
-		_, err := b.Trigger(t.Context(), b.domain, aggregation.TestEvent{Event: "ACCOUNT_SYNCED", Data: data})
+		_, err := b.simulation().Trigger(t.Context(), b.domain, simulation.TestEvent{Event: "ACCOUNT_SYNCED", Data: data})
 		must(t, err)
 		all, bodies := b.changes("ACCOUNT_SYNCED")
 		if len(all) != 1 || bodies[0] != string(data) || len(all[0].Body) == len(data) {
@@ -207,7 +213,7 @@ func TestStatements(t *testing.T) {
 	onBench(t, func(t *testing.T, b *bench) {
 		must(t, settings.Set(t.Context(), b.DB, b.domain.ID, map[string]string{settings.CFONB: "1"}, noon))
 		for event, accounts := range map[string]int{"ACCOUNT_FOUND": 0, "CONNECTION_SYNCED": 1, "USER_SYNCED": 1} {
-			_, err := b.Trigger(t.Context(), b.domain, aggregation.TestEvent{Event: event})
+			_, err := b.simulation().Trigger(t.Context(), b.domain, simulation.TestEvent{Event: event})
 			must(t, err)
 			all, bodies := b.changes(event)
 			if len(all) != 1 || all[0].MediaType != "text/plain; charset=us-ascii" || all[0].Omitted != 1 {
@@ -221,12 +227,12 @@ func TestStatements(t *testing.T) {
 				t.Errorf("%s: %q", event, bodies[0])
 			}
 		}
-		_, err := b.Trigger(t.Context(), b.domain, aggregation.TestEvent{Event: "ACCOUNTS_FETCHED"})
+		_, err := b.simulation().Trigger(t.Context(), b.domain, simulation.TestEvent{Event: "ACCOUNTS_FETCHED"})
 		must(t, err)
 		if all, bodies := b.changes("ACCOUNTS_FETCHED"); all[0].MediaType != store.JSON || !strings.HasPrefix(bodies[0], "{") {
 			t.Errorf("another event is sent as %s", all[0].MediaType)
 		}
-		_, err = b.Trigger(t.Context(), b.domain, aggregation.TestEvent{Event: "CONNECTION_SYNCED", Data: []byte(`{"connection":{"accounts":3}}`)})
+		_, err = b.simulation().Trigger(t.Context(), b.domain, simulation.TestEvent{Event: "CONNECTION_SYNCED", Data: []byte(`{"connection":{"accounts":3}}`)})
 		if !errors.Is(err, passerelle.Invalid) {
 			t.Errorf("data that cannot be stated: %v", err)
 		}

@@ -2,6 +2,8 @@ package aggregation_test
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -67,6 +69,45 @@ func TestUnwantedEvents(t *testing.T) {
 			t.Errorf("%d parts of bodies, %d deliveries", rows["event_part"], rows["delivery"]-before)
 		}
 	})
+}
+
+// TestUnwantedAttachments checks that events about attachments have no bodies while no webhook is
+// subscribed, and that a webhook that is registered between two units gets every later event.
+func TestUnwantedAttachments(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
+		id := h.shared(s)
+		h.deafen()
+		b := soundBooks()
+		for i := range 150 {
+			one := booked(fmt.Sprint("more ", i), 0)
+			one.Attachments = receipts(1)
+			b.transactions = append(b.transactions, one)
+		}
+		s.read = b.read
+		eyes := storetest.Inspect(t, h.url)
+		h.Wake = func() { // called after each unit with events
+			if len(h.hooks) == 0 && h.attachmentEvents(eyes) > 0 {
+				h.registerWebhook()
+			}
+		}
+		state, err := h.resume(id)
+		if all := h.attachmentEvents(eyes); err != nil || state != "" || all != 150 {
+			t.Errorf("%q (%v), %d events about attachments", state, err, all)
+		}
+		if got, want := names(h.events()), strings.Repeat("TRANSACTION_ATTACHMENTS_FOUND ", 52)+"CONNECTION_SYNCED"; got != want {
+			t.Errorf("events %s", got)
+		}
+	})
+}
+
+// attachmentEvents returns the number of events about attachments.
+func (h *fixture) attachmentEvents(eyes *storetest.Inspection) (n int) {
+	for _, e := range eyes.Events() {
+		if e.Name == "TRANSACTION_ATTACHMENTS_FOUND" {
+			n++
+		}
+	}
+	return n
 }
 
 // TestWebhookRegisteredDuringASync checks that a webhook that is registered during a read gets

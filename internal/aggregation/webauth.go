@@ -186,8 +186,7 @@ func (a *Aggregation) Return(ctx context.Context, d passerelle.Domain, state str
 		return Arrival{}, errors.Join(err, run.lease.release(ctx))
 	}
 	landing := Landing{back.RedirectURI, back.State}
-	// The read continues even if the user closes the window.
-	err = a.read(context.WithoutCancel(ctx), run, reader, readRequest{attended: true, callback: callback, landing: landing})
+	err = a.readOn(ctx, run, reader, readRequest{attended: true, callback: callback, landing: landing})
 	return Arrival{URL: landing.arrival(run.lease.c, callback), State: run.lease.c.State}, err
 }
 

@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"passerelle"
-	"passerelle/internal/aggregation"
 	"passerelle/internal/httpapi"
 	"passerelle/internal/simulation"
 	"passerelle/webhook"
@@ -44,7 +43,7 @@ func (s *Service) triggerEvent(ctx context.Context, c *httpapi.Caller, in trigge
 	if err := simulation.Open(c.Domain); err != nil {
 		return triggeredOutput{}, err
 	}
-	t, err := s.Aggregation.Trigger(ctx, c.Domain, aggregation.TestEvent{Event: in.Event, User: in.User, Connection: in.Connection, Data: in.Data})
+	t, err := s.Simulation.Trigger(ctx, c.Domain, simulation.TestEvent{Event: in.Event, User: in.User, Connection: in.Connection, Data: in.Data})
 	out := triggeredOutput{
 		Event: t.Event.Event, Subject: t.Event.Subject, IDSubject: t.SubjectID, Held: t.Held,
 		Deliveries: append([]passerelle.DeliveryID{}, t.Deliveries...),

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"passerelle"
+	"passerelle/internal/nearest"
 )
 
 // path is the position of a value in a request. It becomes text only when an error names it:
@@ -74,7 +75,7 @@ func (p *path) checkText(s string) error {
 
 // hint returns the last part of a message about an unknown name.
 func hint(name string, known []string) string {
-	if near := nearest(name, known); near != "" {
+	if near := nearest.Name(name, known); near != "" {
 		return fmt.Sprintf("; did you mean %q?", near)
 	}
 	return ""

@@ -2,10 +2,13 @@ package initiation
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -37,47 +40,118 @@ type Done struct {
 	Checked, Recovered, Expired int
 }
 
-// RunDue does the work that is due in a domain. It recovers interrupted attempts, asks banks about
-// due payments, and expires payments that have waited too long. A call handles one batch of each
-// kind. RunDue logs the failure of one payment, continues with the others, and tries that payment
-// again later. It returns only errors of the database and of the context.
+// RunDue does the work that is due in a domain, and returns when it is done. It recovers interrupted
+// attempts, asks banks about due payments, and expires payments that have waited too long. A call
+// handles one batch of each kind. RunDue logs the failure of one payment, continues with the others,
+// and tries that payment again later. It returns only errors of the database and of the context.
 func (i *Initiation) RunDue(ctx context.Context, d passerelle.Domain) (Done, error) {
+	done, ended, err := i.beginDue(ctx, d, nil)
+	if err != nil {
+		return done, err
+	}
+	<-ended
+	return done, ctx.Err()
+}
+
+// Follow does the same as RunDue, but waits for a slow bank only for a moment. Until this bank has
+// answered all calls of earlier passes, Follow does not call it again. A bank that does not answer
+// therefore delays only its own payments. AwaitFollowed waits for the calls that are still running.
+func (i *Initiation) Follow(ctx context.Context, d passerelle.Domain) (Done, error) {
+	done, ended, err := i.beginDue(ctx, d, i.followed.busy())
+	if err != nil {
+		return done, err
+	}
+	limit := time.NewTimer(cmp.Or(i.PassTime, time.Second))
+	defer limit.Stop()
+	select {
+	case <-ended:
+	case <-limit.C:
+	case <-ctx.Done():
+	}
+	return done, ctx.Err()
+}
+
+// AwaitFollowed returns when all calls that Follow began have ended. Call it when no pass is running.
+func (i *Initiation) AwaitFollowed() { i.followed.working.Wait() }
+
+// followed counts the running tasks of Follow and RunDue by connector. A connector has at most two
+// batches of them.
+type followed struct {
+	mu      sync.Mutex
+	many    map[string]int
+	working sync.WaitGroup
+}
+
+// busy returns the connectors with running tasks.
+func (f *followed) busy() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Sorted(maps.Keys(f.many))
+}
+
+// add changes the number of running tasks of a connector.
+func (f *followed) add(connector string, tasks int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.many == nil {
+		f.many = map[string]int{}
+	}
+	if f.many[connector] += tasks; f.many[connector] == 0 {
+		delete(f.many, connector)
+	}
+}
+
+// beginDue claims due work of a domain, except that of some connectors, and begins to do it. It
+// returns a channel that is closed at the end of this work.
+func (i *Initiation) beginDue(ctx context.Context, d passerelle.Domain, except []string) (Done, <-chan struct{}, error) {
 	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
 	if err != nil {
-		return Done{}, err
+		return Done{}, nil, err
 	}
-	var interrupted, due, lapsed []int64
+	var interrupted, due, lapsed []store.Due
+	var expired []int64
 	last, expiring := lastDay(values, i.now(d))
 	err = i.DB.Write(ctx, func(tx *store.Tx) error {
-		tx.ClaimAttempts(d.ID, i.lease(), batch, &interrupted)
-		tx.DuePayments(d.ID, i.now(d), i.lease(), batch, &due)
+		tx.ClaimAttempts(d.ID, i.lease(), batch, except, &interrupted)
+		tx.DuePayments(d.ID, i.now(d), i.lease(), batch, except, &due)
 		if expiring {
-			tx.ExpiringPayments(d.ID, last, i.now(d), i.lease(), batch, &lapsed)
+			tx.ExpiringPayments(d.ID, last, i.now(d), i.lease(), batch, &expired)
 		}
 		return nil
 	})
 	if err != nil {
-		return Done{}, fmt.Errorf("claim due payments: %w", err)
+		return Done{}, nil, fmt.Errorf("claim due payments: %w", err)
 	}
-	i.attendAll(ctx, d, map[string]task{"recover": {interrupted, i.settle}, "check": {due, i.check}, "expire": {lapsed, i.expire}})
-	return Done{Checked: len(due), Recovered: len(interrupted), Expired: len(lapsed)}, ctx.Err()
+	for _, id := range expired {
+		lapsed = append(lapsed, store.Due{Payment: passerelle.PaymentID(id)})
+	}
+	ended := i.attendAll(ctx, d, []task{{interrupted, i.settle}, {due, i.check}, {lapsed, i.expire}})
+	return Done{Checked: len(due), Recovered: len(interrupted), Expired: len(lapsed)}, ended, nil
 }
 
 // task is one kind of work for several payments.
 type task struct {
-	payments []int64
+	payments []store.Due
 	do       func(context.Context, passerelle.Domain, passerelle.PaymentID) error
 }
 
-// attendAll does all tasks at the same time, and returns when all are done.
-func (i *Initiation) attendAll(ctx context.Context, d passerelle.Domain, tasks map[string]task) {
+// attendAll begins all tasks at the same time. It returns a channel that is closed when all are done.
+func (i *Initiation) attendAll(ctx context.Context, d passerelle.Domain, tasks []task) <-chan struct{} {
 	var work sync.WaitGroup
 	for _, one := range tasks {
-		for _, id := range one.payments {
-			work.Go(func() { i.attend(ctx, d, passerelle.PaymentID(id), one.do) })
+		for _, due := range one.payments {
+			i.followed.add(due.Connector, 1)
+			i.followed.working.Add(1)
+			work.Go(func() {
+				defer i.followed.working.Done()
+				defer i.followed.add(due.Connector, -1)
+				i.attend(ctx, d, due.Payment, one.do)
+			})
 		}
 	}
-	work.Wait()
+	ended := make(chan struct{})
+	go func() { defer close(ended); work.Wait() }()
+	return ended
 }
 
 // attend does one task for one payment, and logs a failure. It does not log when another process

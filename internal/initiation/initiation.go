@@ -65,8 +65,12 @@ type Initiation struct {
 	// answer that arrives in time is then stored before another process asks the bank. Zero means
 	// 20 seconds for AnswerTime and 30 seconds for Lease.
 	AnswerTime, Lease time.Duration
+	// PassTime is the time for which Follow waits for the calls of one pass. Zero means a second.
+	PassTime time.Duration
 	// Callers limits the callers that wait for banks.
 	Callers *Callers
+
+	followed followed
 }
 
 // addition adds statements to the transaction of an act.

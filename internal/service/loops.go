@@ -12,10 +12,10 @@ import (
 )
 
 // followPayments asks banks about due payments of a domain, and expires payments. It ends when a
-// pass finds nothing to do.
+// pass finds nothing to do. It does not wait for slow banks.
 func (s *Service) followPayments(ctx context.Context, d passerelle.Domain) error {
 	for {
-		done, err := s.Initiation.RunDue(ctx, d)
+		done, err := s.Initiation.Follow(ctx, d)
 		if err != nil || done.Checked+done.Recovered+done.Expired == 0 {
 			return err
 		}

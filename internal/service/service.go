@@ -175,6 +175,8 @@ type Service struct {
 	// syncs runs the reads that no request waits for. fileFetches fetches the files that readers
 	// wait for.
 	syncs, fileFetches *background.Pool
+	// calls has the reads that requests wait for. They continue when a client leaves.
+	calls background.Calls
 	sender             *delivery.Sender
 	// certificate reads the service's certificate again. It is nil without a certificate.
 	certificate *background.Loop
@@ -276,7 +278,7 @@ func (s *Service) assemble(ctx context.Context) error {
 	terminate := &background.Loop{Name: "terminate consents", Every: time.Minute, Pass: s.eachDomain(s.terminateConsents), Log: c.Log}
 	s.syncs = &background.Pool{Size: maxSyncs, Log: c.Log}
 	s.Aggregation = &aggregation.Aggregation{
-		DB: s.DB, Connectors: &s.registry, Now: c.Now, Wake: send.Wake, Erase: func() { erase.Wake(); terminate.Wake() }, Sync: synchronise.Wake, Notifications: s.notifications, LeaseTimeout: cmp.Or(c.LeaseTimeout, 10*time.Second), Background: s.syncs.Go, Name: rand.Text(), Log: c.Log,
+		DB: s.DB, Connectors: &s.registry, Now: c.Now, Wake: send.Wake, Erase: func() { erase.Wake(); terminate.Wake() }, Sync: synchronise.Wake, Notifications: s.notifications, LeaseTimeout: cmp.Or(c.LeaseTimeout, 10*time.Second), Background: s.syncs.Go, Outlast: s.calls.Outlast, Name: rand.Text(), Log: c.Log,
 		Fetch: func(connector string) {
 			cmp.Or(fetchers[connector], fetchPrograms).Wake()
 		},

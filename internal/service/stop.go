@@ -35,7 +35,18 @@ func (s *Service) Stop(ctx context.Context) error {
 	worked := make(chan error, 1)
 	go func() { worked <- s.stopWork(early) }()
 	served := s.stopServing(early)
-	return errors.Join(served, <-worked, s.closeDatabase(ctx), s.traces.Close(ctx))
+	return errors.Join(served, <-worked, s.stopCalls(ctx), s.closeDatabase(ctx), s.traces.Close(ctx))
+}
+
+// stopCalls ends the reads whose clients did not wait for them, so that they release their
+// connections. The lease of a read that does not end in time lapses.
+func (s *Service) stopCalls(ctx context.Context) error {
+	early, cancel := sooner(ctx)
+	defer cancel()
+	if err := within(early, func() error { s.calls.Stop(); return nil }); err != nil {
+		return fmt.Errorf("stop the reads of connections: %w", err)
+	}
+	return nil
 }
 
 // sooner returns a context that ends earlier than ctx, if ctx has a deadline.
@@ -62,11 +73,18 @@ func (s *Service) servers() []*httpd.Server {
 
 // stopWork stops the loops and then the sender, because the loops make work for the sender.
 func (s *Service) stopWork(ctx context.Context) error {
-	stopped := within(ctx, func() error { s.loops.Stop(); s.syncs.Stop(); s.fileFetches.Stop(); return nil })
+	stopped := within(ctx, func() error { s.stopLoops(); return nil })
 	if stopped != nil {
 		stopped = fmt.Errorf("stop the background loops: %w", stopped)
 	}
 	return errors.Join(stopped, s.sender.Stop(ctx))
+}
+
+func (s *Service) stopLoops() {
+	s.loops.Stop()
+	s.Initiation.AwaitFollowed()
+	s.syncs.Stop()
+	s.fileFetches.Stop()
 }
 
 func (s *Service) closeDatabase(ctx context.Context) error {

@@ -224,7 +224,7 @@ var elsewhere = map[string]string{
 	"initiation.(*Initiation).dismiss":              "banks of this load know each order they were given",
 	"aggregation.(*Aggregation).terminate":          "nobody in this load leaves",
 	"aggregation.(*Aggregation).saveTermination":    "nobody in this load leaves",
-	"initiation.(*Initiation).RunDue":               "payments of this load do not expire",
+	"initiation.(*Initiation).beginDue":             "payments of this load do not expire",
 	"initiation.(*Initiation).postpone":             "a bank of this load has news whenever it is asked, or nobody asks",
 	"delivery.(*Delivery).freeHeldBack":             "users of this load stay temporary, or do not",
 	"delivery.(*leaseSession).decide":               "an operator's act",

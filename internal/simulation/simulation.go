@@ -1,5 +1,6 @@
 // Package simulation has the use cases of a sandbox. It moves the sandbox's clock, does the due
-// work, plays the scenarios of the simulated banks, and empties the built-in receiver.
+// work, plays the scenarios of the simulated banks, emits test events, and empties the built-in
+// receiver.
 //
 // The package owns the order of these steps, and their limits. It does not own the rules of
 // payments, connections and webhooks: it calls their use cases. It does not own the behaviour of

@@ -332,13 +332,17 @@ func (tx *Tx) HastenAttemptIfReported(a Attempt) {
 }
 
 // ClaimAttempts takes over at most limit attempts that have lost their lease, in one domain. It
-// gives each of them a new lease. The UPDATE does not repeat the subquery's condition on the state.
+// gives each of them a new lease. It leaves out attempts of the connectors in except. The UPDATE does not repeat the subquery's condition on the state.
 // With that condition, PostgreSQL would start with all unanswered attempts.
-func (tx *Tx) ClaimAttempts(domain passerelle.DomainID, lease time.Duration, limit int, into *[]int64) {
-	tx.unit.ReturningIDs(into, `WITH due AS MATERIALIZED (
-			SELECT id FROM attempt WHERE domain_id = $1 AND state <> 'answered' AND lease_until < {now}
+func (tx *Tx) ClaimAttempts(domain passerelle.DomainID, lease time.Duration, limit int, except []string, into *[]Due) {
+	others, args := without(except, connectorOfAttempt, []any{int64(domain), lease.Microseconds()})
+	tx.dueOf(into, `WITH due AS MATERIALIZED (
+			SELECT id FROM attempt WHERE domain_id = $1 AND state <> 'answered' AND lease_until < {now}`+others+`
 			ORDER BY lease_until`+database.UpTo(limit)+` {skip locked})
 		UPDATE attempt SET lease_until = {now} + $2, asked = asked + 1
 		WHERE id IN (SELECT id FROM due) AND lease_until < {now}
-		RETURNING payment_id`, int64(domain), lease.Microseconds())
+		RETURNING payment_id, `+connectorOfAttempt, args...)
 }
+
+// connectorOfAttempt is the connector of an attempt. Only orders store their own.
+const connectorOfAttempt = `COALESCE(connector_uuid, (SELECT p.connector_uuid FROM payment p WHERE p.id = attempt.payment_id))`

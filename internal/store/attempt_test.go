@@ -35,11 +35,11 @@ func (s fixture) wantAttempt(want store.Attempt) {
 }
 
 // claim takes over attempts of a domain.
-func (s fixture) claim(domain passerelle.DomainID, lease time.Duration, limit int) []int64 {
+func (s fixture) claim(domain passerelle.DomainID, lease time.Duration, limit int, except ...string) []int64 {
 	s.t.Helper()
-	var ids []int64
-	s.write(func(tx *store.Tx) error { tx.ClaimAttempts(domain, lease, limit, &ids); return nil })
-	return ids
+	var claimed []store.Due
+	s.write(func(tx *store.Tx) error { tx.ClaimAttempts(domain, lease, limit, except, &claimed); return nil })
+	return idsOf(claimed)
 }
 
 func TestAttemptIsReadBack(t *testing.T) {
@@ -432,9 +432,9 @@ func TestSpoiltAttemptIsKnown(t *testing.T) {
 // for the state and the payment does not expire. A payment expires only after a check that is due.
 func TestDueAndExpiringWaitForAttempts(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
-		claims := func() (due, expiring []int64) {
+		claims := func() (due []store.Due, expiring []int64) {
 			s.write(func(tx *store.Tx) error {
-				tx.DuePayments(s.domain, now, -time.Hour, 9, &due)
+				tx.DuePayments(s.domain, now, -time.Hour, 9, nil, &due)
 				tx.ExpiringPayments(s.domain, now, now, -time.Hour, 9, &expiring)
 				return nil
 			})

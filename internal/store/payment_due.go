@@ -1,6 +1,8 @@
 package store
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"passerelle"
@@ -8,19 +10,53 @@ import (
 	"passerelle/payment"
 )
 
+// Due is a payment that a loop handles. Connector is the connector that has its order.
+type Due struct {
+	Payment   passerelle.PaymentID
+	Connector string
+}
+
+// dueOf adds a statement that returns payments and their connectors.
+func (tx *Tx) dueOf(into *[]Due, sql string, args ...any) {
+	tx.unit.OnRetry(func() { *into = nil })
+	tx.unit.Returning(func(row database.Row) error {
+		var id int64
+		var connector *string
+		err := row.Scan(&id, &connector)
+		if err == nil {
+			*into = append(*into, Due{passerelle.PaymentID(id), database.Text[string](connector)})
+		}
+		return err
+	}, sql, args...)
+}
+
+// without returns a condition that leaves out the rows of some connectors, and appends its arguments.
+func without(connectors []string, column string, args []any) (string, []any) {
+	if len(connectors) == 0 {
+		return "", args
+	}
+	var places []string
+	for _, one := range connectors {
+		args = append(args, one)
+		places = append(places, fmt.Sprint("$", len(args)))
+	}
+	return " AND COALESCE(" + column + ", '') NOT IN (" + strings.Join(places, ", ") + ")", args
+}
+
 // DuePayments leases at most limit payments of a domain that are due for a check at the domain's
 // instant. It leaves out payments with an unanswered attempt, because the recovery of attempts
-// handles them. A scalar subquery looks up the unanswered attempt of each payment. The index
+// handles them. It also leaves out payments of the connectors in except. A scalar subquery looks up the unanswered attempt of each payment. The index
 // attempt_live allows only one. NOT EXISTS would be slow while an unreachable bank leaves many
 // unanswered attempts: with old statistics, PostgreSQL compares each payment with all of them.
-func (tx *Tx) DuePayments(domain passerelle.DomainID, now time.Time, lease time.Duration, limit int, into *[]int64) {
-	tx.unit.ReturningIDs(into, `WITH due AS MATERIALIZED (
+func (tx *Tx) DuePayments(domain passerelle.DomainID, now time.Time, lease time.Duration, limit int, except []string, into *[]Due) {
+	others, args := without(except, "connector_uuid", []any{int64(domain), database.Micros(now), lease.Microseconds()})
+	tx.dueOf(into, `WITH due AS MATERIALIZED (
 			SELECT id FROM payment WHERE domain_id = $1 AND next_check <= $2 AND check_lease < {now}
-				AND (SELECT a.id FROM attempt a WHERE a.payment_id = payment.id AND a.state <> 'answered') IS NULL
+				AND (SELECT a.id FROM attempt a WHERE a.payment_id = payment.id AND a.state <> 'answered') IS NULL`+others+`
 			ORDER BY next_check`+database.UpTo(limit)+` {skip locked})
 		UPDATE payment SET check_lease = {now} + $3
 		WHERE id IN (SELECT id FROM due) AND next_check <= $2 AND check_lease < {now}
-		RETURNING id`, int64(domain), database.Micros(now), lease.Microseconds())
+		RETURNING id, connector_uuid`, args...)
 }
 
 // ExpiringPayments leases at most limit payments of a domain that have waited for a definitive

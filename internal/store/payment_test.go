@@ -279,10 +279,17 @@ func TestPaymentsOfOthers(t *testing.T) {
 }
 
 // due claims the due payments of a domain at an instant.
-func (s fixture) due(domain passerelle.DomainID, at time.Time, lease time.Duration, limit int) []int64 {
+func (s fixture) due(domain passerelle.DomainID, at time.Time, lease time.Duration, limit int, except ...string) []int64 {
 	s.t.Helper()
-	var ids []int64
-	s.write(func(tx *store.Tx) error { tx.DuePayments(domain, at, lease, limit, &ids); return nil })
+	var claimed []store.Due
+	s.write(func(tx *store.Tx) error { tx.DuePayments(domain, at, lease, limit, except, &claimed); return nil })
+	return idsOf(claimed)
+}
+
+func idsOf(claimed []store.Due) (ids []int64) {
+	for _, one := range claimed {
+		ids = append(ids, int64(one.Payment))
+	}
 	return ids
 }
 
@@ -318,7 +325,12 @@ func TestDuePayments(t *testing.T) {
 		wantIDs(s.due(s.domain, now.Add(time.Hour), time.Hour, 9))
 		wantIDs(s.due(s.domain, now.Add(2*time.Hour), time.Hour, 1), ids[0])
 		s.report(p, payment.Report{Status: payment.Settled}, now)
-		wantIDs(s.due(s.domain, now.Add(9*time.Hour), time.Hour, 9), ids[2])
+		wantIDs(s.due(s.domain, now.Add(9*time.Hour), -time.Hour, 9, "other"), ids[2])
+		if err := s.sql(`UPDATE payment SET connector_uuid = 'busy', connector_name = 'Busy'`); err != nil {
+			t.Fatal(err)
+		}
+		wantIDs(s.due(s.domain, now.Add(9*time.Hour), time.Hour, 9, "other", "busy"))
+		wantIDs(s.due(s.domain, now.Add(9*time.Hour), time.Hour, 9, "other"), ids[2])
 	})
 }
 

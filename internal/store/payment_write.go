@@ -155,6 +155,9 @@ func (tx *Tx) UpdatePayment(p *payment.Payment, transitions []payment.Transition
 	after := p.Seq - int64(len(transitions))
 	for _, t := range transitions {
 		tx.insertTransition(p, t)
+		if t.From == payment.Created {
+			tx.forgetEarlyData(p)
+		}
 	}
 	fields, err := encodeFields(p.Fields)
 	if err != nil {
@@ -186,6 +189,13 @@ func (tx *Tx) UpdatePayment(p *payment.Payment, transitions []payment.Transition
 		tx.insertNote(p, after, note)
 	}
 	return nil
+}
+
+// forgetEarlyData removes personal data that serves only a payment in the state created: field values
+// that arrived before the validation, and the payer's device, with which an order is sent again.
+func (tx *Tx) forgetEarlyData(p *payment.Payment) {
+	tx.unit.Exec(`DELETE FROM payment_given WHERE +domain_id = $1 AND payment_id = $2`, int64(p.Domain), int64(p.ID))
+	tx.unit.Exec(`UPDATE attempt SET device = NULL WHERE +domain_id = $1 AND payment_id = $2 AND device IS NOT NULL`, int64(p.Domain), int64(p.ID))
 }
 
 // PayerReturned records that the payer of a payment was redirected to the client, if the payment

@@ -1,11 +1,19 @@
-package httpapi
+// Package nearest finds the known name that a misspelt name means.
+//
+// It owns the measure of similarity and its limit. It does not own the known names or the messages
+// that suggest one. It does not fail: without a similar name, it returns an empty text.
+package nearest
 
 import "strings"
 
-// nearest returns the known name that is most similar to a misspelt name. It returns an empty text
+// maxLength is the length of the longest name for which Name searches, in bytes. The search takes
+// time in proportion to the length.
+const maxLength = 60
+
+// Name returns the known name that is most similar to a misspelt name. It returns an empty text
 // when every known name differs too much: in a third of its length or more.
-func nearest(name string, known []string) string {
-	if len(name) > maxShownName {
+func Name(name string, known []string) string {
+	if len(name) > maxLength {
 		return ""
 	}
 	best, least := "", len(name)/3+2

@@ -1,4 +1,4 @@
-package aggregation
+package simulation
 
 import (
 	"context"
@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"passerelle"
+	"passerelle/internal/aggregation"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/settings"
 	"passerelle/internal/statement"
@@ -16,11 +18,10 @@ import (
 )
 
 const (
-	// maxInline is the largest body that is stored in one piece. Each request in flight keeps
-	// one such body in memory.
-	maxInline = 64 << 10
 	// maxTriggerItems limits the deliveries of a triggered event in the answer.
 	maxTriggerItems = 1000
+	// triggerTries is the number of times that a trigger is tried while its user changes.
+	triggerTries = 5
 )
 
 // TestEvent is an event that a client requests to test a receiver. Without a user or a connection,
@@ -42,16 +43,21 @@ type Triggered struct {
 	Deliveries []passerelle.DeliveryID
 }
 
+// instant returns the present instant of a sandbox, with the precision of stored instants.
+func (l *Simulation) instant(d passerelle.Domain) time.Time {
+	return d.Clock.Now(l.Now()).Truncate(time.Microsecond)
+}
+
 // Trigger emits a test event into a sandbox domain. The event is delivered like any other event,
 // after earlier test events about the same subject. Trigger fails with Invalid for an event that a
 // sandbox emits by itself. The error says what to do instead. It also fails with Invalid for a user
 // who does not exist.
-func (a *Aggregation) Trigger(ctx context.Context, d passerelle.Domain, t TestEvent) (Triggered, error) {
+func (l *Simulation) Trigger(ctx context.Context, d passerelle.Domain, t TestEvent) (Triggered, error) {
 	entry, err := triggerable(t.Event)
 	if err != nil {
 		return Triggered{}, err
 	}
-	e := store.EmittedEvent{Domain: d.ID, Name: entry.Event, Subject: string(entry.Subject), User: t.User, Created: a.now(d)}
+	e := store.EmittedEvent{Domain: d.ID, Name: entry.Event, Subject: string(entry.Subject), User: t.User, Created: l.instant(d)}
 	user, connection := about(t)
 	e.SubjectID = connection
 	if entry.Subject == webhook.SubjectUser {
@@ -60,14 +66,14 @@ func (a *Aggregation) Trigger(ctx context.Context, d passerelle.Domain, t TestEv
 	if e.Body = t.Data; e.Body == nil {
 		e.Body = webhook.SampleOf(entry.Event, user, connection)
 	}
-	if err := a.makeTriggeredStatement(ctx, &e); err != nil {
+	if err := l.makeTriggeredStatement(ctx, &e); err != nil {
 		return Triggered{}, err
 	}
-	if err := a.emitTriggered(ctx, d, &e); err != nil {
+	if err := l.emitTriggered(ctx, d, &e); err != nil {
 		return Triggered{}, err
 	}
 	out := Triggered{Event: entry, SubjectID: e.SubjectID, Held: e.Held}
-	if out.Deliveries, err = a.DB.DeliveriesOf(ctx, e, maxTriggerItems); err != nil {
+	if out.Deliveries, err = l.DB.DeliveriesOf(ctx, e, maxTriggerItems); err != nil {
 		return out, fmt.Errorf("list the deliveries of %s: %w", e.Name, err)
 	}
 	return out, nil
@@ -116,8 +122,8 @@ func about(t TestEvent) (int64, int64) {
 func noSuchUser() error { return passerelle.InvalidField("id_user", "no user with this id") }
 
 // makeTriggeredStatement converts the body to a statement when the domain's settings require it.
-func (a *Aggregation) makeTriggeredStatement(ctx context.Context, e *store.EmittedEvent) error {
-	values, err := settings.Load(ctx, &a.DB.Reader, e.Domain)
+func (l *Simulation) makeTriggeredStatement(ctx context.Context, e *store.EmittedEvent) error {
+	values, err := settings.Load(ctx, &l.DB.Reader, e.Domain)
 	if err != nil || !values.On(settings.CFONB) || !slices.Contains(webhook.StatementEvents(), e.Name) {
 		return err
 	}
@@ -127,24 +133,22 @@ func (a *Aggregation) makeTriggeredStatement(ctx context.Context, e *store.Emitt
 }
 
 // emitTriggered stores an event with a new version.
-func (a *Aggregation) emitTriggered(ctx context.Context, d passerelle.Domain, e *store.EmittedEvent) error {
+func (l *Simulation) emitTriggered(ctx context.Context, d passerelle.Domain, e *store.EmittedEvent) error {
 	var err error
-	if e.Version, err = a.DB.TriggeredVersion(ctx, e.Domain); err != nil {
+	if e.Version, err = l.DB.TriggeredVersion(ctx, e.Domain); err != nil {
 		return err
 	}
 	stored := *e
-	if len(e.Body) > maxInline {
-		if err := inParts(ctx, a.DB, &stored); err != nil {
-			return err
-		}
+	if err := aggregation.InParts(ctx, l.DB, &stored); err != nil {
+		return err
 	}
 	err = store.ErrConflict
-	for try := 0; try < attempts && errors.Is(err, store.ErrConflict); try++ {
-		err = a.emitAbout(ctx, d, &stored)
+	for try := 0; try < triggerTries && errors.Is(err, store.ErrConflict); try++ {
+		err = l.emitAbout(ctx, d, &stored)
 	}
 	switch e.Held = stored.Held; {
 	case errors.Is(err, store.ErrConflict):
-		return changing(e.User)
+		return fmt.Errorf("user %d changes all the time: %w", e.User, passerelle.Unavailable)
 	case errors.Is(err, passerelle.NotFound):
 		return noSuchUser()
 	case err != nil:
@@ -156,32 +160,20 @@ func (a *Aggregation) emitTriggered(ctx context.Context, d passerelle.Domain, e 
 // emitAbout stores an event. It holds the event if the event's user is temporary. It fails with
 // store.ErrConflict when the user has become permanent since it was read, because nothing would
 // release the event.
-func (a *Aggregation) emitAbout(ctx context.Context, d passerelle.Domain, e *store.EmittedEvent) error {
+func (l *Simulation) emitAbout(ctx context.Context, d passerelle.Domain, e *store.EmittedEvent) error {
 	var user passerelle.User
 	if e.User != 0 {
 		var err error
-		if user, err = a.User(ctx, d, e.User); err != nil {
+		if user, err = l.Aggregation.User(ctx, d, e.User); err != nil {
 			return err
 		}
 		e.Held = user.Permanent == nil
 	}
-	return a.DB.Write(ctx, func(tx *store.Tx) error {
+	return l.DB.Write(ctx, func(tx *store.Tx) error {
 		if e.User != 0 {
 			bankstore.In(tx).HoldUserAs(user)
 		}
-		tx.AfterCommit(a.Wake)
+		tx.AfterCommit(l.Aggregation.Wake)
 		return tx.Emit(*e)
 	})
-}
-
-func inParts(ctx context.Context, db *store.DB, e *store.EmittedEvent) error {
-	parts := db.WriteBody(ctx, e.Domain)
-	if _, err := parts.Write(e.Body); err != nil {
-		return fmt.Errorf("store a large body: %w", err)
-	}
-	if err := parts.Close(); err != nil {
-		return fmt.Errorf("store a large body: %w", err)
-	}
-	e.Body, e.Parts = nil, parts
-	return nil
 }
