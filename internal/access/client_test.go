@@ -18,8 +18,11 @@ func TestSimultaneousChangesOfAnApplication(t *testing.T) {
 		for round := range 8 {
 			name := fmt.Sprint("shop ", round)
 			changes := []access.ClientUpdate{
-				{ResetSecret: true}, {Name: &name}, {RedirectURIs: []string{fmt.Sprintf("https://shop.example/%d", round)}},
-				{Config: map[string]string{name: "x"}, MergeConfig: true}, {Config: map[string]string{name + "b": "y"}, MergeConfig: true},
+				{ResetSecret: true},
+				{Name: &name},
+				{RedirectURIs: []string{fmt.Sprintf("https://shop.example/%d", round)}},
+				{Config: map[string]string{name: "x"}, MergeConfig: true},
+				{Config: map[string]string{name + "b": "y"}, MergeConfig: true},
 			}
 			var all sync.WaitGroup
 			for i, change := range changes {

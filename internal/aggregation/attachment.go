@@ -70,11 +70,8 @@ func (r *reporter) foundAttachments(ctx context.Context, a bankstore.StoredAccou
 			return fmt.Errorf("list attachments found in account %d: %w", a.ID, err)
 		}
 		for _, x := range page {
-			if x.Transaction != after.Transaction {
-				if err := passUnlessEmpty(found, pass); err != nil {
-					return err
-				}
-				found.IDTransaction, found.Attachments = int64(x.Transaction), nil
+			if found, err = nextTransaction(found, x.Transaction, pass); err != nil {
+				return err
 			}
 			found.Attachments = append(found.Attachments, wire.NewAttachment(x, r.lease.domain.BaseURL, r.zone()))
 			after = x
@@ -83,6 +80,17 @@ func (r *reporter) foundAttachments(ctx context.Context, a bankstore.StoredAccou
 			return passUnlessEmpty(found, pass)
 		}
 	}
+}
+
+// nextTransaction returns the attachments to extend with one of the transaction. It passes on those
+// of another transaction first.
+func nextTransaction(found wire.FoundAttachments, of passerelle.TransactionID, pass func(wire.FoundAttachments) error) (wire.FoundAttachments, error) {
+	if found.IDTransaction == int64(of) {
+		return found, nil
+	}
+	err := passUnlessEmpty(found, pass)
+	found.IDTransaction, found.Attachments = int64(of), nil
+	return found, err
 }
 
 func passUnlessEmpty(found wire.FoundAttachments, pass func(wire.FoundAttachments) error) error {

@@ -213,7 +213,7 @@ func (a *Aggregation) SyncAll(ctx context.Context, d passerelle.Domain, user pas
 	defer end()
 	err = a.readAll(reading, d, all, func(reading context.Context, c bankstore.Connection) (*syncRun, error) {
 		if ctx.Err() != nil {
-			return nil, nil //nolint:nilnil // nobody waits for the reads that have not begun
+			return nil, nil //nolint:nilnil,nilerr // nobody waits for the reads that have not begun
 		}
 		return a.readOne(reading, d, c, attended)
 	})

@@ -19,9 +19,9 @@ func TestDevicesAreForgotten(t *testing.T) {
 		var devices presence.Devices
 		one := connector.Device{Address: netip.MustParseAddr("192.0.2.1"), UserAgent: "browser"}
 		devices.Note(1, one, time.Now())
-		time.Sleep(4 * time.Minute)
+		<-time.After(4 * time.Minute)
 		devices.Note(1, one, time.Now())
-		time.Sleep(4 * time.Minute)
+		<-time.After(4 * time.Minute)
 		if got := devices.Take(1, time.Now()); got != one {
 			t.Errorf("four minutes after an act: %+v, want %+v", got, one)
 		}
@@ -29,7 +29,7 @@ func TestDevicesAreForgotten(t *testing.T) {
 			t.Errorf("taken twice: %+v", got)
 		}
 		devices.Note(2, one, time.Now())
-		time.Sleep(6 * time.Minute)
+		<-time.After(6 * time.Minute)
 		if got := devices.Take(2, time.Now().Add(-5*time.Minute)); got != (connector.Device{}) {
 			t.Errorf("six minutes after the last act, still stored: %+v", got)
 		}
@@ -43,7 +43,7 @@ func TestDevicesTakeABoundedMemory(t *testing.T) {
 		before := heap()
 		for id := range passerelle.ConnectionID(200) {
 			devices.Note(id, connector.Device{UserAgent: string(make([]byte, 100_000))}, time.Now())
-			time.Sleep(24 * time.Hour)
+			<-time.After(24 * time.Hour)
 		}
 		if grown := int64(heap()) - int64(before); grown > 4<<20 {
 			t.Errorf("%d MiB for users who are gone", grown>>20)

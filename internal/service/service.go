@@ -176,8 +176,8 @@ type Service struct {
 	// wait for.
 	syncs, fileFetches *background.Pool
 	// calls has the reads that requests wait for. They continue when a client leaves.
-	calls background.Calls
-	sender             *delivery.Sender
+	calls  background.Calls
+	sender *delivery.Sender
 	// certificate reads the service's certificate again. It is nil without a certificate.
 	certificate *background.Loop
 	// draining is set when the program is stopping.
