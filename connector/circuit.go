@@ -27,7 +27,20 @@ type breaker struct {
 	inARow  int
 	until   time.Time
 	probing bool
+	// refused means that the last call was Refused.
+	refused bool
 }
+
+// CallResult is the result of a call to a bank.
+type CallResult int
+
+// The results of calls. Refused means that the bank does not accept the service itself: its certificate,
+// signature, role or clock. Every customer's call would fail like this.
+const (
+	Answered CallResult = iota
+	Failed
+	Refused
+)
 
 func (b *breaker) open(after int) bool { return b.inARow >= after }
 
@@ -35,9 +48,9 @@ func (b *breaker) allows(now time.Time, after int) bool {
 	return !b.open(after) || !b.probing && !now.Before(b.until)
 }
 
-func (b *breaker) record(ended time.Time, good bool) {
-	b.probing = false
-	if good {
+func (b *breaker) record(ended time.Time, result CallResult) {
+	b.probing, b.refused = false, result == Refused
+	if result == Answered {
 		b.inARow = 0
 		return
 	}
@@ -124,16 +137,16 @@ func (c *Circuit) Leave(call string) {
 	c.all.probing, c.kind(call).breaker.probing = false, false
 }
 
-// Record ends a call and records whether it succeeded.
-func (c *Circuit) Record(call string, begun, ended time.Time, good bool) {
+// Record ends a call and records its result.
+func (c *Circuit) Record(call string, begun, ended time.Time, result CallResult) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	kind := c.kind(call)
-	kind.took[kind.many%remembered], kind.good[kind.many%remembered] = ended.Sub(begun), good
+	kind.took[kind.many%remembered], kind.good[kind.many%remembered] = ended.Sub(begun), result == Answered
 	kind.many++
-	kind.breaker.record(ended, good)
-	c.all.record(ended, good)
-	if good {
+	kind.breaker.record(ended, result)
+	c.all.record(ended, result)
+	if result == Answered {
 		c.success = ended
 		return
 	}
@@ -148,6 +161,7 @@ func (c *Circuit) Health() BankHealth {
 	reported := BankHealth{LastSuccess: c.success, LastFailure: c.failure, Failures: failures, Open: open, Elsewhere: c.elsewhere, circuit: c}
 	for _, call := range slices.Sorted(maps.Keys(c.calls)) {
 		if kind := c.calls[call]; kind.many > 0 {
+			reported.Refused = reported.Refused || kind.breaker.refused
 			reported.Calls = append(reported.Calls, kind.figures(call))
 		}
 	}

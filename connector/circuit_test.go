@@ -32,7 +32,7 @@ func TestCircuit(t *testing.T) {
 			now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 			for _, call := range strings.Split(test.calls, "") {
 				kind := strings.ToLower(call)
-				c.Record(kind, now, now, kind != call)
+				c.Record(kind, now, now, result(kind != call))
 			}
 			for _, kind := range []string{"r", "s"} {
 				refused := strings.Contains(test.open, kind)
@@ -51,10 +51,39 @@ func TestCircuit(t *testing.T) {
 			if !c.Enter("r", later) || c.Enter("r", later) {
 				t.Error("not exactly one probe is let through")
 			}
-			c.Record("r", later, later, true)
+			c.Record("r", later, later, connector.Answered)
 			if c.Disturbed() || !c.Enter("r", later) || !c.Enter("s", later) {
 				t.Error("a probe that succeeded does not close the circuit")
 			}
 		})
+	}
+}
+
+func result(good bool) connector.CallResult {
+	if good {
+		return connector.Answered
+	}
+	return connector.Failed
+}
+
+// TestRefusedService checks that a refusal of the service counts as a failure, and stays marked until a
+// call of the same kind has another result.
+func TestRefusedService(t *testing.T) {
+	var c connector.Circuit
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	c.Record("r", now, now, connector.Refused)
+	c.Record("s", now, now, connector.Answered)
+	if h := c.Health(); !h.Refused || h.Open || h.Calls[0].Good != 0 || h.LastFailure.IsZero() {
+		t.Errorf("after a refusal of one kind: %+v", h)
+	}
+	for range 5 {
+		c.Record("r", now, now, connector.Refused)
+	}
+	if h := c.Health(); !h.Refused || !h.Open || !c.Disturbed() {
+		t.Errorf("after refusals in a row: %+v", h)
+	}
+	c.Record("r", now, now, connector.Answered)
+	if h := c.Health(); h.Refused || h.Open {
+		t.Errorf("after an answer: %+v", h)
 	}
 }

@@ -20,6 +20,9 @@ type BankHealth struct {
 	// occasional probes.
 	Failures int
 	Open     bool
+	// Refused means that the last call of some kind was refused because of the service itself. It does
+	// not depend on Open: the operator can act after the first such call.
+	Refused bool
 	// Elsewhere means that another process has stopped calling the bank for now. This process
 	// continues to call it.
 	Elsewhere bool
@@ -32,6 +35,9 @@ type BankHealth struct {
 
 // Disturbed reports whether users should be told that the bank has problems.
 func (h BankHealth) Disturbed() bool { return h.Open || h.Elsewhere }
+
+// fails reports whether the operator should look at the bank.
+func (h BankHealth) fails() bool { return h.Disturbed() || h.Refused }
 
 // CallHealth summarises the calls of one kind.
 type CallHealth struct {
@@ -137,13 +143,13 @@ func unhealthyOf(list []Connector, now time.Time) []UnhealthyBank {
 			continue
 		}
 		health := m.Health()
-		if _, soon := health.Expires(now); soon || health.Disturbed() {
+		if _, soon := health.Expires(now); soon || health.fails() {
 			all = append(all, UnhealthyBank{c.Profile(), health})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b UnhealthyBank) int {
-		if a.Health.Disturbed() != b.Health.Disturbed() {
-			if a.Health.Disturbed() {
+		if a.Health.fails() != b.Health.fails() {
+			if a.Health.fails() {
 				return -1
 			}
 			return 1

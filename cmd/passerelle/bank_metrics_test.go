@@ -26,6 +26,7 @@ func TestMetricsOfBanks(t *testing.T) {
 	}
 	for _, want := range []string{
 		`passerelle_bank_circuit_open{connector="` + banks.uuid("redirect") + `"} 0`,
+		`passerelle_bank_refuses_service{connector="` + banks.uuid("redirect") + `"} 0`,
 		`passerelle_bank_failures_in_a_row{connector="`,
 		`passerelle_bank_certificate_expiry_timestamp_seconds{certificate="tls.certificate",connector="`,
 	} {

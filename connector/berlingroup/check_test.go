@@ -472,3 +472,35 @@ func TestDisturbedBank(t *testing.T) {
 		t.Error("a certificate of 100 days ends soon")
 	}
 }
+
+// TestRefusedService: refusals because of the service itself are failures of the bank with a mark of
+// their own. Refusals that concern one customer are not.
+func TestRefusedService(t *testing.T) {
+	for code, refused := range map[string]bool{
+		"CERTIFICATE_INVALID": true, "CERTIFICATE_BLOCKED": true, "ROLE_INVALID": true, "SIGNATURE_INVALID": true, "KID_MISSING": true, "TIMESTAMP_INVALID": true,
+		"TOKEN_INVALID": false, "CONSENT_INVALID": false, "FORMAT_ERROR": false, "PSU_CREDENTIALS_INVALID": false,
+	} {
+		bank := &answering{status: http.StatusUnauthorized, body: map[string]any{"tppMessages": []any{map[string]string{"category": "ERROR", "code": code}}}}
+		loaded := newFixture(t, bank, nil).load()
+		for range 5 {
+			_, _ = loaded.Connector().(connector.Initiator).Initiate(t.Context(), ordersByKind["single"])
+		}
+		if h := loaded.Health(); h.Refused != refused || h.Open != refused || loaded.Profile().Disturbed != refused {
+			t.Errorf("%s: %+v", code, h)
+		}
+	}
+	bank := &answering{status: http.StatusForbidden, body: "no"}
+	w := newFixture(t, bank, nil)
+	loaded := w.load()
+	_, _ = loaded.Connector().(connector.Initiator).Initiate(t.Context(), ordersByKind["single"])
+	if h := loaded.Health(); !h.Refused {
+		t.Errorf("without a code: %+v", h)
+	}
+	b := newReadable(t)
+	read := b.reader()
+	b.answer = func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusForbidden) }
+	_, _, _ = read.read(true)
+	if h := read.reader.(connector.Monitored).Health(); h.Refused || h.Failures > 0 || len(h.Calls) == 0 {
+		t.Errorf("without a code, with a consent: %+v", h)
+	}
+}

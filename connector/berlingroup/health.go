@@ -1,6 +1,11 @@
 package berlingroup
 
-import "passerelle/connector"
+import (
+	"net/http"
+
+	"passerelle/connector"
+	"passerelle/connector/berlingroup/codes"
+)
 
 // Health returns the results of recent calls, and when the operator's certificates expire.
 func (b *Bank) Health() connector.BankHealth {
@@ -9,4 +14,27 @@ func (b *Bank) Health() connector.BankHealth {
 		reported.Certificates = append(reported.Certificates, connector.Expiry{Field: c.Field, Until: c.Until})
 	}
 	return reported
+}
+
+// result returns the result of a call, for the health of the bank.
+func (b *Bank) result(r request, a answer, err error) connector.CallResult {
+	switch {
+	case err != nil && refusesUs(err), err == nil && b.refusesService(r, a):
+		return connector.Refused
+	case err != nil, a.status >= http.StatusInternalServerError:
+		return connector.Failed
+	}
+	return connector.Answered
+}
+
+// refusesService reports whether an answer refuses our certificate, signature, role or clock. An answer
+// without a code of the standard may be about the customer's consent, token or password instead. It
+// only counts for a request that has none of these.
+func (b *Bank) refusesService(r request, a answer) bool {
+	if a.status < http.StatusBadRequest || r.form != nil {
+		return false
+	}
+	judged := b.judge(r, a)
+	begins := (r.order || r.path == consentsPath) && r.header.Get("Authorization") == ""
+	return judged.what.OfService() && (begins || codes.Known(judged.all) != "")
 }

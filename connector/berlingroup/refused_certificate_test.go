@@ -23,9 +23,13 @@ func TestARefusedCertificateSendsNoOrder(t *testing.T) {
 			other.authority = berlingrouptest.NewAuthority(t)
 			other.certify(&x509.Certificate{})
 			for range 20 {
-				_, err := w.initiator().Initiate(t.Context(), ordersByKind["single"])
+				refusing := w.load()
+				_, err := refusing.Connector().(connector.Initiator).Initiate(t.Context(), ordersByKind["single"])
 				if !errors.Is(err, connector.ErrNotSent) || !strings.Contains(err.Error(), "it refuses our transport certificate") {
 					t.Errorf("the order fails with %v", err)
+				}
+				if h := refusing.Health(); !h.Refused || h.Failures != 1 {
+					t.Errorf("the health of the bank is %+v", h)
 				}
 			}
 			if len(bank.requests) > 0 {

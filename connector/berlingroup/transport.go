@@ -162,10 +162,12 @@ func (b *Bank) call(ctx context.Context, r request) (answer, error) {
 	}
 	var own *takerError
 	taken := errors.As(err, &own)
-	b.health.Record(r.call, begun, b.now().Add(-a.taking), (err == nil || taken) && a.status < http.StatusInternalServerError)
 	if taken {
-		return a, own.error
+		err = own.error
+		b.health.Record(r.call, begun, b.now().Add(-a.taking), connector.Answered)
+		return a, err
 	}
+	b.health.Record(r.call, begun, b.now().Add(-a.taking), b.result(r, a, err))
 	return a, err
 }
 

@@ -213,10 +213,11 @@ func (p *Program) measured(ctx context.Context, name string, call func() error) 
 		p.circuit.Leave(name) // the result says nothing about the program
 		return err
 	}
-	p.circuit.Record(name, begun, p.now(), err == nil)
 	if err != nil {
+		p.circuit.Record(name, begun, p.now(), connector.Failed)
 		return p.fault(name, err, remedy(err))
 	}
+	p.circuit.Record(name, begun, p.now(), connector.Answered)
 	return nil
 }
 

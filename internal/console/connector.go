@@ -36,7 +36,9 @@ type connectorRow struct {
 	// Disturbed is set when the connector's last calls failed. Expires is the day on which a
 	// certificate in the bank file expires. It is empty when that day is far away.
 	Disturbed bool
-	Expires   string
+	// Refused is set when the bank refuses the service's certificate, signature, role or clock.
+	Refused bool
+	Expires string
 }
 
 // connectorsData is the content of a page that lists the connectors whose names match the search.
@@ -69,6 +71,7 @@ func (c *Console) connectorRows(banks []wire.Bank) []connectorRow {
 		rows[i] = connectorRow{ID: b.ID, Name: b.Name, Countries: countries(b.Countries), Reads: strings.Join(b.Capabilities, ", "), Mechanisms: listed(mechanisms(b)), Hidden: b.Hidden}
 		rows[i].Disturbed = b.Disturbed
 		if h, monitored := c.Aggregation.Connectors.Health(b.UUID); monitored {
+			rows[i].Refused = h.Refused
 			if first, soon := h.Expires(c.Now()); soon {
 				rows[i].Expires = first.Until.UTC().Format(time.DateOnly)
 			}
@@ -121,6 +124,7 @@ type connectorData struct {
 	// Health describes the health of the bank. It is empty when the connector does not report the
 	// bank's health.
 	Health  []page.DetailRow
+	Refused bool
 	Calls   []callRow
 	Amounts []amountsRow
 	Choices []passerelle.AuthMechanism
@@ -152,6 +156,9 @@ func (c *Console) addHealth(pc *page.Context, data *connectorData) {
 		state = "failing: not called, except for occasional test calls"
 	case h.Elsewhere:
 		state = "failing: another replica does not call it; this one still does"
+	}
+	if data.Refused = h.Refused; h.Refused {
+		state = "refused by the bank: it does not accept the service's certificate, signature, role or clock"
 	}
 	data.Health = page.Details("State", state, "Failures in a row", number(h.Failures), "Last success", since(pc, h.LastSuccess), "Last failure", since(pc, h.LastFailure))
 	for _, one := range h.Certificates {

@@ -83,6 +83,27 @@ func (d disturbed) Health() connector.BankHealth {
 	}
 }
 
+// refusing is a bank that has refused the service once.
+type refusing struct{ bank }
+
+func (r refusing) Health() connector.BankHealth {
+	return connector.BankHealth{LastFailure: time.Now(), Failures: 1, Refused: true}
+}
+
+// TestBankThatRefusesTheService checks that operators see that a bank refuses the service.
+func TestBankThatRefusesTheService(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		d.enter(operators.Viewer)
+		model, _ := d.Aggregation.Connectors.DataReader(sandbox.TestConnector)
+		registry, err := connector.NewRegistry(refusing{model.(bank)})
+		must(t, err)
+		d.Aggregation.Connectors, d.Initiation.Connectors = registry, registry
+		d.shows(d.domainPath(""), []string{"Refused by the bank: " + model.Profile().Name})
+		d.shows(d.domainPath("/connectors"), []string{">refused by the bank<"}, ">failing<")
+		d.shows(d.domainPath(fmt.Sprint("/connectors/", model.Profile().ID)), []string{">refused by the bank<", "certificate, signature, role or clock"})
+	})
+}
+
 // TestHealthOfABank checks what operators see of a failing bank: the calls that fail, and the
 // certificate that they must renew.
 func TestHealthOfABank(t *testing.T) {

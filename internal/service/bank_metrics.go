@@ -22,6 +22,7 @@ var (
 	bankGood       = measure("call_success_ratio", "Share of the last 256 calls that the bank answered.", "call")
 	bankP95        = measure("call_duration_p95_seconds", "95th percentile of the duration of the last 256 calls.", "call")
 	bankOpen       = measure("circuit_open", "1 while the service does not call the bank, because calls failed in a row.")
+	bankRefuses    = measure("refuses_service", "1 while the bank refuses the certificate, signature, role or clock of the service.")
 	bankFailures   = measure("failures_in_a_row", "Failed calls since the last successful call.")
 	bankSuccess    = measure("last_success_timestamp_seconds", "Time of the bank's last answer.")
 	bankExpiration = measure("certificate_expiry_timestamp_seconds", "Expiry time of a certificate of the bank file.", "certificate")
@@ -29,7 +30,7 @@ var (
 
 // Describe implements prometheus.Collector.
 func (m bankMetrics) Describe(into chan<- *prometheus.Desc) {
-	for _, one := range []*prometheus.Desc{bankCalls, bankGood, bankP95, bankOpen, bankFailures, bankSuccess, bankExpiration} {
+	for _, one := range []*prometheus.Desc{bankCalls, bankGood, bankP95, bankOpen, bankRefuses, bankFailures, bankSuccess, bankExpiration} {
 		into <- one
 	}
 }
@@ -47,11 +48,13 @@ func collectBank(into chan<- prometheus.Metric, uuid string, h connector.BankHea
 	gauge := func(of *prometheus.Desc, value float64, labels ...string) {
 		into <- prometheus.MustNewConstMetric(of, prometheus.GaugeValue, value, append([]string{uuid}, labels...)...)
 	}
-	open := 0.0
-	if h.Open {
-		open = 1
+	for of, holds := range map[*prometheus.Desc]bool{bankOpen: h.Open, bankRefuses: h.Refused} {
+		value := 0.0
+		if holds {
+			value = 1
+		}
+		gauge(of, value)
 	}
-	gauge(bankOpen, open)
 	gauge(bankFailures, float64(h.Failures))
 	if !h.LastSuccess.IsZero() {
 		gauge(bankSuccess, seconds(h.LastSuccess))

@@ -70,6 +70,11 @@ type Meaning struct {
 	Remedy string
 }
 
+// OfService reports whether a bank refuses the service itself, and not a request of it.
+func (m Meaning) OfService() bool {
+	return slices.Contains([]string{certificateRemedy, signatureRemedy, clockRemedy}, m.Remedy)
+}
+
 // Remedies for codes that only the operator can act on.
 const (
 	certificateRemedy = "look at tls.certificate: the bank wants one that is valid, registered there and has the role for payments (PSP_PI) or accounts (PSP_AI)"

@@ -183,7 +183,9 @@ func (h *handler) bankConcerns(pc *page.Context) ([]concern, error) {
 			continue
 		}
 		address, health := pc.Path("/connectors/%d", bank.Profile.ID), bank.Health
-		if health.Disturbed() {
+		if health.Refused {
+			all = append(all, concern{Grave: true, What: "Refused by the bank: " + bank.Profile.Name, Detail: "The bank does not accept the service's certificate, signature, role or clock. The log has its answer.", Remedy: "Check the bank file and the clock", Address: address})
+		} else if health.Disturbed() {
 			all = append(all, concern{Grave: true, What: bank.Profile.Name + " does not answer", Detail: unanswered(health.Open, health.Failures), Remedy: "See its recent calls", Address: address})
 		}
 		if end, soon := health.Expires(h.Now()); soon {
