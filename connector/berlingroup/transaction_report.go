@@ -47,6 +47,7 @@ func (v *reading) readReport(ctx context.Context, s *history, first request) err
 	for !pages.end {
 		p := &page{reading: v, history: s, request: pages.request, links: links{}}
 		p.request.take = p.take
+		s.sieve.page++
 		if _, err := v.fetch(ctx, p.request); err != nil {
 			return err
 		}
@@ -174,7 +175,8 @@ func (p *page) takeTransaction(d *jsontext.Decoder, body *arrival.Body, pending 
 
 // add gives a transaction its key. When the batch is full, add passes it on.
 func (p *page) add(named identity.Transaction, d passerelle.TransactionDetails) error {
-	if p.history.names.Give(named, &d) {
+	decided := p.history.names.Give(named, &d)
+	if decided && (named.ID != "" || !p.history.sieve.withholds(contentOf(named), d)) {
 		p.batch = append(p.batch, d)
 	}
 	if len(p.batch) < pageSize {

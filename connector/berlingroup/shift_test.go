@@ -1,0 +1,102 @@
+package berlingroup_test
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"testing"
+	"time"
+
+	"passerelle"
+)
+
+// offsetBank lists entries without ids, newest first, on pages of two. It counts pages by offset over
+// the entries as they are. change happens before each page except the first one.
+type offsetBank struct {
+	entries []string
+	change  func(*offsetBank)
+	pages   int
+}
+
+func (b *offsetBank) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	b.pages++
+	from, _ := strconv.Atoi(r.URL.Query().Get("from"))
+	if from > 0 && b.change != nil {
+		b.change(b)
+	}
+	to, next := min(from+2, len(b.entries)), ""
+	if to < len(b.entries) {
+		next = fmt.Sprintf("/v1/accounts/A1/transactions?from=%d", to)
+	}
+	fmt.Fprint(w, page(b.entries[min(from, to):to], nil, next))
+}
+
+func (b *offsetBank) book(text string) { b.entries = append([]string{offsetEntry(text)}, b.entries...) }
+
+func offsetEntry(text string) string { return line("2026-03-01", "2026-03-01", "-1.00", text) }
+
+// TestPagesThatShift: when an entry without an id moves to the next page during a read, it is stored
+// once. When the pages never come to rest, what is certain is stored, and nothing counts as deleted.
+func TestPagesThatShift(t *testing.T) {
+	once := func(texts ...string) func(*offsetBank) {
+		return func(b *offsetBank) {
+			for _, text := range texts {
+				b.book(text)
+			}
+			b.change = nil
+		}
+	}
+	number := 0
+	always := func(b *offsetBank) {
+		number++
+		b.book(fmt.Sprint("always ", number))
+	}
+	for name, test := range map[string]struct {
+		change func(*offsetBank)
+		pages  int // of the read, or 0 for any number
+	}{
+		"pages at rest":               {nil, 3},
+		"a new entry between pages":   {once("new"), 0},
+		"two new ones":                {once("new", "new"), 0},
+		"one equal to a listed entry": {once("alike"), 0},
+		"no rest":                     {always, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bank := &offsetBank{change: test.change}
+			for _, text := range []string{"a", "b", "c", "alike", "alike"} {
+				bank.book(text)
+			}
+			readable := newReadable(t)
+			reader := readable.reader()
+			readable.list(bank.ServeHTTP)
+			_, got, err := reader.read(true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			left := map[string]int{}
+			for _, entry := range bank.entries {
+				left[entry]++
+			}
+			for _, row := range got.rows {
+				left[offsetEntry(row.Wording)]--
+			}
+			restless, missing := test.change != nil && bank.change != nil, 0
+			for entry, n := range left {
+				if missing += max(n, 0); n < 0 || n > 0 && !restless {
+					t.Errorf("%s: %d rows are missing", entry, n)
+				}
+			}
+			if restless && (missing == 0 || len(got.rows) < 5) {
+				t.Errorf("%d rows, %d missing", len(got.rows), missing)
+			}
+			if test.pages > 0 && bank.pages != test.pages {
+				t.Errorf("%d pages were read", bank.pages)
+			}
+			for _, from := range got.ended {
+				if future := from.Compare(passerelle.DateOf(noon.Add(24*time.Hour), time.UTC)) > 0; future != restless {
+					t.Errorf("the read is complete since %s", from)
+				}
+			}
+		})
+	}
+}
