@@ -134,7 +134,11 @@ func (f *file) payments(p bank.Profile) {
 	f.table("profile.payments")
 	services := []struct{ name, service string }{{"single", bank.Single}, {"bulk", bank.Bulk}, {"periodic", bank.Periodic}}
 	for _, s := range services {
-		f.set(s.name, slices.DeleteFunc(slices.Clone(p.Products[s.service]), func(product string) bool { return product == bank.Target2 })) // a file has one product beside the instant one
+		products := slices.Clone(p.Products[s.service])
+		if slices.Contains(products, bank.SEPA) { // a file has one product beside the instant one
+			products = slices.DeleteFunc(products, func(product string) bool { return product == bank.Target2 })
+		}
+		f.set(s.name, products)
 	}
 	var often []string
 	for _, frequency := range p.Frequencies {

@@ -509,6 +509,32 @@ func TestPaymentsAtBanks(t *testing.T) {
 	})
 }
 
+// TestUrgentPaymentsAtBanks: a payment for the TARGET product reaches the books of the bank with it.
+func TestUrgentPaymentsAtBanks(t *testing.T) {
+	banks := newBanks(t, "urgent")
+	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
+		s := newShopper(t, i, banks, "urgent")
+		p := s.settle(s.act(s.pay(order(line("Shop", nil))), "approve"))
+		if p.State != "done" {
+			t.Errorf("the payment is %s\n%s", inWords(p), i.Logs)
+		}
+		s.booked("single", p)
+		var out struct {
+			Orders []struct {
+				EndToEnd string `json:"end_to_end"`
+				Product  string
+			}
+		}
+		banks.steer("GET", "urgent/orders", nil, &out)
+		for _, o := range out.Orders {
+			if o.EndToEnd == p.Instructions[0].Reference && o.Product != "target-2-payments" {
+				t.Errorf("the product of the order is %s", o.Product)
+			}
+		}
+		banks.right("urgent")
+	})
+}
+
 // booked compares the lines of a payment with the books of the bank. The books must contain one
 // order of the payment.
 func (s *shopper) booked(kind string, p seenPayment) {

@@ -64,6 +64,7 @@ var BankScenarios = []BankScenario{
 	{"embedded-3", "Shop", "Three codes, the second with an image.", "done"},
 	{"confirmation", "Shop", "The connector confirms with a code that the payer brings back.", "done"},
 	{"oauth-confirmation", "Shop", "The payer approves at the authorisation server, and the connector confirms with the token.", "done"},
+	{"urgent", "Shop", "The order is for the product target-2-payments.", "done"},
 	{"signed", "Shop", "Requests are signed.", "done"},
 	{"all", "Shop", "The bank has several approaches.", "done"},
 	{"old", "Shop", "The bank reports nothing after ACSP.", "accepted"},

@@ -172,6 +172,10 @@ func Profiles() []Profile {
 		usual("oauth-confirmation", "As oauth. The third party confirms with the token, and without a code.", func(p *Profile) {
 			p.SCA, p.Confirmation = []Approach{OAuth}, true
 		}),
+		usual("urgent", "Urgent payments by TARGET, and instant ones. No others.", func(p *Profile) {
+			p.Products = map[string][]string{Single: {Target2, Instant}}
+			p.FutureDates, p.Cancellation = false, NoCancellation
+		}),
 	}
 }
 
