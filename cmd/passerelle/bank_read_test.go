@@ -468,14 +468,19 @@ func TestDeletedConnectionEndsItsConsent(t *testing.T) {
 	})
 }
 
-// TestTenThousandTransactions: no transaction is missing or stored twice. Entries may be booked
-// between pages, and pending transactions may be booked later. The bank may have no ids, or offer
-// downloads.
+// TestTenThousandTransactions: no transaction is missing or stored twice, also after the first read.
+// Entries are booked between pages, and pending transactions are booked later. The bank may have no
+// ids, count its pages by offset, or offer downloads.
 func TestTenThousandTransactions(t *testing.T) {
 	const openings = 2 // one for each account that is not a card account
-	banks, total := newBanks(t, "redirect,old,idempotent,rewording"), map[string]int{}
+	// apart is the number of pages between two bookings during the first read. A download is a single page.
+	apart := map[string]int{"redirect": 3, "old": 3, "rewording": 3, "shifting": 3}
+	// first is the number of these bookings that the first read finds, without the pending ones that the
+	// bank does not report. Without ids, it reads again until the pages are at rest.
+	first := map[string]int{"old": 90, "rewording": 100, "shifting": 100}
+	banks, total := newBanks(t, "redirect,old,idempotent,rewording,shifting"), map[string]int{}
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder}, func(t *testing.T, s *servicetest.Instance) {
-		for _, bank := range []string{"redirect", "old", "idempotent", "rewording"} {
+		for _, bank := range []string{"redirect", "old", "idempotent", "rewording", "shifting"} {
 			t.Run(bank, func(t *testing.T) {
 				account := bank + "/accounts/" + banks.books(bank)[0].ID
 				fill := func(count int, change map[string]any) {
@@ -488,15 +493,15 @@ func TestTenThousandTransactions(t *testing.T) {
 				fill(10, map[string]any{"pending": true, "text": "Pending"})
 				c := newCustomer(t, s, banks)
 				c.decide(c.begin(url.Values{"connector_uuid": {banks.uuid(bank)}}), "approve")
-				booking := make(chan struct{})
-				go func() {
-					defer close(booking)
-					for range 20 {
-						fill(5, nil)
-					}
-				}()
-				c.share(c.accounts())
-				<-booking
+				for i := range 20 {
+					fill(5, map[string]any{"after_pages": 1 + i*apart[bank]})
+				}
+				all := c.accounts()
+				slices.SortFunc(all, func(a, b seenAccount) int { return strings.Compare(a.Number, b.Number) }) // the filled one is last, so that it is read once
+				c.share(all)
+				if n, want := len(c.transactions()), total[bank]+openings+10_000+first[bank]; n != want {
+					t.Errorf("after the first read, there are %d transactions, want %d", n, want)
+				}
 				pending := c.coming()
 				banks.steer("POST", account+"/book", nil, nil)
 				fill(7, map[string]any{"amount": "3.00"})

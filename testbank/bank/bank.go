@@ -18,8 +18,9 @@ type Bank struct {
 	// Faults contains the faults that the tester injected.
 	Faults Faults
 
-	book  *ledger.Book
-	clock func() time.Time
+	book    *ledger.Book
+	planned planned
+	clock   func() time.Time
 	// ahead is how far the bank's time is ahead of the machine's time.
 	ahead atomic.Int64
 	// skew is the simulated error of the machine's clock.

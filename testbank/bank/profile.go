@@ -98,7 +98,10 @@ type Profile struct {
 	TransactionIDs bool
 	// Rewords means that a transaction gets another text and another value date when it is
 	// booked.
-	Rewords  bool
+	Rewords bool
+	// ByOffset means that the pages of a list count the entries as they are now. An entry that is booked
+	// between two pages moves all others, so that one is on both pages.
+	ByOffset bool
 	PageSize int
 }
 
@@ -175,6 +178,9 @@ func Profiles() []Profile {
 		usual("urgent", "Urgent payments by TARGET, and instant ones. No others.", func(p *Profile) {
 			p.Products = map[string][]string{Single: {Target2, Instant}}
 			p.FutureDates, p.Cancellation = false, NoCancellation
+		}),
+		usual("shifting", "No transaction ids. Pages of transactions are counted by offset, and shift when an entry is booked.", func(p *Profile) {
+			p.TransactionIDs, p.DeltaList, p.EntryReference, p.ByOffset = false, false, false, true
 		}),
 	}
 }

@@ -173,7 +173,7 @@ func (r Report) BookingStatus() string {
 }
 
 // Transactions reads a page. All pages of a report show the account as it was when the first
-// page was read, even if entries are booked in between.
+// page was read, even if entries are booked in between. A bank ByOffset shows the account as it is.
 func (b *Bank) Transactions(ctx context.Context, r Reading, q Query) (Report, error) {
 	window, err := b.window(q, r)
 	if err != nil {
@@ -182,22 +182,23 @@ func (b *Bank) Transactions(ctx context.Context, r Reading, q Query) (Report, er
 	if q.Cursor != "" {
 		r.Call = ""
 	}
+	if err := b.fillPlanned(ctx, r.Account); err != nil {
+		return Report{}, err
+	}
 	report := Report{Booked: window.Booked, Pending: window.Pending}
 	err = b.update(ctx, func(tx *ledger.Tx) error {
 		var err error
 		if report.Account, err = b.one(tx, r, func(v Visible) bool { return v.Transactions }); err != nil {
 			return err
 		}
-		if q.Cursor == "" {
-			if err := b.begins(tx, r, q, &window); err != nil {
-				return err
-			}
+		if err := b.fix(tx, r, q, &window); err != nil {
+			return err
 		}
 		size := b.Profile.PageSize
 		if q.Whole {
 			size = wholeReport
 		}
-		return report.fill(tx, window, size)
+		return report.fill(tx, window, size, b.Profile.ByOffset)
 	})
 	return report, err
 }
@@ -206,7 +207,7 @@ func (b *Bank) Transactions(ctx context.Context, r Reading, q Query) (Report, er
 const wholeReport = 10_000_000
 
 // fill reads a page and one more entry, to find out whether another page follows.
-func (r *Report) fill(tx *ledger.Tx, w ledger.Window, size int) error {
+func (r *Report) fill(tx *ledger.Tx, w ledger.Window, size int, byOffset bool) error {
 	w.Limit = size + 1
 	var err error
 	if r.Entries, err = tx.Entries(w); err != nil || len(r.Entries) <= size {
@@ -216,7 +217,11 @@ func (r *Report) fill(tx *ledger.Tx, w ledger.Window, size int) error {
 	if r.All, err = cursor(w); err != nil {
 		return err
 	}
-	w.Before = r.Entries[size-1].ID
+	if byOffset {
+		w.Offset += size
+	} else {
+		w.Before = r.Entries[size-1].ID
+	}
 	r.Next, err = cursor(w)
 	return err
 }
@@ -298,6 +303,19 @@ func (b *Bank) checkPeriod(q Query) error {
 		rule{q.To != "" && to.Before(from), Refuse("PERIOD_INVALID", "dateTo", "the end is before the beginning")},
 		rule{from.Before(earliest), Refuse("PERIOD_INVALID", "dateFrom", fmt.Sprintf("the bank reports %d days", b.Profile.HistoryDays))},
 	)
+}
+
+// fix decides which state of the account a page shows.
+func (b *Bank) fix(tx *ledger.Tx, r Reading, q Query, w *ledger.Window) error {
+	if q.Cursor == "" {
+		return b.begins(tx, r, q, w)
+	}
+	if !b.Profile.ByOffset {
+		return nil
+	}
+	var err error
+	w.AsOf, err = tx.Changes()
+	return err
 }
 
 // begins fixes the content of a report and the point from which a later delta report continues.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 
 	"passerelle/testbank/ledger"
 )
@@ -92,6 +93,9 @@ type Filling struct {
 	Pending bool   `json:"pending"`
 	// DaysAgo is how many days before today the bookings are dated.
 	DaysAgo int `json:"days_ago"`
+	// AfterPages delays the bookings until this many more pages of the account's transactions have been
+	// requested. The page that is requested next already shows them.
+	AfterPages int `json:"after_pages"`
 }
 
 const maxFilling = 100_000
@@ -99,14 +103,63 @@ const maxFilling = 100_000
 // fillCause begins the causes of a tester's bookings.
 const fillCause = "fill:"
 
+// planned are the bookings that wait for requests, by account.
+type planned struct {
+	mu       sync.Mutex
+	fillings map[string][]Filling
+}
+
+// plan delays bookings until pages are requested.
+func (p *planned) plan(account string, f Filling) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.fillings == nil {
+		p.fillings = map[string][]Filling{}
+	}
+	p.fillings[account] = append(p.fillings[account], f)
+}
+
+// due counts a request for a page. It returns the bookings that are made before the page is read.
+func (p *planned) due(account string) []Filling {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var due, later []Filling
+	for _, f := range p.fillings[account] {
+		if f.AfterPages--; f.AfterPages < 0 {
+			f.AfterPages = 0
+			due = append(due, f)
+			continue
+		}
+		later = append(later, f)
+	}
+	if len(p.fillings[account]) > 0 {
+		p.fillings[account] = later
+	}
+	return due
+}
+
+// fillPlanned makes the planned bookings on an account before a page is read.
+func (b *Bank) fillPlanned(ctx context.Context, account string) error {
+	for _, f := range b.planned.due(account) {
+		if err := b.Fill(ctx, account, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Fill makes bookings between an account and the bank's own account.
 func (b *Bank) Fill(ctx context.Context, account string, f Filling) error {
 	amount, err := parseAmount(Amount{currency, strings.TrimPrefix(f.Amount, "-")}, "amount")
 	if err != nil {
 		return err
 	}
-	if f.Count < 1 || f.Count > maxFilling || f.DaysAgo < 0 {
-		return wrongFormat("count", fmt.Sprintf("count is 1 to %d, days_ago not below zero", maxFilling))
+	if f.Count < 1 || f.Count > maxFilling || f.DaysAgo < 0 || f.AfterPages < 0 {
+		return wrongFormat("count", fmt.Sprintf("count is 1 to %d, days_ago and after_pages not below zero", maxFilling))
+	}
+	if f.AfterPages > 0 {
+		b.planned.plan(account, f)
+		return nil
 	}
 	return b.update(ctx, func(tx *ledger.Tx) error {
 		to, err := tx.AccountByID(account)

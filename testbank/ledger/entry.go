@@ -35,7 +35,9 @@ type Window struct {
 	Before int64
 	// After omits entries without a change after this change. Zero omits none.
 	After int64
-	Limit int
+	// Offset omits the newest entries of the rest, by their number.
+	Offset int
+	Limit  int
 }
 
 // Entries reads a part of a statement, newest first.
@@ -58,11 +60,11 @@ func (t *Tx) Entries(w Window) ([]Entry, error) {
 	also(`COALESCE(day_booked, entered) <= ?`, w.To, w.To != "")
 	also(`id < ?`, w.Before, w.Before > 0)
 	also(`COALESCE(booked_at, entered_at) > ?`, w.After, w.After > 0)
-	args = append(args, w.Limit)
+	args = append(args, w.Limit, w.Offset)
 	var entries []Entry
 	err := t.each("read a statement", `SELECT id, amount, other_name, other_number, text, reference, entered, COALESCE(day_booked, '') FROM (
 			SELECT *, CASE WHEN `+bookedThen+` THEN booked END AS day_booked FROM entry WHERE account = ? AND entered_at <= ?)
-		WHERE `+strings.Join(append(wanted, "TRUE"), " AND ")+` ORDER BY id DESC LIMIT ?`, args,
+		WHERE `+strings.Join(append(wanted, "TRUE"), " AND ")+` ORDER BY id DESC LIMIT ? OFFSET ?`, args,
 		func(rows *sql.Rows) error {
 			var e Entry
 			err := rows.Scan(&e.ID, &e.Amount, &e.OtherName, &e.OtherNumber, &e.Text, &e.Reference, &e.Entered, &e.Booked)
