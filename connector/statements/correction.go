@@ -40,11 +40,11 @@ type issue struct {
 	Corrected bool `json:",omitempty"`
 }
 
-// The limits of the data that an account stores: the latest statements, and the references of
-// corrected entries.
+// The limits of the data that an account stores: the latest statements, and for each of them a
+// number of references of corrected entries.
 const (
-	maxIssues    = 500
-	maxCorrected = 10_000
+	maxIssues         = 500
+	correctedOfIssues = 20
 )
 
 // name distinguishes an issue from others.
@@ -164,11 +164,11 @@ func (a *account) replace(stored, one *issue, line int, c *corrected) {
 	c.again = append(c.again, *one)
 }
 
-// forget drops all but the latest statements and corrections.
-func (a *account) forget() {
+// forget drops all but the latest statements, of which it keeps most, and the latest corrections.
+func (a *account) forget(most int) {
 	slices.SortStableFunc(a.Issues, func(x, y issue) int { return x.Closing.Date.Compare(y.Closing.Date) })
-	a.Issues = a.Issues[max(0, len(a.Issues)-maxIssues):]
-	a.Corrected = a.Corrected[max(0, len(a.Corrected)-maxCorrected):]
+	a.Issues = a.Issues[max(0, len(a.Issues)-most):]
+	a.Corrected = a.Corrected[max(0, len(a.Corrected)-most*correctedOfIssues):]
 }
 
 // omits reports whether an entry is omitted because it was corrected.

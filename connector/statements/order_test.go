@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"passerelle/connector/statements"
 	"passerelle/statementfile"
@@ -140,5 +141,32 @@ func TestManyStatements(t *testing.T) {
 	}
 	if got := out.accounts[0].Balance.String(); got != "6000.00" {
 		t.Errorf("the balance is %s", got)
+	}
+}
+
+// A connection with many accounts and a long history stores less than the service permits. The
+// latest statements remain known.
+func TestMemoryOfManyAccounts(t *testing.T) {
+	var text strings.Builder
+	for account := range 20 {
+		for n := range 500 {
+			day := time.Date(2024, 1, 1+n, 0, 0, 0, 0, time.UTC).Format("060102")
+			fmt.Fprintf(&text, ":20:A\n:25:10020030/%08[1]d\n:60F:C%[2]sEUR%[3]d,00\n:61:%[2]sC1,00NTRFNONREF\n:86:Interest\n:62F:C%[2]sEUR%[4]d,00\n-\n", account, day, 1000+n, 1001+n)
+		}
+	}
+	r, out := request(), &taken{}
+	r.File = handed(text.String())
+	o, err := statements.Connector{}.Read(t.Context(), r, out)
+	if err != nil || len(o.Memory) > 1<<20 || len(o.Memory) < 1<<18 {
+		t.Fatalf("%v, a memory of %d bytes", err, len(o.Memory))
+	}
+	covered := statements.Covered(o.Memory)
+	for key, spans := range covered {
+		if gaps, _, err := statementfile.Gaps(spans); err != nil || gaps != nil || len(spans) < 50 {
+			t.Errorf("%s: %v, %d spans, gaps %v", key, err, len(spans), gaps)
+		}
+	}
+	if len(covered) != 20 {
+		t.Errorf("%d accounts are remembered", len(covered))
 	}
 }
