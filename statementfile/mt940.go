@@ -39,6 +39,8 @@ type mt struct {
 	// sums holds the totals in an MT942. counted holds the totals calculated from its entries.
 	sums, counted [2]*decimal.Decimal
 	entry         *StatementEntry
+	// expected means that the entry is not booked yet. An MT942 may list such entries.
+	expected bool
 	// more is the second line of field 61, or the part of field NS that replaces it.
 	more string
 	// texts holds the lines of the entry's fields 86. Some banks send one field for each line.
@@ -308,6 +310,7 @@ func (m *mt) line61(f *mtLines) error {
 	e.EndToEnd, e.Reference = reference(customer), reference(bank)
 	e.Type = mtKinds[strings.TrimPrefix(strings.TrimPrefix(parts[6], "N"), "F")]
 	m.entry, m.more, m.texts = e, strings.Join(f.text[1:], " "), nil
+	m.expected = strings.HasPrefix(parts[3], "E")
 	return m.count(e)
 }
 
@@ -386,13 +389,15 @@ func (m *mt) nonSwift(f *mtLines) error {
 	return nil
 }
 
-// flush emits the entry.
+// flush emits the entry if it is booked.
 func (m *mt) flush() error {
 	e := m.entry
 	if e == nil {
 		return nil
 	}
-	m.entry = nil
+	if m.entry = nil; m.expected {
+		return nil
+	}
 	if len(m.texts) > 0 {
 		describe(e, m.texts)
 	}

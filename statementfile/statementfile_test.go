@@ -200,6 +200,20 @@ func TestMT942(t *testing.T) {
 	}
 }
 
+// Expected entries count for the sums of an MT942, but they are not booked and may never be.
+func TestExpectedEntries(t *testing.T) {
+	text := ":20:A\n:25:DE89370400440532013000\n:28C:1\n:34F:EUR0,\n:13D:2611251200+0100\n:61:261126EC7,NTRFNONREF\n:86:Later\n:61:261125C2,50NTRFNONREF\n:86:Hello\n:61:261126ED1,NTRFNONREF\n:86:Never\n:90C:2EUR9,50\n:90D:1EUR1,\n-\n"
+	want := []string{`8 2026-11-25 2026-11-25 2.50 transfer ref= e2e= "Hello" "" `, "MT942 1 DE89370400440532013000 EUR none..none"}
+	got, err := listed(strings.NewReader(text))
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Error(err, diff)
+	}
+	summary, err := statementfile.Summarize(strings.NewReader(text), nil)
+	if err != nil || len(summary.Accounts) != 1 || summary.Accounts[0].Unbalanced != nil {
+		t.Errorf("%v %+v", err, summary.Accounts)
+	}
+}
+
 // A statement without an end, and a statement whose sums differ from the sums of its entries, are
 // read but count as unbalanced.
 func TestIncompleteStatements(t *testing.T) {
