@@ -135,7 +135,12 @@ func (run *syncRun) allowed() bool {
 func (run *syncRun) postpone(ctx context.Context) error {
 	next := run.lease.c.UnattendedFrom.Add(unattendedDay)
 	run.lease.c.Unattended--
-	run.lease.c.NextTry = &next
+	return run.leave(ctx, &next)
+}
+
+// leave ends a run before its read begins, and sets the time of the next try.
+func (run *syncRun) leave(ctx context.Context, next *time.Time) error {
+	run.lease.c.NextTry = next
 	return run.lease.write(ctx, func(tx *store.Tx) error {
 		bankstore.In(tx).SaveConnection(run.lease.c, run.lease.c.Version)
 		bankstore.In(tx).ReleaseConnection(run.lease.domain.ID, run.lease.c.ID, run.lease.holder, run.lease.brokenOff)

@@ -382,9 +382,10 @@ func (r Reader) ConnectionsExpired(ctx context.Context, domain passerelle.Domain
 }
 
 // ConnectionsLapsing lists the connections of a domain whose consent has ended at now, in the
-// domain's time. It leaves out connections whose state already asks for a new consent, and
-// connections that a process is reading. The list begins with the consents that ended first. It
-// lists only connections behind the connection in the argument after.
+// domain's time. It leaves out connections whose state asks for the user, who may be renewing the
+// consent, and connections that a process is reading. The list begins with the consents that ended
+// first. It lists only connections behind the connection in the argument after. The first condition
+// on the state is the condition of the index.
 func (r Reader) ConnectionsLapsing(ctx context.Context, domain passerelle.DomainID, now time.Time, after Connection, limit int) ([]Connection, error) {
 	var since, id int64
 	if after.ConsentUntil != nil {
@@ -392,7 +393,8 @@ func (r Reader) ConnectionsLapsing(ctx context.Context, domain passerelle.Domain
 	}
 	return database.Collect(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection
 		WHERE domain_id = $1 AND consent_until <= $2 AND (consent_until, id) > ($3, $4) AND consent_until IS NOT NULL AND deleted IS NULL
-			AND (state IS NULL OR state NOT IN ('SCARequired', 'webauthRequired')) AND lease_until < {now}
+			AND (state IS NULL OR state NOT IN ('SCARequired', 'webauthRequired'))
+			AND (state IS NULL OR state NOT IN ('additionalInformationNeeded', 'decoupled', 'actionNeeded', 'passwordExpired', 'wrongpass', 'notSupported')) AND lease_until < {now}
 		ORDER BY consent_until, id LIMIT $5`,
 		int64(domain), database.Micros(now), since, id, limit)
 }
