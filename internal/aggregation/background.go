@@ -109,12 +109,20 @@ func (a *Aggregation) delay(ctx context.Context, d passerelle.Domain, c bankstor
 // releases the connection.
 func (run *syncRun) barred(ctx context.Context) (bool, error) {
 	switch {
-	case run.lapsed():
+	case run.lapsed() && !run.notified():
 		return true, run.lapse(ctx)
 	case !run.allowed():
 		return true, run.postpone(ctx)
 	}
 	return false, nil
+}
+
+// notified reports whether the institution has sent a notification while the user is there. Nothing
+// else makes a connection in such a state due. The user may have given a new consent.
+func (run *syncRun) notified() bool {
+	c := run.lease.c
+	there := c.State == passerelle.WebauthRequired || c.State == passerelle.Decoupled
+	return there && c.NextTry != nil && !c.NextTry.After(run.started)
 }
 
 // allowed counts a read without the user, and reports whether the daily limit of the institution

@@ -197,10 +197,10 @@ const consentDays = 180
 
 // setConsentEnd sets the end of the consent to the time that the institution reports. Without such
 // a report, it counts the connector's number of days from now. It does so only when the user was
-// present or no end is stored.
+// present, or no end is stored, or the stored end is over.
 func (run *syncRun) setConsentEnd(now time.Time, o connector.Outcome) {
 	until := o.ConsentUntil
-	if until == nil && (run.attended || run.lease.c.ConsentUntil == nil) {
+	if until == nil && (run.attended || run.lease.c.ConsentUntil == nil || run.lapsed()) {
 		days := consentDays
 		if run.profile.Data.ConsentDays > 0 {
 			days = run.profile.Data.ConsentDays
