@@ -140,8 +140,10 @@ func (run *syncRun) interrupt(ctx context.Context, memory []byte) error {
 	})
 }
 
-// end stores the end of a run, including its record and its last events.
+// end stores the end of a run, including its record and its last events. Large events take long to
+// write, so end renews the lease.
 func (run *syncRun) end(ctx context.Context, im *importer, o connector.Outcome) error {
+	defer run.lease.hold(ctx)()
 	now := run.lease.now()
 	first := run.lease.c.Established == nil && o.State == ""
 	run.applyOutcome(now, o)
