@@ -366,6 +366,15 @@ func (r Reader) ConnectionsDue(ctx context.Context, domain passerelle.DomainID, 
 		int64(domain), database.Micros(now), limit)
 }
 
+// ConnectionsAwaited does the same as ConnectionsDue for the connections whose users wait for the
+// read: they have shared new data, or their institution has sent a notification while they are
+// there.
+func (r Reader) ConnectionsAwaited(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Connection, error) {
+	return database.Collect(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection
+		WHERE domain_id = $1 AND next_try <= $2 AND deleted IS NULL AND active AND lease_until < {now} AND (read_soon OR state IN ('webauthRequired', 'decoupled')) ORDER BY next_try, id LIMIT $3`,
+		int64(domain), database.Micros(now), limit)
+}
+
 // PostponeConnection makes a connection due at next when it is due earlier and was not read since it
 // was loaded.
 func (tx Tx) PostponeConnection(c Connection, next time.Time) {

@@ -177,6 +177,7 @@ func (h *userAccounts) connectionQueries() map[string]query {
 			return err
 		}, index: "connection USING INTEGER PRIMARY KEY (rowid=?)"},
 		"due":     {run: due(bankstore.From(db).ConnectionsDue), index: "connection_due (domain_id=? AND next_try<?)"},
+		"awaited": {run: due(bankstore.From(db).ConnectionsAwaited), index: "connection_due (domain_id=? AND next_try<?)"},
 		"unended": {run: due(bankstore.From(db).ConnectionsExpired), index: "connection_unfinished (domain_id=? AND expire<?)"},
 		"lapsing": {run: reading(func() ([]bankstore.Connection, error) {
 			return bankstore.From(db).ConnectionsLapsing(ctx, h.domain, now, bankstore.Connection{}, 5)
