@@ -156,7 +156,8 @@ func (run *syncRun) leave(ctx context.Context, next *time.Time) error {
 	})
 }
 
-// ExpireConnections deletes the connections of a domain that were not established in time.
+// ExpireConnections deletes the connections of a domain that were not established in time. It leaves
+// out connections whose users have established them since they were listed, or are about to.
 func (a *Aggregation) ExpireConnections(ctx context.Context, d passerelle.Domain) error {
 	expired, err := bankstore.From(a.DB).ConnectionsExpired(ctx, d.ID, a.now(d), maxDue)
 	if err != nil {
@@ -164,7 +165,8 @@ func (a *Aggregation) ExpireConnections(ctx context.Context, d passerelle.Domain
 	}
 	var errs []error
 	for _, c := range expired {
-		if err := a.Disconnect(ctx, d, c.User, c.ID); err != nil && !errors.Is(err, passerelle.NotFound) {
+		err := a.disconnectWhile(ctx, d, c.User, c.ID, func(tx bankstore.Tx) { tx.HoldExpired(d.ID, c.ID, a.now(d)) })
+		if err != nil && !errors.Is(err, passerelle.NotFound) && !errors.Is(err, store.ErrNotFound) {
 			errs = append(errs, err)
 		}
 	}

@@ -390,6 +390,13 @@ func (r Reader) ConnectionsExpired(ctx context.Context, domain passerelle.Domain
 		int64(domain), database.Micros(now), limit)
 }
 
+// HoldExpired makes Write fail with ErrNotFound when a connection is no longer among those that
+// ConnectionsExpired lists.
+func (tx Tx) HoldExpired(domain passerelle.DomainID, id passerelle.ConnectionID, now time.Time) {
+	tx.unit.ExecOne(store.ErrNotFound, `UPDATE connection SET expire = expire WHERE +domain_id = $1 AND id = $2 AND expire <= $3 AND deleted IS NULL AND lease_until < {now}`,
+		int64(domain), int64(id), database.Micros(now))
+}
+
 // ConnectionsLapsing lists the connections of a domain whose consent has ended at now, in the
 // domain's time. It leaves out connections whose state asks for the user, who may be renewing the
 // consent, and connections that a process is reading. The list begins with the consents that ended

@@ -176,9 +176,10 @@ func (h *userAccounts) connectionQueries() map[string]query {
 			_, _, err := bankstore.From(db).ConnectionSecrets(ctx, h.domain, id)
 			return err
 		}, index: "connection USING INTEGER PRIMARY KEY (rowid=?)"},
-		"due":     {run: due(bankstore.From(db).ConnectionsDue), index: "connection_due (domain_id=? AND next_try<?)"},
-		"awaited": {run: due(bankstore.From(db).ConnectionsAwaited), index: "connection_due (domain_id=? AND next_try<?)"},
-		"unended": {run: due(bankstore.From(db).ConnectionsExpired), index: "connection_unfinished (domain_id=? AND expire<?)"},
+		"due":           {run: due(bankstore.From(db).ConnectionsDue), index: "connection_due (domain_id=? AND next_try<?)"},
+		"awaited":       {run: due(bankstore.From(db).ConnectionsAwaited), index: "connection_due (domain_id=? AND next_try<?)"},
+		"unended":       {run: due(bankstore.From(db).ConnectionsExpired), index: "connection_unfinished (domain_id=? AND expire<?)"},
+		"still unended": {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).HoldExpired(h.domain, id, now) }), index: "PRIMARY KEY (rowid=?)"},
 		"lapsing": {run: reading(func() ([]bankstore.Connection, error) {
 			return bankstore.From(db).ConnectionsLapsing(ctx, h.domain, now, bankstore.Connection{}, 5)
 		}), index: "connection_lapsing (domain_id=? AND"},
