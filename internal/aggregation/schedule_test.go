@@ -220,3 +220,21 @@ func TestSharedDataIsReadWithoutSchedule(t *testing.T) {
 		}
 	})
 }
+
+// TestWrongPasswordAfterAnOutage checks that the first retry of a wrong password is after half a day,
+// even when the site was unavailable before.
+func TestWrongPasswordAfterAnOutage(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
+		id := h.shared(s)
+		s.read = ending(connector.Outcome{State: passerelle.WebsiteUnavailable})
+		for range 3 {
+			_, err := h.resume(id)
+			must(t, err)
+		}
+		s.read = ending(connector.Outcome{State: passerelle.Wrongpass})
+		want := []time.Duration{4 * time.Hour, 12 * time.Hour, 7 * 24 * time.Hour}
+		if got := h.waits(id, len(want)); !slices.Equal(got, want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+	})
+}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"passerelle"
 	"passerelle/connector"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/failpoint"
@@ -174,6 +175,9 @@ func (run *syncRun) end(ctx context.Context, im *importer, o connector.Outcome) 
 
 func (run *syncRun) applyOutcome(now time.Time, o connector.Outcome) {
 	c := &run.lease.c
+	if o.State == passerelle.Wrongpass && c.State != passerelle.Wrongpass {
+		c.Failures = 0 // earlier failures had other reasons
+	}
 	c.State, c.Message, c.URL, c.Fields = o.State, o.Message, o.URL, ""
 	if len(o.Fields) > 0 {
 		c.Fields = string(wire.Encode(shownFields(o.Fields)))
