@@ -140,7 +140,8 @@ func (w *Webview) openLink(pc *pageContext, query url.Values) error {
 }
 
 // refuseLink shows a page to a person whose flow has ended or belongs to another browser. If the
-// client has a redirect address or shows the flow in a frame, the client gets an error.
+// client has a redirect address or shows the flow in a frame, the client gets an error. A client gets
+// the connections that the person has made in time.
 func (w *Webview) refuseLink(pc *pageContext, t *flowSession, err error) error {
 	why := "The person took too long."
 	switch {
@@ -150,6 +151,8 @@ func (w *Webview) refuseLink(pc *pageContext, t *flowSession, err error) error {
 		why = "The user is not there any more."
 	case !errors.Is(err, errOver):
 		return err
+	case len(t.Made) > 0:
+		return w.finishConnect(pc, t)
 	}
 	if t.RedirectURI == "" && !t.framed() {
 		pc.flowCookie(t.handle, t.Framed).Forget(pc.writer)

@@ -214,6 +214,36 @@ func TestConnectSeveral(t *testing.T) {
 	})
 }
 
+// A person who leaves or takes too long while making a second connection keeps the first.
+func TestLeavingTheSecondConnection(t *testing.T) {
+	var ahead atomic.Int64
+	now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	servicetest.Each(t, servicetest.Options{Now: now}, func(t *testing.T, s *servicetest.Instance) {
+		s.OK(s.Call("PUT", "/clients/"+s.ClientID, s.ConfigToken, map[string]any{"redirect_uris": []string{returnURL}}))
+		for name, end := range map[string]func(p *walker, page shown) shown{
+			"before": func(p *walker, page shown) shown { return p.click(page, "Leave without connecting") },
+			"after": func(p *walker, page shown) shown {
+				page = p.settled(p.send(page, "begin", "field.login", "one-2", "field.password", customers.Password))
+				return p.click(page, "Leave without connecting")
+			},
+			"late": func(p *walker, page shown) shown {
+				ahead.Store(int64(2 * time.Hour))
+				return p.open(page.at.String())
+			},
+		} {
+			p := newWalker(t, s)
+			page := p.connecting("one", "max_connections", "2")
+			accounts, _ := page.offered()
+			page = p.click(p.send(page, "share", "account", accounts[0]), "Connect another bank")
+			back := end(p, page).back(t)
+			ahead.Store(0)
+			if first := p.connections(p.token)[0].ID.String(); back.Has("error") || back.Get("connection_id") != first || back.Get("connection_ids") != first {
+				t.Errorf("%s: back with %v, want connection %s", name, back, first)
+			}
+		}
+	})
+}
+
 // A person who leaves returns to the application with the reason. Failures that the person did not
 // cause have their own codes.
 func TestLeaving(t *testing.T) {
