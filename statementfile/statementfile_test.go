@@ -101,6 +101,25 @@ func TestCAMT(t *testing.T) {
 	}
 }
 
+// The parties of a returned payment are those of the payment. The counterparty is never the owner of
+// the account.
+func TestCounterpartyOfAReturnedPayment(t *testing.T) {
+	const own = `<Dbtr><Nm>Me</Nm></Dbtr><DbtrAcct><Id><IBAN>FR7630006000011234567890189</IBAN></Id></DbtrAcct>`
+	returned := strings.Replace(rent, "DBIT", "CRDT", 1)
+	for name, text := range map[string]string{
+		"account numbers":         strings.Replace(returned, "<RltdPties>", "<RltdPties>"+own, 1),
+		"names, reversal":         strings.NewReplacer("<RltdPties>", "<RltdPties><Dbtr><Nm>Me</Nm></Dbtr>", "<Sts>", "<RvslInd>true</RvslInd><Sts>").Replace(returned),
+		"names, return":           strings.NewReplacer("<RltdPties>", "<RltdPties><Dbtr><Nm>Me</Nm></Dbtr>", "</RmtInf>", "</RmtInf><RtrInf><Rsn><Cd>AC04</Cd></Rsn></RtrInf>").Replace(returned),
+		"account numbers, return": strings.NewReplacer("<RltdPties>", "<RltdPties>"+own, "</RmtInf>", "</RmtInf><RtrInf><Rsn><Cd>AC04</Cd></Rsn></RtrInf>").Replace(returned),
+		"parties changed sides":   strings.NewReplacer("Cdtr", "Dbtr", "</RmtInf>", "</RmtInf><RtrInf><Rsn><Cd>AC04</Cd></Rsn></RtrInf>", "</RltdPties>", strings.ReplaceAll(own, "Dbtr", "Cdtr")+"</RltdPties>").Replace(returned),
+	} {
+		got, err := listed(strings.NewReader(camtDocument("camt.053.001.02", text)))
+		if err != nil || len(got) != 2 || !strings.HasSuffix(got[0], `"Café du Parc" DE89370400440532013000`) || !strings.Contains(got[0], " 110.50 ") {
+			t.Errorf("%s: %v %q", name, err, got)
+		}
+	}
+}
+
 // A batch is one entry without a counterparty.
 func TestBatchIsOneEntry(t *testing.T) {
 	details := rent[strings.Index(rent, "<TxDtls>") : strings.Index(rent, "</TxDtls>")+len("</TxDtls>")]
