@@ -232,10 +232,11 @@ func (c *camt) entryAmount(text string) error {
 	return into(&c.entry.Amount, pointAmount, text)
 }
 
-// originalAmount stores the amount if its currency differs from the account's.
+// originalAmount stores the amount if its currency differs from the entry's, which is the account's.
+// The account's may not be known yet.
 func (c *camt) originalAmount(text string) error {
 	currency, err := currencyOf(c.currency)
-	if err != nil || currency == c.statement.Account.Currency {
+	if err != nil || string(currency) == c.entry.currency {
 		return nil //nolint:nilerr // other currencies are only shown to people
 	}
 	amount, err := pointAmount(text)

@@ -101,6 +101,29 @@ func TestCAMT(t *testing.T) {
 	}
 }
 
+// A file may name the currency of the account only in its entries. An amount in that currency is not
+// an amount in another currency.
+func TestOriginalAmountWithoutCurrencyOfTheAccount(t *testing.T) {
+	for currency, want := range map[string]string{"EUR": "", "SEK": "SEK -7.00"} {
+		text := strings.Replace(camtDocument("camt.053.001.02", strings.Replace(rent, "<RltdPties>", `<AmtDtls><InstdAmt><Amt Ccy="`+currency+`">7.00</Amt></InstdAmt></AmtDtls><RltdPties>`, 1)), "<Ccy>EUR</Ccy>", "", 1)
+		text = text[:strings.Index(text, "<Bal>")] + text[strings.Index(text, "<Ntry>"):]
+		for record, err := range statementfile.Read(strings.NewReader(text), nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			if e := record.Entry; e == nil {
+				continue
+			} else if e.OriginalAmount != nil {
+				got = string(e.OriginalCurrency) + " " + e.OriginalAmount.String()
+			}
+			if got != want {
+				t.Errorf("%s: %q, want %q", currency, got, want)
+			}
+		}
+	}
+}
+
 // The parties of a returned payment are those of the payment. The counterparty is never the owner of
 // the account.
 func TestCounterpartyOfAReturnedPayment(t *testing.T) {
