@@ -153,6 +153,29 @@ func TestReconnectWithNewCredentials(t *testing.T) {
 	})
 }
 
+// A read in the meantime does not count as new credentials. A person who signed in on the
+// institution's page need not enter any.
+func TestNewCredentialsAreOnlyEntered(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		id := p.connection("anna")
+		page := p.open(p.link("reconnect", "connection_id", id, "reset_credentials", "true")).shows(t, "New sign-in details for Banque Exemple")
+		p.OK(p.Call("PUT", "/users/me/connections/"+id, p.token, map[string]any{}))
+		page = p.open(page.at.String()).shows(t, "New sign-in details for Banque Exemple")
+		p.settled(p.send(page, "fill", "field.login", "anna", "field.password", customers.Password)).back(t)
+
+		page = p.click(p.open(p.link("connect", "connector_uuids", sandbox.TestConnector)), "own page instead")
+		_, bank, _ := strings.Cut(p.send(page, "begin").header.Get("Refresh"), "url=")
+		page = p.open(p.decide(bank, url.Values{"login": {"one"}}))
+		accounts, _ := page.offered()
+		id = p.send(page, "share", "account", accounts[0]).back(t).Get("connection_id")
+		p.quiet()
+		page = p.open(p.link("reconnect", "connection_id", id, "reset_credentials", "true")).shows(t, "New sign-in details for Banque Exemple", "Particuliers")
+		if back := p.settled(p.send(page, "fill")).back(t); back.Get("connection_id") != id || back.Has("error") {
+			t.Errorf("back with %v", back)
+		}
+	})
+}
+
 // A link may name only sources that the connection does not use. The person then needs to do
 // nothing.
 func TestReconnectOfSources(t *testing.T) {
