@@ -375,7 +375,7 @@ func (c *camt) endEntry() error {
 	if err := c.begin(); err != nil {
 		return err
 	}
-	entry, field, err := e.entry(cmp.Or(c.statement.To, c.created))
+	entry, field, err := e.entry(&c.statement.Account, cmp.Or(c.statement.To, c.created))
 	if err != nil {
 		return &FileError{Line: e.Line, Field: field, Err: err}
 	}

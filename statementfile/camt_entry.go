@@ -12,6 +12,8 @@ import (
 type camtEntry struct {
 	StatementEntry
 	debit, booked, hasAmount bool
+	// returned means that the bank returns an earlier payment. The parties are those of that payment.
+	returned bool
 	// currency is the currency of the amount.
 	currency string
 	// transactions counts the transaction details, because an entry may be a batch.
@@ -33,9 +35,9 @@ const (
 	creditor
 )
 
-// entry returns the entry, or the name of the wrong field and an error. day is the day of the
-// statement. It is used for entries without a day.
-func (e *camtEntry) entry(day passerelle.Date) (*StatementEntry, string, error) {
+// entry returns the entry, or the name of the wrong field and an error. own is the account of the
+// statement. day is the day of the statement. It is used for entries without a day.
+func (e *camtEntry) entry(own *StatementAccount, day passerelle.Date) (*StatementEntry, string, error) {
 	e.Booked = cmp.Or(e.Booked, e.Value, day)
 	if !e.hasAmount {
 		return nil, "Ntry/Amt", errAmount
@@ -43,9 +45,9 @@ func (e *camtEntry) entry(day passerelle.Date) (*StatementEntry, string, error) 
 	if e.Booked.IsZero() {
 		return nil, "Ntry/BookgDt", errDate
 	}
-	other := e.counterparty[debtor]
+	other := e.counterparty[e.other(own)]
 	if e.debit {
-		e.Amount, other = e.Amount.Neg(), e.counterparty[creditor]
+		e.Amount = e.Amount.Neg()
 	}
 	if e.transactions <= 1 {
 		e.Name, e.Number = tidy(other.name), number(other.number)
@@ -59,6 +61,24 @@ func (e *camtEntry) entry(day passerelle.Date) (*StatementEntry, string, error) 
 	e.Type = passerelle.TypeOfBankCode(code(e.domain, e.family, e.sub))
 	e.Wording = e.wording()
 	return &e.StatementEntry, "", nil
+}
+
+// other returns the side of the counterparty. It is the side whose number is not the number of the
+// account. Without numbers, the direction of the entry decides. A returned payment has the direction
+// opposite to that of its parties.
+func (e *camtEntry) other(own *StatementAccount) int {
+	isOwn := func(which int) bool {
+		text := number(e.counterparty[which].number)
+		return text != "" && (text == own.IBAN || text == own.Number)
+	}
+	owner, counterparty := creditor, debtor
+	if e.debit != (e.returned || e.Reversal) {
+		owner, counterparty = debtor, creditor
+	}
+	if isOwn(counterparty) && !isOwn(owner) {
+		return owner
+	}
+	return counterparty
 }
 
 // wording returns the remittance information, or another text of the bank about the entry.
@@ -145,6 +165,11 @@ var camtFields = map[string]func(c *camt, text string) error{
 	},
 	transaction + "AmtDtls/InstdAmt/Amt": (*camt).originalAmount,
 
+	transaction + "RtrInf/Rsn/Cd":       (*camt).markReturned,
+	transaction + "RtrInf/RtrRsn/Cd":    (*camt).markReturned,
+	transaction + "RtrInf/Rsn/Prtry":    (*camt).markReturned,
+	transaction + "RtrInf/RtrRsn/Prtry": (*camt).markReturned,
+
 	"Ntry/BkTxCd/Domn/Fmly/SubFmlyCd": func(c *camt, text string) error { c.entry.sub = text; return nil },
 
 	parties + "Dbtr/Nm":             nameOf(debtor),
@@ -178,6 +203,11 @@ func direction(text string) error {
 	return nil
 }
 
+func (c *camt) markReturned(string) error {
+	c.entry.returned = true
+	return nil
+}
+
 func (c *camt) status(text string) error {
 	c.entry.booked = text == "BOOK"
 	return nil
@@ -202,10 +232,11 @@ func (c *camt) entryAmount(text string) error {
 	return into(&c.entry.Amount, pointAmount, text)
 }
 
-// originalAmount stores the amount if its currency differs from the account's.
+// originalAmount stores the amount if its currency differs from the entry's, which is the account's.
+// The account's may not be known yet.
 func (c *camt) originalAmount(text string) error {
 	currency, err := currencyOf(c.currency)
-	if err != nil || currency == c.statement.Account.Currency {
+	if err != nil || string(currency) == c.entry.currency {
 		return nil //nolint:nilerr // other currencies are only shown to people
 	}
 	amount, err := pointAmount(text)

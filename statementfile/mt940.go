@@ -39,6 +39,8 @@ type mt struct {
 	// sums holds the totals in an MT942. counted holds the totals calculated from its entries.
 	sums, counted [2]*decimal.Decimal
 	entry         *StatementEntry
+	// expected means that the entry is not booked yet. An MT942 may list such entries.
+	expected bool
 	// more is the second line of field 61, or the part of field NS that replaces it.
 	more string
 	// texts holds the lines of the entry's fields 86. Some banks send one field for each line.
@@ -308,6 +310,7 @@ func (m *mt) line61(f *mtLines) error {
 	e.EndToEnd, e.Reference = reference(customer), reference(bank)
 	e.Type = mtKinds[strings.TrimPrefix(strings.TrimPrefix(parts[6], "N"), "F")]
 	m.entry, m.more, m.texts = e, strings.Join(f.text[1:], " "), nil
+	m.expected = strings.HasPrefix(parts[3], "E")
 	return m.count(e)
 }
 
@@ -316,17 +319,21 @@ var mtKinds = map[string]passerelle.TransactionType{
 	"TRF": "transfer", "CHK": "check", "CHG": "bank", "COM": "bank", "DDT": "order", "INT": "profit", "STO": "transfer", "LDP": "loan_repayment", "CMI": "transfer", "BOE": "payment",
 }
 
-// shortDate reads YYMMDD. Years from 80 on are in the 20th century. Banks that calculate with
-// months of 30 days may write 29 or 30 February in years without these days. Both become the last
-// day of February.
+// shortDate reads YYMMDD. Years from 80 on are in the 20th century.
 func shortDate(text string) (passerelle.Date, error) {
 	century := "20"
 	if text >= "80" {
 		century = "19"
 	}
-	d, err := dateOf(century + text)
-	if end := text[2:]; err != nil && (end == "0229" || end == "0230") {
-		first, err := dateOf(century + text[:2] + "0301")
+	return dayOf(century+text[:2], text[2:])
+}
+
+// dayOf returns the day MMDD of a year. Banks that calculate with months of 30 days may write 29 or
+// 30 February in years without these days. Both become the last day of February.
+func dayOf(year, day string) (passerelle.Date, error) {
+	d, err := dateOf(year + day)
+	if err != nil && (day == "0229" || day == "0230") {
+		first, err := dateOf(year + "0301")
 		return first.AddDays(-1), err
 	}
 	return d, err
@@ -344,7 +351,7 @@ func bookingDay(value passerelle.Date, text string) (passerelle.Date, error) {
 	case month == time.December && text[:2] == "01", month == time.November && text[:2] < "03":
 		year++
 	}
-	return dateOf(fmt.Sprintf("%04d%s", year, text))
+	return dayOf(fmt.Sprintf("%04d", year), text)
 }
 
 // information adds the content of field 86 to the previous entry. After the closing balance the
@@ -386,13 +393,15 @@ func (m *mt) nonSwift(f *mtLines) error {
 	return nil
 }
 
-// flush emits the entry.
+// flush emits the entry if it is booked.
 func (m *mt) flush() error {
 	e := m.entry
 	if e == nil {
 		return nil
 	}
-	m.entry = nil
+	if m.entry = nil; m.expected {
+		return nil
+	}
 	if len(m.texts) > 0 {
 		describe(e, m.texts)
 	}

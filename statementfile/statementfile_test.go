@@ -101,6 +101,48 @@ func TestCAMT(t *testing.T) {
 	}
 }
 
+// A file may name the currency of the account only in its entries. An amount in that currency is not
+// an amount in another currency.
+func TestOriginalAmountWithoutCurrencyOfTheAccount(t *testing.T) {
+	for currency, want := range map[string]string{"EUR": "", "SEK": "SEK -7.00"} {
+		text := strings.Replace(camtDocument("camt.053.001.02", strings.Replace(rent, "<RltdPties>", `<AmtDtls><InstdAmt><Amt Ccy="`+currency+`">7.00</Amt></InstdAmt></AmtDtls><RltdPties>`, 1)), "<Ccy>EUR</Ccy>", "", 1)
+		text = text[:strings.Index(text, "<Bal>")] + text[strings.Index(text, "<Ntry>"):]
+		for record, err := range statementfile.Read(strings.NewReader(text), nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			if e := record.Entry; e == nil {
+				continue
+			} else if e.OriginalAmount != nil {
+				got = string(e.OriginalCurrency) + " " + e.OriginalAmount.String()
+			}
+			if got != want {
+				t.Errorf("%s: %q, want %q", currency, got, want)
+			}
+		}
+	}
+}
+
+// The parties of a returned payment are those of the payment. The counterparty is never the owner of
+// the account.
+func TestCounterpartyOfAReturnedPayment(t *testing.T) {
+	const own = `<Dbtr><Nm>Me</Nm></Dbtr><DbtrAcct><Id><IBAN>FR7630006000011234567890189</IBAN></Id></DbtrAcct>`
+	returned := strings.Replace(rent, "DBIT", "CRDT", 1)
+	for name, text := range map[string]string{
+		"account numbers":         strings.Replace(returned, "<RltdPties>", "<RltdPties>"+own, 1),
+		"names, reversal":         strings.NewReplacer("<RltdPties>", "<RltdPties><Dbtr><Nm>Me</Nm></Dbtr>", "<Sts>", "<RvslInd>true</RvslInd><Sts>").Replace(returned),
+		"names, return":           strings.NewReplacer("<RltdPties>", "<RltdPties><Dbtr><Nm>Me</Nm></Dbtr>", "</RmtInf>", "</RmtInf><RtrInf><Rsn><Cd>AC04</Cd></Rsn></RtrInf>").Replace(returned),
+		"account numbers, return": strings.NewReplacer("<RltdPties>", "<RltdPties>"+own, "</RmtInf>", "</RmtInf><RtrInf><Rsn><Cd>AC04</Cd></Rsn></RtrInf>").Replace(returned),
+		"parties changed sides":   strings.NewReplacer("Cdtr", "Dbtr", "</RmtInf>", "</RmtInf><RtrInf><Rsn><Cd>AC04</Cd></Rsn></RtrInf>", "</RltdPties>", strings.ReplaceAll(own, "Dbtr", "Cdtr")+"</RltdPties>").Replace(returned),
+	} {
+		got, err := listed(strings.NewReader(camtDocument("camt.053.001.02", text)))
+		if err != nil || len(got) != 2 || !strings.HasSuffix(got[0], `"Café du Parc" DE89370400440532013000`) || !strings.Contains(got[0], " 110.50 ") {
+			t.Errorf("%s: %v %q", name, err, got)
+		}
+	}
+}
+
 // A batch is one entry without a counterparty.
 func TestBatchIsOneEntry(t *testing.T) {
 	details := rent[strings.Index(rent, "<TxDtls>") : strings.Index(rent, "</TxDtls>")+len("</TxDtls>")]
@@ -183,7 +225,7 @@ func TestMT940(t *testing.T) {
 // The booking day has no year. It gets the year that brings it closest to the value day. This
 // matters around New Year.
 func TestBookingDayAroundNewYear(t *testing.T) {
-	for line, want := range map[string]string{"2701021231": "2026-12-31 2027-01-02", "2612310102": "2027-01-02 2026-12-31", "270230": "2027-02-28 2027-02-28", "280230": "2028-02-29 2028-02-29", "261231": "2026-12-31 2026-12-31", "261231    ": "2026-12-31 2026-12-31"} {
+	for line, want := range map[string]string{"2701021231": "2026-12-31 2027-01-02", "2612310102": "2027-01-02 2026-12-31", "270230": "2027-02-28 2027-02-28", "280230": "2028-02-29 2028-02-29", "2702280229": "2027-02-28 2027-02-28", "2703010230": "2027-02-28 2027-03-01", "2802280230": "2028-02-29 2028-02-28", "261231": "2026-12-31 2026-12-31", "261231    ": "2026-12-31 2026-12-31"} {
 		got, err := listed(strings.NewReader(mt940(":61:" + line + "C1,NTRFNONREF\n")))
 		if err != nil || !strings.HasPrefix(got[0], "5 "+want) {
 			t.Errorf("%s: %v %q", line, err, got)
@@ -197,6 +239,20 @@ func TestMT942(t *testing.T) {
 	got, err := listed(strings.NewReader(text))
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Error(err, diff)
+	}
+}
+
+// Expected entries count for the sums of an MT942, but they are not booked and may never be.
+func TestExpectedEntries(t *testing.T) {
+	text := ":20:A\n:25:DE89370400440532013000\n:28C:1\n:34F:EUR0,\n:13D:2611251200+0100\n:61:261126EC7,NTRFNONREF\n:86:Later\n:61:261125C2,50NTRFNONREF\n:86:Hello\n:61:261126ED1,NTRFNONREF\n:86:Never\n:90C:2EUR9,50\n:90D:1EUR1,\n-\n"
+	want := []string{`8 2026-11-25 2026-11-25 2.50 transfer ref= e2e= "Hello" "" `, "MT942 1 DE89370400440532013000 EUR none..none"}
+	got, err := listed(strings.NewReader(text))
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Error(err, diff)
+	}
+	summary, err := statementfile.Summarize(strings.NewReader(text), nil)
+	if err != nil || len(summary.Accounts) != 1 || summary.Accounts[0].Unbalanced != nil {
+		t.Errorf("%v %+v", err, summary.Accounts)
 	}
 }
 

@@ -40,11 +40,11 @@ type issue struct {
 	Corrected bool `json:",omitempty"`
 }
 
-// The limits of the data that an account stores: the latest statements, and the references of
-// corrected entries.
+// The limits of the data that an account stores: the latest statements, and for each of them a
+// number of references of corrected entries.
 const (
-	maxIssues    = 500
-	maxCorrected = 10_000
+	maxIssues         = 500
+	correctedOfIssues = 20
 )
 
 // name distinguishes an issue from others.
@@ -104,9 +104,9 @@ func (i *issue) within(other *issue) bool {
 type corrected struct {
 	// outdated holds the lines of statements that a later issue has already replaced.
 	outdated map[int]bool
-	// again lists the statements that replace earlier statements. kept holds the keys of entries in
-	// the file that must not be removed.
-	again []issue
+	// again lists the periods of the statements that replace earlier statements. kept holds the keys
+	// of entries in the file that must not be removed.
+	again []period
 	kept  map[string]bool
 	// references holds hashes of the references that entries in the file correct. settled holds
 	// hashes of the references that any file has corrected.
@@ -161,14 +161,39 @@ func (a *account) replace(stored, one *issue, line int, c *corrected) {
 	}
 	stored.Corrected = true
 	a.uncover(statementfile.BalanceSpan{Opening: stored.Opening, Closing: stored.Closing})
-	c.again = append(c.again, *one)
+	c.again = append(c.again, a.replaced(stored, one))
 }
 
-// forget drops all but the latest statements and corrections.
-func (a *account) forget() {
+// period is a number of days, from the first to the last.
+type period struct{ first, last passerelle.Date }
+
+func (p period) has(day string) bool { return day >= p.first.String() && day <= p.last.String() }
+
+// replaced returns the days whose entries one issue replaces by those of another. Many banks date
+// the opening balance on the day of the first entries. The period therefore begins with the first
+// entry of either issue, unless another statement may have entries on these days. In that case, it
+// begins on the day after the opening balance.
+func (a *account) replaced(stored, one *issue) period {
+	after := one.Opening.Date.AddDays(1)
+	days := period{after, one.Closing.Date}
+	for _, first := range []passerelle.Date{stored.First, one.First} {
+		if !first.IsZero() && first.Compare(days.first) < 0 {
+			days.first = first
+		}
+	}
+	if slices.ContainsFunc(a.Issues, func(other issue) bool {
+		return !other.Corrected && other.Closing.Date.Compare(days.first) >= 0 && other.First.Compare(one.Opening.Date) <= 0
+	}) {
+		days.first = after
+	}
+	return days
+}
+
+// forget drops all but the latest statements, of which it keeps most, and the latest corrections.
+func (a *account) forget(most int) {
 	slices.SortStableFunc(a.Issues, func(x, y issue) int { return x.Closing.Date.Compare(y.Closing.Date) })
-	a.Issues = a.Issues[max(0, len(a.Issues)-maxIssues):]
-	a.Corrected = a.Corrected[max(0, len(a.Corrected)-maxCorrected):]
+	a.Issues = a.Issues[max(0, len(a.Issues)-most):]
+	a.Corrected = a.Corrected[max(0, len(a.Corrected)-most*correctedOfIssues):]
 }
 
 // omits reports whether an entry is omitted because it was corrected.
@@ -183,14 +208,9 @@ func (c *corrected) omits(r statementfile.Record) bool {
 // keep records the key of an entry that must not be removed together with other entries that have
 // its reference or day.
 func (c *corrected) keep(e *statementfile.StatementEntry, key string) {
-	if len(c.references) > 0 && c.references[identity.Hash(e.Reference)] || slices.ContainsFunc(c.again, func(i issue) bool { return i.has(e.Booked.String()) }) {
+	if len(c.references) > 0 && c.references[identity.Hash(e.Reference)] || slices.ContainsFunc(c.again, func(p period) bool { return p.has(e.Booked.String()) }) {
 		c.kept[key] = true
 	}
-}
-
-// has reports whether the statement contains all entries of a day.
-func (i *issue) has(day string) bool {
-	return day > i.Opening.Date.String() && day <= i.Closing.Date.String()
 }
 
 // gone removes the stored transactions that the file has corrected.
@@ -200,10 +220,10 @@ func (c *corrected) gone(account string, out Corrections) error {
 	}
 	from := passerelle.Date{}
 	if len(c.references) == 0 {
-		from = slices.MinFunc(c.again, func(x, y issue) int { return x.Opening.Date.Compare(y.Opening.Date) }).Opening.Date
+		from = slices.MinFunc(c.again, func(x, y period) int { return x.first.Compare(y.first) }).first
 	}
 	return out.Gone(account, from, func(key string) bool {
 		_, day, reference := partsOf(key)
-		return !c.kept[key] && (c.references[reference] || slices.ContainsFunc(c.again, func(i issue) bool { return i.has(day) }))
+		return !c.kept[key] && (c.references[reference] || slices.ContainsFunc(c.again, func(p period) bool { return p.has(day) }))
 	})
 }

@@ -2,11 +2,14 @@ package statements_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"passerelle"
 	"passerelle/connector/statements"
 	"passerelle/statementfile"
 )
@@ -140,5 +143,81 @@ func TestManyStatements(t *testing.T) {
 	}
 	if got := out.accounts[0].Balance.String(); got != "6000.00" {
 		t.Errorf("the balance is %s", got)
+	}
+}
+
+// A connection with many accounts and a long history stores less than the service permits. The
+// latest statements remain known.
+func TestMemoryOfManyAccounts(t *testing.T) {
+	var text strings.Builder
+	for account := range 20 {
+		for n := range 500 {
+			day := time.Date(2024, 1, 1+n, 0, 0, 0, 0, time.UTC).Format("060102")
+			fmt.Fprintf(&text, ":20:A\n:25:10020030/%08[1]d\n:60F:C%[2]sEUR%[3]d,00\n:61:%[2]sC1,00NTRFNONREF\n:86:Interest\n:62F:C%[2]sEUR%[4]d,00\n-\n", account, day, 1000+n, 1001+n)
+		}
+	}
+	r, out := request(), &taken{}
+	r.File = handed(text.String())
+	o, err := statements.Connector{}.Read(t.Context(), r, out)
+	if err != nil || len(o.Memory) > 1<<20 || len(o.Memory) < 1<<18 {
+		t.Fatalf("%v, a memory of %d bytes", err, len(o.Memory))
+	}
+	covered := statements.Covered(o.Memory)
+	for key, spans := range covered {
+		if gaps, _, err := statementfile.Gaps(spans); err != nil || gaps != nil || len(spans) < 50 {
+			t.Errorf("%s: %v, %d spans, gaps %v", key, err, len(spans), gaps)
+		}
+	}
+	if len(covered) != 20 {
+		t.Errorf("%d accounts are remembered", len(covered))
+	}
+}
+
+// stored is a sink that stores transactions by their keys, and removes corrected transactions.
+type stored struct {
+	taken
+	wordings map[string]string
+}
+
+func (s *stored) Transactions(_ string, page []passerelle.TransactionDetails) error {
+	for _, d := range page {
+		s.wordings[d.Key] = d.Wording
+	}
+	return nil
+}
+
+func (s *stored) Gone(_ string, _ passerelle.Date, matches func(string) bool) error {
+	maps.DeleteFunc(s.wordings, func(key, _ string) bool { return matches(key) })
+	return nil
+}
+
+// Many banks date the opening balance on the day of the first entry. A corrected statement replaces
+// the entries of that day, but not those of another statement of that day.
+func TestCorrectionOfTheOpeningDay(t *testing.T) {
+	statement := func(from int, wordings ...string) string {
+		text := fmt.Sprintf(":20:A\n:25:FR7630006000011234567890189\n:60F:C261105EUR%d,00\n", from)
+		for _, wording := range wordings {
+			text += ":61:261105C10,00NTRFNONREF\n:86:" + wording + "\n"
+		}
+		return text + fmt.Sprintf(":62F:C261105EUR%d,00\n-\n", from+10*len(wordings))
+	}
+	for name, test := range map[string]struct{ files, want []string }{
+		"alone":                  {[]string{statement(100, "a", "b"), statement(100, "a", "c")}, []string{"a", "c"}},
+		"corrected twice":        {[]string{statement(100, "a", "b"), statement(100, "a", "c"), statement(100, "d", "c")}, []string{"c", "d"}},
+		"after another":          {[]string{statement(80, "x", "y"), statement(100, "a", "b"), statement(100, "a", "c")}, []string{"a", "b", "c", "x", "y"}},
+		"with another in a file": {[]string{statement(100, "a", "b"), statement(80, "x", "y") + statement(100, "a", "c")}, []string{"a", "b", "c", "x", "y"}},
+	} {
+		r, out := request(), &stored{wordings: map[string]string{}}
+		for _, text := range test.files {
+			r.File = handed(text)
+			o, err := statements.Connector{}.Read(t.Context(), r, out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Memory = o.Memory
+		}
+		if got := slices.Sorted(maps.Values(out.wordings)); !slices.Equal(got, test.want) {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
 	}
 }

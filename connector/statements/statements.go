@@ -89,8 +89,13 @@ type account struct {
 	issued  map[string]int
 }
 
-// maxSpans is the maximum number of periods stored for an account. The oldest are dropped.
-const maxSpans = 500
+const (
+	// maxSpans is the maximum number of periods stored for an account. The oldest are joined.
+	maxSpans = 500
+	// maxMemory is the maximum number of bytes stored for a connection. The service refuses a memory
+	// of more than a mebibyte.
+	maxMemory = 900_000
+)
 
 // remembered returns the accounts in the connector's memory. An invalid memory counts as empty.
 func remembered(memory []byte) map[string]*account {
@@ -147,8 +152,23 @@ func (Connector) Read(ctx context.Context, req connector.DataRequest, out connec
 			return connector.Outcome{}, err
 		}
 	}
-	memory, err := json.Marshal(known)
+	memory, err := encode(known)
 	return connector.Outcome{Memory: memory}, err
+}
+
+// encode returns the memory of a connection. If it has more than maxMemory bytes, encode halves the
+// limits of an account until the memory is short enough. So the accounts with the most data lose
+// their oldest data.
+func encode(known map[string]*account) ([]byte, error) {
+	memory, err := json.Marshal(known)
+	for most := maxSpans / 2; err == nil && len(memory) > maxMemory && most > 0; most /= 2 {
+		for _, a := range known {
+			a.shorten(most)
+			a.forget(most)
+		}
+		memory, err = json.Marshal(known)
+	}
+	return memory, err
 }
 
 // statementFile is a file with the mapping for reading it. The mapping may be nil.
@@ -192,7 +212,7 @@ func (f statementFile) survey(ctx context.Context, known map[string]*account) (m
 	for key := range s.inFile {
 		a := known[key]
 		a.settle()
-		a.forget()
+		a.forget(maxIssues)
 		for _, reference := range a.Corrected {
 			s.inFile[key].settled[reference] = true
 		}
@@ -301,20 +321,22 @@ func (a *account) settle() {
 	if last := joined[len(joined)-1].Closing; a.Day.Compare(last.Date) <= 0 {
 		a.Balance, a.Day = &last.Amount, last.Date
 	}
-	if len(a.Spans) > maxSpans {
-		a.shorten()
-	}
+	a.shorten(maxSpans)
 }
 
-// shorten joins the older half of the spans.
-func (a *account) shorten() {
+// shorten joins the older spans when there are more than most. It keeps half of that number as they
+// are.
+func (a *account) shorten(most int) {
+	if len(a.Spans) <= most {
+		return
+	}
 	slices.SortStableFunc(a.Spans, func(x, y statementfile.BalanceSpan) int { return x.Closing.Date.Compare(y.Closing.Date) })
-	recent := len(a.Spans) - maxSpans/2
+	recent := len(a.Spans) - most/2
 	_, joined, err := statementfile.Gaps(a.Spans[:recent])
 	if err != nil {
 		joined = nil
 	}
-	a.Spans = append(joined[max(0, len(joined)-maxSpans/2):], a.Spans[recent:]...)
+	a.Spans = append(joined[max(0, len(joined)-most/2):], a.Spans[recent:]...)
 }
 
 func (a *account) details() passerelle.AccountDetails {

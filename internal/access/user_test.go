@@ -160,7 +160,7 @@ func TestTokensEndWithTheirUser(t *testing.T) {
 	if p, err := d.Authenticate(t.Context(), d.domain, grant.Text); err != nil || p.User != u.ID || p.Client != d.client.ID || p.Expires != nil {
 		t.Errorf("%+v, %v", p, err)
 	}
-	d.write(func(tx *store.Tx) error { bankstore.In(tx).DeleteUser(u, d.now); return nil })
+	d.write(func(tx *store.Tx) error { bankstore.In(tx).DeleteUser(u, d.now, d.now); return nil })
 	d.wantRefused(d.domain, grant.Text)
 }
 

@@ -109,12 +109,20 @@ func (a *Aggregation) delay(ctx context.Context, d passerelle.Domain, c bankstor
 // releases the connection.
 func (run *syncRun) barred(ctx context.Context) (bool, error) {
 	switch {
-	case run.lapsed():
+	case run.lapsed() && !run.notified():
 		return true, run.lapse(ctx)
 	case !run.allowed():
 		return true, run.postpone(ctx)
 	}
 	return false, nil
+}
+
+// notified reports whether the institution has sent a notification while the user is there. Nothing
+// else makes a connection in such a state due. The user may have given a new consent.
+func (run *syncRun) notified() bool {
+	c := run.lease.c
+	there := c.State == passerelle.WebauthRequired || c.State == passerelle.Decoupled
+	return there && c.NextTry != nil && !c.NextTry.After(run.started)
 }
 
 // allowed counts a read without the user, and reports whether the daily limit of the institution
@@ -135,7 +143,12 @@ func (run *syncRun) allowed() bool {
 func (run *syncRun) postpone(ctx context.Context) error {
 	next := run.lease.c.UnattendedFrom.Add(unattendedDay)
 	run.lease.c.Unattended--
-	run.lease.c.NextTry = &next
+	return run.leave(ctx, &next)
+}
+
+// leave ends a run before its read begins, and sets the time of the next try.
+func (run *syncRun) leave(ctx context.Context, next *time.Time) error {
+	run.lease.c.NextTry = next
 	return run.lease.write(ctx, func(tx *store.Tx) error {
 		bankstore.In(tx).SaveConnection(run.lease.c, run.lease.c.Version)
 		bankstore.In(tx).ReleaseConnection(run.lease.domain.ID, run.lease.c.ID, run.lease.holder, run.lease.brokenOff)
@@ -143,7 +156,8 @@ func (run *syncRun) postpone(ctx context.Context) error {
 	})
 }
 
-// ExpireConnections deletes the connections of a domain that were not established in time.
+// ExpireConnections deletes the connections of a domain that were not established in time. It leaves
+// out connections whose users have established them since they were listed, or are about to.
 func (a *Aggregation) ExpireConnections(ctx context.Context, d passerelle.Domain) error {
 	expired, err := bankstore.From(a.DB).ConnectionsExpired(ctx, d.ID, a.now(d), maxDue)
 	if err != nil {
@@ -151,7 +165,8 @@ func (a *Aggregation) ExpireConnections(ctx context.Context, d passerelle.Domain
 	}
 	var errs []error
 	for _, c := range expired {
-		if err := a.Disconnect(ctx, d, c.User, c.ID); err != nil && !errors.Is(err, passerelle.NotFound) {
+		err := a.disconnectWhile(ctx, d, c.User, c.ID, func(tx bankstore.Tx) { tx.HoldExpired(d.ID, c.ID, a.now(d)) })
+		if err != nil && !errors.Is(err, passerelle.NotFound) && !errors.Is(err, store.ErrNotFound) {
 			errs = append(errs, err)
 		}
 	}

@@ -172,7 +172,8 @@ func userSynced(ctx context.Context, u passerelle.User, runs []*reporter) (store
 }
 
 // SyncDue reads at most maxDue due connections of a domain without their users, and returns the
-// number of these connections. It reads some of them at the same time. A call first waits for an
+// number of these connections. When the domain reads nothing in the background, it reads only
+// connections whose users wait for that. It reads some of them at the same time. A call first waits for an
 // earlier call for the same domain in this process. When it returns, the connections of the earlier
 // call have therefore also been read.
 func (a *Aggregation) SyncDue(ctx context.Context, d passerelle.Domain) (int, error) {
@@ -185,10 +186,14 @@ func (a *Aggregation) SyncDue(ctx context.Context, d passerelle.Domain) (int, er
 		return 0, ctx.Err()
 	}
 	values, err := settings.Load(ctx, &a.DB.Reader, d.ID)
-	if err != nil || !values.On(settings.AutosyncEnabled) {
+	if err != nil {
 		return 0, err
 	}
-	due, err := bankstore.From(a.DB).ConnectionsDue(ctx, d.ID, a.now(d), maxDue)
+	list := bankstore.From(a.DB).ConnectionsAwaited
+	if values.On(settings.AutosyncEnabled) {
+		list = bankstore.From(a.DB).ConnectionsDue
+	}
+	due, err := list(ctx, d.ID, a.now(d), maxDue)
 	if err != nil {
 		return 0, fmt.Errorf("list connections that are due: %w", err)
 	}

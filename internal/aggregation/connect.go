@@ -319,6 +319,12 @@ func connectionBy(ctx context.Context, r *store.Reader, d passerelle.Domain, use
 // read that is still running stores nothing after the deletion. Disconnect stores the acts of an
 // operator in the audit log, in the same transaction.
 func (a *Aggregation) Disconnect(ctx context.Context, d passerelle.Domain, id passerelle.UserID, connection passerelle.ConnectionID, acts ...store.Audit) error {
+	return a.disconnectWhile(ctx, d, id, connection, func(bankstore.Tx) {}, acts...)
+}
+
+// disconnectWhile does the same as Disconnect while a condition holds. The function hold makes the
+// unit fail otherwise.
+func (a *Aggregation) disconnectWhile(ctx context.Context, d passerelle.Domain, id passerelle.UserID, connection passerelle.ConnectionID, hold func(bankstore.Tx), acts ...store.Audit) error {
 	for range attempts {
 		user, err := a.User(ctx, d, id)
 		if err != nil {
@@ -328,7 +334,7 @@ func (a *Aggregation) Disconnect(ctx context.Context, d passerelle.Domain, id pa
 		if err != nil {
 			return err
 		}
-		if err = a.disconnect(ctx, d, user, c, acts); !errors.Is(err, store.ErrConflict) {
+		if err = a.disconnect(ctx, d, user, c, hold, acts); !errors.Is(err, store.ErrConflict) {
 			return err
 		}
 	}
@@ -353,7 +359,7 @@ func (a *Aggregation) DisconnectAll(ctx context.Context, d passerelle.Domain, us
 	}
 }
 
-func (a *Aggregation) disconnect(ctx context.Context, d passerelle.Domain, user passerelle.User, c bankstore.Connection, acts []store.Audit) error {
+func (a *Aggregation) disconnect(ctx context.Context, d passerelle.Domain, user passerelle.User, c bankstore.Connection, hold func(bankstore.Tx), acts []store.Audit) error {
 	values, err := settings.Load(ctx, &a.DB.Reader, d.ID)
 	if err != nil {
 		return err
@@ -364,6 +370,7 @@ func (a *Aggregation) disconnect(ctx context.Context, d passerelle.Domain, user 
 			return err
 		}
 		bankstore.In(tx).HoldUserAs(user)
+		hold(bankstore.In(tx))
 		bankstore.In(tx).VersionConnection(d.ID, c.ID, c.Version, c.Version+1)
 		bankstore.In(tx).DeleteConnection(d.ID, user.ID, c.ID, now)
 		tx.AfterCommit(a.Wake)

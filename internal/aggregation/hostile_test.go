@@ -673,6 +673,37 @@ func TestSyncsOfDeletedConnections(t *testing.T) {
 	})
 }
 
+// TestLongEndKeepsTheLease checks that the lease is renewed after the connector has returned, while
+// the run writes its last events.
+func TestLongEndKeepsTheLease(t *testing.T) {
+	defer aggregation.SetConnectorTimes(aggregation.SetConnectorTimes(time.Hour, time.Millisecond))
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
+		id := h.shared(s)
+		eyes, returned := storetest.Inspect(t, h.url), false
+		lease := func() []string {
+			return eyes.Lines(map[string]string{"lease": `SELECT lease_until FROM connection WHERE lease_until > 0`})["lease"]
+		}
+		s.read = func(ctx context.Context, req connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
+			o, err := soundBooks().read(ctx, req, out)
+			returned = true
+			return o, err
+		}
+		now := h.Now
+		h.Now = func() time.Time {
+			if returned {
+				returned = false
+				for begun := lease(); cmp.Equal(begun, lease()) && t.Context().Err() == nil; {
+					runtime.Gosched()
+				}
+			}
+			return now()
+		}
+		if state, err := h.resume(id); err != nil || state != "" || returned {
+			t.Errorf("%q (%v), the end waited: %t", state, err, !returned)
+		}
+	})
+}
+
 // TestLongSilenceKeepsTheLease checks that the lease is renewed while a connector reports nothing
 // for a long time.
 func TestLongSilenceKeepsTheLease(t *testing.T) {

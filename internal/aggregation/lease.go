@@ -155,6 +155,29 @@ func (l *lease) renew(ctx context.Context, end context.CancelCauseFunc) {
 	}
 }
 
+// hold renews the lease at intervals until the returned function is called.
+func (l *lease) hold(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	over, interval := make(chan struct{}), renewalInterval
+	go func() {
+		defer close(over)
+		ticker := time.NewTicker(interval)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				l.renew(ctx, cancel)
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return func() {
+		cancel(nil)
+		<-over
+	}
+}
+
 const lockedCode = "connectionLocked"
 
 // locked returns the error for a call while another run reads the connection.

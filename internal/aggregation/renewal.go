@@ -45,7 +45,7 @@ func (a *Aggregation) lapse(ctx context.Context, d passerelle.Domain, c bankstor
 	if errors.As(err, &refused) {
 		return nil // the connection was deleted, or another run is reading it
 	}
-	if err == nil && !run.lapsed() {
+	if err == nil && (!run.lapsed() || run.waits()) {
 		err = run.lease.release(ctx)
 	} else if err == nil {
 		err = run.lapse(ctx)
@@ -60,11 +60,17 @@ func (run *syncRun) lapsed() bool {
 	return run.lease.c.ConsentUntil != nil && !run.started.Before(*run.lease.c.ConsentUntil)
 }
 
-// lapse ends a run before its read begins, because the consent has ended. It changes nothing when
-// receivers already know this state.
+// waits reports whether the state asks for the user. The user may be renewing the consent.
+func (run *syncRun) waits() bool { return run.lease.c.State.Resolution() == passerelle.ByPerson }
+
+// lapse ends a run before its read begins, because the consent has ended. It keeps a state that
+// already asks for the user. The connection is then no longer due.
 func (run *syncRun) lapse(ctx context.Context) error {
-	if run.lease.c.State == run.renewal() {
+	if run.waits() && run.lease.c.NextTry == nil {
 		return run.lease.release(ctx)
+	}
+	if run.waits() {
+		return run.leave(ctx, nil)
 	}
 	return run.end(ctx, newImporter(ctx, run), connector.Outcome{State: run.renewal()})
 }

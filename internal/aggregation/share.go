@@ -124,6 +124,17 @@ func (c AccountChange) changesDisabled(account bankstore.StoredAccount) bool {
 
 func (a *Aggregation) change(ctx context.Context, run *syncRun, accounts []bankstore.StoredAccount, change AccountChange) error {
 	now := run.lease.now()
+	return run.lease.write(ctx, func(tx *store.Tx) error {
+		if err := a.editAccounts(tx, run, accounts, change, now); err != nil {
+			return err
+		}
+		bankstore.In(tx).ReleaseConnection(run.lease.domain.ID, run.lease.c.ID, run.lease.holder, run.lease.brokenOff)
+		return nil
+	}, run.sharingEvents(accounts, change, now)...)
+}
+
+// sharingEvents returns the events of accounts that a change enables or disables.
+func (run *syncRun) sharingEvents(accounts []bankstore.StoredAccount, change AccountChange, now time.Time) []store.EmittedEvent {
 	var events []store.EmittedEvent
 	for _, account := range accounts {
 		if !change.changesDisabled(account) {
@@ -137,18 +148,19 @@ func (a *Aggregation) change(ctx context.Context, run *syncRun, accounts []banks
 		}
 		events = append(events, run.events.enabled(account))
 	}
-	return run.lease.write(ctx, func(tx *store.Tx) error {
-		for _, account := range accounts {
-			before := account
-			apply(&account, change)
-			bankstore.In(tx).EditAccount(run.lease.domain.ID, account.BankAccount, change.Usage)
-			if err := a.changeAccount(tx, run, before, change, now); err != nil {
-				return err
-			}
+	return events
+}
+
+func (a *Aggregation) editAccounts(tx *store.Tx, run *syncRun, accounts []bankstore.StoredAccount, change AccountChange, now time.Time) error {
+	for _, account := range accounts {
+		before := account
+		apply(&account, change)
+		bankstore.In(tx).EditAccount(run.lease.domain.ID, account.BankAccount, change.Usage)
+		if err := a.changeAccount(tx, run, before, change, now); err != nil {
+			return err
 		}
-		bankstore.In(tx).ReleaseConnection(run.lease.domain.ID, run.lease.c.ID, run.lease.holder, run.lease.brokenOff)
-		return nil
-	}, events...)
+	}
+	return nil
 }
 
 // changeAccount enables or disables an account, if the change requires that.

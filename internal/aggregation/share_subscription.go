@@ -87,17 +87,24 @@ func (a *Aggregation) changeSubscriptions(ctx context.Context, d passerelle.Doma
 func (a *Aggregation) changeLeased(ctx context.Context, l *lease, all []bankstore.StoredSubscription, change SubscriptionChange) error {
 	now := l.now()
 	return l.write(ctx, func(tx *store.Tx) error {
-		for _, s := range all {
-			if !change.changesDisabled(s) {
-				continue
-			}
-			if err := a.changeSubscription(tx, l, s, now, change); err != nil {
-				return err
-			}
+		if err := a.editSubscriptions(tx, l, all, change, now); err != nil {
+			return err
 		}
 		bankstore.In(tx).ReleaseConnection(l.domain.ID, l.c.ID, l.holder, l.brokenOff)
 		return nil
 	})
+}
+
+func (a *Aggregation) editSubscriptions(tx *store.Tx, l *lease, all []bankstore.StoredSubscription, change SubscriptionChange, now time.Time) error {
+	for _, s := range all {
+		if !change.changesDisabled(s) {
+			continue
+		}
+		if err := a.changeSubscription(tx, l, s, now, change); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (a *Aggregation) changeSubscription(tx *store.Tx, l *lease, s bankstore.StoredSubscription, now time.Time, change SubscriptionChange) error {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"passerelle"
 	"passerelle/connector"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/failpoint"
@@ -140,8 +141,10 @@ func (run *syncRun) interrupt(ctx context.Context, memory []byte) error {
 	})
 }
 
-// end stores the end of a run, including its record and its last events.
+// end stores the end of a run, including its record and its last events. Large events take long to
+// write, so end renews the lease.
 func (run *syncRun) end(ctx context.Context, im *importer, o connector.Outcome) error {
+	defer run.lease.hold(ctx)()
 	now := run.lease.now()
 	first := run.lease.c.Established == nil && o.State == ""
 	run.applyOutcome(now, o)
@@ -172,6 +175,9 @@ func (run *syncRun) end(ctx context.Context, im *importer, o connector.Outcome) 
 
 func (run *syncRun) applyOutcome(now time.Time, o connector.Outcome) {
 	c := &run.lease.c
+	if o.State == passerelle.Wrongpass && c.State != passerelle.Wrongpass {
+		c.Failures = 0 // earlier failures had other reasons
+	}
 	c.State, c.Message, c.URL, c.Fields = o.State, o.Message, o.URL, ""
 	if len(o.Fields) > 0 {
 		c.Fields = string(wire.Encode(shownFields(o.Fields)))
@@ -197,10 +203,10 @@ const consentDays = 180
 
 // setConsentEnd sets the end of the consent to the time that the institution reports. Without such
 // a report, it counts the connector's number of days from now. It does so only when the user was
-// present or no end is stored.
+// present, or no end is stored, or the stored end is over.
 func (run *syncRun) setConsentEnd(now time.Time, o connector.Outcome) {
 	until := o.ConsentUntil
-	if until == nil && (run.attended || run.lease.c.ConsentUntil == nil) {
+	if until == nil && (run.attended || run.lease.c.ConsentUntil == nil || run.lapsed()) {
 		days := consentDays
 		if run.profile.Data.ConsentDays > 0 {
 			days = run.profile.Data.ConsentDays

@@ -89,3 +89,26 @@ func TestConsentsThatOutliveTheirConnection(t *testing.T) {
 		}
 	})
 }
+
+// TestConsentsOfDeletedUsers checks that the consents of a deleted user are ended at the institution
+// at once, also in a sandbox whose clock is behind.
+func TestConsentsOfDeletedUsers(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
+		ended := 0
+		registry, err := connector.NewRegistry(&consenting{hostileConnector: s, terminate: func(context.Context, connector.DataRequest) error {
+			ended++
+			return nil
+		}})
+		must(t, err)
+		h.Connectors = registry
+		h.domain.Clock.Offset = -365 * 24 * time.Hour
+		s.read = ending(connector.Outcome{Memory: []byte("token")})
+		_, err = h.connect("anna", "1234")
+		must(t, err)
+		must(t, h.DeleteUser(t.Context(), h.domain, h.user.ID))
+		must(t, h.TerminateConsents(t.Context(), h.domain))
+		if ended != 1 {
+			t.Errorf("%d consents were ended", ended)
+		}
+	})
+}

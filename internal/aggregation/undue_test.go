@@ -71,3 +71,31 @@ func TestConnectionsThatCannotBeRead(t *testing.T) {
 		})
 	}
 }
+
+// TestConnectionEstablishedAtTheLastMoment checks that a connection which its user establishes while
+// the service removes unfinished connections is kept.
+func TestConnectionEstablishedAtTheLastMoment(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
+		s.read = ending(connector.Outcome{State: passerelle.ActionNeeded})
+		abandoned, err := h.connect("anna", "1234")
+		must(t, err)
+		late, err := h.connect("anna", "1234")
+		must(t, err)
+		h.now = noon.Add(48 * time.Hour)
+		s.read = soundBooks().read
+		deleted := 0
+		h.Erase = func() { // runs after the deletion of the first
+			if deleted++; deleted == 1 {
+				_, err := h.resume(late.ID)
+				must(t, err)
+			}
+		}
+		must(t, h.ExpireConnections(t.Context(), h.domain))
+		if _, err := h.Connection(t.Context(), h.domain, h.user.ID, abandoned.ID); err == nil {
+			t.Error("the abandoned connection is still there")
+		}
+		if c := h.loaded(late.ID); c.State != "" || c.Expire != nil || deleted != 1 {
+			t.Errorf("after %d deletions: %+v", deleted, c)
+		}
+	})
+}

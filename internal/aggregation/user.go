@@ -147,7 +147,7 @@ func (a *Aggregation) remove(ctx context.Context, d passerelle.Domain, u passere
 		if err := tx.Audit(acts...); err != nil {
 			return err
 		}
-		bankstore.In(tx).DeleteUser(u, a.Now())
+		bankstore.In(tx).DeleteUser(u, a.now(d), a.Now())
 		tx.AfterCommit(a.Erase)
 		if u.Permanent == nil {
 			return nil

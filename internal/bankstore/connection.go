@@ -366,6 +366,15 @@ func (r Reader) ConnectionsDue(ctx context.Context, domain passerelle.DomainID, 
 		int64(domain), database.Micros(now), limit)
 }
 
+// ConnectionsAwaited does the same as ConnectionsDue for the connections whose users wait for the
+// read: they have shared new data, or their institution has sent a notification while they are
+// there.
+func (r Reader) ConnectionsAwaited(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Connection, error) {
+	return database.Collect(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection
+		WHERE domain_id = $1 AND next_try <= $2 AND deleted IS NULL AND active AND lease_until < {now} AND (read_soon OR state IN ('webauthRequired', 'decoupled')) ORDER BY next_try, id LIMIT $3`,
+		int64(domain), database.Micros(now), limit)
+}
+
 // PostponeConnection makes a connection due at next when it is due earlier and was not read since it
 // was loaded.
 func (tx Tx) PostponeConnection(c Connection, next time.Time) {
@@ -381,10 +390,18 @@ func (r Reader) ConnectionsExpired(ctx context.Context, domain passerelle.Domain
 		int64(domain), database.Micros(now), limit)
 }
 
+// HoldExpired makes Write fail with ErrNotFound when a connection is no longer among those that
+// ConnectionsExpired lists.
+func (tx Tx) HoldExpired(domain passerelle.DomainID, id passerelle.ConnectionID, now time.Time) {
+	tx.unit.ExecOne(store.ErrNotFound, `UPDATE connection SET expire = expire WHERE +domain_id = $1 AND id = $2 AND expire <= $3 AND deleted IS NULL AND lease_until < {now}`,
+		int64(domain), int64(id), database.Micros(now))
+}
+
 // ConnectionsLapsing lists the connections of a domain whose consent has ended at now, in the
-// domain's time. It leaves out connections whose state already asks for a new consent, and
-// connections that a process is reading. The list begins with the consents that ended first. It
-// lists only connections behind the connection in the argument after.
+// domain's time. It leaves out connections whose state asks for the user, who may be renewing the
+// consent, and connections that a process is reading. The list begins with the consents that ended
+// first. It lists only connections behind the connection in the argument after. The first condition
+// on the state is the condition of the index.
 func (r Reader) ConnectionsLapsing(ctx context.Context, domain passerelle.DomainID, now time.Time, after Connection, limit int) ([]Connection, error) {
 	var since, id int64
 	if after.ConsentUntil != nil {
@@ -392,7 +409,8 @@ func (r Reader) ConnectionsLapsing(ctx context.Context, domain passerelle.Domain
 	}
 	return database.Collect(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection
 		WHERE domain_id = $1 AND consent_until <= $2 AND (consent_until, id) > ($3, $4) AND consent_until IS NOT NULL AND deleted IS NULL
-			AND (state IS NULL OR state NOT IN ('SCARequired', 'webauthRequired')) AND lease_until < {now}
+			AND (state IS NULL OR state NOT IN ('SCARequired', 'webauthRequired'))
+			AND (state IS NULL OR state NOT IN ('additionalInformationNeeded', 'decoupled', 'actionNeeded', 'passwordExpired', 'wrongpass', 'notSupported')) AND lease_until < {now}
 		ORDER BY consent_until, id LIMIT $5`,
 		int64(domain), database.Micros(now), since, id, limit)
 }

@@ -210,10 +210,10 @@ func (tx Tx) HoldSubscription(domain passerelle.DomainID, s StoredSubscription) 
 
 // DeleteUser removes a user. It hides all of the user's data and drops held events. Erase and
 // EraseWithdrawn then erase the other data. Write fails with ErrConflict when the user has changed
-// since it was read, by an event or by becoming permanent.
-func (tx Tx) DeleteUser(u passerelle.User, realNow time.Time) {
+// since it was read, by an event or by becoming permanent. The argument now is in the domain's time.
+func (tx Tx) DeleteUser(u passerelle.User, now, realNow time.Time) {
 	tx.units.RemoveUser(u, realNow)
-	tx.withdrawUser(u.Domain, u.ID, realNow)
+	tx.withdrawUser(u.Domain, u.ID, now)
 }
 
 // withdrawUser hides all connections of a deleted user. EraseWithdrawn then erases the data of

@@ -175,7 +175,7 @@ func TestUsersAreThoseOfTheReference(t *testing.T) {
 			s.write(func(tx *store.Tx) error { return tx.CreateUser(&u) })
 			gone := i%4 == 3
 			if gone {
-				s.write(func(tx *store.Tx) error { bankstore.In(tx).DeleteUser(u, now); return nil })
+				s.write(func(tx *store.Tx) error { bankstore.In(tx).DeleteUser(u, now, now); return nil })
 			}
 			all = append(all, idRow{id: int64(u.ID), domain: u.Domain, gone: gone})
 		}

@@ -176,8 +176,10 @@ func (h *userAccounts) connectionQueries() map[string]query {
 			_, _, err := bankstore.From(db).ConnectionSecrets(ctx, h.domain, id)
 			return err
 		}, index: "connection USING INTEGER PRIMARY KEY (rowid=?)"},
-		"due":     {run: due(bankstore.From(db).ConnectionsDue), index: "connection_due (domain_id=? AND next_try<?)"},
-		"unended": {run: due(bankstore.From(db).ConnectionsExpired), index: "connection_unfinished (domain_id=? AND expire<?)"},
+		"due":           {run: due(bankstore.From(db).ConnectionsDue), index: "connection_due (domain_id=? AND next_try<?)"},
+		"awaited":       {run: due(bankstore.From(db).ConnectionsAwaited), index: "connection_due (domain_id=? AND next_try<?)"},
+		"unended":       {run: due(bankstore.From(db).ConnectionsExpired), index: "connection_unfinished (domain_id=? AND expire<?)"},
+		"still unended": {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).HoldExpired(h.domain, id, now) }), index: "PRIMARY KEY (rowid=?)"},
 		"lapsing": {run: reading(func() ([]bankstore.Connection, error) {
 			return bankstore.From(db).ConnectionsLapsing(ctx, h.domain, now, bankstore.Connection{}, 5)
 		}), index: "connection_lapsing (domain_id=? AND"},
@@ -457,7 +459,7 @@ func (h *userAccounts) withdrawalQueries() map[string]query {
 		"erasing a subscription":  {run: step("subscription", &first), index: "document_", sorts: "the files of what is erased"},
 		"erasing a connection":    {run: step("connection", nil), index: "transaction_of_connection", sorts: "the files of what is erased"},
 		"the next withdrawal":     {run: reading(func() (bool, error) { return bankstore.EraseWithdrawn(ctx, h.db, 5) }), sorts: "one, in the order of ids"},
-		"withdrawing a user":      {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).DeleteUser(passerelle.User{Domain: h.domain, ID: 8}, now) }), index: "connection_of_user (domain_id=? AND user_id=?)", sorts: "the parts of held events"},
+		"withdrawing a user":      {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).DeleteUser(passerelle.User{Domain: h.domain, ID: 8}, now, now) }), index: "connection_of_user (domain_id=? AND user_id=?)", sorts: "the parts of held events"},
 		"deleting one connection": {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).DeleteConnection(h.domain, 8, 99, now) }), index: "PRIMARY KEY (rowid=?)", sorts: "the events of the user that hold it"},
 	}
 }

@@ -100,7 +100,7 @@ func TestUsersAreListed(t *testing.T) {
 		}
 		got, err := s.db.Users(t.Context(), s.other, store.UserWindow{Limit: 9})
 		wantSame(t, nil, got, err)
-		s.write(func(tx *store.Tx) error { bankstore.In(tx).DeleteUser(all[0], now); return nil })
+		s.write(func(tx *store.Tx) error { bankstore.In(tx).DeleteUser(all[0], now, now); return nil })
 		total, err := s.db.CountUsers(t.Context(), s.domain)
 		wantSame(t, 4, total, err)
 	})
@@ -120,7 +120,7 @@ func TestKeepingAUser(t *testing.T) {
 		}
 		wantError(t, keep(s.domain, kept.ID, now), store.ErrConflict)
 		wantError(t, keep(s.domain, late.ID, *late.Expires), store.ErrConflict)
-		wantError(t, s.try(func(tx *store.Tx) error { bankstore.In(tx).DeleteUser(kept, now); return nil }), store.ErrConflict)
+		wantError(t, s.try(func(tx *store.Tx) error { bankstore.In(tx).DeleteUser(kept, now, now); return nil }), store.ErrConflict)
 		expired, err := s.db.ExpiredUsers(t.Context(), s.domain, *late.Expires, 0, 9)
 		wantSame(t, []passerelle.User{late}, expired, err)
 		kept.Permanent, kept.Expires = new(now), nil
@@ -139,8 +139,8 @@ func TestVersionsOfAUser(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantError(t, bump(), store.ErrConflict)
-		wantError(t, s.try(func(tx *store.Tx) error { bankstore.In(tx).DeleteUser(u, now); return nil }), store.ErrConflict)
-		s.write(func(tx *store.Tx) error { bankstore.In(tx).DeleteUser(next, now); return nil })
+		wantError(t, s.try(func(tx *store.Tx) error { bankstore.In(tx).DeleteUser(u, now, now); return nil }), store.ErrConflict)
+		s.write(func(tx *store.Tx) error { bankstore.In(tx).DeleteUser(next, now, now); return nil })
 		wantError(t, bump(), store.ErrConflict)
 	})
 }
@@ -204,7 +204,7 @@ func TestErasure(t *testing.T) {
 		u.Version = 2
 		s.write(func(tx *store.Tx) error { tx.BumpUser(u); return nil })
 		s.emitted(u, webhook.UserDeleted, 2)
-		s.write(func(tx *store.Tx) error { bankstore.In(tx).DeleteUser(u, now); return nil })
+		s.write(func(tx *store.Tx) error { bankstore.In(tx).DeleteUser(u, now, now); return nil })
 		_, err := s.db.TokenByHash(t.Context(), s.domain, token.Hash)
 		wantError(t, err, store.ErrNotFound)
 
@@ -247,7 +247,7 @@ func TestDeletionEventReachesARestoredWebhook(t *testing.T) {
 		s.write(func(tx *store.Tx) error { return tx.CreateWebhook(&w) })
 		s.userToken(u, s.client, "token", now)
 		s.emitted(u, webhook.UserDeleted, 2)
-		s.write(func(tx *store.Tx) error { bankstore.In(tx).DeleteUser(u, now); return nil })
+		s.write(func(tx *store.Tx) error { bankstore.In(tx).DeleteUser(u, now, now); return nil })
 		deleted := func(yes bool) {
 			t.Helper()
 			s.write(func(tx *store.Tx) error {
@@ -293,7 +293,7 @@ func TestDeletingATemporaryUserErasesItsEvents(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		u := s.user(false)
 		s.emitted(u, webhook.UserCreated, 1)
-		s.write(func(tx *store.Tx) error { bankstore.In(tx).DeleteUser(u, now); return nil })
+		s.write(func(tx *store.Tx) error { bankstore.In(tx).DeleteUser(u, now, now); return nil })
 		if n := s.count(`SELECT count(*) FROM event`); n != 0 {
 			t.Errorf("%d events are left", n)
 		}
@@ -311,7 +311,7 @@ func TestIdentitiesForgetTheirUser(t *testing.T) {
 		if got := s.load(p).PayerIdentity.IDUser; got != u.ID {
 			t.Errorf("the identity is of user %d, want %d", got, u.ID)
 		}
-		s.write(func(tx *store.Tx) error { bankstore.In(tx).DeleteUser(u, now); return nil })
+		s.write(func(tx *store.Tx) error { bankstore.In(tx).DeleteUser(u, now, now); return nil })
 		want := *p
 		without := *p.PayerIdentity
 		without.IDUser = 0

@@ -54,12 +54,12 @@ type flowState struct {
 	Until time.Time `json:"e"`
 	// Framed is set when the flow runs in a frame inside a page of the client.
 	Framed bool `json:"w,omitempty"`
-	// Connection is the connection that the link names, or zero. Sync is the number of the
-	// connection's last read before the link was opened.
+	// Connection is the connection that the link names, or zero.
 	Connection passerelle.ConnectionID `json:"c,omitempty"`
-	Sync       int64                   `json:"y,omitempty"`
-	// Reset makes the flow request new credentials even when the stored credentials work.
+	// Reset makes the flow request new credentials even when the stored credentials work. Given is
+	// set when the person has entered them.
 	Reset bool `json:"x,omitempty"`
+	Given bool `json:"y,omitempty"`
 	// Sources lists those sources of the connection that the client wants to repair. An empty list
 	// means all sources.
 	Sources []string `json:"o,omitempty"`
@@ -140,7 +140,8 @@ func (w *Webview) openLink(pc *pageContext, query url.Values) error {
 }
 
 // refuseLink shows a page to a person whose flow has ended or belongs to another browser. If the
-// client has a redirect address or shows the flow in a frame, the client gets an error.
+// client has a redirect address or shows the flow in a frame, the client gets an error. A client gets
+// the connections that the person has made in time.
 func (w *Webview) refuseLink(pc *pageContext, t *flowSession, err error) error {
 	why := "The person took too long."
 	switch {
@@ -150,6 +151,8 @@ func (w *Webview) refuseLink(pc *pageContext, t *flowSession, err error) error {
 		why = "The user is not there any more."
 	case !errors.Is(err, errOver):
 		return err
+	case len(t.Made) > 0:
+		return w.finishConnect(pc, t)
 	}
 	if t.RedirectURI == "" && !t.framed() {
 		pc.flowCookie(t.handle, t.Framed).Forget(pc.writer)
@@ -294,11 +297,9 @@ func (w *Webview) identify(pc *pageContext, t *flowSession, text string) error {
 		return err
 	}
 	if t.Connection != 0 {
-		c, err := w.Aggregation.Connection(pc.context(), pc.domain, code.User, t.Connection)
-		if err != nil {
+		if _, err := w.Aggregation.Connection(pc.context(), pc.domain, code.User, t.Connection); err != nil {
 			return err
 		}
-		t.Sync = c.Sync
 	}
 	if err := w.Access.Use(pc.context(), code); err != nil {
 		return errUsed
@@ -326,7 +327,7 @@ func (w *Webview) storeFlow(pc *pageContext, t *flowSession) error {
 func (w *Webview) fits(t *flowSession) error {
 	const long = math.MaxInt64
 	most := t.flowState
-	most.User, most.New, most.Sync, most.Connection, most.Deleted = long, true, long, long, long
+	most.User, most.New, most.Given, most.Connection, most.Deleted = long, true, true, long, long
 	most.Made = slices.Repeat([]passerelle.ConnectionID{long}, most.Most)
 	fits, err := w.sealer.Fits(flowCookieName(t.handle), most)
 	if err == nil && !fits {

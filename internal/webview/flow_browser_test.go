@@ -165,6 +165,24 @@ func TestCodeInTheFragment(t *testing.T) {
 	}
 }
 
+// A double click by a person who is not known yet makes only one user and one connection.
+func TestDoubleClickInABrowser(t *testing.T) {
+	t.Parallel()
+	p := startBrowserWalker(t, windows[0])
+	p.enter(windows[0], "connect", "code", "")
+	p.do(servicetest.Shown(step("begin")), chromedp.SetValue(`#field\.login`, "anna"), chromedp.SetValue(`#field\.password`, customers.Password))
+	clicked, err := chromedp.Run(p.ctx, chromedp.Evaluate[bool](`new Promise((done) => {
+		const button = document.querySelector('form:has(input[name="step"][value="begin"]) button');
+		button.click();
+		setTimeout(() => done(button.disabled));
+	})`, chromedp.EvalAwaitPromise))
+	must(t, err)
+	if !clicked {
+		t.Error("the button can be clicked again")
+	}
+	p.see(step("share"), "double-click")
+}
+
 // parent serves a page of the application on another site. The page shows a link in a frame, and
 // sets its own title to the last message.
 func parent(t *testing.T) string {

@@ -124,7 +124,11 @@ func (w *Webview) showConnection(pc *pageContext, t *flowSession, id passerelle.
 // needsNothing reports whether the connection needs no action from the person.
 func (w *Webview) needsNothing(pc *pageContext, s *flowConnection) (bool, error) {
 	concerned, err := w.usesLinkedSource(pc, s)
-	return !concerned || s.c.State == "" && !s.wantsNewCredentials(), err
+	if err != nil || !concerned || s.c.State != "" {
+		return !concerned, err
+	}
+	wants, err := w.wantsNewCredentials(pc, s)
+	return !wants, err
 }
 
 // showProblem shows why a connection cannot be read. While the service does not know the reason, it
@@ -137,9 +141,14 @@ func (w *Webview) showProblem(pc *pageContext, s *flowConnection) error {
 }
 
 // wantsNewCredentials reports whether the client requests new credentials that the person has not
-// entered since opening the link.
-func (s *flowConnection) wantsNewCredentials() bool {
-	return s.Flow == flowReconnect && s.Reset && s.c.Sync <= s.Sync
+// entered since opening the link. A person who signs in only on the institution's page has no
+// credentials to enter.
+func (w *Webview) wantsNewCredentials(pc *pageContext, s *flowConnection) (bool, error) {
+	if s.Flow != flowReconnect || !s.Reset || s.Given {
+		return false, nil
+	}
+	fields, err := w.wanted(pc, s.c, s.bank)
+	return len(fields) > 0 || s.bank.UUID == "", err
 }
 
 // usesLinkedSource reports whether the connection uses one of the sources that the link names.
@@ -391,6 +400,12 @@ func (w *Webview) resumeConnection(pc *pageContext, s *flowConnection, r aggrega
 		return w.showConnection(pc, s.flowSession, s.c.ID)
 	case err != nil && !errors.Is(err, passerelle.Conflict):
 		return fmt.Errorf("go on with connection %d: %w", s.c.ID, err)
+	}
+	if s.Reset && !s.Given && err == nil && r.Values != nil {
+		s.Given = true
+		if err := w.storeFlow(pc, s.flowSession); err != nil {
+			return err
+		}
 	}
 	web.Redirect(pc.writer, s.address(pc, "look", strconv.Itoa(pc.polls()+1), "step", pc.step()))
 	return nil

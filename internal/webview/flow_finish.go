@@ -76,11 +76,15 @@ func (w *Webview) finishConnect(pc *pageContext, t *flowSession) error {
 	return w.finishFlow(pc, t, reported)
 }
 
-// cancelFlow redirects a person who leaves the flow to the client. When the connection is in a
-// state that the person did not cause, the client gets that state as the reason.
+// cancelFlow redirects a person who leaves the flow to the client. The client gets the connections
+// that the person has made before. When there are none, and the connection is in a state that the
+// person did not cause, the client gets that state as the reason.
 func (w *Webview) cancelFlow(pc *pageContext, t *flowSession) error {
-	if t.Flow == flowManage {
+	switch {
+	case t.Flow == flowManage:
 		return w.finishFlow(pc, t, t.managed())
+	case len(t.Made) > 0:
+		return w.finishConnect(pc, t)
 	}
 	reported := failure(accessDenied, "The person went no further.")
 	id, err := t.about(pc)

@@ -153,6 +153,29 @@ func TestReconnectWithNewCredentials(t *testing.T) {
 	})
 }
 
+// A read in the meantime does not count as new credentials. A person who signed in on the
+// institution's page need not enter any.
+func TestNewCredentialsAreOnlyEntered(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		id := p.connection("anna")
+		page := p.open(p.link("reconnect", "connection_id", id, "reset_credentials", "true")).shows(t, "New sign-in details for Banque Exemple")
+		p.OK(p.Call("PUT", "/users/me/connections/"+id, p.token, map[string]any{}))
+		page = p.open(page.at.String()).shows(t, "New sign-in details for Banque Exemple")
+		p.settled(p.send(page, "fill", "field.login", "anna", "field.password", customers.Password)).back(t)
+
+		page = p.click(p.open(p.link("connect", "connector_uuids", sandbox.TestConnector)), "own page instead")
+		_, bank, _ := strings.Cut(p.send(page, "begin").header.Get("Refresh"), "url=")
+		page = p.open(p.decide(bank, url.Values{"login": {"one"}}))
+		accounts, _ := page.offered()
+		id = p.send(page, "share", "account", accounts[0]).back(t).Get("connection_id")
+		p.quiet()
+		page = p.open(p.link("reconnect", "connection_id", id, "reset_credentials", "true")).shows(t, "New sign-in details for Banque Exemple", "Particuliers")
+		if back := p.settled(p.send(page, "fill")).back(t); back.Get("connection_id") != id || back.Has("error") {
+			t.Errorf("back with %v", back)
+		}
+	})
+}
+
 // A link may name only sources that the connection does not use. The person then needs to do
 // nothing.
 func TestReconnectOfSources(t *testing.T) {
@@ -210,6 +233,36 @@ func TestConnectSeveral(t *testing.T) {
 		all := p.connections(p.token)
 		if len(all) != 2 || back.Get("connection_ids") != all[0].ID.String()+","+all[1].ID.String() || back.Get("connection_id") != all[0].ID.String() {
 			t.Errorf("back with %v, connections %+v", back, all)
+		}
+	})
+}
+
+// A person who leaves or takes too long while making a second connection keeps the first.
+func TestLeavingTheSecondConnection(t *testing.T) {
+	var ahead atomic.Int64
+	now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	servicetest.Each(t, servicetest.Options{Now: now}, func(t *testing.T, s *servicetest.Instance) {
+		s.OK(s.Call("PUT", "/clients/"+s.ClientID, s.ConfigToken, map[string]any{"redirect_uris": []string{returnURL}}))
+		for name, end := range map[string]func(p *walker, page shown) shown{
+			"before": func(p *walker, page shown) shown { return p.click(page, "Leave without connecting") },
+			"after": func(p *walker, page shown) shown {
+				page = p.settled(p.send(page, "begin", "field.login", "one-2", "field.password", customers.Password))
+				return p.click(page, "Leave without connecting")
+			},
+			"late": func(p *walker, page shown) shown {
+				ahead.Store(int64(2 * time.Hour))
+				return p.open(page.at.String())
+			},
+		} {
+			p := newWalker(t, s)
+			page := p.connecting("one", "max_connections", "2")
+			accounts, _ := page.offered()
+			page = p.click(p.send(page, "share", "account", accounts[0]), "Connect another bank")
+			back := end(p, page).back(t)
+			ahead.Store(0)
+			if first := p.connections(p.token)[0].ID.String(); back.Has("error") || back.Get("connection_id") != first || back.Get("connection_ids") != first {
+				t.Errorf("%s: back with %v, want connection %s", name, back, first)
+			}
 		}
 	})
 }

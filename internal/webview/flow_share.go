@@ -140,8 +140,12 @@ func (b *sharingBody) ticked() (int, int) {
 // shared items are ticked.
 const pickParameter = "pick"
 
-// picked reports whether an item is ticked when the page opens.
-func (pc *pageContext) picked(shared bool) bool {
+// picked reports whether an item is ticked when the page opens. After a form that had no effect, the
+// items are ticked as in the form.
+func (pc *pageContext) picked(kind string, id int64, shared bool) bool {
+	if pc.ticks != nil {
+		return pc.ticks.Has("all") || slices.Contains(pc.ticks[kind], strconv.FormatInt(id, 10))
+	}
 	switch pc.request.URL.Query().Get(pickParameter) {
 	case "all":
 		return true
@@ -202,11 +206,11 @@ func (b *sharingBody) list(pc *pageContext, s *flowConnection, all shareable) {
 	b.Part = chooser.NewPart(pc.request.URL.Query(), accounts+len(all.subscriptions), mostShown)
 	for _, a := range all.accounts[min(b.First, accounts):min(b.End, accounts)] {
 		one := newAccountItem(pc.words, a.BankAccount)
-		one.Shared = pc.picked(one.Shared)
+		one.Shared = pc.picked("account", one.ID, one.Shared)
 		b.Accounts = append(b.Accounts, one)
 	}
 	for _, one := range all.subscriptions[max(b.First-accounts, 0):max(b.End-accounts, 0)] {
-		b.Subscriptions = append(b.Subscriptions, item{int64(one.ID), one.Label, one.Number, pc.picked(one.Disabled == nil)})
+		b.Subscriptions = append(b.Subscriptions, item{int64(one.ID), one.Label, one.Number, pc.picked("subscription", int64(one.ID), one.Disabled == nil)})
 	}
 	if b.Paged = accounts+len(all.subscriptions) > mostShown; b.Paged {
 		b.Action = s.address(pc, chooser.FromParameter, strconv.Itoa(b.First))
@@ -265,13 +269,14 @@ func (w *Webview) share(pc *pageContext, s *flowConnection, form url.Values) err
 	if err != nil {
 		return err
 	}
+	pc.ticks = form
 	change := newSelection(all, form)
 	next := form.Get("next")
-	if s.Flow == flowConnect && next == "" && change.nothing() {
+	if s.Flow == flowConnect && next == "" && change.ticked == 0 {
 		pc.problem = problem{key: "problem.nothing"}
 		return w.showSharing(pc, s)
 	}
-	err = w.changeSharing(pc, s, change)
+	err = w.Aggregation.ChangeSharing(pc.context(), pc.domain, s.User, s.c.ID, change.Sharing)
 	var refused *passerelle.Error
 	switch {
 	case errors.As(err, &refused) && refused.Kind == passerelle.Conflict:
@@ -309,33 +314,14 @@ func (w *Webview) shared(pc *pageContext, s *flowConnection) error {
 	return nil
 }
 
-// selection has the changes that a person's choice makes.
+// selection has the changes that a person's choice makes, and the number of ticked items.
 type selection struct {
-	accounts      picked[passerelle.AccountID]
-	subscriptions picked[passerelle.SubscriptionID]
-}
-
-// picked has the items of one kind that the person newly shares, and the items that the person no
-// longer shares. It also counts the ticked items.
-type picked[T ~int64] struct {
-	shared, withheld []T
-	ticked           int
-}
-
-func (p *picked[T]) take(id T, ticked, shared bool) {
-	switch {
-	case ticked && !shared:
-		p.shared = append(p.shared, id)
-	case !ticked && shared:
-		p.withheld = append(p.withheld, id)
-	}
-	if ticked {
-		p.ticked++
-	}
+	aggregation.Sharing
+	ticked int
 }
 
 func newSelection(all shareable, form url.Values) selection {
-	var c selection
+	c := selection{Sharing: aggregation.Sharing{Accounts: map[passerelle.AccountID]bool{}, Subscriptions: map[passerelle.SubscriptionID]bool{}, Origin: fromWebview}}
 	ticked := func(name string, id int64, shared bool) bool {
 		number := strconv.FormatInt(id, 10)
 		if form.Has("paged") && !slices.Contains(form["listed"], name+" "+number) {
@@ -344,42 +330,20 @@ func newSelection(all shareable, form url.Values) selection {
 		return form.Has("all") || slices.Contains(form[name], number)
 	}
 	for _, a := range all.accounts {
-		shared := a.Disabled == nil
-		c.accounts.take(a.ID, ticked("account", int64(a.ID), shared), shared)
+		take(&c, c.Accounts, a.ID, ticked("account", int64(a.ID), a.Disabled == nil), a.Disabled == nil)
 	}
 	for _, one := range all.subscriptions {
-		shared := one.Disabled == nil
-		c.subscriptions.take(one.ID, ticked("subscription", int64(one.ID), shared), shared)
+		take(&c, c.Subscriptions, one.ID, ticked("subscription", int64(one.ID), one.Disabled == nil), one.Disabled == nil)
 	}
 	return c
 }
 
-func (c selection) nothing() bool { return c.accounts.ticked+c.subscriptions.ticked == 0 }
-
-// changeSharing first stops sharing. The act therefore never reads data that the person no longer
-// shares.
-func (w *Webview) changeSharing(pc *pageContext, s *flowConnection, c selection) error {
-	yes, no := false, true
-	steps := []func() error{
-		func() error {
-			return w.Aggregation.ChangeSubscriptions(pc.context(), pc.domain, s.User, c.subscriptions.withheld, aggregation.SubscriptionChange{Disabled: &no, Origin: fromWebview})
-		},
-		func() error {
-			_, err := w.Aggregation.ChangeAccounts(pc.context(), pc.domain, s.User, c.accounts.withheld, aggregation.AccountChange{Disabled: &no, Origin: fromWebview})
-			return err
-		},
-		func() error {
-			return w.Aggregation.ChangeSubscriptions(pc.context(), pc.domain, s.User, c.subscriptions.shared, aggregation.SubscriptionChange{Disabled: &yes, Origin: fromWebview})
-		},
-		func() error {
-			_, err := w.Aggregation.ChangeAccounts(pc.context(), pc.domain, s.User, c.accounts.shared, aggregation.AccountChange{Disabled: &yes, Origin: fromWebview})
-			return err
-		},
+// take notes an item in one of the maps of a selection, if the choice changes it.
+func take[T ~int64](c *selection, changed map[T]bool, id T, ticked, shared bool) {
+	if ticked != shared {
+		changed[id] = ticked
 	}
-	for _, step := range steps {
-		if err := step(); err != nil {
-			return err
-		}
+	if ticked {
+		c.ticked++
 	}
-	return nil
 }

@@ -164,6 +164,8 @@ type pageContext struct {
 	problem problem
 	values  map[string]string
 	notice  string
+	// ticks is the submitted choice of data to share. The page needs it to show the choice again.
+	ticks url.Values
 }
 
 func (pc *pageContext) context() context.Context { return pc.request.Context() }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 	"time"
@@ -86,12 +87,12 @@ type Counterparty struct {
 // NewTransaction renders a transaction of an account in a currency. A category with a parent
 // becomes parent.code.
 func NewTransaction(t passerelle.Transaction, c passerelle.Currency, zone *time.Location) Transaction {
-	value := t.Value
-	out := Transaction{
+	value, simplified := t.Value, cmp.Or(t.SimplifiedWording, t.TransactionDetails.Wording)
+	return Transaction{
 		ID: int64(t.ID), IDAccount: int64(t.Account), ApplicationDate: date(t.ApplicationDate), Date: date(t.Date), Datetime: Moment(t.DateTime, time.UTC),
 		VDate: date(t.VDate), VDatetime: Moment(t.VDateTime, time.UTC), RDate: date(t.RDate), RDatetime: Moment(t.RDateTime, time.UTC),
 		BDate: date(t.BDate), BDatetime: Moment(t.BDateTime, time.UTC), Value: Amount(&value), GrossValue: Amount(t.GrossValue), FormattedValue: formatted(&value, c),
-		Type: t.Type, Nature: t.Type, OriginalWording: t.TransactionDetails.Wording, SimplifiedWording: t.SimplifiedWording, Wording: t.SimplifiedWording,
+		Type: t.Type, Nature: t.Type, OriginalWording: t.TransactionDetails.Wording, SimplifiedWording: simplified, Wording: cmp.Or(t.CustomWording, simplified),
 		StemmedWording: stemmed(t.TransactionDetails.Wording), Categories: categories(t.Categories), IDCategory: int64(passerelle.CategoryNumber(t.Categories)),
 		DateScraped: passerelle.FormatDateTime(t.Scraped, zone), Coming: t.Coming, Active: t.Active, State: "parsed", IDCluster: optional(t.Cluster), Comment: optional(t.Comment),
 		LastUpdate: passerelle.FormatDateTime(t.LastUpdate, zone), Deleted: Moment(t.Deleted, zone), OriginalValue: Amount(t.OriginalValue),
@@ -99,10 +100,6 @@ func NewTransaction(t passerelle.Transaction, c passerelle.Currency, zone *time.
 		CommissionCurrency: currency(t.CommissionCurrency), Country: optional(t.Country), Card: t.Card, WebID: t.Key, Information: map[string]string{},
 		DocumentsCount: t.Documents, Counterparty: counterparty(t.Counterparty), Origin: origin(t.Origin),
 	}
-	if t.CustomWording != "" {
-		out.Wording = t.CustomWording
-	}
-	return out
 }
 
 func origin(o *passerelle.Origin) *Origin {

@@ -7,3 +7,14 @@ if (form && code) {
   form.elements.code.value = code;
   form.requestSubmit();
 }
+
+// The page is for a newcomer. A second click before the answer would make a second
+// user and a second connection.
+for (const one of document.forms) {
+  one.addEventListener("submit", () => {
+    // A button that is disabled at once would not be sent.
+    setTimeout(() => one.querySelectorAll("button").forEach((button) => { button.disabled = true; }));
+  });
+}
+// A page that the browser kept and shows again has to begin anew.
+addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });

@@ -1,0 +1,78 @@
+package aggregation_test
+
+import (
+	"testing"
+	"time"
+
+	"passerelle"
+	"passerelle/connector"
+	"passerelle/internal/aggregation"
+	"passerelle/internal/bankstore"
+	"passerelle/internal/store"
+)
+
+// TestRenewalInProgress checks that the background work does not change a connection whose user is
+// renewing an ended consent.
+func TestRenewalInProgress(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
+		for _, o := range []connector.Outcome{
+			{State: passerelle.AdditionalInformationNeeded, Fields: []connector.Field{{Name: "otp"}}},
+			{State: passerelle.Decoupled, Message: "Open the app"},
+			{State: passerelle.ActionNeeded, Message: "Accept the terms"},
+		} {
+			c := h.established(s)
+			h.now = *c.ConsentUntil
+			s.read = ending(o)
+			before, err := h.Resume(t.Context(), h.domain, h.user.ID, c.ID, aggregation.Request{})
+			must(t, err)
+			h.events()
+			h.now = h.now.Add(time.Minute)
+			read, err := h.RunDue(t.Context(), h.domain)
+			must(t, err)
+			after := h.loaded(c.ID)
+			if got := names(h.events()); read != 0 || got != "" || after.State != o.State || after.Fields != before.Fields || after.Message != before.Message {
+				t.Errorf("%s: %d read, events %q, %+v", o.State, read, got, after)
+			}
+			must(t, h.Disconnect(t.Context(), h.domain, h.user.ID, c.ID))
+		}
+	})
+}
+
+// TestNotificationAboutAnEndedConsent checks that a notification makes the service look once at a
+// connection whose user is at the institution. The consent is renewed if the user has agreed.
+func TestNotificationAboutAnEndedConsent(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
+		at := connector.Outcome{State: passerelle.WebauthRequired, URL: "https://bank.example/"}
+		for _, test := range []struct {
+			before connector.Outcome
+			found  reading
+			want   passerelle.ConnectionState
+		}{
+			{at, soundBooks().read, ""},
+			{connector.Outcome{State: passerelle.Decoupled}, soundBooks().read, ""},
+			{at, ending(at), passerelle.WebauthRequired},
+		} {
+			c := h.established(s)
+			end := *c.ConsentUntil
+			h.now = end
+			s.read = ending(test.before)
+			_, err := h.Resume(t.Context(), h.domain, h.user.ID, c.ID, aggregation.Request{})
+			must(t, err)
+			must(t, h.DB.Write(t.Context(), func(tx *store.Tx) error {
+				bankstore.In(tx).HastenRead(h.domain.ID, c.ID, h.now, h.now.Add(time.Minute))
+				return nil
+			}))
+			h.now, s.read = h.now.Add(time.Minute), test.found
+			for _, want := range []int{1, 0} {
+				if read, err := h.RunDue(t.Context(), h.domain); err != nil || read != want {
+					t.Errorf("%s: %d read (%v), want %d", test.before.State, read, err, want)
+				}
+			}
+			after := h.loaded(c.ID)
+			if after.State != test.want || after.ConsentUntil.After(end) != (test.want == "") {
+				t.Errorf("%s: %+v", test.before.State, after)
+			}
+			must(t, h.Disconnect(t.Context(), h.domain, h.user.ID, c.ID))
+		}
+	})
+}

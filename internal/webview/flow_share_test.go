@@ -1,0 +1,41 @@
+package webview_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"passerelle/internal/servicetest"
+	"passerelle/internal/store/storetest"
+)
+
+// While the connection is being read, a choice has no effect. The page then shows the choice again,
+// and a second attempt shares all of it.
+func TestSharingDuringARead(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, address string) {
+		s := servicetest.Start(t, address, servicetest.Options{LeaseTimeout: time.Millisecond})
+		s.OK(s.Call("PUT", "/clients/"+s.ClientID, s.ConfigToken, map[string]any{"redirect_uris": []string{returnURL}}))
+		p := newWalker(t, s)
+		page := p.connecting("anna")
+		accounts, subscriptions := page.offered()
+		choice := []string{"account", accounts[1], "account", accounts[2], "subscription", subscriptions[0]}
+		storetest.Break(t, address, `UPDATE connection SET holder = 'somebody', lease_until = 4102444800000000`)
+		page = p.send(page, "share", choice...).shows(t, "is being updated")
+		if n := strings.Count(page.body, " checked"); n != 3 {
+			t.Errorf("%d items are ticked, want the 3 of the form: %s", n, page.body)
+		}
+		for i := 0; i < len(choice); i += 2 {
+			if !strings.Contains(page.body, `name="`+choice[i]+`" value="`+choice[i+1]+`" checked`) {
+				t.Errorf("%s %s is not ticked", choice[i], choice[i+1])
+			}
+		}
+		if all := p.connections(p.token); len(all[0].Accounts) != 0 {
+			t.Errorf("shared are %+v", all[0].Accounts)
+		}
+		storetest.Break(t, address, `UPDATE connection SET lease_until = 0`)
+		p.send(page, "share", choice...).back(t)
+		if all := p.connections(p.token); len(all[0].Accounts) != 2 {
+			t.Errorf("shared are %+v", all[0].Accounts)
+		}
+	})
+}
