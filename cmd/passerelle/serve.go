@@ -167,7 +167,7 @@ func (s *serveCommand) firstDomain(c *console, running *service.Service) error {
 	return nil
 }
 
-func (s *serveCommand) certificate() (*httpd.Certificate, error) {
+func (s *serveCommand) certificate() (*httpd.ServerCertificate, error) {
 	if s.TLSCert == "" && s.TLSKey == "" {
 		return nil, nil //nolint:nilnil // without a certificate, a proxy provides TLS
 	}

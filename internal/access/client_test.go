@@ -15,12 +15,12 @@ import (
 func TestSimultaneousChangesOfAnApplication(t *testing.T) {
 	onEach(t, func(t *testing.T, d *fixture) {
 		var fresh string
-		for round := range 8 {
-			name := fmt.Sprint("shop ", round)
+		for attempt := range 8 {
+			name := fmt.Sprint("shop ", attempt)
 			changes := []access.ClientUpdate{
 				{ResetSecret: true},
 				{Name: &name},
-				{RedirectURIs: []string{fmt.Sprintf("https://shop.example/%d", round)}},
+				{RedirectURIs: []string{fmt.Sprintf("https://shop.example/%d", attempt)}},
 				{Config: map[string]string{name: "x"}, MergeConfig: true},
 				{Config: map[string]string{name + "b": "y"}, MergeConfig: true},
 			}
@@ -37,12 +37,12 @@ func TestSimultaneousChangesOfAnApplication(t *testing.T) {
 				})
 			}
 			all.Wait()
-			got, err := d.Application(t.Context(), d.domain, access.Credentials{ClientID: fmt.Sprint(d.client.ID), Secret: fresh, Address: fmt.Sprint(round)})
+			got, err := d.Application(t.Context(), d.domain, access.Credentials{ClientID: fmt.Sprint(d.client.ID), Secret: fresh, Address: fmt.Sprint(attempt)})
 			if err != nil {
-				t.Fatalf("round %d: the new secret: %v", round, err)
+				t.Fatalf("attempt %d: the new secret: %v", attempt, err)
 			}
-			if got.Name != name || len(got.RedirectURIs) != 1 || got.RedirectURIs[0] != changes[2].RedirectURIs[0] || len(got.Config) != 2*round+2 {
-				t.Errorf("round %d: %+v", round, got)
+			if got.Name != name || len(got.RedirectURIs) != 1 || got.RedirectURIs[0] != changes[2].RedirectURIs[0] || len(got.Config) != 2*attempt+2 {
+				t.Errorf("attempt %d: %+v", attempt, got)
 			}
 		}
 	})

@@ -89,13 +89,27 @@ func (a *Aggregation) read(ctx context.Context, run *syncRun, reader connector.D
 	im := newImporter(ctx, run)
 	out := &sink{importer: im}
 	failpoint.Before("bank")
+	outcome, err := run.callConnector(ctx, reader, a.request(ctx, run, out, back, r), out)
+	failpoint.After("bank")
+	if broken := out.close(); broken != nil {
+		err = broken
+	}
+	if wanted.Err() != nil && unread(outcome, err) {
+		return errors.Join(wanted.Err(), run.interrupt(context.WithoutCancel(ctx), outcome.Memory))
+	}
+	ended := run.conclude(ctx, im, outcome, err)
+	return a.errorOfLostLease(context.WithoutCancel(ctx), run.lease, ended)
+}
+
+// request returns what the connector gets. It can store its memory before it has read everything.
+func (a *Aggregation) request(ctx context.Context, run *syncRun, out *sink, back string, r readRequest) connector.DataRequest {
 	request := connector.DataRequest{
 		Domain: run.lease.domain.ID, Connection: run.lease.c.ID, Source: run.lease.source.Name, Values: run.values, Answers: r.answers, Resumed: r.resumed,
 		Callback: r.callback, ReturnURL: back, NotificationURL: a.Notifications.OfConsent(run.lease.domain, run.lease.c.ID), Memory: run.memory, Present: r.attended, BrokenOff: run.lease.brokenOff, File: r.file, Now: run.started,
 	}
 	request.Save = func(_ context.Context, memory []byte) {
 		_ = out.pass(func() error {
-			return im.store(func(tx *store.Tx) error {
+			return out.importer.store(func(tx *store.Tx) error {
 				return bankstore.In(tx).SetConnectionMemory(run.lease.c, memory, run.terminable)
 			})
 		}) // the sink reports the failure, if any
@@ -106,22 +120,20 @@ func (a *Aggregation) read(ctx context.Context, run *syncRun, reader connector.D
 	if request.Present {
 		request.Device = connector.DeviceOf(ctx)
 	}
-	outcome, err := run.callConnector(ctx, reader, request, out)
-	failpoint.After("bank")
-	if broken := out.close(); broken != nil {
-		err = broken
-	}
+	return request
+}
+
+// conclude stores the outcome of a read that failed with err, or with nil. A failure of the database
+// is the result, too.
+func (run *syncRun) conclude(ctx context.Context, im *importer, outcome connector.Outcome, err error) error {
 	late := ctx.Err() != nil
-	if wanted.Err() != nil && unread(outcome, err) {
-		return errors.Join(wanted.Err(), run.interrupt(context.WithoutCancel(ctx), outcome.Memory))
-	}
 	stored := run.outcomeOf(outcome, err, late)
 	run.lost = stored.Memory == nil && (err != nil || outcome.Memory != nil)
 	ended := run.end(context.WithoutCancel(ctx), im, stored)
 	if errors.Is(err, errStore) && !late {
-		ended = errors.Join(err, ended)
+		return errors.Join(err, ended)
 	}
-	return a.errorOfLostLease(context.WithoutCancel(ctx), run.lease, ended)
+	return ended
 }
 
 // interrupt ends a run that this process broke off. It stores the memory that the connector left.

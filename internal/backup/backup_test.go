@@ -260,18 +260,18 @@ func TestIDsAfterARestore(t *testing.T) {
 	} {
 		t.Run(kind, func(t *testing.T) {
 			lost, restored := places(t)
-			known := given(t, lost)
+			known := nextIDs(t, lost)
 			copied := filepath.Join(t.TempDir(), "copy")
 			if err := backup.Make(t.Context(), lost, copied, nil); err != nil {
 				t.Fatal(err)
 			}
-			for table, id := range given(t, lost) {
+			for table, id := range nextIDs(t, lost) {
 				known[table] = max(known[table], id)
 			}
 			if err := backup.Restore(t.Context(), copied, restored, skipped, nil); err != nil {
 				t.Fatal(err)
 			}
-			for table, id := range given(t, restored) {
+			for table, id := range nextIDs(t, restored) {
 				if id <= known[table] || id > known[table]+2*skipped {
 					t.Errorf("%s: after id %d, the restored database gives %d", table, known[table], id)
 				}
@@ -280,9 +280,9 @@ func TestIDsAfterARestore(t *testing.T) {
 	}
 }
 
-// given creates or opens a database, and returns the next ids of some tables. From the second call
+// nextIDs creates or opens a database, and returns the next ids of some tables. From the second call
 // on, it also uses a table that has had no ids so far.
-func given(t *testing.T, address string) map[string]int64 {
+func nextIDs(t *testing.T, address string) map[string]int64 {
 	t.Helper()
 	db, err := store.Open(t.Context(), address, store.Options{})
 	if err != nil {

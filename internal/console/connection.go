@@ -53,7 +53,7 @@ type connectionRow struct {
 	ID        passerelle.ConnectionID
 	User      passerelle.UserID
 	Connector string
-	State     page.Trouble
+	State     page.ConnectionWord
 	// Next is the time of the next automatic read.
 	Created, Read, Next page.When
 	// Ends is the end of the consent. Only the list of consents that end soon shows it.
@@ -64,7 +64,7 @@ type connectionRow struct {
 
 func (c *Console) connectionRow(pc *page.Context, one bankstore.Connection) connectionRow {
 	return connectionRow{
-		ID: one.ID, User: one.User, Connector: c.readerName(one.Connector), State: page.Trouble(one.State),
+		ID: one.ID, User: one.User, Connector: c.readerName(one.Connector), State: page.ConnectionWord(one.State),
 		Created: pc.When(one.Created), Read: pc.WhenEver(one.LastUpdate), Next: pc.WhenEver(one.NextTry),
 		Address: pc.Path("/users/%d/connections/%d", one.User, one.ID),
 	}
@@ -81,7 +81,7 @@ func (c *Console) readerName(uuid string) string {
 
 // troublesData is the content of a page that lists connections that cannot be read.
 type troublesData struct {
-	States           []page.Trouble
+	States           []page.ConnectionWord
 	Kinds            []connectionKind
 	Connectors       []wire.Bank
 	State, Connector string
@@ -134,7 +134,7 @@ func (c *Console) connections(pc *page.Context) error {
 		data.Connectors = nil // the operator types the name of a connector instead
 	}
 	for _, state := range passerelle.ConnectionStates() {
-		data.States = append(data.States, page.Trouble(state))
+		data.States = append(data.States, page.ConnectionWord(state))
 	}
 	if data.Ends = query.Get("ends"); data.Ends != "" {
 		return c.endingConsents(pc, data)
@@ -216,14 +216,14 @@ type connectionData struct {
 // sourceRow is a source of a connection.
 type sourceRow struct {
 	Name                  string
-	State                 page.Trouble
+	State                 page.ConnectionWord
 	Read, Until, Disabled string
 }
 
 // syncRow is a sync of the connection.
 type syncRow struct {
 	At, Took, Message string
-	State             page.Trouble
+	State             page.ConnectionWord
 	Accounts          int64
 	Attended          bool
 }
@@ -255,7 +255,7 @@ func (c *Console) showConnection(pc *page.Context, revealed bool) error {
 		return fmt.Errorf("list the sources of connection %d: %w", id, err)
 	}
 	for _, s := range sources {
-		data.Sources = append(data.Sources, sourceRow{s.Name, page.Trouble(s.State), pc.Moment(s.LastUpdate), pc.Moment(s.AccessExpire), pc.Moment(s.Disabled)})
+		data.Sources = append(data.Sources, sourceRow{s.Name, page.ConnectionWord(s.State), pc.Moment(s.LastUpdate), pc.Moment(s.AccessExpire), pc.Moment(s.Disabled)})
 	}
 	w := pc.Window(2)
 	syncs, err := bankstore.From(c.DB).ConnectionLogs(pc, bankstore.ConnectionLogFilter{Domain: pc.Domain.ID, User: user, Connection: id}, w)
@@ -305,7 +305,7 @@ func connectionFacts(pc *page.Context, one bankstore.Connection, revealed bool) 
 
 func newSyncRow(pc *page.Context, l bankstore.ConnectionLog, revealed bool) syncRow {
 	return syncRow{
-		At: pc.Moment(&l.At), Took: l.At.Sub(l.Started).Round(time.Millisecond).String(), State: page.Trouble(l.State), Message: nameText(pc, l.Message, revealed),
+		At: pc.Moment(&l.At), Took: l.At.Sub(l.Started).Round(time.Millisecond).String(), State: page.ConnectionWord(l.State), Message: nameText(pc, l.Message, revealed),
 		Accounts: l.Accounts, Attended: l.Attended,
 	}
 }

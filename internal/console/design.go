@@ -10,7 +10,7 @@ import (
 
 // designData has one example of each component.
 type designData struct {
-	States  []page.State
+	States  []page.StateWord
 	Table   paymentTable
 	Chart   designChart
 	Tree    *page.JSONNode
@@ -47,12 +47,12 @@ func (c *Console) design(pc *page.Context) error {
 	}
 	var rows []listRow
 	for i, state := range payment.States() {
-		data.States = append(data.States, page.State(state))
+		data.States = append(data.States, page.StateWord(state))
 		rows = append(rows, listRow{
-			ID: passerelle.PaymentID(i + 1), Address: "#table", Registered: pc.RealWhen(now.Add(-time.Duration(i) * time.Hour)), State: page.State(state),
+			ID: passerelle.PaymentID(i + 1), Address: "#table", Registered: pc.RealWhen(now.Add(-time.Duration(i) * time.Hour)), State: page.StateWord(state),
 			Amount: page.Amount(passerelle.Money{Minor: 1_234_567 * int64(i+1), Currency: "EUR"}), Payee: "Shop", Label: "Invoice 42", Bank: "Example Bank", More: i,
 		})
-		data.Chart.Bars = append(data.Chart.Bars, designBar{Label: page.State(state).Word(), Note: "of all", Count: "12", Length: int64(10 * (i + 1)), Address: "#chart"})
+		data.Chart.Bars = append(data.Chart.Bars, designBar{Label: page.StateWord(state).Word(), Note: "of all", Count: "12", Length: int64(10 * (i + 1)), Address: "#chart"})
 	}
 	data.Table = usualTable(rows)
 	data.Tree, _ = page.JSONTree(designSample)

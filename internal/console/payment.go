@@ -19,7 +19,7 @@ import (
 // paymentData is the content of a payment's page.
 type paymentData struct {
 	ID    passerelle.PaymentID
-	State page.State
+	State page.StateWord
 	// Amount and Payee describe the payment. Next describes its next step.
 	Amount, Payee, Next string
 	// Code is the reason for the rejection of the payment, and Advice explains it.
@@ -50,7 +50,7 @@ type paymentData struct {
 
 type instructionRow struct {
 	Reference, Amount, Label, Name, Account, Problem string
-	State                                            page.State
+	State                                            page.StateWord
 	Code                                             page.Code
 	Identity                                         []page.DetailRow
 }
@@ -128,7 +128,7 @@ func (c *Console) show(pc *page.Context, revealed bool) error {
 		return err
 	}
 	data := paymentData{
-		ID: p.ID, State: page.State(p.State), Amount: totalText(p), Payee: payeeText(pc, p, revealed), Next: nextStep(p),
+		ID: p.ID, State: page.StateWord(p.State), Amount: totalText(p), Payee: payeeText(pc, p, revealed), Next: nextStep(p),
 		Code: string(p.ErrorCode), Advice: adviceByCode[p.ErrorCode], Facts: c.facts(pc, p, revealed), Acts: c.acts(pc, p, unknown), CurlRead: curlRead(pc, p),
 		Revealable: !revealed && pc.MayReveal(), Revealed: revealed,
 	}
@@ -284,7 +284,7 @@ func identityFacts(whose string, i *passerelle.Identity) []page.DetailRow {
 func newInstructionRow(pc *page.Context, in *payment.Instruction, revealed bool) instructionRow {
 	return instructionRow{
 		Reference: in.ReferenceID, Amount: page.Amount(in.Amount), Label: nameText(pc, in.Label, revealed), Name: nameText(pc, in.Beneficiary.Label, revealed),
-		Account: accountText(in.Beneficiary, revealed), State: page.State(in.State), Code: page.Code(in.ErrorCode), Problem: nameText(pc, in.ErrorDescription, revealed),
+		Account: accountText(in.Beneficiary, revealed), State: page.StateWord(in.State), Code: page.Code(in.ErrorCode), Problem: nameText(pc, in.ErrorDescription, revealed),
 		Identity: identityFacts("Beneficiary", in.BeneficiaryIdentity),
 	}
 }
@@ -303,7 +303,7 @@ func (c *Console) acts(pc *page.Context, p *payment.Payment, unknown bool) []act
 	}
 	for _, edge := range payment.Edges() {
 		if edge.From == p.State {
-			acts = append(acts, actButton{Act: actSimulate, State: string(edge.To), Label: page.State(edge.To).Word()})
+			acts = append(acts, actButton{Act: actSimulate, State: string(edge.To), Label: page.StateWord(edge.To).Word()})
 		}
 	}
 	return acts
@@ -377,7 +377,7 @@ func (d paymentData) Simulates() bool {
 // confirmData is the content of the page that asks again before an act.
 type confirmData struct {
 	ID            passerelle.PaymentID
-	State         page.State
+	State         page.StateWord
 	Amount, Payee string
 	Account       string
 	// Revealable is set when the page masks a payee whom the operator may see.
@@ -419,7 +419,7 @@ func (c *Console) askAgain(pc *page.Context, revealed bool) error {
 		return nil
 	}
 	return pages.Send(pc, "payment-confirm", buttons[i].Label, confirmData{
-		ID: p.ID, State: page.State(p.State), Amount: totalText(p), Payee: payeeText(pc, p, revealed), Account: accountText(p.Instructions[0].Beneficiary, revealed),
+		ID: p.ID, State: page.StateWord(p.State), Amount: totalText(p), Payee: payeeText(pc, p, revealed), Account: accountText(p.Instructions[0].Beneficiary, revealed),
 		Revealable: !revealed && pc.MayReveal(), Revealed: revealed, actButton: buttons[i],
 	})
 }

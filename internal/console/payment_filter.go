@@ -51,7 +51,7 @@ var listFields = []listField{
 	{name: "id", label: "Number", take: takeNumber},
 	{name: "reference", label: "End-to-end id", take: takeText(func(l *listing) *string { return &l.Reference })},
 	{name: "label", label: "Label begins with", personal: true, take: takeLabel},
-	{name: "state", label: "State", choices: choicesOf(payment.States(), page.State.Word), take: takeText(func(l *listing) *string { return &l.State })},
+	{name: "state", label: "State", choices: choicesOf(payment.States(), page.StateWord.Word), take: takeText(func(l *listing) *string { return &l.State })},
 	{name: "first", label: "From", kind: "date", take: takeFirst},
 	{name: "last", label: "To", kind: "date", take: takeLast},
 	{name: "date", label: "Dates apply to", rare: true, choices: dateChoices, take: takeText(func(l *listing) *string { return &l.DateField })},

@@ -132,7 +132,7 @@ func (c *Console) happened(pc *page.Context, row store.TimelineRow, p *payment.P
 		shown.Because = fmt.Sprintf("requested by application %d", p.Client)
 		return shown
 	}
-	shown.What, shown.States = page.State(t.To).Word(), string(t.From)+" → "+string(t.To)
+	shown.What, shown.States = page.StateWord(t.To).Word(), string(t.From)+" → "+string(t.To)
 	if t.Cause.Bank+t.Cause.Requests != "" {
 		shown.Said = saidAtEnd(pc, t, p, revealed)
 	}

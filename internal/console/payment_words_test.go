@@ -18,12 +18,12 @@ func TestEveryStateAndCodeHasWords(t *testing.T) {
 		if nextByState[state] == "" {
 			t.Errorf("nothing says what %s means", state)
 		}
-		if strings.ContainsAny(page.State(state).Word(), capitals) {
+		if strings.ContainsAny(page.StateWord(state).Word(), capitals) {
 			t.Errorf("%s has no words", state)
 		}
 	}
 	for _, state := range passerelle.ConnectionStates() {
-		if word := page.Trouble(state).Word(); word == string(state) {
+		if word := page.ConnectionWord(state).Word(); word == string(state) {
 			t.Errorf("%s has no words", state)
 		}
 	}

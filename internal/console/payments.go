@@ -53,7 +53,7 @@ type listRow struct {
 	ID                           passerelle.PaymentID
 	Address                      string
 	Registered                   page.When
-	State                        page.State
+	State                        page.StateWord
 	Code                         page.Code
 	Amount, Payee, Label, Bank   string
 	Client, Execution, Reference string
@@ -138,7 +138,7 @@ const mostCounted = 1000
 
 func (c *Console) newListRow(pc *page.Context, p *payment.Payment) listRow {
 	return listRow{
-		ID: p.ID, Address: pc.Path("/payments/%d", p.ID), Registered: pc.When(p.Created), State: page.State(p.State), Code: page.Code(p.ErrorCode),
+		ID: p.ID, Address: pc.Path("/payments/%d", p.ID), Registered: pc.When(p.Created), State: page.StateWord(p.State), Code: page.Code(p.ErrorCode),
 		Amount: totalText(p), Payee: nameText(pc, p.Instructions[0].Beneficiary.Label, false), Label: nameText(pc, p.Instructions[0].Label, false),
 		Bank: c.connector(p), More: len(p.Instructions) - 1, Client: fmt.Sprint(p.Client), Execution: dateTypeText(p.DateType()), Reference: p.Instructions[0].ReferenceID,
 	}

@@ -178,14 +178,14 @@ func (c *Console) findWords(pc *page.Context, data *searchData, recorded *bool) 
 		}
 		*recorded = true
 	}
-	look := func(w store.Window) ([]store.Listed, error) {
+	read := func(w store.Window) ([]store.Listed, error) {
 		ids, err := find(pc, c.DB, pc.Domain.ID, pc.Query, w)
 		if err != nil {
 			return nil, fmt.Errorf("look for payments by words: %w", err)
 		}
 		return c.DB.PaymentsByID(pc, pc.Domain.ID, ids, false)
 	}
-	found, err := data.pick(pc, look, &group)
+	found, err := data.pick(pc, read, &group)
 	for _, p := range found {
 		group.Payments = append(group.Payments, c.newListRow(pc, p.Payment))
 	}
@@ -195,11 +195,11 @@ func (c *Console) findWords(pc *page.Context, data *searchData, recorded *bool) 
 	return err
 }
 
-// pick returns the payments that the page shows, of those that look returns: a page of the complete
+// pick returns the payments that the page shows, of those that read returns: a page of the complete
 // list, or the first payments of a group with a link to the complete list.
-func (d *searchData) pick(pc *page.Context, look func(store.Window) ([]store.Listed, error), group *foundGroup) ([]store.Listed, error) {
+func (d *searchData) pick(pc *page.Context, read func(store.Window) ([]store.Listed, error), group *foundGroup) ([]store.Listed, error) {
 	if !pc.Request.URL.Query().Has(allParameter) {
-		found, err := look(store.Window{Limit: maxWordsFound})
+		found, err := read(store.Window{Limit: maxWordsFound})
 		found = slices.DeleteFunc(found, func(p store.Listed) bool { return beginsWith(p.Payment, pc.Query) })
 		if len(found) > maxFound {
 			found, group.All = found[:maxFound], pc.Path("/search?%s", url.Values{"q": {pc.Query}, allParameter: {""}}.Encode())
@@ -207,7 +207,7 @@ func (d *searchData) pick(pc *page.Context, look func(store.Window) ([]store.Lis
 		return found, err
 	}
 	window := pc.Window(2)
-	found, err := look(window)
+	found, err := read(window)
 	if window.Backward {
 		slices.Reverse(found) // Paged turns the page around
 	}

@@ -14,7 +14,7 @@ type accountRow struct {
 	ID                                passerelle.AccountID
 	Connection                        passerelle.ConnectionID
 	Name, Type, Number, IBAN, Balance string
-	State                             page.Trouble
+	State                             page.ConnectionWord
 	Read                              page.When
 	// Shared is set when the user has consented to reading the account.
 	Shared bool
@@ -61,7 +61,7 @@ func (c *Console) showAccounts(pc *page.Context, revealed bool) error {
 func newAccountRow(pc *page.Context, a passerelle.BankAccount, revealed bool) accountRow {
 	row := accountRow{
 		ID: a.ID, Connection: a.Connection, Name: nameText(pc, a.Name, revealed), Type: string(a.Type), Shared: a.Disabled == nil && a.Deleted == nil,
-		Number: numberText(a.Number, "", revealed), IBAN: numberText(a.IBAN, passerelle.IBAN, revealed), Read: pc.WhenEver(a.LastUpdate), State: page.Trouble(a.Error),
+		Number: numberText(a.Number, "", revealed), IBAN: numberText(a.IBAN, passerelle.IBAN, revealed), Read: pc.WhenEver(a.LastUpdate), State: page.ConnectionWord(a.Error),
 	}
 	if a.CustomName != "" {
 		row.Name = nameText(pc, a.CustomName, revealed)

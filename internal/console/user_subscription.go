@@ -13,7 +13,7 @@ type subscriptionRow struct {
 	ID                               passerelle.SubscriptionID
 	Connection                       passerelle.ConnectionID
 	Label, Number, Subscriber, Until string
-	State                            page.Trouble
+	State                            page.ConnectionWord
 	Read                             page.When
 	Shared                           bool
 }
@@ -46,7 +46,7 @@ func (c *Console) showSubscriptions(pc *page.Context, revealed bool) error {
 func newSubscriptionRow(pc *page.Context, s passerelle.Subscription, revealed bool) subscriptionRow {
 	row := subscriptionRow{
 		ID: s.ID, Connection: s.Connection, Label: nameText(pc, s.Label, revealed), Number: numberText(s.Number, "", revealed),
-		Subscriber: nameText(pc, s.Subscriber, revealed), Read: pc.WhenEver(s.LastUpdate), State: page.Trouble(s.Error), Shared: s.Disabled == nil && s.Deleted == nil,
+		Subscriber: nameText(pc, s.Subscriber, revealed), Read: pc.WhenEver(s.LastUpdate), State: page.ConnectionWord(s.Error), Shared: s.Disabled == nil && s.Deleted == nil,
 	}
 	if !s.Validity.IsZero() {
 		row.Until = s.Validity.String()

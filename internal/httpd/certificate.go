@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Certificate is the certificate of a server, in two files that may change while the server runs.
+// ServerCertificate is the certificate of a server, in two files that may change while the server runs.
 // Open connections continue with the certificate that they began with.
-type Certificate struct {
+type ServerCertificate struct {
 	chainFile, keyFile string
 	current            atomic.Pointer[keyPair]
 }
@@ -23,8 +23,8 @@ type keyPair struct {
 }
 
 // LoadCertificate reads a certificate chain and its private key from files in PEM.
-func LoadCertificate(chainFile, keyFile string) (*Certificate, error) {
-	c := &Certificate{chainFile: chainFile, keyFile: keyFile}
+func LoadCertificate(chainFile, keyFile string) (*ServerCertificate, error) {
+	c := &ServerCertificate{chainFile: chainFile, keyFile: keyFile}
 	c.current.Store(&keyPair{})
 	_, err := c.Reload()
 	return c, err
@@ -33,7 +33,7 @@ func LoadCertificate(chainFile, keyFile string) (*Certificate, error) {
 // Reload reads the files again, and reports whether there is a new certificate. If it fails, the
 // certificate stays the same. It fails, for example, while only one of the files has been replaced.
 // Only one goroutine may call it at a time.
-func (c *Certificate) Reload() (bool, error) {
+func (c *ServerCertificate) Reload() (bool, error) {
 	next := &keyPair{}
 	var err error
 	if next.chain, err = os.ReadFile(c.chainFile); err != nil {
@@ -53,11 +53,11 @@ func (c *Certificate) Reload() (bool, error) {
 }
 
 // Expires returns the time at which the certificate ends.
-func (c *Certificate) Expires() time.Time { return c.current.Load().parsed.Leaf.NotAfter }
+func (c *ServerCertificate) Expires() time.Time { return c.current.Load().parsed.Leaf.NotAfter }
 
 // TLS returns a configuration that gives each new connection the present certificate. It returns nil
 // without a certificate.
-func (c *Certificate) TLS() *tls.Config {
+func (c *ServerCertificate) TLS() *tls.Config {
 	if c == nil {
 		return nil
 	}

@@ -128,9 +128,9 @@ func TestManyExpire(t *testing.T) {
 	})
 }
 
-// TestLastLook checks that payments which the bank executed during an outage of the service do not
+// TestLastCheckBeforeExpiry checks that payments which the bank executed during an outage of the service do not
 // expire, although a pass checks only some of them.
-func TestLastLook(t *testing.T) {
+func TestLastCheckBeforeExpiry(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		var all []passerelle.PaymentID
 		for range 34 {

@@ -65,7 +65,7 @@ var (
 // Lock keeps other processes from changing a key file until the returned function is called or the
 // process ends. It fails with ErrBusy while another process has the lock. The lock is on a separate
 // file beside the key file, because a change replaces the key file. That file stays.
-func Lock(path string) (release func() error, err error) {
+func Lock(path string) (func() error, error) {
 	stat, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("lock key file: %w", err)

@@ -66,7 +66,7 @@ type Config struct {
 	// empty, the console uses the same listener as the API.
 	ConsoleListen string
 	// Certificate makes the listeners of the API and the console speak HTTPS. It may be nil.
-	Certificate *httpd.Certificate
+	Certificate *httpd.ServerCertificate
 	// Loopback is for a developer's machine. Every loopback name then means the first domain, and
 	// the service may send webhooks to loopback addresses.
 	Loopback bool

@@ -242,7 +242,7 @@ func (h *handler) connectionConcerns(pc *page.Context) ([]concern, error) {
 		for _, one := range all {
 			if passerelle.ConnectionState(one.State).Resolution() == kind.by {
 				count += one.Count
-				states = append(states, page.Trouble(one.State).Word()+": "+page.UpTo(one.Count, store.MaxOverviewRows))
+				states = append(states, page.ConnectionWord(one.State).Word()+": "+page.UpTo(one.Count, store.MaxOverviewRows))
 			}
 		}
 		if count == 0 {

@@ -89,7 +89,7 @@ type overviewData struct {
 
 type oldest struct {
 	ID         passerelle.PaymentID
-	State      page.State
+	State      page.StateWord
 	Age        string
 	Registered page.When
 }
@@ -154,7 +154,7 @@ func (h *handler) oldestFigure(pc *page.Context, data *overviewData) error {
 		}
 	}
 	if first.ID != 0 {
-		data.Oldest = &oldest{ID: first.ID, State: page.State(first.State), Registered: pc.When(first.Registered), Age: waited(pc.Now().Sub(first.Registered))}
+		data.Oldest = &oldest{ID: first.ID, State: page.StateWord(first.State), Registered: pc.When(first.Registered), Age: waited(pc.Now().Sub(first.Registered))}
 	}
 	return nil
 }

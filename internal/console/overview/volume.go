@@ -350,7 +350,7 @@ func (d *overviewData) stateFigures(pc *page.Context, recent []store.Volume) {
 	)
 	for _, state := range payment.States() {
 		if n := sums[state]; n != nil {
-			bars, many = append(bars, bar{Label: page.State(state).Word(), Address: d.listOf(pc, "state", string(state))}), append(many, n.registered)
+			bars, many = append(bars, bar{Label: page.StateWord(state).Word(), Address: d.listOf(pc, "state", string(state))}), append(many, n.registered)
 		}
 	}
 	d.add("Payments by state", bars, many)

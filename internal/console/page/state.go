@@ -6,13 +6,13 @@ import (
 	"unicode"
 )
 
-// State is a state of a payment, an instruction, a webhook or a delivery.
-type State string
+// StateWord is a state of a payment, an instruction, a webhook or a delivery.
+type StateWord string
 
 // Word returns the state in words. Names that are words already stay as they are.
-func (s State) Word() string { return cmp.Or(stateWords[s], string(s)) }
+func (s StateWord) Word() string { return cmp.Or(stateWords[s], string(s)) }
 
-var stateWords = map[State]string{
+var stateWords = map[StateWord]string{
 	"created":    "waits for the payer",
 	"validating": "waits for approval",
 	"pending":    "in progress",
@@ -20,14 +20,14 @@ var stateWords = map[State]string{
 	"partial":    "partly executed",
 }
 
-// Trouble is the state of a connection that cannot be read. The zero value means that the
+// ConnectionWord is the state of a connection that cannot be read. The zero value means that the
 // connection works.
-type Trouble string
+type ConnectionWord string
 
 // Word returns the state in words.
-func (t Trouble) Word() string { return cmp.Or(troubleWords[t], string(t)) }
+func (t ConnectionWord) Word() string { return cmp.Or(troubleWords[t], string(t)) }
 
-var troubleWords = map[Trouble]string{
+var troubleWords = map[ConnectionWord]string{
 	"":                            "working",
 	"SCARequired":                 "user must confirm again",
 	"webauthRequired":             "user must sign in again",
@@ -49,11 +49,11 @@ type Code string
 // Word returns the words that form the code, such as "insufficient funds".
 func (c Code) Word() string {
 	var words strings.Builder
-	for _, letter := range c {
-		if unicode.IsUpper(letter) && words.Len() > 0 {
+	for _, r := range c {
+		if unicode.IsUpper(r) && words.Len() > 0 {
 			words.WriteByte(' ')
 		}
-		words.WriteRune(unicode.ToLower(letter))
+		words.WriteRune(unicode.ToLower(r))
 	}
 	return words.String()
 }
