@@ -60,11 +60,8 @@ func scenario(name, shows, path string, code payment.ErrorCode, change ...func(*
 
 func (s *Scenario) linesOf(path string) []payment.InstructionState {
 	end := lineStates[paths[path][len(paths[path])-1]]
-	switch path {
-	case "forgotten":
+	if path == "forgotten" {
 		end = ""
-	case "lapsed":
-		end = payment.InstructionRejected
 	}
 	return slices.Repeat([]payment.InstructionState{end}, len(s.Lines))
 }

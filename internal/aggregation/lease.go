@@ -156,7 +156,7 @@ func (l *lease) renew(ctx context.Context, end context.CancelCauseFunc) {
 }
 
 // hold renews the lease at intervals until the returned function is called.
-func (l *lease) hold(ctx context.Context) (stop func()) {
+func (l *lease) hold(ctx context.Context) func() {
 	ctx, cancel := context.WithCancelCause(ctx)
 	over, interval := make(chan struct{}), renewalInterval
 	go func() {

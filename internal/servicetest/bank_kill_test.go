@@ -201,10 +201,10 @@ func (s *merchant) act(o *sale, p saleState) {
 		s.decideInApp(o.bank.name)
 		s.send("POST", path, s.token, "", map[string]any{"resume": true})
 	case string(payment.FillFields):
-		given := map[string]string{"psu_id": "anna", "password": "1234", "method": "photo", "code": "123456"}
+		answers := map[string]string{"psu_id": "anna", "password": "1234", "method": "photo", "code": "123456"}
 		values := map[string]any{}
 		for name := range p.Fields {
-			values[name] = given[name]
+			values[name] = answers[name]
 		}
 		s.send("POST", path, s.token, "", map[string]any{"fields": values})
 	}

@@ -56,10 +56,10 @@ type flowState struct {
 	Framed bool `json:"w,omitempty"`
 	// Connection is the connection that the link names, or zero.
 	Connection passerelle.ConnectionID `json:"c,omitempty"`
-	// Reset makes the flow request new credentials even when the stored credentials work. Given is
+	// Reset makes the flow request new credentials even when the stored credentials work. Supplied is
 	// set when the person has entered them.
 	Reset bool `json:"x,omitempty"`
-	Given bool `json:"y,omitempty"`
+	Supplied bool `json:"y,omitempty"`
 	// Sources lists those sources of the connection that the client wants to repair. An empty list
 	// means all sources.
 	Sources []string `json:"o,omitempty"`
@@ -327,7 +327,7 @@ func (w *Webview) storeFlow(pc *pageContext, t *flowSession) error {
 func (w *Webview) fits(t *flowSession) error {
 	const long = math.MaxInt64
 	most := t.flowState
-	most.User, most.New, most.Given, most.Connection, most.Deleted = long, true, true, long, long
+	most.User, most.New, most.Supplied, most.Connection, most.Deleted = long, true, true, long, long
 	most.Made = slices.Repeat([]passerelle.ConnectionID{long}, most.Most)
 	fits, err := w.sealer.Fits(flowCookieName(t.handle), most)
 	if err == nil && !fits {

@@ -144,7 +144,7 @@ func (w *Webview) showProblem(pc *pageContext, s *flowConnection) error {
 // entered since opening the link. A person who signs in only on the institution's page has no
 // credentials to enter.
 func (w *Webview) wantsNewCredentials(pc *pageContext, s *flowConnection) (bool, error) {
-	if s.Flow != flowReconnect || !s.Reset || s.Given {
+	if s.Flow != flowReconnect || !s.Reset || s.Supplied {
 		return false, nil
 	}
 	fields, err := w.wanted(pc, s.c, s.bank)
@@ -401,8 +401,8 @@ func (w *Webview) resumeConnection(pc *pageContext, s *flowConnection, r aggrega
 	case err != nil && !errors.Is(err, passerelle.Conflict):
 		return fmt.Errorf("go on with connection %d: %w", s.c.ID, err)
 	}
-	if s.Reset && !s.Given && err == nil && r.Values != nil {
-		s.Given = true
+	if s.Reset && !s.Supplied && err == nil && r.Values != nil {
+		s.Supplied = true
 		if err := w.storeFlow(pc, s.flowSession); err != nil {
 			return err
 		}
