@@ -58,7 +58,7 @@ type flowState struct {
 	Connection passerelle.ConnectionID `json:"c,omitempty"`
 	// Reset makes the flow request new credentials even when the stored credentials work. Supplied is
 	// set when the person has entered them.
-	Reset bool `json:"x,omitempty"`
+	Reset    bool `json:"x,omitempty"`
 	Supplied bool `json:"y,omitempty"`
 	// Sources lists those sources of the connection that the client wants to repair. An empty list
 	// means all sources.
