@@ -17,7 +17,7 @@ func (s *Service) authProviderRoutes() []httpapi.Route {
 			Summary: "List webhook authentication providers", Doc: "Lists providers, oldest first.",
 		},
 		{
-			Method: http.MethodPost, Pattern: "/webhooks/auth", Unversioned: true, Needs: config, Endpoint: httpapi.Handle(s.createProvider),
+			Method: http.MethodPost, Pattern: "/webhooks/auth", Unversioned: true, Needs: config, Creates: "auth_provider", Endpoint: httpapi.Handle(s.createProvider),
 			Summary: "Create a webhook authentication provider", Errors: []string{"conflict"},
 			Doc: "Creates a provider. For HMAC, returns the secret key, which is never shown again. For OAuth, the service gets access tokens from the token endpoint and sends one with every request.",
 		},

@@ -21,7 +21,7 @@ func (s *Service) clientRoutes() []httpapi.Route {
 			Summary: "List applications", Doc: "Lists applications, oldest first.",
 		},
 		{
-			Method: http.MethodPost, Pattern: "/clients", Needs: config, Endpoint: httpapi.Handle(s.createClient),
+			Method: http.MethodPost, Pattern: "/clients", Needs: config, Creates: "client", Endpoint: httpapi.Handle(s.createClient),
 			Summary: "Register an application", Doc: "Registers an application. Returns its secret, which is never shown again.",
 		},
 		{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strconv"
 	"time"
 
 	"passerelle"
@@ -25,7 +26,7 @@ func (s *Service) programRoutes() []httpapi.Route {
 			Summary: "List connector programs", Doc: "Lists the deployment's connectors that run as separate programs, oldest first. All domains have them.",
 		},
 		{
-			Method: http.MethodPost, Pattern: "/connector_programs", Needs: ofDeployment, Endpoint: httpapi.Handle(s.addProgram),
+			Method: http.MethodPost, Pattern: "/connector_programs", Needs: ofDeployment, Creates: "connector_program", Resumes: true, Endpoint: httpapi.Handle(s.addProgram),
 			Summary: "Add a connector program", Errors: []string{"unavailable"},
 			Doc: "Reads the profile of a connector program and adds it as a connector to all domains. The connector is available within seconds. The secret is never shown.",
 		},
@@ -138,6 +139,10 @@ type addProgramInput struct {
 }
 
 func (s *Service) addProgram(ctx context.Context, c *httpapi.Caller, in addProgramInput) (programOutput, error) {
+	if c.Made != 0 {
+		made := programs.Program{ConnectorProgram: store.ConnectorProgram{ID: c.Made}}
+		return s.oneProgram(ctx, c, oneProgramInput{strconv.FormatInt(made.Number(), 10)})
+	}
 	p, err := s.Programs.Add(ctx, in.Address, in.Secret, s.record(c, actAddProgram))
 	return showProgram(p), err
 }

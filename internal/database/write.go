@@ -27,6 +27,9 @@ type Unit struct {
 	// renew returns a new argument for the statement that [Unit.Require] added. It is nil
 	// without such a statement.
 	renew func(ctx context.Context) ([]byte, error)
+	// watched is the sequence of [Unit.Watch]. first is its first id in the unit.
+	watched string
+	first   int64
 }
 
 // Statement is a statement with its arguments, as [Handle.Observe] reports it.

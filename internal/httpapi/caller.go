@@ -37,10 +37,10 @@ type Caller struct {
 	Location *time.Location
 	// Strict is set when the request has "Prefer: handling=strict". Unknown names are then errors.
 	Strict bool
-	// Execution belongs to the request's idempotency key. The endpoint passes it to
-	// store.Tx.Executed in the transaction that creates the requested object. Made is the id of an
-	// object that an earlier execution with this key has created, or zero. When Made is not zero,
-	// the endpoint shows that object and creates nothing.
+	// Execution belongs to the request's idempotency key. Unless its route says what it Creates, the
+	// endpoint passes it to store.Tx.Executed in the transaction that creates the requested object.
+	// Made is the id of an object that an earlier execution with this key has created, or zero. When
+	// Made is not zero, the endpoint shows that object and creates nothing.
 	Execution store.Execution
 	Made      int64
 	// render returns the answer to a call, from the call's output. The method Answer sets kept, and
@@ -62,6 +62,19 @@ func (c *Caller) Answer(out any) ([]byte, error) {
 	}
 	c.kept = &result
 	return result.keep()
+}
+
+// MadeIDs returns the consecutive ids of the objects that an earlier execution has created. It returns
+// nil when there was none.
+func MadeIDs[ID ~int64](c *Caller, count int) []ID {
+	if c.Made == 0 {
+		return nil
+	}
+	ids := make([]ID, count)
+	for i := range ids {
+		ids[i] = ID(c.Made + int64(i))
+	}
+	return ids
 }
 
 // By returns the text that names the caller in records of changes.

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -87,7 +89,10 @@ func (a *API) execute(ctx context.Context, x *exchange, claim store.Claim) (answ
 			a.end(ctx, x, nil)
 		}
 	}()
-	result, err := a.run(ctx, x)
+	if claim.Subject != 0 {
+		a.showMade(x, claim.Subject)
+	}
+	result, err := a.run(store.Creating(ctx, claim.Execution, x.endpoint.route.Creates), x)
 	settled = true
 	if err == nil && x.caller.kept != nil {
 		return result, nil
@@ -102,6 +107,18 @@ func (a *API) execute(ctx context.Context, x *exchange, claim store.Claim) (answ
 	}
 	a.end(ctx, x, &result)
 	return result, nil
+}
+
+// showMade replaces a call by the call that reads the object that an earlier execution has created,
+// with the same expansions.
+func (a *API) showMade(x *exchange, made int64) {
+	if x.endpoint.route.Creates == "" || x.endpoint.route.Resumes {
+		return
+	}
+	found, values := a.router.find(append(slices.Clone(x.segments), strconv.FormatInt(made, 10)), nil)
+	h := found.methods[http.MethodGet]
+	x.endpoint, x.pattern, x.names, x.values, x.raw = h.endpoint, h.pattern, h.names, values, nil
+	maps.DeleteFunc(x.query, func(name string, _ []string) bool { return name != "expand" })
 }
 
 // keeps reports whether repetitions receive the same answer. Answers with status 400, server errors

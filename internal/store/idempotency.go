@@ -168,6 +168,23 @@ func (tx *Tx) Executed(e Execution, subject int64) {
 		subject, int64(e.Domain), e.ID, e.Run)
 }
 
+type creationKey struct{}
+
+// creation is an execution that creates an object with an id of a sequence.
+type creation struct {
+	Execution
+	sequence string
+}
+
+// Creating returns a context for an execution. A unit that is written with it and takes an id of the
+// sequence records this id like [Tx.Executed].
+func Creating(ctx context.Context, e Execution, sequence string) context.Context {
+	if e.ID == 0 || sequence == "" {
+		return ctx
+	}
+	return context.WithValue(ctx, creationKey{}, creation{e, sequence})
+}
+
 // Answered does the same as Executed, and ends the execution. It stores the answer that repetitions
 // of the request get.
 func (tx *Tx) Answered(e Execution, subject int64, answer []byte) error {

@@ -74,8 +74,17 @@ func Open(ctx context.Context, url string, options Options) (*DB, error) {
 // Write executes all statements that fn collects as one unit, or none of them.
 // [database.Handle.Write] describes the errors.
 func (db *DB) Write(ctx context.Context, fn func(tx *Tx) error) error {
+	making, _ := ctx.Value(creationKey{}).(creation)
 	return db.Database.Write(ctx, func(unit *database.Unit) error {
-		return fn(&Tx{ctx: ctx, unit: unit, db: db, keys: db.keys})
+		tx := &Tx{ctx: ctx, unit: unit, db: db, keys: db.keys}
+		unit.Watch(making.sequence)
+		if err := fn(tx); err != nil {
+			return err
+		}
+		if made := unit.Watched(); made != 0 {
+			tx.Executed(making.Execution, made)
+		}
+		return nil
 	})
 }
 

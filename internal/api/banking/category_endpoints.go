@@ -28,7 +28,7 @@ func (s *Service) categoryRoutes() []httpapi.Route {
 			Summary: "List the categories of a user", Doc: "Lists the categories that are common to all end users, then those that this end user created.",
 		},
 		{
-			Method: http.MethodPost, Pattern: own, Aliases: []string{own + "/full"}, Needs: ofUser, Endpoint: httpapi.Handle(s.createCategory), Errors: []string{"conflict"},
+			Method: http.MethodPost, Pattern: own, Aliases: []string{own + "/full"}, Needs: ofUser, Creates: "category", Endpoint: httpapi.Handle(s.createCategory), Errors: []string{"conflict"},
 			Summary: "Create a category", Doc: "Creates a category for this end user. An end user can create at most 100.",
 		},
 		{

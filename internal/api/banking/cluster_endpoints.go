@@ -16,7 +16,7 @@ import (
 func (s *Service) clusterRoutes() []httpapi.Route {
 	route := func(method, rest, summary, doc string, e httpapi.Endpoint, codes ...string) httpapi.Route {
 		pattern, aliases := everywhere("/transactionsclusters" + rest)
-		return httpapi.Route{Method: method, Pattern: pattern, Aliases: aliases, Needs: ofUser, Endpoint: e, Summary: summary, Doc: doc, Errors: codes}
+		return httpapi.Route{Method: method, Pattern: pattern, Aliases: aliases, Needs: ofUser, Creates: map[string]string{http.MethodPost: "transaction_cluster"}[method], Endpoint: e, Summary: summary, Doc: doc, Errors: codes}
 	}
 	return []httpapi.Route{
 		route(http.MethodGet, "", "List series of transactions", "Lists the series of recurring transactions of an account: those that the service found after the last synchronisation, and those created through the API.", httpapi.Handle(s.listClusters)),

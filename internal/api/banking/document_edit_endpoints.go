@@ -19,7 +19,7 @@ func (s *Service) documentEditRoutes() []httpapi.Route {
 	one, ones := documentsAnywhere("/{documentId}")
 	return []httpapi.Route{
 		{
-			Method: http.MethodPost, Pattern: list, Aliases: lists, Needs: ofUser, MaxBody: maxDocument, Endpoint: httpapi.Handle(s.createDocument), Errors: []string{"conflict"},
+			Method: http.MethodPost, Pattern: list, Aliases: lists, Needs: ofUser, MaxBody: maxDocument, Creates: "document", Endpoint: httpapi.Handle(s.createDocument), Errors: []string{"conflict"},
 			Summary: "Create a document", Doc: "Creates a document that did not come from the provider, under one of the user's subscriptions. Synchronisations do not change or remove it. A name is required. The type is other unless id_type names one. Send a file as a part of a multipart form, or in base64.",
 		},
 		{

@@ -25,7 +25,7 @@ func (s *Service) manualRoutes() []httpapi.Route {
 	pattern, aliases := "/users/{userId}"+place, []string{place, "/users/{userId}" + within, within}
 	return []httpapi.Route{
 		{
-			Method: http.MethodPost, Pattern: pattern, Aliases: aliases, Needs: ofUser, Endpoint: httpapi.Handle(s.createTransactions), Errors: []string{"conflict"},
+			Method: http.MethodPost, Pattern: pattern, Aliases: aliases, Needs: ofUser, Creates: "bank_transaction", Resumes: true, Endpoint: httpapi.Handle(s.createTransactions), Errors: []string{"conflict"},
 			Summary: "Create transactions", Doc: "Creates up to 100 transactions that did not come from the institution. Creates all of them or none. Synchronisations do not change or remove them. The next ACCOUNT_SYNCED reports them. They count in the account's sums, but not in its balance, which comes from the institution.",
 		},
 		{
@@ -77,7 +77,10 @@ func (s *Service) createTransactions(ctx context.Context, c *httpapi.Caller, in 
 			return createTransactionsOutput{}, below(fmt.Sprintf("transactions[%d].", i), err)
 		}
 	}
-	ids, err := s.Aggregation.CreateTransactions(ctx, c.Domain, *at.named, all)
+	ids := httpapi.MadeIDs[passerelle.TransactionID](c, len(all))
+	if ids == nil {
+		ids, err = s.Aggregation.CreateTransactions(ctx, c.Domain, *at.named, all)
+	}
 	if err != nil {
 		return createTransactionsOutput{}, err
 	}

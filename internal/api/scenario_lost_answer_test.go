@@ -1,0 +1,88 @@
+package api_test
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"passerelle/internal/api"
+	"passerelle/internal/store/storetest"
+)
+
+// creations returns the calls that create objects that other calls read: each POST to a path below
+// which a GET has one more parameter. Each of them must remember what it created.
+func creations(t *testing.T) []string {
+	t.Helper()
+	read, all := map[string]bool{}, map[string]bool{}
+	for _, r := range (&api.Service{}).Routes() {
+		for _, path := range append([]string{r.Pattern}, r.Aliases...) {
+			if at := strings.LastIndex(path, "/{"); r.Method == http.MethodGet && strings.HasSuffix(path, "}") {
+				read[path[:at]] = true
+			}
+		}
+	}
+	for _, r := range (&api.Service{}).Routes() {
+		if r.Method != http.MethodPost || !read[r.Pattern] || r.Tokens {
+			continue
+		}
+		all["POST "+r.Pattern] = true
+		if r.Creates == "" && !remembers[r.Pattern] {
+			t.Errorf("POST %s does not remember what it created", r.Pattern)
+		}
+		for _, path := range r.Aliases {
+			if r.Creates != "" && !r.Resumes && !read[path] {
+				t.Errorf("POST %s: no call reads what it created", path)
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+// remembers lists creations that pass their execution to the use case, or whose objects have keys of
+// the client.
+var remembers = map[string]bool{"/payments": true, "/webhooks": true, "/users/{userId}/connections": true, "/webhooks/{webhookId}/add_to_data": true}
+
+// TestLostAnswersOfCreations loses the answer to each call that creates an object, after the object was
+// stored. The repetition must answer with the same object, and create nothing.
+func TestLostAnswersOfCreations(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		expected := expectations(t)
+		for _, call := range creations(t) {
+			a := s.fill(t, s.rightly(t, call, s.placed(call, calls()[call]), accepted(expected[call])))
+			a.header = map[string]string{"Idempotency-Key": call}
+			first := s.do(t, a)
+			if first.status != http.StatusOK && first.status != http.StatusAccepted {
+				t.Errorf("%s: %d %s", call, first.status, first.body)
+				continue
+			}
+			storetest.Break(t, s.url, `UPDATE idempotency SET answer = NULL, lease_until = 0`)
+			before := s.counts()
+			again := s.do(t, a)
+			if diff := s.changed(before); diff != "" || again.header.Get("Idempotency-Replayed") != "" {
+				t.Errorf("%s is executed again (-before +after):\n%s", call, diff)
+			}
+			var made, shown map[string]any
+			first.decode(t, &made)
+			again.decode(t, &shown)
+			maps.DeleteFunc(made, func(name string, _ any) bool { _, both := shown[name]; return !both })
+			maps.DeleteFunc(shown, func(name string, _ any) bool { _, both := made[name]; return !both })
+			if diff := cmp.Diff(made, shown); diff != "" || len(shown) == 0 || first.status != again.status {
+				t.Errorf("%s: %d, then %d (-first +again):\n%s", call, first.status, again.status, diff)
+			}
+		}
+	})
+}
+
+// accepted returns a token that may make a call.
+func accepted(status map[string]int) string {
+	for _, token := range columns {
+		if of := status[token]; of != 0 && of < http.StatusBadRequest {
+			return token
+		}
+	}
+	return ""
+}
