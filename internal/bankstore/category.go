@@ -35,7 +35,7 @@ func (tx Tx) CreateCategory(domain passerelle.DomainID, c *passerelle.Category, 
 	if err != nil {
 		return err
 	}
-	c.ID = passerelle.CategoryID(id + int64(passerelle.FirstOwnCategory) - 1)
+	c.ID = CategoryNumbered(id)
 	tx.unit.ExecOne(beyond, `INSERT INTO category (id, domain_id, user_id, parent_id, name, income, refundable, color)
 		SELECT $1, $2, $3, $4, $5, $6, $7, $8 WHERE (SELECT count(*) FROM category WHERE domain_id = $2 AND user_id = $3) < $9`,
 		int64(c.ID), int64(domain), int64(c.User), database.OptionalID(c.Parent), c.Name, c.Income, c.Refundable, database.OptionalText(c.Color), most)
@@ -51,4 +51,10 @@ func (tx Tx) UpdateCategory(domain passerelle.DomainID, c passerelle.Category) {
 // DeleteCategory removes a category of a user. Transactions in the category keep its number.
 func (tx Tx) DeleteCategory(domain passerelle.DomainID, user passerelle.UserID, id passerelle.CategoryID) {
 	tx.unit.ExecOne(store.ErrNotFound, `DELETE FROM category WHERE +domain_id = $1 AND +user_id = $2 AND id = $3`, int64(domain), int64(user), int64(id))
+}
+
+// CategoryNumbered returns the id of a user's own category from a number of the sequence of
+// categories.
+func CategoryNumbered(number int64) passerelle.CategoryID {
+	return passerelle.CategoryID(number + int64(passerelle.FirstOwnCategory) - 1)
 }

@@ -28,7 +28,7 @@ func (s *Service) categoryRoutes() []httpapi.Route {
 			Summary: "List the categories of a user", Doc: "Lists the categories that are common to all end users, then those that this end user created.",
 		},
 		{
-			Method: http.MethodPost, Pattern: own, Aliases: []string{own + "/full"}, Needs: ofUser, Creates: "category", Endpoint: httpapi.Handle(s.createCategory), Errors: []string{"conflict"},
+			Method: http.MethodPost, Pattern: own, Aliases: []string{own + "/full"}, Needs: ofUser, Creates: "category", Resumes: true, Endpoint: httpapi.Handle(s.createCategory), Errors: []string{"conflict"},
 			Summary: "Create a category", Doc: "Creates a category for this end user. An end user can create at most 100.",
 		},
 		{
@@ -136,6 +136,10 @@ func (s *Service) createCategory(ctx context.Context, c *httpapi.Caller, in crea
 	user, err := in.theirs(c)
 	if err != nil {
 		return wire.CategoryDetails{}, err
+	}
+	if c.Made != 0 {
+		made, err := s.Aggregation.Category(ctx, c.Domain, user, bankstore.CategoryNumbered(c.Made))
+		return wire.NewCategoryDetails(made), err
 	}
 	draft, err := in.onto(passerelle.Category{User: user, Name: in.Name})
 	if err != nil {
