@@ -13,7 +13,7 @@ import (
 )
 
 type filesCommand struct {
-	Orphans filesOrphans `cmd:"" help:"List the stored files that the database does not know, such as those that were stored after the copy of a restored database."`
+	Orphans filesOrphans `cmd:"" help:"List the stored files that the database does not know, such as those that were stored after the copy of a restored database." resume:"only listed files were removed, and the same command does the rest"`
 }
 
 type filesOrphans struct {

@@ -132,6 +132,10 @@ var longCommands = map[string]longCommand{
 		},
 		prepare: place.filled,
 	},
+	"files orphans": {
+		args:    func(p place) []string { return []string{"--database", p.database, "--files", p.folder} },
+		prepare: place.filled,
+	},
 	"audit verify": {args: func(p place) []string { return []string{"--database", p.database} }, prepare: place.filled},
 	"doctor": {
 		args: func(p place) []string {

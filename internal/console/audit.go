@@ -189,8 +189,13 @@ var subjectPaths = map[string]string{
 
 func newActRow(pc *page.Context, a operatorstore.AuditLink, names map[store.OperatorID]string) actRow {
 	row := actRow{ID: a.ID, At: pc.RealWhen(a.At), Act: a.Act, Subject: a.Subject, Request: a.Request, Refused: a.Refused, Number: a.Number, By: "a command"}
-	if a.Operator != 0 {
+	switch {
+	case a.Operator != 0:
 		row.By = cmp.Or(names[a.Operator], fmt.Sprint(int64(a.Operator)))
+	case a.Request != "":
+		row.By = "a request"
+	case a.Refused:
+		row.By = "unknown names"
 	}
 	if a.SubjectID == 0 {
 		return row

@@ -76,7 +76,7 @@ func TestObjectionsAreShown(t *testing.T) {
 		draft := servicetest.Draft()
 		line(draft)["amount"] = json.Number("9.99")
 		text := words(d.get(d.paymentPath(d.Create(d.Token("payments:admin"), draft))).body)
-		if !strings.Contains(text, "Sandbox High Minimum") {
+		if !strings.Contains(text, "Sandbox High Minimum") || !strings.Contains(text, "minAmount") {
 			t.Errorf("the reason is not shown: %s", text)
 		}
 	})

@@ -111,14 +111,14 @@ func (c *Console) payments(pc *page.Context) error {
 	return pages.Send(pc, "payments", "Payments", data)
 }
 
-// unknownPayments lists the payments whose order has an unknown outcome. The order that the service
-// asks about next comes first.
+// unknownPayments lists the payments whose order has an unknown outcome. The pages are in the order
+// in which the service asks the banks.
 func (c *Console) unknownPayments(pc *page.Context) error {
-	ids, err := c.DB.UnknownOutcomes(pc, pc.Domain.ID, mostCounted)
+	ids, err := c.DB.UnknownOutcomes(pc, pc.Domain.ID, store.MaxOverviewRows)
 	if err != nil {
 		return fmt.Errorf("list the payments with an unknown outcome: %w", err)
 	}
-	data := listData{Views: views(pc, url.Values{}), Count: page.UpTo(int64(len(ids)), mostCounted), Still: true}
+	data := listData{Views: views(pc, url.Values{}), Count: page.UpTo(int64(len(ids)), store.MaxOverviewRows), Still: true}
 	w := pc.Window(1)
 	ids = page.Within(w, ids, func(id passerelle.PaymentID) passerelle.PaymentID { return id })
 	ids, data.Pager = page.Paged(pc, w, ids, page.ByID[passerelle.PaymentID])

@@ -176,7 +176,6 @@ func TestConnectors(t *testing.T) {
 
 var secretOnPage = regexp.MustCompile(`<p class="digits key">([^<]+)</p>`)
 
-// once returns the secret that an answer shows only once.
 // wantsOnce sends a form whose answer leads to a page with a secret and a text. It checks that a second
 // view of this page shows no secret.
 func (d *fixture) wantsOnce(page, to, text string, values ...string) answer {
@@ -187,6 +186,7 @@ func (d *fixture) wantsOnce(page, to, text string, values ...string) answer {
 	return a
 }
 
+// once returns the secret that an answer shows only once.
 func once(t *testing.T, a answer) string {
 	t.Helper()
 	found := secretOnPage.FindStringSubmatch(a.body)

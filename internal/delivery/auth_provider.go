@@ -313,11 +313,8 @@ func noProvider() error {
 	return passerelle.InvalidField("id_auth", "no provider with this id or name")
 }
 
-// useOwners prevents the deletion of a webhook's application and provider until the unit ends.
-func useOwners(tx *store.Tx, w store.Webhook) {
-	if w.Client != 0 {
-		tx.UseClient(w.Domain, w.Client)
-	}
+// useProvider prevents the deletion of a webhook's provider until the unit ends.
+func useProvider(tx *store.Tx, w store.Webhook) {
 	if w.Auth != 0 && !w.AuthDeleted {
 		tx.UseAuthProvider(w.Domain, w.Auth)
 	}

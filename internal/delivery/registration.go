@@ -49,7 +49,10 @@ func (d *Delivery) Register(ctx context.Context, domain passerelle.Domain, r Reg
 		w.Disabled = &now
 	}
 	err = d.DB.Write(ctx, func(tx *store.Tx) error {
-		useOwners(tx, w)
+		if w.Client != 0 {
+			tx.UseClient(w.Domain, w.Client)
+		}
+		useProvider(tx, w)
 		if err := tx.CreateWebhook(&w); err != nil {
 			return err
 		}
@@ -115,8 +118,11 @@ func (d *Delivery) Update(ctx context.Context, domain passerelle.Domain, id pass
 		w.Client = *checked.Client
 	}
 	err = d.change(ctx, domain, "changed", id, c.By, acts, func(tx *store.Tx) {
+		if checked.Client != nil && w.Client != 0 {
+			tx.UseClient(domain.ID, w.Client)
+		}
 		if !c.ends() {
-			useOwners(tx, w)
+			useProvider(tx, w)
 		}
 		tx.ChangeWebhook(domain.ID, id, checked, d.now(domain))
 	})

@@ -33,8 +33,8 @@ const (
 	// words are cut off.
 	minWord = 2
 	maxWord = 32
-	// maxWords is the largest number of words of a payment. It is enough for bulk payments too,
-	// because they repeat their words.
+	// maxWords is the largest number of words of labels in a payment, and that of words of names. It
+	// is enough for most bulk payments, because they repeat their words.
 	maxWords = 100
 )
 
@@ -82,21 +82,28 @@ func rowsOf(tx *store.Tx, p *payment.Payment) []any {
 	return rows
 }
 
-// wordsOf returns the words of a payment. Each word occurs once.
+// wordsOf returns the words of a payment. Each word occurs once. Names of beneficiaries have a limit
+// of their own, so that they displace no words of labels.
 func wordsOf(ring *keys.Ring, p *payment.Payment) []string {
 	words := mailOf(ring, p.Domain, p.PayerIdentity)
+	var names []string
 	for i := range p.Instructions {
 		in := &p.Instructions[i]
 		words = append(words, mailOf(ring, p.Domain, in.BeneficiaryIdentity)...)
 		words = append(words, Words(in.Label)...)
-		words = append(words, Words(in.Beneficiary.Label)...)
-		if len(words) > 2*maxWords {
+		names = append(names, Words(in.Beneficiary.Label)...)
+		if len(words)+len(names) > 4*maxWords {
 			break
 		}
 	}
+	return distinct(append(distinct(words, maxWords), distinct(names, maxWords)...), 2*maxWords)
+}
+
+// distinct returns at most limit of the words, sorted and without repetitions.
+func distinct(words []string, limit int) []string {
 	slices.Sort(words)
 	words = slices.Compact(words)
-	return words[:min(len(words), maxWords)]
+	return words[:min(len(words), limit)]
 }
 
 func mailOf(ring *keys.Ring, domain passerelle.DomainID, identity *passerelle.Identity) []string {

@@ -195,19 +195,17 @@ func (h *handler) bankConcerns(pc *page.Context) ([]concern, error) {
 			})
 		}
 	}
-	return worst(pc, all), nil
+	return worst(all, "%d more problems with banks", concern{Remedy: "See all banks", Address: pc.Path("/connectors")}), nil
 }
 
-// worst keeps the first problems with banks and counts the others.
-func worst(pc *page.Context, all []concern) []concern {
+// worst keeps the first problems. It counts the others with words, in a problem whose remedy is that
+// of rest.
+func worst(all []concern, words string, rest concern) []concern {
 	more := len(all) - maxConcerns
-	if more <= 0 {
+	if more <= 1 {
 		return all
 	}
-	rest := concern{Grave: all[maxConcerns].Grave, What: fmt.Sprintf("%d more problems with banks", more), Remedy: "See all banks", Address: pc.Path("/connectors")}
-	if more == 1 {
-		rest.What = "1 more problem with a bank"
-	}
+	rest.Grave, rest.What = all[maxConcerns].Grave, fmt.Sprintf(words, more)
 	return append(all[:maxConcerns:maxConcerns], rest)
 }
 

@@ -52,10 +52,11 @@ func (s span) at(t time.Time) int64 {
 	return (t.Unix() + int64(zone)) / int64(s.part.Seconds())
 }
 
-// begin returns the beginning of a part, in the time zone of now.
+// begin returns the beginning of a part, by the clock of now. The zone may have had another clock
+// then, but all parts of a period follow one clock.
 func (s span) begin(part int64, now time.Time) time.Time {
 	_, zone := now.Zone()
-	return time.Unix(part*int64(s.part.Seconds())-int64(zone), 0).In(now.Location())
+	return time.Unix(part*int64(s.part.Seconds())-int64(zone), 0).In(time.FixedZone("", zone))
 }
 
 // text describes the beginning of a part. It shows the clock by which parts are counted, because the

@@ -28,7 +28,7 @@ func (u usualTimes) limit(bank string) time.Duration {
 	if n == nil || n.final < fewPayments {
 		return longWait
 	}
-	return min(max(manyTimes*n.open/time.Duration(n.final), shortWait), longWait)
+	return min(max(manyTimes*(n.open/time.Duration(n.final)), shortWait), longWait)
 }
 
 // text describes how long payments with a bank usually take.
@@ -54,7 +54,7 @@ func (h *handler) openConcerns(pc *page.Context) ([]concern, error) {
 		}
 		all = append(all, found...)
 	}
-	return worst(pc, all), nil
+	return worst(all, "%d more queues of banks are slow", concern{Remedy: "See the payments", Address: pc.Path("/payments?state=%s", payment.Pending)}), nil
 }
 
 // slow returns a problem for each of the queues whose oldest payment has waited too long. The queue

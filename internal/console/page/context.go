@@ -189,13 +189,17 @@ const (
 )
 
 // newSecret is the content of this cookie.
-type newSecret struct{ Address, Secret string }
+type newSecret struct {
+	Address, Secret string
+	Session         int64
+	Until           time.Time
+}
 
 // LeadToSecret redirects to an address. The next view of the page at that address shows the secret,
 // and all later views do not. Going back or reloading therefore repeats no act.
 func (pc *Context) LeadToSecret(address, secret string) error {
 	cookie := web.Cookie{Name: secretCookie, Path: Root, Strict: true, Secure: pc.secure, Life: secretLife}
-	if err := pc.handler.sealer.Set(pc.Writer, cookie, newSecret{address, secret}); err != nil {
+	if err := pc.handler.sealer.Set(pc.Writer, cookie, newSecret{address, secret, pc.Who.ID, pc.handler.Now().Add(secretLife)}); err != nil {
 		return fmt.Errorf("keep the secret that the next page shows: %w", err)
 	}
 	web.Redirect(pc.Writer, address)
@@ -203,10 +207,10 @@ func (pc *Context) LeadToSecret(address, secret string) error {
 }
 
 // TakeSecret returns the secret that this page shows once, and removes it. It returns an empty text
-// without such a secret.
+// without such a secret, for another session, and after secretLife.
 func (pc *Context) TakeSecret() string {
 	var kept newSecret
-	if pc.Request.Method != http.MethodGet || pc.Part() || pc.handler.sealer.Read(pc.Request, secretCookie, &kept) != nil || kept.Address != pc.Request.URL.Path {
+	if pc.Request.Method != http.MethodGet || pc.Part() || pc.handler.sealer.Read(pc.Request, secretCookie, &kept) != nil || kept.Address != pc.Request.URL.Path || kept.Session != pc.Who.ID || pc.handler.Now().After(kept.Until) {
 		return ""
 	}
 	web.Cookie{Name: secretCookie, Path: Root, Strict: true, Secure: pc.secure}.Forget(pc.Writer)

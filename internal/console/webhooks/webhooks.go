@@ -312,6 +312,9 @@ func (h *hooks) changeWebhook(pc *page.Context) error {
 	change, err := form.change()
 	if err == nil {
 		change.By = pc.By()
+		if form.Client == "" && w.Client == 0 {
+			change.Client = nil // an unchanged field must not choose a later application
+		}
 		_, err = h.Delivery.Update(pc, pc.Domain, w.ID, change, pc.Record(delivery.ActChangeWebhook, delivery.SubjectWebhook, 0))
 	}
 	if known, is := page.UserMessage(err); is {
