@@ -147,7 +147,7 @@ func TestActsOnMoneyInABrowser(t *testing.T) {
 			p.open(p.paymentPath(id))
 			p.do(servicetest.Follow(`a[href*="act=confirm"]`), servicetest.Shown(`.amount`))
 			p.checked(window.name + "-payment-send")
-			p.do(servicetest.Follow(`main form button`), servicetest.Shown(`.state[data-state="done"]`), chromedp.Click(`.timeline details summary`))
+			p.do(servicetest.Follow(`main .pair button`), servicetest.Shown(`.state[data-state="done"]`), chromedp.Click(`.timeline details summary`))
 			p.checked(window.name + "-payment-sent")
 
 			paid := servicetest.Draft()

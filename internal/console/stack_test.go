@@ -142,6 +142,9 @@ func (d *fixture) acts() []string {
 	must(d.t, err)
 	var acts []string
 	for _, a := range all {
+		if a.Operator == 0 && a.Session == 0 && a.Request != "" {
+			continue // a request of the test to the API
+		}
 		acts = append([]string{a.Act + " " + a.Subject + " " + strconv.FormatInt(a.SubjectID, 10)}, acts...)
 		if a.Operator == 0 || a.Session == 0 || a.Request == "" {
 			d.t.Errorf("incomplete: %+v", a)

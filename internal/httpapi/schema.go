@@ -254,6 +254,9 @@ func (s *schemas) inputs(f *fields) *schema {
 	for i := range f.list {
 		if f.list[i].name == anyKey {
 			out.AdditionalProperties = s.input(&f.list[i]).AdditionalProperties
+			if f.list[i].queried { // see readable
+				out.AdditionalProperties = &schema{Description: "a text; values of other types have no effect, except that the digits of a number become a text"}
+			}
 			continue
 		}
 		out.Properties[f.list[i].name] = s.input(&f.list[i])
