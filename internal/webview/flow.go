@@ -59,7 +59,7 @@ type flowState struct {
 	// Reset makes the flow request new credentials even when the stored credentials work. Supplied is
 	// set when the person has entered them.
 	Reset    bool `json:"x,omitempty"`
-	Supplied bool `json:"y,omitempty"`
+	Supplied bool `json:"p,omitempty"`
 	// Sources lists those sources of the connection that the client wants to repair. An empty list
 	// means all sources.
 	Sources []string `json:"o,omitempty"`
