@@ -32,8 +32,7 @@ func (a *Access) keep(tx *store.Tx, kind TokenKind, text string, token store.Tok
 }
 
 // RevokeUser ends the permanent tokens and the codes of a user that belong to the client or to no
-// application.
-// The unit that issues a new token calls it.
+// application. The unit that issues a new token calls it.
 func (a *Access) RevokeUser(tx *store.Tx, client passerelle.ClientID, u passerelle.User) {
 	tx.RevokeUserTokens(u.Domain, client, u.ID, a.Now())
 }
@@ -55,8 +54,8 @@ func badCode() error {
 
 // Redeem returns the token that an application may exchange for a permanent token. This may be a
 // permanent token of the application, also a signed one. It may also be a code or the token of a
-// temporary user, if it belongs to the application or to no application. Redeem fails with Unauthenticated for all other
-// texts.
+// temporary user, if it belongs to the application or to no application. Redeem fails with
+// Unauthenticated for all other texts.
 func (a *Access) Redeem(ctx context.Context, client store.Client, code string) (store.Token, error) {
 	kind, ok, err := a.recognise(ctx, client.Domain, code)
 	if err != nil {

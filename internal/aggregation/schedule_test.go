@@ -2,6 +2,7 @@ package aggregation_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -217,6 +218,34 @@ func TestSharedDataIsReadWithoutSchedule(t *testing.T) {
 		}
 		if c := h.loaded(due.ID); !c.LastUpdate.Equal(noon) {
 			t.Errorf("the other connection was read at %s", c.LastUpdate)
+		}
+	})
+}
+
+// TestBrokenOffConnectionsAreRead checks that a connection whose first read was broken off by the
+// end of the process is read again, even when the domain reads nothing in the background.
+func TestBrokenOffConnectionsAreRead(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
+		must(t, settings.Set(t.Context(), h.DB, h.domain.ID, map[string]string{settings.AutosyncEnabled: "0"}, h.now))
+		process, stop := context.WithCancel(t.Context())
+		h.Outlast = func(context.Context) (context.Context, func()) { return process, func() {} }
+		s.read = func(ctx context.Context, _ connector.DataRequest, _ connector.Sink) (connector.Outcome, error) {
+			stop()
+			<-ctx.Done()
+			return connector.Outcome{}, ctx.Err()
+		}
+		c, err := h.connect("anna", "1234")
+		if !errors.Is(err, context.Canceled) || h.loaded(c.ID).State != passerelle.Validating {
+			t.Fatalf("a stop leaves %+v (%v)", c, err)
+		}
+		h.Outlast, s.read = nil, soundBooks().read
+		for _, want := range []int{1, 0} {
+			if got := h.sync(); got != want {
+				t.Errorf("%d connections are read, want %d", got, want)
+			}
+		}
+		if c := h.loaded(c.ID); c.State != "" || c.Established == nil {
+			t.Errorf("after the stop: %+v", c)
 		}
 	})
 }

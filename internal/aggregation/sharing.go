@@ -3,6 +3,7 @@ package aggregation
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"passerelle"
 	"passerelle/connector"
@@ -29,7 +30,7 @@ func (a *Aggregation) ChangeSharing(ctx context.Context, d passerelle.Domain, us
 	if err != nil {
 		return err
 	}
-	parts, err := a.partsOf(ctx, d, user, s)
+	parts, err := a.partsOf(ctx, d, user, connection, s)
 	if err == nil {
 		if shared := parts[1]; len(shared.accounts)+len(shared.subscriptions) > 0 {
 			a.devices.Note(connection, connector.DeviceOf(ctx), a.Now())
@@ -50,7 +51,8 @@ type sharingPart struct {
 }
 
 // partsOf loads the data of a choice. The end of sharing comes first, as in ChangeAccounts.
-func (a *Aggregation) partsOf(ctx context.Context, d passerelle.Domain, user passerelle.UserID, s Sharing) ([]sharingPart, error) {
+// It fails with NotFound when some of the data belongs to another connection.
+func (a *Aggregation) partsOf(ctx context.Context, d passerelle.Domain, user passerelle.UserID, connection passerelle.ConnectionID, s Sharing) ([]sharingPart, error) {
 	parts := []sharingPart{{disabled: true}, {disabled: false}}
 	for i := range parts {
 		accounts, err := a.accounts(ctx, d, user, chosen(s.Accounts, !parts[i].disabled))
@@ -61,9 +63,17 @@ func (a *Aggregation) partsOf(ctx context.Context, d passerelle.Domain, user pas
 		if err != nil {
 			return nil, err
 		}
+		if !allOf(connection, accounts, subscriptions) {
+			return nil, passerelle.Missing()
+		}
 		parts[i].accounts, parts[i].subscriptions = accounts, subscriptions
 	}
 	return parts, nil
+}
+
+func allOf(connection passerelle.ConnectionID, accounts []bankstore.StoredAccount, subscriptions []bankstore.StoredSubscription) bool {
+	return !slices.ContainsFunc(accounts, func(one bankstore.StoredAccount) bool { return one.Connection != connection }) &&
+		!slices.ContainsFunc(subscriptions, func(one bankstore.StoredSubscription) bool { return one.Connection != connection })
 }
 
 func chosen[T ~int64](all map[T]bool, shared bool) []T {

@@ -90,6 +90,18 @@ func TestConsentsThatOutliveTheirConnection(t *testing.T) {
 	})
 }
 
+// TestConsentsThatEndBeforeTheirConnection checks that the service tries to end an expired consent only for a week.
+func TestConsentsThatEndBeforeTheirConnection(t *testing.T) {
+	deleted := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+	for _, c := range []struct{ until, over int }{{-30, 7}, {0, 7}, {5, 7}, {30, 30}} {
+		until, over := deleted.AddDate(0, 0, c.until), deleted.AddDate(0, 0, c.over)
+		one := bankstore.Termination{Deleted: deleted, Until: &until}
+		if one.Over(over.Add(-time.Second)) || !one.Over(over) {
+			t.Errorf("a consent until day %d is not over on day %d", c.until, c.over)
+		}
+	}
+}
+
 // TestConsentsOfDeletedUsers checks that the consents of a deleted user are ended at the institution
 // at once, also in a sandbox whose clock is behind.
 func TestConsentsOfDeletedUsers(t *testing.T) {

@@ -46,14 +46,22 @@ func (r Reader) TerminationsDue(ctx context.Context, domain passerelle.DomainID,
 		WHERE domain_id = $1 AND terminate <= $2 AND terminate IS NOT NULL AND deleted IS NOT NULL ORDER BY terminate, id LIMIT $3`, int64(domain), database.Micros(now), limit)
 }
 
-// longestConsent is the longest life of a consent, in days.
-const longestConsent = 180
+// longestConsent is the longest life of a consent, in days. leastTries is the number of days after
+// the deletion during which the service ends a consent even if it has expired. The institution may
+// have prolonged it.
+const (
+	longestConsent = 180
+	leastTries     = 7
+)
 
-// Over reports whether the consent has certainly expired at now.
+// Over reports whether the service gives up ending the consent at now.
 func (t Termination) Over(now time.Time) bool {
 	end := t.Deleted.AddDate(0, 0, longestConsent)
-	if t.Until != nil && t.Until.After(t.Deleted) {
+	if t.Until != nil {
 		end = *t.Until
+		if least := t.Deleted.AddDate(0, 0, leastTries); end.Before(least) {
+			end = least
+		}
 	}
 	return !now.Before(end)
 }

@@ -80,7 +80,7 @@ var catalogue = append([]Key{
 	{Name: RateEnabled, Default: "", Help: "Whether API requests and hosted pages are limited, and refused with 429 over the limit; by default 0 in sandbox domains and 1 in live ones.", check: booleanOrNone},
 	{Name: TokenRate, Default: "1200", Help: "Requests per minute that each process accepts with one token; 0 for no limit.", check: whole(0, 1000000)},
 	{Name: AddressRate, Default: "6000", Help: "Requests and hosted pages per minute that each process accepts from one address, or from one /64 network in IPv6; 0 for no limit.", check: whole(0, 1000000)},
-	{Name: FormRate, Default: "60", Help: "Forms per minute that each process accepts on the pages about connections from one address, or from one /64 network in IPv6; 0 for no limit.", check: whole(0, 1000000)},
+	{Name: FormRate, Default: "600", Help: "Forms per minute that each process accepts on the pages about connections from one address, or from one /64 network in IPv6; 0 for no limit.", check: whole(0, 1000000)},
 	{Name: AutosyncEnabled, Default: "1", Help: "Whether connections are synchronised in the background.", check: boolean},
 	{Name: AutosyncFrequency, Default: "1", Help: "Days between two synchronisations of a connection; 0.5 is twice a day.", check: days},
 	{Name: RetryWrongpass, Default: "1", Help: "Whether established connections are retried after their institution refused the credentials.", check: boolean},

@@ -59,7 +59,7 @@ type flowState struct {
 	// Reset makes the flow request new credentials even when the stored credentials work. Supplied is
 	// set when the person has entered them.
 	Reset    bool `json:"x,omitempty"`
-	Supplied bool `json:"y,omitempty"`
+	Supplied bool `json:"p,omitempty"`
 	// Sources lists those sources of the connection that the client wants to repair. An empty list
 	// means all sources.
 	Sources []string `json:"o,omitempty"`
@@ -141,7 +141,7 @@ func (w *Webview) openLink(pc *pageContext, query url.Values) error {
 
 // refuseLink shows a page to a person whose flow has ended or belongs to another browser. If the
 // client has a redirect address or shows the flow in a frame, the client gets an error. A client gets
-// the connections that the person has made in time.
+// the connections that the person has made in time, unless the user was deleted.
 func (w *Webview) refuseLink(pc *pageContext, t *flowSession, err error) error {
 	why := "The person took too long."
 	switch {
@@ -152,7 +152,11 @@ func (w *Webview) refuseLink(pc *pageContext, t *flowSession, err error) error {
 	case !errors.Is(err, errOver):
 		return err
 	case len(t.Made) > 0:
-		return w.finishConnect(pc, t)
+		_, gone := w.Aggregation.User(pc.context(), pc.domain, t.User)
+		if !errors.Is(gone, passerelle.NotFound) {
+			return w.finishConnect(pc, t)
+		}
+		why = "The user is not there any more."
 	}
 	if t.RedirectURI == "" && !t.framed() {
 		pc.flowCookie(t.handle, t.Framed).Forget(pc.writer)

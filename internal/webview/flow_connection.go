@@ -401,7 +401,7 @@ func (w *Webview) resumeConnection(pc *pageContext, s *flowConnection, r aggrega
 	case err != nil && !errors.Is(err, passerelle.Conflict):
 		return fmt.Errorf("go on with connection %d: %w", s.c.ID, err)
 	}
-	if s.Reset && !s.Supplied && err == nil && r.Values != nil {
+	if s.Reset && !s.Supplied && err == nil && r.Values != nil && s.c.Fields == "" { // answers to a question are no credentials
 		s.Supplied = true
 		if err := w.storeFlow(pc, s.flowSession); err != nil {
 			return err

@@ -176,6 +176,17 @@ func TestNewCredentialsAreOnlyEntered(t *testing.T) {
 	})
 }
 
+// The answer to a question of the institution does not count as new credentials.
+func TestAnswersAreNoNewCredentials(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		page := p.connecting("otp")
+		id := p.connections(p.token)[0].ID.String()
+		page = p.open(p.link("reconnect", "connection_id", id, "reset_credentials", "true"))
+		page = p.settled(p.send(page, "fill", "field.otp", "123456")).shows(t, "New sign-in details for Banque Exemple")
+		p.settled(p.send(page, "fill", "field.login", "otp", "field.password", customers.Password)).back(t)
+	})
+}
+
 // A link may name only sources that the connection does not use. The person then needs to do
 // nothing.
 func TestReconnectOfSources(t *testing.T) {
@@ -263,6 +274,25 @@ func TestLeavingTheSecondConnection(t *testing.T) {
 			if first := p.connections(p.token)[0].ID.String(); back.Has("error") || back.Get("connection_id") != first || back.Get("connection_ids") != first {
 				t.Errorf("%s: back with %v, want connection %s", name, back, first)
 			}
+		}
+	})
+}
+
+// A new user expires before the second connection. The application gets an error, and no code.
+func TestUsersExpireAtTheSecondConnection(t *testing.T) {
+	var ahead atomic.Int64
+	now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	servicetest.Each(t, servicetest.Options{Now: now}, func(t *testing.T, s *servicetest.Instance) {
+		ahead.Store(0)
+		s.OK(s.Call("PUT", "/clients/"+s.ClientID, s.ConfigToken, map[string]any{"redirect_uris": []string{returnURL}}))
+		p := newWalker(t, s)
+		page := p.connecting("one", "code", "", "max_connections", "2")
+		accounts, _ := page.offered()
+		page = p.click(p.send(page, "share", "account", accounts[0]), "Connect another bank")
+		ahead.Store(int64(2 * time.Hour))
+		back := p.open(page.at.String()).back(t)
+		if back.Get("error") != "session_expired" || !strings.Contains(back.Get("error_description"), "not there any more") || back.Has("code") || back.Has("connection_id") {
+			t.Errorf("back with %v", back)
 		}
 	})
 }

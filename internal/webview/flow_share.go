@@ -103,6 +103,9 @@ func (w *Webview) showSharing(pc *pageContext, s *flowConnection) error {
 	}
 	page := w.flowPage(pc, s.flowSession, "share", body.Title, body)
 	page.Module = "share.mjs"
+	if body.Mend != nil && pc.request.URL.Query().Has(pickParameter) {
+		body.Mend.After = 0 // the script would send the form before the person can share what is ticked
+	}
 	if body.Mend != nil && body.Mend.After > 0 {
 		page.Module = "resume.mjs" // the page also needs this script; a reload without it would lose what the person has ticked
 	}

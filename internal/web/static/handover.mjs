@@ -10,7 +10,7 @@ if (form && code) {
 
 // The page is for a newcomer. A second click before the answer would make a second
 // user and a second connection.
-for (const one of document.forms) {
+for (const one of document.querySelectorAll('form[method="post"]')) {
   one.addEventListener("submit", () => {
     // A button that is disabled at once would not be sent.
     setTimeout(() => one.querySelectorAll("button").forEach((button) => { button.disabled = true; }));
