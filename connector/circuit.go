@@ -27,7 +27,7 @@ type breaker struct {
 	inARow  int
 	until   time.Time
 	probing bool
-	// refused means that the last call was Refused.
+	// refused means that the last call was Refused or Suspected.
 	refused bool
 }
 
@@ -35,11 +35,14 @@ type breaker struct {
 type CallResult int
 
 // The results of calls. Refused means that the bank does not accept the service itself: its certificate,
-// signature, role or clock. Every customer's call would fail like this.
+// signature, role or clock. Every customer's call of this kind would fail like this. Suspected means that
+// the bank may not accept the service, but does not say so. It sets the mark of a refusal, and counts as
+// no failure, because the call may have failed for one customer only.
 const (
 	Answered CallResult = iota
 	Failed
 	Refused
+	Suspected
 )
 
 func (b *breaker) open(after int) bool { return b.inARow >= after }
@@ -49,8 +52,8 @@ func (b *breaker) allows(now time.Time, after int) bool {
 }
 
 func (b *breaker) record(ended time.Time, result CallResult) {
-	b.probing, b.refused = false, result == Refused
-	if result == Answered {
+	b.probing, b.refused = false, result == Refused || result == Suspected
+	if result == Answered || result == Suspected {
 		b.inARow = 0
 		return
 	}
@@ -145,7 +148,11 @@ func (c *Circuit) Record(call string, begun, ended time.Time, result CallResult)
 	kind.took[kind.many%remembered], kind.good[kind.many%remembered] = ended.Sub(begun), result == Answered
 	kind.many++
 	kind.breaker.record(ended, result)
-	c.all.record(ended, result)
+	if result == Refused { // the bank may accept us in another role
+		c.all.probing = false
+	} else {
+		c.all.record(ended, result)
+	}
 	if result == Answered {
 		c.success = ended
 		return

@@ -76,14 +76,21 @@ func TestRefusedService(t *testing.T) {
 	if h := c.Health(); !h.Refused || h.Open || h.Calls[0].Good != 0 || h.LastFailure.IsZero() {
 		t.Errorf("after a refusal of one kind: %+v", h)
 	}
-	for range 5 {
+	for range 20 {
 		c.Record("r", now, now, connector.Refused)
 	}
-	if h := c.Health(); !h.Refused || !h.Open || !c.Disturbed() {
+	if h := c.Health(); !h.Refused || !h.Open || !c.Disturbed() || c.Enter("r", now) || !c.Enter("s", now) {
 		t.Errorf("after refusals in a row: %+v", h)
 	}
+	c.Record("s", now, now, connector.Answered)
 	c.Record("r", now, now, connector.Answered)
 	if h := c.Health(); h.Refused || h.Open {
 		t.Errorf("after an answer: %+v", h)
+	}
+	for range 30 {
+		c.Record("r", now, now, connector.Suspected)
+	}
+	if h := c.Health(); !h.Refused || h.Open || c.Disturbed() {
+		t.Errorf("after suspected refusals: %+v", h)
 	}
 }

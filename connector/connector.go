@@ -60,7 +60,8 @@ type Profile struct {
 	KeyLife    time.Duration
 	// ApprovalLife is the time during which a payer can still approve an abandoned order that the
 	// bank did not cancel. During this time, the service asks the bank, and the payment has no
-	// final state. Zero means that the bank accepts no such approval.
+	// final state. After it, a payment whose report is Unproved still waits for the bank. Zero means
+	// that the bank accepts no such approval.
 	ApprovalLife time.Duration
 	// ExecutesAtOnce declares that the bank executes an order as soon as the payer has validated,
 	// without waiting for the client's confirmation.

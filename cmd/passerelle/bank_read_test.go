@@ -175,7 +175,7 @@ func (c *customer) decide(page, decision string) url.Values {
 
 func (c *customer) decideAs(page, decision, as string) url.Values {
 	c.t.Helper()
-	if strings.Contains(page, "/oauth/authorize?") {
+	if strings.Contains(page, "/authorize?") {
 		origin, err := url.Parse(page)
 		if err != nil {
 			c.t.Fatal(err)

@@ -75,6 +75,7 @@ func (v *reading) readAccounts(ctx context.Context) error {
 	if err := v.out.Accounts(details); err != nil {
 		return err
 	}
+	v.passed = true
 	for i := range all {
 		if err := v.readAccount(ctx, &all[i]); err != nil {
 			return err

@@ -118,10 +118,6 @@ func (a *authorisation) replace(next authorisation) {
 	*a = next
 }
 
-// open reports whether the customer may still approve elsewhere: in an earlier authorisation or, if
-// the bank's list is still to be read, in one that only the list names.
-func (a *authorisation) open() bool { return a.Unlisted || len(a.Earlier) > 0 }
-
 // resume puts the earlier authorisation i into the place of this one, and applies the customer's
 // return to it.
 func (a *authorisation) resume(i int) {

@@ -76,6 +76,12 @@ func TestCancellationsHaveTheToken(t *testing.T) {
 			payment.CancellationRefused,
 			[]string{"T1", "", "T1"},
 		},
+		"without another, and without a status": {
+			strings.Replace(grantedMemory, `,"refresh":"R1"`, "", 1),
+			map[string][]scriptedAnswer{"DELETE order": once(expired.status, expired.body), "GET order/status": once(expired.status, expired.body)},
+			payment.CancellationRefused,
+			[]string{"T1", "", "T1", ""},
+		},
 		"not needed": {
 			strings.Replace(grantedMemory, `,"refresh":"R1"`, "", 1),
 			map[string][]scriptedAnswer{"DELETE order": {expired, {204, ""}}},

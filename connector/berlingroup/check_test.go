@@ -482,7 +482,7 @@ func TestRefusedService(t *testing.T) {
 	} {
 		bank := &answering{status: http.StatusUnauthorized, body: map[string]any{"tppMessages": []any{map[string]string{"category": "ERROR", "code": code}}}}
 		loaded := newFixture(t, bank, nil).load()
-		for range 5 {
+		for range 20 {
 			_, _ = loaded.Connector().(connector.Initiator).Initiate(t.Context(), ordersByKind["single"])
 		}
 		if h := loaded.Health(); h.Refused != refused || h.Open != refused || loaded.Profile().Disturbed != refused {
@@ -492,9 +492,18 @@ func TestRefusedService(t *testing.T) {
 	bank := &answering{status: http.StatusForbidden, body: "no"}
 	w := newFixture(t, bank, nil)
 	loaded := w.load()
-	_, _ = loaded.Connector().(connector.Initiator).Initiate(t.Context(), ordersByKind["single"])
-	if h := loaded.Health(); !h.Refused {
+	for range 20 {
+		_, _ = loaded.Connector().(connector.Initiator).Initiate(t.Context(), ordersByKind["single"])
+	}
+	if h := loaded.Health(); !h.Refused || h.Open || h.Failures > 0 {
 		t.Errorf("without a code: %+v", h)
+	}
+	named := ordersByKind["single"]
+	named.Fields = map[string]string{"psu_id": "anna"}
+	loaded = newFixture(t, bank, nil).load()
+	_, _ = loaded.Connector().(connector.Initiator).Initiate(t.Context(), named)
+	if h := loaded.Health(); h.Refused {
+		t.Errorf("without a code, with a customer: %+v", h)
 	}
 	b := newReadable(t)
 	read := b.reader()

@@ -88,6 +88,11 @@ type consentAnswer struct {
 	ValidUntil string `json:"validUntil"`
 }
 
+// open reports whether the customer can still approve the consent.
+func (c *consentAnswer) open() bool {
+	return c.Status == "received" || c.Status == "partiallyAuthorised"
+}
+
 const consentsPath = "/v1/consents"
 
 // path returns the path of the consent at the bank.
@@ -140,7 +145,7 @@ func (v *reading) authorise(ctx context.Context) error {
 	if err := v.get(ctx, request{call: "consent status", path: v.memory.path() + "/status"}, &state); err != nil {
 		return err
 	}
-	open := state.Status == "received" || state.Status == "partiallyAuthorised"
+	open := state.open()
 	switch {
 	case state.Status == "valid", v.approvedFormer(ctx):
 		return v.granted(ctx)
@@ -159,19 +164,21 @@ func (v *reading) authorise(ctx context.Context) error {
 }
 
 // approvedFormer puts a former consent into the place of the present one when the customer has approved
-// it since, such as on a page that was still open. It ignores failures, because the present consent
-// decides then.
+// it since, such as on a page that was still open. It drops those that the customer can no longer
+// approve. It ignores failures, because the present consent decides then.
 func (v *reading) approvedFormer(ctx context.Context) bool {
 	present := v.memory
 	for i, m := range slices.Backward(present.Formers) {
 		if m.Valid {
 			continue
 		}
-		v.memory.Consent, v.memory.Approval = m.Consent, m.Approval
+		v.memory.Consent, v.memory.Approval, v.memory.Formers = m.Consent, m.Approval, present.withFormer() // the question may save the memory
 		var state consentAnswer
 		err := v.get(ctx, request{call: "consent status", path: v.memory.path() + "/status"}, &state)
-		if err == nil && state.Status == "valid" {
+		if err == nil && !state.open() {
 			present.Formers = slices.Delete(slices.Clone(present.Formers), i, i+1)
+		}
+		if err == nil && state.Status == "valid" {
 			v.memory.Formers = present.withFormer()
 			return true
 		}

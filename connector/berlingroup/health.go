@@ -19,7 +19,12 @@ func (b *Bank) Health() connector.BankHealth {
 // result returns the result of a call, for the health of the bank.
 func (b *Bank) result(r request, a answer, err error) connector.CallResult {
 	switch {
-	case err != nil && refusesUs(err), err == nil && b.refusesService(r, a):
+	case err != nil && refusesUs(err):
+		return connector.Refused
+	case err == nil && b.refusesService(r, a):
+		if codes.Known(b.judge(r, a).all) == "" {
+			return connector.Suspected
+		}
 		return connector.Refused
 	case err != nil, a.status >= http.StatusInternalServerError:
 		return connector.Failed
@@ -28,13 +33,13 @@ func (b *Bank) result(r request, a answer, err error) connector.CallResult {
 }
 
 // refusesService reports whether an answer refuses our certificate, signature, role or clock. An answer
-// without a code of the standard may be about the customer's consent, token or password instead. It
-// only counts for a request that has none of these.
+// without a code of the standard may be about the customer instead. It only counts for a request that
+// begins an order or a consent and names neither a token nor a customer.
 func (b *Bank) refusesService(r request, a answer) bool {
 	if a.status < http.StatusBadRequest || r.form != nil {
 		return false
 	}
 	judged := b.judge(r, a)
-	begins := (r.order || r.path == consentsPath) && r.header.Get("Authorization") == ""
+	begins := (r.order || r.path == consentsPath) && r.header.Get("Authorization") == "" && r.header.Get("PSU-ID") == "" && r.header.Get("PSU-Corporate-ID") == ""
 	return judged.what.OfService() && (begins || codes.Known(judged.all) != "")
 }

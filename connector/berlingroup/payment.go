@@ -344,7 +344,7 @@ var errBlind = errors.New("the payer's grant has ended")
 // blind returns the report of a pending order whose status the bank does not tell. The first time, it
 // tells the operator in the timeline. After that, the error is logged.
 func (v *ordering) blind(err error) (payment.Report, error) {
-	if !errors.Is(err, errBlind) || v.memory.Blind || v.Payment.State != payment.Pending {
+	if !errors.Is(err, errBlind) || v.memory.Blind || v.Payment.State != payment.Pending || v.Payment.CancelCode != "" {
 		return payment.Report{}, err
 	}
 	v.memory.Blind = true
@@ -363,10 +363,12 @@ func (v *ordering) shown(s paymentStatus) bool {
 
 // unclear reports whether the payer may have approved an order although nothing shows it: the bank
 // has checked the order, which says nothing about the payer, and has no status of the approval. An
-// approval that the bank wants confirmed does not count before it is.
+// approval that the bank wants confirmed does not count before it is. In the early steps, the payer
+// cannot approve yet.
 func (v *ordering) unclear(s paymentStatus) bool {
 	a := &v.memory.Approval
-	disproved := a.Own != "" || a.Step == atStart || a.Step == failed || a.Declined || a.Confirm != "" && a.Confirmation != confirmTaken
+	early := a.Step == atServer && a.Page == "" || slices.Contains([]step{atStart, atIdentification, atPassword, atAdditional, atMethod}, a.Step)
+	disproved := early || a.Own != "" || a.Step == failed || a.Declined || a.Confirm != "" && a.Confirmation != confirmTaken
 	return codes.Rank(s.Transaction) >= codes.Rank(codes.Checked) && !disproved
 }
 
@@ -509,10 +511,10 @@ func (v *ordering) cancel(ctx context.Context) (payment.Report, error) {
 	if v.memory.Cancelling != nil || v.memory.Cancelled {
 		return v.stands(ctx)
 	}
-	v.memory.Unwanted = true
 	r := request{call: "cancel", method: http.MethodDelete, path: v.memory.Path, header: v.person().header()}
 	v.file.prefer(r.header)
 	a, err := v.callAnyhow(ctx, v.memory.Approval.OAuth, r, v.save)
+	v.memory.Unwanted = v.memory.Unwanted || !errors.Is(err, connector.ErrNotSent)
 	switch {
 	case err != nil:
 		return payment.Report{}, err
@@ -557,6 +559,9 @@ func (v *ordering) keptOn(ctx context.Context, why error) (payment.Report, error
 		return payment.Report{}, why
 	}
 	report, err := v.standsAfterwards(ctx)
+	if errors.Is(err, errBlind) {
+		report, err = payment.Report{Status: payment.Processing}, nil
+	}
 	report.Cancellation = payment.CancellationRefused
 	return report, err
 }

@@ -33,7 +33,7 @@ func (v *ordering) report(s paymentStatus) payment.Report {
 	status, line := codes.Standing(s.Transaction, v.file.Profile.LastStatus, v.Payment.DateType() == payment.Periodic, v.approved(s))
 	report := payment.Report{Status: status, Raw: strings.TrimSpace(s.Transaction + " " + codes.Reasons(s.Messages))}
 	v.tell(&report, s)
-	if a := &v.memory.Approval; a.Step == failed && !a.open() && status == payment.Awaiting {
+	if a := &v.memory.Approval; a.Step == failed && !v.elsewhere(a) && status == payment.Awaiting {
 		report.Status, s.Message = payment.Declined, cmp.Or(s.Message, a.Message)
 	}
 	v.memory.Status = s.Transaction
@@ -98,12 +98,25 @@ func (v *ordering) decline(report *payment.Report, s paymentStatus) {
 // open, the bank's page has expired, and the payer has not come back.
 func (v *ordering) timedOut(s paymentStatus) bool {
 	a := &v.memory.Approval
-	since := a.Opened
-	if v.Payment.Validated != nil {
-		since = *v.Payment.Validated
-	}
+	since := v.begun(a)
 	return s.Transaction == codes.Rejected && v.Payment.State == payment.Validating && stepActions[a.Step] != "" && !a.Back &&
 		!since.IsZero() && !v.Now.Before(since.Add(v.file.Profile.pageLife()))
+}
+
+// begun returns the time from which the payer could approve, zero if it is unknown.
+func (v *ordering) begun(a *authorisation) time.Time {
+	if v.Payment.Validated != nil {
+		return *v.Payment.Validated
+	}
+	return a.Opened
+}
+
+// elsewhere reports whether the payer may still approve elsewhere: in an earlier authorisation or, if
+// the bank's list is still to be read, in one that only the list names. A list that the bank never
+// supplies counts only for as long as the bank accepts approvals.
+func (v *ordering) elsewhere(a *authorisation) bool {
+	begun := v.begun(a)
+	return len(a.Earlier) > 0 || a.Unlisted && (begun.IsZero() || v.Now.Before(begun.Add(v.file.Profile.approvalLife())))
 }
 
 // undivided returns the time from which the lines that a bank has not refused count as accepted: one

@@ -564,6 +564,37 @@ func TestAbandonedOrders(t *testing.T) {
 	}
 }
 
+// TestUnprovedOrders checks that an order of which the bank shows no approval may be approved only if
+// its payer came far enough.
+func TestUnprovedOrders(t *testing.T) {
+	for approval, want := range map[string]bool{
+		`"step":"page","page":"https://bank.example/1"`: true, `"step":"server","page":"https://bank.example/1"`: true, `"step":"app"`: true,
+		`"step":"start"`: false, `"step":"identification"`: false, `"step":"password"`: false, `"step":"additional"`: false, `"step":"method"`: false, `"step":"server"`: false,
+	} {
+		bank := &approving{bodies: map[string]map[string]any{"GET status": status("transactionStatus", "ACTC")}}
+		o := ordersByKind["single"]
+		o.Memory, o.Now, o.Abandoned = []byte(`{"path":"/v1/payments/sepa-credit-transfers/1","approval":{`+approval+`}}`), noon.Add(time.Hour), true
+		report, err := newFixture(t, bank, nil).initiator().Status(t.Context(), o)
+		if err != nil || report.Status != payment.Awaiting || report.Unproved != want {
+			t.Errorf("%s: %+v, %v", approval, report, err)
+		}
+	}
+}
+
+// TestListsThatNeverCome checks that a failed order of which the bank never lists the authorisations
+// ends when the bank accepts no approval any more.
+func TestListsThatNeverCome(t *testing.T) {
+	for after, want := range map[time.Duration]payment.Status{time.Hour: payment.Awaiting, 25 * time.Hour: payment.Declined} {
+		bank := &approving{bodies: map[string]map[string]any{"GET status": status("transactionStatus", "RCVD")}}
+		o := ordersByKind["single"]
+		o.Memory, o.Now, o.Payment.Validated = []byte(`{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"failed","unlisted":true}}`), noon.Add(after), &noon
+		report, err := newFixture(t, bank, nil).initiator().Status(t.Context(), o)
+		if err != nil || report.Status != want {
+			t.Errorf("after %v: %+v, %v", after, report, err)
+		}
+	}
+}
+
 // TestCancellationsOfAbandonedOrders checks that a payer who has abandoned an order can still approve
 // its cancellation.
 func TestCancellationsOfAbandonedOrders(t *testing.T) {

@@ -110,13 +110,18 @@ func recall(text []byte) readMemory {
 // mostFormers is the maximum number of former consents. The pages of older ones have long expired.
 const mostFormers = 10
 
-// withFormer returns the former consents with the present one.
+// withFormer returns the former consents with the present one. Over the limit, it drops the oldest one
+// that was not authorised, because only authorised ones permit anything.
 func (m *readMemory) withFormer() []readMemory {
 	all := m.Formers
 	if m.Consent != "" {
 		all = append(slices.Clip(all), readMemory{Consent: m.Consent, Valid: m.Valid, Approval: authorisation{OAuth: m.Approval.OAuth}})
 	}
-	return all[max(0, len(all)-mostFormers):]
+	for len(all) > mostFormers {
+		first := max(0, slices.IndexFunc(all, func(m readMemory) bool { return !m.Valid }))
+		all = slices.Delete(slices.Clone(all), first, first+1)
+	}
+	return all
 }
 
 // maxMemory is the maximum size of the memory, in bytes.
@@ -154,6 +159,8 @@ type reading struct {
 	connector.DataRequest
 	out    connector.Sink
 	memory readMemory
+	// passed means that the sink has the accounts. It takes them only once.
+	passed bool
 }
 
 // interruption ends a read with a state that is not a failure of the connector.
@@ -187,7 +194,7 @@ func (v *reading) read(ctx context.Context) (connector.Outcome, error) {
 		}
 		v.memory = v.memory.afresh()
 		if err = v.askConsent(ctx); err == nil {
-			err = v.readAccounts(ctx)
+			err = v.readOnce(ctx)
 		}
 	}
 	if err != nil {
@@ -195,6 +202,14 @@ func (v *reading) read(ctx context.Context) (connector.Outcome, error) {
 	}
 	until := v.memory.Until
 	return connector.Outcome{ConsentUntil: &until}, nil
+}
+
+// readOnce reads the accounts unless this read has passed them on. Then the next read begins soon.
+func (v *reading) readOnce(ctx context.Context) error {
+	if v.passed {
+		return &interruption{connector.Outcome{State: passerelle.WebsiteUnavailable, RetryAfter: time.Minute}}
+	}
+	return v.readAccounts(ctx)
 }
 
 // outcomeOf ends a read that the bank refuses.

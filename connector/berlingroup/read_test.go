@@ -685,6 +685,26 @@ func TestReplacedConsents(t *testing.T) {
 	}
 }
 
+// TestConsentsThatEndDuringARead checks that a read does not report the accounts twice when its consent
+// ends and a former one is valid. The next read uses the former one.
+func TestConsentsThatEndDuringARead(t *testing.T) {
+	valid := once(200, `{"consentStatus":"valid"}`)
+	bank := newScripted(t, map[string][]scriptedAnswer{
+		"GET /v1/accounts":                 once(200, `{"accounts":[{"resourceId":"A1","iban":"DE02120300000000202051","currency":"EUR","balances":[{"balanceAmount":{"amount":"1.00","currency":"EUR"},"balanceType":"closingBooked"}]}]}`),
+		"GET /v1/accounts/A1/transactions": {refusedWith(401, "CONSENT_EXPIRED"), {200, `{"transactions":{"booked":[]}}`}},
+		"GET /v1/consents/C2/status":       valid, "GET /v1/consents/C2": valid,
+	})
+	bank.file += "\n[profile.accounts]\nconsents = [\"global\"]\nbooking_statuses = [\"booked\"]\n"
+	reader, _ := bank.load().Connector().(connector.DataReader)
+	r := &bankReader{t: t, reader: reader, now: noon}
+	r.memory = fmt.Appendf(nil, `{"consent":"C1","valid":true,"until":%q,"formers":[{"consent":"C2"}]}`, noon.AddDate(0, 1, 0).Format(time.RFC3339))
+	for _, want := range []passerelle.ConnectionState{passerelle.WebsiteUnavailable, ""} {
+		if o, got, err := r.read(true); err != nil || o.State != want || len(got.accounts) != 1 {
+			t.Errorf("%+v, %+v, %v, want %q; the calls are %q", o, got, err, want, bank.calls)
+		}
+	}
+}
+
 // TestTokensRenewedAtTheEnd checks that a token which the bank issues while a consent is ended is stored at
 // once, so that the next try has it: the bank accepts a refresh token only once.
 func TestTokensRenewedAtTheEnd(t *testing.T) {

@@ -3,7 +3,6 @@ package berlingroup
 import (
 	"context"
 	"errors"
-	"maps"
 	"net/url"
 	"slices"
 
@@ -14,7 +13,7 @@ import (
 // A bank may count its pages by offset. An entry that is booked between two pages then moves the
 // others, and one of them is on both pages. Without ids from the bank, this is not distinguishable
 // from two transactions with equal contents. Such transactions are therefore withheld, and everything is
-// read again until two passes in a row have the same transactions.
+// read again until two passes in a row have as many of them.
 
 const (
 	// maxPasses limits the passes of a read.
@@ -33,12 +32,24 @@ type sieve struct {
 	// handed has the names of the transactions without ids that were passed on, and whether each was
 	// pending.
 	handed   map[string]bool
-	withheld []passerelle.TransactionDetails
+	withheld []heldBack
+	// least has the smallest count of each content in the passes so far. A pass without the content
+	// counts as one, because the transaction may be new.
+	least map[string]int
 	// again means that this is not the first pass. open means that the transactions are not certain.
 	again, open bool
 }
 
-func newSieve() sieve { return sieve{tallies: map[string]tally{}, handed: map[string]bool{}} }
+// heldBack is a withheld transaction, with its number among those of equal contents.
+type heldBack struct {
+	content string
+	number  int
+	details passerelle.TransactionDetails
+}
+
+func newSieve() sieve {
+	return sieve{tallies: map[string]tally{}, handed: map[string]bool{}, least: map[string]int{}}
+}
 
 // withholds counts a transaction without an id, and reports whether it is not passed on for now. In the
 // first pass, these are transactions with an equal one on an earlier page. In later passes, these
@@ -63,13 +74,45 @@ func (s *sieve) withholds(content string, d passerelle.TransactionDetails) bool 
 	if len(s.withheld) >= maxWithheld {
 		return false
 	}
-	s.withheld = append(s.withheld, d)
+	s.withheld = append(s.withheld, heldBack{content, before.many + 1, d})
 	return true
 }
 
-// sameAs reports whether two passes had the same transactions.
-func (s *sieve) sameAs(other *sieve) bool {
-	return maps.EqualFunc(s.tallies, other.tallies, func(a, b tally) bool { return a.many == b.many })
+// sameAs reports whether two passes had the same doubtful transactions: those with equal contents. A
+// transaction that is listed once is certain, even if it is new since the earlier pass.
+func (s *sieve) sameAs(earlier *sieve) bool {
+	for content, a := range s.tallies {
+		if b := earlier.tallies[content]; a.many != b.many && max(a.many, b.many) > 1 {
+			return false
+		}
+	}
+	return true
+}
+
+// endPass keeps the smallest counts at the end of a pass.
+func (s *sieve) endPass() {
+	for content, t := range s.tallies {
+		least, known := s.least[content]
+		if !known && s.again {
+			least, known = 1, true
+		}
+		if !known || t.many < least {
+			least = t.many
+		}
+		s.least[content] = least
+	}
+}
+
+// released returns the withheld transactions that are passed on at the end. If the passes never
+// agreed, these are as many of each content as every pass had. The next read finds further ones.
+func (s *sieve) released() []passerelle.TransactionDetails {
+	var all []passerelle.TransactionDetails
+	for _, h := range s.withheld {
+		if !s.open || h.number <= s.least[h.content] {
+			all = append(all, h.details)
+		}
+	}
+	return all
 }
 
 // readCertain passes on everything since a day, except what is uncertain. It reads again
@@ -78,13 +121,15 @@ func (v *reading) readCertain(ctx context.Context, a *bankAccount, begin passere
 	selected := url.Values{"dateFrom": {begin.String()}}
 	s := v.history(a)
 	err := v.readHistory(ctx, s, selected)
+	s.sieve.endPass()
 	for pass := 1; err == nil && s.sieve.open && pass < maxPasses; pass++ {
 		next := v.history(a)
-		next.sieve.handed, next.sieve.again = s.sieve.handed, true
+		next.sieve.handed, next.sieve.least, next.sieve.again = s.sieve.handed, s.sieve.least, true
 		var ended *interruption
 		if err = v.readHistory(ctx, next, selected); errors.As(err, &ended) {
 			return s, nil
 		}
+		next.sieve.endPass()
 		next.sieve.open = !next.sieve.sameAs(&s.sieve)
 		s = next
 	}
@@ -93,7 +138,7 @@ func (v *reading) readCertain(ctx context.Context, a *bankAccount, begin passere
 
 // settle passes on the transactions whose names are known only at the end of a read.
 func (v *reading) settle(s *history) error {
-	for page := range slices.Chunk(append(s.sieve.withheld, s.names.Settle()...), pageSize) {
+	for page := range slices.Chunk(append(s.sieve.released(), s.names.Settle()...), pageSize) {
 		if err := v.handOver(s, page); err != nil {
 			return err
 		}

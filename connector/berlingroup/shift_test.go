@@ -36,7 +36,7 @@ func (b *offsetBank) book(text string) { b.entries = append([]string{offsetEntry
 func offsetEntry(text string) string { return line("2026-03-01", "2026-03-01", "-1.00", text) }
 
 // TestPagesThatShift: when an entry without an id moves to the next page during a read, it is stored
-// once. When the pages never come to rest, what is certain is stored, and nothing counts as deleted.
+// once. When the pages never come to rest, as many are stored as every pass had.
 func TestPagesThatShift(t *testing.T) {
 	once := func(texts ...string) func(*offsetBank) {
 		return func(b *offsetBank) {
@@ -48,8 +48,9 @@ func TestPagesThatShift(t *testing.T) {
 	}
 	number := 0
 	always := func(b *offsetBank) {
-		number++
-		b.book(fmt.Sprint("always ", number))
+		if number++; number%3 == 0 {
+			b.book(fmt.Sprint("always ", number))
+		}
 	}
 	for name, test := range map[string]struct {
 		change func(*offsetBank)
@@ -86,14 +87,14 @@ func TestPagesThatShift(t *testing.T) {
 					t.Errorf("%s: %d rows are missing", entry, n)
 				}
 			}
-			if restless && (missing == 0 || len(got.rows) < 5) {
+			if restless && len(got.rows) < 5 {
 				t.Errorf("%d rows, %d missing", len(got.rows), missing)
 			}
 			if test.pages > 0 && bank.pages != test.pages {
 				t.Errorf("%d pages were read", bank.pages)
 			}
 			for _, from := range got.ended {
-				if future := from.Compare(passerelle.DateOf(noon.Add(24*time.Hour), time.UTC)) > 0; future != restless {
+				if from.Compare(passerelle.DateOf(noon.Add(24*time.Hour), time.UTC)) > 0 {
 					t.Errorf("the read is complete since %s", from)
 				}
 			}

@@ -170,15 +170,15 @@ type period struct{ first, last passerelle.Date }
 func (p period) has(day string) bool { return day >= p.first.String() && day <= p.last.String() }
 
 // replaced returns the days whose entries one issue replaces by those of another. Many banks date
-// the opening balance on the day of the first entries. The period therefore begins with the first
-// entry of either issue, unless another statement may have entries on these days. In that case, it
-// begins on the day after the opening balance.
+// the opening balance on the day of the first entries. The period therefore begins on the day
+// of the opening balance if either issue has an entry on it or before, unless another statement may have
+// entries on this day. In that case, it begins on the day after.
 func (a *account) replaced(stored, one *issue) period {
 	after := one.Opening.Date.AddDays(1)
 	days := period{after, one.Closing.Date}
 	for _, first := range []passerelle.Date{stored.First, one.First} {
-		if !first.IsZero() && first.Compare(days.first) < 0 {
-			days.first = first
+		if !first.IsZero() && first.Compare(after) < 0 {
+			days.first = one.Opening.Date
 		}
 	}
 	if slices.ContainsFunc(a.Issues, func(other issue) bool {

@@ -6,9 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
-	"slices"
 	"sync"
 	"time"
 
@@ -54,18 +52,23 @@ func (i *Initiation) RunDue(ctx context.Context, d passerelle.Domain) (Done, err
 }
 
 // Follow does the same as RunDue, but waits for a slow bank only for a moment. Until this bank has
-// answered all calls of earlier passes, Follow does not call it again. A bank that does not answer
-// therefore delays only its own payments. AwaitFollowed waits for the calls that are still running.
+// answered all calls of the domain's earlier passes, Follow does not call it again for this domain. A
+// bank that does not answer therefore delays only its own payments. When calls that outlived their pass
+// have ended, Follow calls FollowAgain. AwaitFollowed waits for the calls that are still running.
 func (i *Initiation) Follow(ctx context.Context, d passerelle.Domain) (Done, error) {
-	done, ended, err := i.beginDue(ctx, d, i.followed.busy())
+	done, ended, err := i.beginDue(ctx, d, i.followed.busy(d.ID))
 	if err != nil {
 		return done, err
 	}
 	limit := time.NewTimer(cmp.Or(i.PassTime, time.Second))
 	defer limit.Stop()
+	i.followed.working.Go(func() { <-ended })
 	select {
 	case <-ended:
 	case <-limit.C:
+		if done != (Done{}) && i.FollowAgain != nil {
+			i.followed.working.Go(func() { <-ended; i.FollowAgain() })
+		}
 	case <-ctx.Done():
 	}
 	return done, ctx.Err()
@@ -74,30 +77,42 @@ func (i *Initiation) Follow(ctx context.Context, d passerelle.Domain) (Done, err
 // AwaitFollowed returns when all calls that Follow began have ended. Call it when no pass is running.
 func (i *Initiation) AwaitFollowed() { i.followed.working.Wait() }
 
-// followed counts the running tasks of Follow and RunDue by connector. A connector has at most two
-// batches of them.
+// followed counts the running tasks of Follow and RunDue. A connector has at most two batches of them
+// in each domain. working counts only what Follow began, because RunDue may run during a shutdown.
 type followed struct {
 	mu      sync.Mutex
-	many    map[string]int
+	many    map[followedBank]int
 	working sync.WaitGroup
 }
 
-// busy returns the connectors with running tasks.
-func (f *followed) busy() []string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return slices.Sorted(maps.Keys(f.many))
+// followedBank is a connector in one domain.
+type followedBank struct {
+	domain    passerelle.DomainID
+	connector string
 }
 
-// add changes the number of running tasks of a connector.
-func (f *followed) add(connector string, tasks int) {
+// busy returns the connectors with running tasks in a domain.
+func (f *followed) busy(d passerelle.DomainID) []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var connectors []string
+	for b := range f.many {
+		if b.domain == d {
+			connectors = append(connectors, b.connector)
+		}
+	}
+	return connectors
+}
+
+// add changes the number of running tasks of a connector in a domain.
+func (f *followed) add(b followedBank, tasks int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.many == nil {
-		f.many = map[string]int{}
+		f.many = map[followedBank]int{}
 	}
-	if f.many[connector] += tasks; f.many[connector] == 0 {
-		delete(f.many, connector)
+	if f.many[b] += tasks; f.many[b] == 0 {
+		delete(f.many, b)
 	}
 }
 
@@ -140,11 +155,10 @@ func (i *Initiation) attendAll(ctx context.Context, d passerelle.Domain, tasks [
 	var work sync.WaitGroup
 	for _, one := range tasks {
 		for _, due := range one.payments {
-			i.followed.add(due.Connector, 1)
-			i.followed.working.Add(1)
+			b := followedBank{d.ID, due.Connector}
+			i.followed.add(b, 1)
 			work.Go(func() {
-				defer i.followed.working.Done()
-				defer i.followed.add(due.Connector, -1)
+				defer i.followed.add(b, -1)
 				i.attend(ctx, d, due.Payment, one.do)
 			})
 		}

@@ -3,6 +3,7 @@ package initiation_test
 import (
 	"context"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -26,7 +27,8 @@ func TestASlowBankDelaysOnlyItself(t *testing.T) {
 		}
 		registry, err := connector.NewRegistry(w.line, slow)
 		must(t, err)
-		w.Connectors, w.PassTime = registry, time.Millisecond
+		var again atomic.Int64
+		w.Connectors, w.PassTime, w.FollowAgain = registry, time.Millisecond, func() { again.Add(1) }
 		other, client := w.createDomain("other", passerelle.Sandbox)
 		for d, by := range map[*passerelle.Domain]store.Client{&w.domain: w.client, &other: client} {
 			for _, uuid := range []string{slow.profile.UUID, slow.profile.UUID, testConnector} {
@@ -38,8 +40,10 @@ func TestASlowBankDelaysOnlyItself(t *testing.T) {
 		}
 		answer := make(chan struct{})
 		var asked, quick atomic.Int64
+		var slowPayments sync.Map
 		slow.breaks(nil, func(ctx context.Context, o connector.Order, next exchange) (payment.Report, error) {
 			asked.Add(1)
+			slowPayments.Store(o.Payment.ID, true)
 			<-answer
 			return next(ctx, o)
 		})
@@ -59,12 +63,23 @@ func TestASlowBankDelaysOnlyItself(t *testing.T) {
 		for quick.Load() < 6 {
 			follow()
 		}
-		if asked.Load() != 2 {
-			t.Errorf("the slow bank was called %d times before it answered, want 2", asked.Load())
+		many := func() int {
+			n := 0
+			slowPayments.Range(func(any, any) bool { n++; return true })
+			return n
+		}
+		for many() < 4 {
+			follow()
+		}
+		if asked.Load() != 4 {
+			t.Errorf("the slow bank was called %d times before it answered, want once for each of 4 payments", asked.Load())
 		}
 		close(answer)
-		for w.AwaitFollowed(); asked.Load() < 6; w.AwaitFollowed() {
+		for w.AwaitFollowed(); asked.Load() < 8; w.AwaitFollowed() {
 			follow()
+		}
+		if again.Load() == 0 {
+			t.Error("no further pass was due when the slow bank had answered")
 		}
 	})
 }

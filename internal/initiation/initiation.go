@@ -67,6 +67,8 @@ type Initiation struct {
 	AnswerTime, Lease time.Duration
 	// PassTime is the time for which Follow waits for the calls of one pass. Zero means a second.
 	PassTime time.Duration
+	// FollowAgain makes the next pass of Follow due now. Nil leaves the passes to their schedule.
+	FollowAgain func()
 	// Callers limits the callers that wait for banks.
 	Callers *Callers
 

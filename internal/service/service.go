@@ -258,9 +258,10 @@ func (s *Service) assemble(ctx context.Context) error {
 	synchronise := &background.Loop{Name: "synchronise", Every: time.Minute, Pass: s.eachDomain(s.synchronise), Log: c.Log}
 	s.notifications = &notification.Notifications{DB: s.DB, MAC: c.Keys.MAC, Now: c.Now, Sync: synchronise.Wake}
 	send := &background.Loop{Name: "send webhooks", Every: time.Second, Pass: s.sender.Pass, Log: c.Log}
+	follow := &background.Loop{Name: "follow payments", Every: 5 * time.Second, Pass: s.eachDomain(s.followPayments), Log: c.Log}
 	s.Initiation = &initiation.Initiation{
-		Callers: &initiation.Callers{},
-		DB:      s.DB, Connectors: &s.registry, Random: rand.Reader, Now: c.Now, MAC: c.Keys.MAC, Notifications: s.notifications, Wake: send.Wake, Tracer: s.traces.Tracer(), Log: c.Log,
+		Callers: &initiation.Callers{}, FollowAgain: follow.Wake,
+		DB: s.DB, Connectors: &s.registry, Random: rand.Reader, Now: c.Now, MAC: c.Keys.MAC, Notifications: s.notifications, Wake: send.Wake, Tracer: s.traces.Tracer(), Log: c.Log,
 	}
 	place, err := blob.New(c.Files)
 	if err != nil {
@@ -285,7 +286,7 @@ func (s *Service) assemble(ctx context.Context) error {
 	}
 	s.fileFetches = &background.Pool{Size: maxFileFetches, Log: c.Log}
 	s.Documents = &documents.Documents{DB: s.DB, Files: kept, Connectors: &s.registry, Now: c.Now, Erase: erase.Wake, Background: s.fileFetches.Go, Log: c.Log}
-	s.loops = append(background.Group{send, erase, terminate, synchronise, fetchPrograms}, s.standing()...)
+	s.loops = append(background.Group{send, erase, terminate, synchronise, fetchPrograms, follow}, s.standing()...)
 	s.loops = slices.AppendSeq(s.loops, maps.Values(fetchers))
 	if c.Certificate != nil {
 		s.certificate = &background.Loop{Name: "read the certificate", Every: time.Minute, Pass: s.readCertificate, Log: c.Log}
@@ -305,7 +306,6 @@ func (s *Service) standing() background.Group {
 	c := s.config
 	return background.Group{
 		{Name: "follow connector programs", Every: 5 * time.Second, Pass: s.followPrograms, Log: c.Log},
-		{Name: "follow payments", Every: 5 * time.Second, Pass: s.eachDomain(s.followPayments), Log: c.Log},
 		{Name: "note the use of credentials", Every: time.Minute, Pass: s.Access.KeepUses, Log: c.Log},
 		{Name: "forget attempts to sign in", Every: time.Minute, Pass: s.Operators.Forget, Log: c.Log},
 		{Name: "chain the audit log", Every: time.Second, Pass: (&audit.Log{DB: s.DB, Name: rand.Text()}).Chain, Log: c.Log},
