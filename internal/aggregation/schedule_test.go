@@ -196,32 +196,6 @@ func TestReplicasShareWhatIsDue(t *testing.T) {
 	})
 }
 
-// TestSharedDataIsReadWithoutSchedule checks that newly shared data is read even when the domain
-// reads nothing in the background. Connections that are only due must not be read.
-func TestSharedDataIsReadWithoutSchedule(t *testing.T) {
-	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
-		shares, due := h.established(s), h.established(s)
-		must(t, settings.Set(t.Context(), h.DB, h.domain.ID, map[string]string{settings.AutosyncEnabled: "0"}, h.now))
-		h.now = *due.NextTry
-		for _, a := range h.accounts(true) {
-			if a.Connection == shares.ID {
-				h.share(a, true)
-			}
-		}
-		for _, want := range []int{1, 0} {
-			if got := h.sync(); got != want {
-				t.Errorf("%d connections are read, want %d", got, want)
-			}
-		}
-		if c := h.loaded(shares.ID); !c.LastUpdate.Equal(h.now) || c.NextTry != nil {
-			t.Errorf("after sharing: %+v", c)
-		}
-		if c := h.loaded(due.ID); !c.LastUpdate.Equal(noon) {
-			t.Errorf("the other connection was read at %s", c.LastUpdate)
-		}
-	})
-}
-
 // TestBrokenOffConnectionsAreRead checks that a connection whose first read was broken off by the
 // end of the process is read again, even when the domain reads nothing in the background.
 func TestBrokenOffConnectionsAreRead(t *testing.T) {

@@ -367,11 +367,11 @@ func (r Reader) ConnectionsDue(ctx context.Context, domain passerelle.DomainID, 
 }
 
 // ConnectionsAwaited does the same as ConnectionsDue for the connections whose users wait for the
-// read: they have shared new data, their institution has sent a notification while they are there,
-// or a process broke off the read that they requested.
+// read: their institution has sent a notification while they are there, or a process broke off the
+// read that they requested.
 func (r Reader) ConnectionsAwaited(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Connection, error) {
 	return database.Collect(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection
-		WHERE domain_id = $1 AND next_try <= $2 AND deleted IS NULL AND active AND lease_until < {now} AND (read_soon OR state IN ('validating', 'webauthRequired', 'decoupled')) ORDER BY next_try, id LIMIT $3`,
+		WHERE domain_id = $1 AND next_try <= $2 AND deleted IS NULL AND active AND lease_until < {now} AND state IN ('validating', 'webauthRequired', 'decoupled') ORDER BY next_try, id LIMIT $3`,
 		int64(domain), database.Micros(now), limit)
 }
 
