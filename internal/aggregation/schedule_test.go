@@ -224,6 +224,20 @@ func TestBrokenOffConnectionsAreRead(t *testing.T) {
 	})
 }
 
+// TestSharingDataOfAnotherConnection checks that a choice for one connection changes nothing of another.
+func TestSharingDataOfAnotherConnection(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
+		one, other := h.established(s), h.established(s)
+		for _, a := range h.accounts(true) {
+			choice := aggregation.Sharing{Accounts: map[passerelle.AccountID]bool{a.ID: true}, Origin: "webview"}
+			err := h.ChangeSharing(t.Context(), h.domain, h.user.ID, one.ID, choice)
+			if foreign := a.Connection == other.ID; errors.Is(err, passerelle.NotFound) != foreign || (err != nil) != foreign {
+				t.Errorf("account %d of connection %d: %v", a.ID, a.Connection, err)
+			}
+		}
+	})
+}
+
 // TestWrongPasswordAfterAnOutage checks that the first retry of a wrong password is after half a day,
 // even when the site was unavailable before.
 func TestWrongPasswordAfterAnOutage(t *testing.T) {
