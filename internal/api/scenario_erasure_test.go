@@ -37,6 +37,8 @@ var kept = map[string]string{
 	"counter":            "counts rows",
 	"sequence":           "numbers rows",
 	"connector_name":     "names institutions",
+	"audit":              "what operators and requests changed, which names no person; the service numbers the rows later",
+	"audit_end":          "hashes of that",
 }
 
 // apart lists the tables that cannot contain a user's data, with the reason.
@@ -44,7 +46,7 @@ var apart = map[string]string{
 	"attempt": "of payments", "payment_edge": "of payments", "payment_given": "of payments", "payment_note": "of payments", "payment_evidence": "of payments", "sandbox_order": "of payments", "payment_word_earlier": "of the domain", "payment_name_earlier": "of the domain",
 	"terms": "of payments", "terms_text": "of payments", "client": "of applications", "client_logo": "of applications", "auth_provider": "of applications",
 	"domain": "of the operator", "setting": "of the operator", "setting_change": "of the operator", "mail": "to the operator",
-	"operator": "of the operator", "operator_identity": "of the operator", "console_session": "of the operator", "sign_in_failure": "of the operator", "audit": "what operators did, which names no person", "audit_end": "hashes of that", "audit_turn": "of the program",
+	"operator": "of the operator", "operator_identity": "of the operator", "console_session": "of the operator", "sign_in_failure": "of the operator", "audit_turn": "of the program",
 	"maintenance": "of the operator", "last_backup": "of the operator", "schema_migration": "of the program", "sealing": "of the program", "key_check": "of the program", "purge_place": "of the program",
 	"field_key": "keys of the domain", "sign_key": "keys of the domain",
 	"document_type":     "what the domain says of types",

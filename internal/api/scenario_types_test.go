@@ -435,6 +435,7 @@ func (s *fixture) refuser(t *testing.T) *refuser {
 		s.do(t, ask{method: "GET", path: "/config", credential: credential})
 	}
 	must(t, s.Access.KeepUses(t.Context()))
+	s.awaitAuditChain(t)
 	r.before = s.record()
 	r.digest = s.eyes.Digest()
 	return r
