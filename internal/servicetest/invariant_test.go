@@ -1,6 +1,7 @@
 package servicetest_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"passerelle/internal/operatorstore"
 	"passerelle/internal/servicetest"
 	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
@@ -64,7 +66,7 @@ var damages = []struct {
 	{"an act that nobody did", []string{
 		`INSERT INTO audit (id, domain_id, at, request_id, act, refused, number, previous, hash)
 			SELECT #0, domain_id, registered, '', 'none', FALSE, #0, x, x FROM (SELECT domain_id, registered, (SELECT secret_hash FROM client LIMIT 1) AS x FROM payment WHERE id = #) AS p`,
-	}, map[string]string{"chain": "act #0"}},
+	}, map[string]string{"chain": "act #0|the end, 2"}},
 }
 
 // TestInvariantsAreSeenToBreak breaks each rule for a separate payment. The check must report this
@@ -74,6 +76,13 @@ func TestInvariantsAreSeenToBreak(t *testing.T) {
 		s := servicetest.Start(t, url, servicetest.Options{})
 		s.Subscribe(stateUpdated, "shop")
 		s.OK(s.Call("POST", "/webhooks/1/test", s.ConfigToken, nil)) // the service gives up the delivery of this test before it sends the delivery
+		for {                                                        // until the service has given the two registrations their places in the audit log
+			_, err := operatorstore.From(&s.DB.Reader).NextUnchained(t.Context(), -1)
+			if errors.Is(err, store.ErrNotFound) {
+				break
+			}
+			<-time.After(10 * time.Millisecond)
+		}
 		want := map[string][]string{}
 		for _, damage := range damages {
 			id := fmt.Sprint(finished(t, s))
@@ -85,7 +94,7 @@ func TestInvariantsAreSeenToBreak(t *testing.T) {
 				storetest.Break(t, url, here.Replace(statement))
 			}
 			for rule, what := range damage.seen {
-				want[rule] = append(want[rule], here.Replace(what))
+				want[rule] = append(want[rule], strings.Split(here.Replace(what), "|")...)
 				slices.Sort(want[rule])
 			}
 			if diff := cmp.Diff(want, breaches(t, s)); diff != "" {
