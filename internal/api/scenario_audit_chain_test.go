@@ -1,24 +1,27 @@
 package api_test
 
 import (
-	"errors"
 	"testing"
 	"time"
-
-	"passerelle/internal/operatorstore"
-	"passerelle/internal/store"
 )
 
 // awaitAuditChain returns when the service has given every act its place in the audit log. After
 // that, requests that are refused change no row.
 func (s *fixture) awaitAuditChain(t testing.TB) {
 	t.Helper()
+	work := map[string]string{
+		"waiting acts": `SELECT id FROM audit WHERE number IS NULL`,
+		"worker":       `SELECT holder FROM audit_turn WHERE holder <> ''`,
+	}
 	for {
-		_, err := operatorstore.From(&s.DB.Reader).NextUnchained(t.Context(), -1)
-		if errors.Is(err, store.ErrNotFound) {
+		left := s.eyes.Lines(work)
+		if len(left["waiting acts"])+len(left["worker"]) == 0 {
 			return
 		}
-		must(t, err)
-		<-time.After(10 * time.Millisecond)
+		select {
+		case <-t.Context().Done():
+			t.Fatalf("the audit log is not in order: %v", left)
+		case <-time.After(10 * time.Millisecond):
+		}
 	}
 }

@@ -31,6 +31,9 @@ type schema struct {
 	Examples             []any              `json:"examples,omitempty"`
 }
 
+// anyType lists the types of JSON, for values that no type is wrong for.
+var anyType = []string{"string", "number", "integer", "boolean", "object", "array", "null"}
+
 // schemas collects the named schemas of a document.
 type schemas struct {
 	named map[string]*schema
@@ -255,7 +258,7 @@ func (s *schemas) inputs(f *fields) *schema {
 		if f.list[i].name == anyKey {
 			out.AdditionalProperties = s.input(&f.list[i]).AdditionalProperties
 			if f.list[i].queried { // see readable
-				out.AdditionalProperties = &schema{Description: "a text; values of other types have no effect, except that the digits of a number become a text"}
+				out.AdditionalProperties = &schema{Type: anyType, Description: "a text; values of other types have no effect, except that the digits of a number become a text"}
 			}
 			continue
 		}

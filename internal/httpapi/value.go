@@ -119,9 +119,7 @@ type Ignored struct{}
 
 func (*Ignored) readNode(at *path, n *node) error { return at.bounded(n) }
 
-func (*Ignored) schema() *schema {
-	return &schema{Type: []string{"string", "boolean", "integer", "null"}}
-}
+func (*Ignored) schema() *schema { return &schema{Type: anyType} }
 
 // IDOrName is an id or a name. An id is a number or a text. Null and the empty string both mean no
 // value.

@@ -284,9 +284,9 @@ func (c *handler) connected(pc *page.Context) (*connected, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load connection %d: %w", id, err)
 	}
-	state := string(one.State)
-	if state == "" {
-		state = "working"
+	state := "working"
+	if one.State != "" {
+		state = page.ConnectionWord(one.State).Word()
 	}
 	return &connected{one.ID, one.User, state}, nil
 }
