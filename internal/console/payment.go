@@ -87,7 +87,10 @@ func (c *Console) load(pc *page.Context, sensitive bool) (*payment.Payment, erro
 func (c *Console) payment(pc *page.Context) error { return c.show(pc, false) }
 
 // reveal shows a payment without masks, and records this act.
-func (c *Console) reveal(pc *page.Context) error {
+func (c *Console) reveal(pc *page.Context) error { return c.revealing(pc, c.show) }
+
+// revealing shows a page about a payment without masks, and records this act.
+func (c *Console) revealing(pc *page.Context, show func(pc *page.Context, revealed bool) error) error {
 	if !pc.MayReveal() {
 		return page.ErrForbidden
 	}
@@ -97,7 +100,7 @@ func (c *Console) reveal(pc *page.Context) error {
 	if err := pc.RecordNow(page.ActReveal, "payment", pc.Numbers[1]); err != nil {
 		return err
 	}
-	return c.show(pc, true)
+	return show(pc, true)
 }
 
 // mayDo reports whether the operator may do the act of a button. In live domains, acts that call a
@@ -389,18 +392,7 @@ type confirmData struct {
 func (c *Console) confirmAct(pc *page.Context) error { return c.askAgain(pc, false) }
 
 // confirmRevealed shows this page with the payee's name and account number, and records this act.
-func (c *Console) confirmRevealed(pc *page.Context) error {
-	if !pc.MayReveal() {
-		return page.ErrForbidden
-	}
-	if _, err := c.load(pc, false); err != nil {
-		return err
-	}
-	if err := pc.RecordNow(page.ActReveal, "payment", pc.Numbers[1]); err != nil {
-		return err
-	}
-	return c.askAgain(pc, true)
-}
+func (c *Console) confirmRevealed(pc *page.Context) error { return c.revealing(pc, c.askAgain) }
 
 func (c *Console) askAgain(pc *page.Context, revealed bool) error {
 	p, err := c.load(pc, false)

@@ -54,7 +54,7 @@ func (h *handler) openConcerns(pc *page.Context) ([]concern, error) {
 		}
 		all = append(all, found...)
 	}
-	return worst(all, "%d more queues of banks are slow", concern{Remedy: "See the payments", Address: pc.Path("/payments?state=%s", payment.Pending)}), nil
+	return worst(all, "%d more banks have payments that wait longer than usual", concern{Remedy: "See the payments", Address: pc.Path("/payments?state=%s", payment.Pending)}), nil
 }
 
 // slow returns a problem for each of the queues whose oldest payment has waited too long. The queue
