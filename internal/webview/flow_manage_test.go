@@ -179,9 +179,9 @@ func TestNewCredentialsAreOnlyEntered(t *testing.T) {
 // The answer to a question of the institution does not count as new credentials.
 func TestAnswersAreNoNewCredentials(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
-		page := p.connecting("otp")
+		p.connecting("otp")
 		id := p.connections(p.token)[0].ID.String()
-		page = p.open(p.link("reconnect", "connection_id", id, "reset_credentials", "true"))
+		page := p.open(p.link("reconnect", "connection_id", id, "reset_credentials", "true"))
 		page = p.settled(p.send(page, "fill", "field.otp", "123456")).shows(t, "New sign-in details for Banque Exemple")
 		p.settled(p.send(page, "fill", "field.login", "otp", "field.password", customers.Password)).back(t)
 	})
