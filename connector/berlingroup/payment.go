@@ -513,8 +513,13 @@ func (v *ordering) cancel(ctx context.Context) (payment.Report, error) {
 	}
 	r := request{call: "cancel", method: http.MethodDelete, path: v.memory.Path, header: v.person().header()}
 	v.file.prefer(r.header)
+	before := v.memory.Unwanted
+	v.memory.Unwanted = true
+	v.save(ctx) // the bank may receive the request just before this process ends
 	a, err := v.callAnyhow(ctx, v.memory.Approval.OAuth, r, v.save)
-	v.memory.Unwanted = v.memory.Unwanted || !errors.Is(err, connector.ErrNotSent)
+	if errors.Is(err, connector.ErrNotSent) {
+		v.memory.Unwanted = before
+	}
 	switch {
 	case err != nil:
 		return payment.Report{}, err

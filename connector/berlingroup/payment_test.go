@@ -675,6 +675,25 @@ func TestCancellationsMakeOrdersUnwanted(t *testing.T) {
 	}
 }
 
+// TestCancellationsAreSavedAtOnce checks that the memory of an order keeps a cancellation whose
+// process ends during the request: it is stored before the bank receives the request.
+func TestCancellationsAreSavedAtOnce(t *testing.T) {
+	bank := newScripted(t, map[string][]scriptedAnswer{"DELETE order": {refusedWith(405, "CANCELLATION_INVALID")}, "GET order/status": once(200, `{"transactionStatus":"ACTC"}`)})
+	o := bank.order(`{"path":"` + order1 + `","approval":{"step":"page","page":"https://bank.example/1","back":true,"opened":"2026-03-02T12:00:00Z"}}`)
+	var saved []byte
+	o.Save = func(_ context.Context, memory []byte) {
+		if bank.count("DELETE order") == 0 {
+			saved = memory
+		}
+	}
+	_, _ = o.cancel()
+	o = bank.order(string(saved))
+	o.Now = noon.Add(100 * time.Hour)
+	if report, err := o.status(); err != nil || report.Status != payment.Awaiting {
+		t.Errorf("after a cancellation whose answer is lost: %+v, %v", report, err)
+	}
+}
+
 // operators marks codes that only the operator can act on.
 const operators = "operator"
 
