@@ -4,6 +4,7 @@ import (
 	cryptorand "crypto/rand"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -18,32 +19,39 @@ import (
 	"passerelle/payment"
 )
 
-// TestABankBooksOnce pays at a bank in another process behind a network. Service, bank and network
-// fail repeatedly, and answers are lost after the bank has accepted an order. The bank's own books
-// must have each order at most once, and exactly once if the service reports the payment as done.
-// At a bank that recognises repeated orders, every payment becomes final. At another bank, a
-// payment with an unknown outcome waits for an operator.
+// TestABankBooksOnce pays at banks in another process behind a network, with payments of all kinds.
+// Service, banks and network fail repeatedly, and answers are lost after a bank has accepted an order.
+// The banks' own books must have each order at most once, and exactly once if the service reports the
+// payment as done. At a bank that recognises repeated orders, every payment becomes final. At the
+// other banks, where payers approve in different ways, a payment with an unknown outcome waits for an
+// operator.
 func TestABankBooksOnce(t *testing.T) {
 	t.Parallel()
 	kills := amount("PASSERELLE_TEST_BANK_KILLS", 1) // for each kind of failure
-	for _, profile := range []string{"idempotent", "redirect"} {
-		t.Run(profile+" sqlite", func(t *testing.T) { t.Parallel(); payAtBank(t, "", profile, kills) })
-		t.Run(profile+" postgres", func(t *testing.T) { t.Parallel(); payAtBank(t, storetest.Postgres(t), profile, kills) })
+	for name, banks := range map[string][]string{
+		"idempotent": {"idempotent"},
+		"others":     {"redirect", "decoupled", "embedded", "confirmation", "oauth-confirmation"},
+	} {
+		t.Run(name+" sqlite", func(t *testing.T) { t.Parallel(); payAtBanks(t, "", banks, kills) })
+		t.Run(name+" postgres", func(t *testing.T) { t.Parallel(); payAtBanks(t, storetest.Postgres(t), banks, kills) })
 	}
 }
 
-func payAtBank(t *testing.T, database, profile string, kills int) {
+func payAtBanks(t *testing.T, database string, banks []string, kills int) {
 	chosen := seed()
 	t.Logf("PASSERELLE_TEST_SEED=%d", chosen)
-	bank := servicetest.StartTestBank(t, profile)
-	p := servicetest.StartProcessWithBanks(t, database, bank.Folder)
-	s := &merchant{driver: newDriver(t, p), bank: bank, uuid: bank.UUID()}
+	program := servicetest.StartTestBank(t, banks...)
+	p := servicetest.StartProcessWithBanks(t, database, program.Folder)
+	s := &merchant{driver: newDriver(t, p), program: program, kinds: slices.Sorted(maps.Keys(saleKinds))}
+	for _, bank := range banks {
+		s.banks = append(s.banks, bankConnector{bank, program.UUID(t, bank)})
+	}
 	over := make(chan struct{})
 	var shopping sync.WaitGroup
 	for range bankClients {
 		shopping.Go(func() { s.sell(over) })
 	}
-	failures := bankFailures{process: p, bank: bank, random: rand.New(rand.NewPCG(chosen, 7))}
+	failures := bankFailures{process: p, program: program, banks: banks, random: rand.New(rand.NewPCG(chosen, 7))}
 	for _, n := range failures.random.Perm(kills * failureKinds) {
 		s.awaitDone(1+failures.random.IntN(5), 5*time.Second)
 		failures.play(t, n%failureKinds, n/failureKinds)
@@ -51,29 +59,79 @@ func payAtBank(t *testing.T, database, profile string, kills int) {
 	s.awaitDone(1, time.Minute)
 	close(over)
 	shopping.Wait()
-	s.finish(profile == "idempotent")
+	s.finish(banks[0] == "idempotent")
 	s.compare()
 	p.Doctor()
 }
 
 const bankClients = 4
 
-// merchant is a client that creates payments at the bank.
+// merchant is a client that creates payments at the banks.
 type merchant struct {
 	*driver
-	bank *servicetest.TestBank
-	uuid string
+	// program is nil when the banks are no test banks.
+	program *servicetest.TestBank
+	banks   []bankConnector
+	kinds   []string
 
 	mu   sync.Mutex
-	sold []*order
+	sold []*sale
 	done int
 }
 
-// sell creates payments, and brings each of them to its end, until stop is closed.
+// bankConnector is a bank with the UUID of its connector.
+type bankConnector struct{ name, uuid string }
+
+// sale is a payment in progress, with its bank and its kind. It has a key, so creating the payment
+// again has no effect.
+type sale struct {
+	key, kind string
+	bank      bankConnector
+	id        int64
+	// back is the address of the payer's return that the service has not answered yet.
+	back string
+}
+
+// saleState is what the payer of a sale has to know.
+type saleState struct {
+	ID          int64
+	State       payment.State
+	Action      *string
+	ValidateURI *string `json:"validate_uri"`
+	Fields      map[string]any
+	// Instructions name the order in the books of the bank.
+	Instructions []struct {
+		Reference string `json:"reference_id"`
+	}
+}
+
+// saleKinds are the kinds of payments. A bank has booked each kind this often when it is done. No
+// periodic payment is executed during the test.
+var saleKinds = map[string]int{"single": 1, "bulk": 2, "periodic": 0}
+
+// draft returns the payment of a sale.
+func (o *sale) draft() map[string]any {
+	draft := servicetest.Draft()
+	first, _ := draft["instructions"].([]any)[0].(map[string]any)
+	switch o.kind {
+	case "bulk":
+		second := maps.Clone(first)
+		second["label"] = "Invoice 43"
+		draft["instructions"] = []any{first, second}
+	case "periodic":
+		first["execution_date_type"], first["frequency"] = "periodic", "monthly"
+		first["start_date"] = time.Now().UTC().AddDate(0, 2, 0).Format(time.DateOnly)
+	}
+	return draft
+}
+
+// sell creates payments of each kind at each bank, and brings each of them to its end, until stop is
+// closed.
 func (s *merchant) sell(stop <-chan struct{}) {
 	for !isClosed(stop) {
-		o := &order{key: cryptorand.Text()}
 		s.mu.Lock()
+		n := len(s.sold)
+		o := &sale{key: cryptorand.Text(), bank: s.banks[n%len(s.banks)], kind: s.kinds[n/len(s.banks)%len(s.kinds)]}
 		s.sold = append(s.sold, o)
 		s.mu.Unlock()
 		for deadline := time.Now().Add(time.Second); time.Now().Before(deadline) && !s.advance(o); {
@@ -96,10 +154,10 @@ func (s *merchant) awaitDone(more int, within time.Duration) {
 }
 
 // advance does the next step of a payment. It reports whether the payment has ended.
-func (s *merchant) advance(o *order) bool {
-	p, seen := s.inspectPayment(o)
-	switch path := fmt.Sprint("/payments/", o.id); {
-	case seen && p.State == payment.Done:
+func (s *merchant) advance(o *sale) bool {
+	p, seen := s.inspectSale(o)
+	switch {
+	case seen && (p.State == payment.Done || p.State == payment.Accepted):
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.done++
@@ -107,19 +165,25 @@ func (s *merchant) advance(o *order) bool {
 	case seen && p.State.Final():
 		return true
 	case seen && p.State == payment.Created:
-		s.send("POST", path, s.token, "", map[string]any{"connector_uuid": s.uuid, "webview_url": "https://shop.example/webview", "validated": true})
-	case seen && p.State == payment.Validating && p.ValidateURI != nil:
-		s.decide(*p.ValidateURI)
+		s.validate(o)
+	case seen && p.Action != nil:
+		s.act(o, p)
 	}
 	<-time.After(20 * time.Millisecond)
 	return false
 }
 
-// inspectPayment creates the payment, or reads it if it exists.
-func (s *merchant) inspectPayment(o *order) (p seenPayment, seen bool) {
+// validate sends the order of a payment, and returns the status of the answer.
+func (s *merchant) validate(o *sale) int {
+	status, _ := s.send("POST", fmt.Sprint("/payments/", o.id), s.token, "", map[string]any{"connector_uuid": o.bank.uuid, "webview_url": "https://shop.example/webview", "validated": true})
+	return status
+}
+
+// inspectSale creates the payment, or reads it if it exists.
+func (s *merchant) inspectSale(o *sale) (p saleState, seen bool) {
 	method, path, body := "GET", fmt.Sprint("/payments/", o.id), any(nil)
 	if o.id == 0 {
-		method, path, body = "POST", "/payments", servicetest.Draft()
+		method, path, body = "POST", "/payments", o.draft()
 	}
 	status, answer := s.send(method, path, s.token, o.key, body)
 	if status != http.StatusOK || json.Unmarshal(answer, &p) != nil {
@@ -129,46 +193,124 @@ func (s *merchant) inspectPayment(o *order) (p seenPayment, seen bool) {
 	return p, true
 }
 
-// decide approves on the bank's page in the payer's place, and follows the redirect back.
-func (s *merchant) decide(page string) {
+// act does the payer's next step: on the bank's page, in its app, or in a form.
+func (s *merchant) act(o *sale, p saleState) {
+	path := fmt.Sprint("/payments/", o.id)
+	switch *p.Action {
+	case string(payment.Redirect):
+		s.visit(o, *p.ValidateURI)
+	case string(payment.Decoupled):
+		s.decideInApp(o.bank.name)
+		s.send("POST", path, s.token, "", map[string]any{"resume": true})
+	case string(payment.FillFields):
+		given := map[string]string{"psu_id": "anna", "password": "1234", "method": "photo", "code": "123456"}
+		values := map[string]any{}
+		for name := range p.Fields {
+			values[name] = given[name]
+		}
+		s.send("POST", path, s.token, "", map[string]any{"fields": values})
+	}
+}
+
+// visit approves on the bank's page, and follows the redirect back. If the service does not answer, the
+// payer loads the address of the return again, as people do in a browser.
+func (s *merchant) visit(o *sale, page string) {
+	if o.back == "" {
+		o.back = s.decide(page)
+	}
+	if o.back == "" {
+		return
+	}
+	if status, _ := s.do(must(http.NewRequest("GET", o.back, http.NoBody))); status != 0 && status/100 != 5 {
+		o.back = ""
+	}
+}
+
+// decide approves on the bank's page in the payer's place, and returns the address of the return. It is
+// empty if the bank fails or the page is no longer valid. The page of an authorisation server redirects
+// to another page first.
+func (s *merchant) decide(page string) (back string) {
+	if status, location := s.do(must(http.NewRequest("GET", page, http.NoBody))); status/100 == 3 {
+		page = must(must(url.Parse(page)).Parse(string(location))).String()
+	}
 	form := url.Values{"decision": {"approve"}, "customer": {"anna"}}
 	request := must(http.NewRequest("POST", page, strings.NewReader(form.Encode())))
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	if status, location := s.do(request); status/100 == 3 {
-		s.do(must(http.NewRequest("GET", string(location), http.NoBody)))
+		return string(location)
+	}
+	return ""
+}
+
+// decideInApp approves everything in the bank's app. A killed bank has no app, so errors are usual.
+func (s *merchant) decideInApp(bank string) {
+	var open struct {
+		Authorisations []struct{ ID, Approach string }
+	}
+	_ = s.program.Steer("GET", bank+"/authorisations", nil, &open)
+	for _, one := range open.Authorisations {
+		if one.Approach == "decoupled" {
+			_ = s.program.Steer("POST", bank+"/authorisations/"+one.ID, map[string]any{"decision": "approve"}, nil)
+		}
 	}
 }
 
 // finish makes every payment final. It advances the clock of the service, because the service
-// seldom asks a bank about old payments. Without all, payments with an unknown outcome may remain.
+// seldom asks a bank about old payments. Without all, payments with an unknown outcome may remain, and
+// the payments of payers who have lost their way back expire.
 func (s *merchant) finish(all bool) {
 	s.t.Helper()
 	open := s.sold
-	for deadline := time.Now().Add(waitLimit); len(open) > 0 && time.Now().Before(deadline); {
-		s.send("POST", "/sandbox/clock", s.config, "", map[string]any{"advance": "10m"})
-		s.send("POST", "/sandbox/run", s.config, "", map[string]any{})
-		left := s.advanceAll(open)
+	for deadline := time.Now().Add(stalled); len(open) > 0 && time.Now().Before(deadline); {
+		left := s.advanceClock(open, "10m")
 		if len(left) < len(open) {
-			deadline = time.Now().Add(waitLimit) // each progress starts the time limit again
+			deadline = time.Now().Add(stalled) // each progress starts the time limit again
 		}
-		if open = left; !all && s.areUnknown(left) && s.waitForPerson(left) {
+		if open = left; !all && s.waitForPerson(left) {
 			s.t.Logf("%d of %d payments wait for a person", len(left), len(s.sold))
 			return
 		}
 	}
-	for _, o := range open {
-		p, _ := s.inspectPayment(o)
-		s.t.Errorf("payment %d is %s in the end", o.id, p.State)
+	if !all {
+		open = s.expire(open)
 	}
+	for _, o := range open {
+		p, _ := s.inspectSale(o)
+		s.t.Errorf("payment %d (%s, %s) is %s in the end", o.id, o.bank.name, o.kind, p.State)
+	}
+}
+
+// stalled is how long payments may make no progress before finish gives up.
+const stalled = 30 * time.Second
+
+// advanceClock advances the clock of the service, and does the next step of several payments. It returns
+// the payments that are not final.
+func (s *merchant) advanceClock(open []*sale, by string) []*sale {
+	s.send("POST", "/sandbox/clock", s.config, "", map[string]any{"advance": by})
+	s.send("POST", "/sandbox/run", s.config, "", map[string]any{})
+	return s.advanceAll(open)
+}
+
+// expire lets the payments expire whose payers have lost their way back: the answer with the token of
+// their approval was lost, and the bank's page accepts no second approval. It returns the payments that
+// neither waited for a person nor for such a payer, or that do not expire.
+func (s *merchant) expire(open []*sale) []*sale {
+	s.t.Helper()
+	lost := slices.DeleteFunc(slices.Clone(open), func(o *sale) bool { return s.waitForPerson([]*sale{o}) })
+	s.t.Logf("%d of %d payments wait for a person, %d for a payer", len(open)-len(lost), len(s.sold), len(lost))
+	if slices.ContainsFunc(lost, func(o *sale) bool { return !strings.HasPrefix(o.bank.name, "oauth") }) {
+		return lost
+	}
+	return s.advanceClock(lost, "744h")
 }
 
 // advanceAll does the next step of several payments at the same time. It returns the payments that
 // are not final.
-func (s *merchant) advanceAll(open []*order) []*order {
+func (s *merchant) advanceAll(open []*sale) []*sale {
 	var (
 		all  sync.WaitGroup
 		mu   sync.Mutex
-		left []*order
+		left []*sale
 	)
 	for part := range slices.Chunk(open, max(len(open)/bankClients, 1)) {
 		all.Go(func() {
@@ -186,82 +328,88 @@ func (s *merchant) advanceAll(open []*order) []*order {
 	return left
 }
 
-// areUnknown reports whether every payment is in state created.
-func (s *merchant) areUnknown(all []*order) bool {
-	return !slices.ContainsFunc(all, func(o *order) bool {
-		p, seen := s.inspectPayment(o)
-		return !seen || p.State != payment.Created
+// waitForPerson reports whether every payment is in state created, with an attempt whose outcome is
+// unknown.
+func (s *merchant) waitForPerson(all []*sale) bool {
+	return !slices.ContainsFunc(all, func(o *sale) bool {
+		p, seen := s.inspectSale(o)
+		return !seen || p.State != payment.Created || s.validate(o) != http.StatusConflict
 	})
 }
 
-// waitForPerson reports whether every payment has an attempt whose outcome is unknown.
-func (s *merchant) waitForPerson(all []*order) bool {
-	for _, o := range all {
-		status, _ := s.send("POST", fmt.Sprint("/payments/", o.id), s.token, "", map[string]any{"connector_uuid": s.uuid, "webview_url": "https://shop.example/webview", "validated": true})
-		if status != http.StatusConflict {
-			return false
-		}
-	}
-	return true
-}
-
-// compare compares the payments with the bank's books.
+// compare compares the payments with the banks' books.
 func (s *merchant) compare() {
 	s.t.Helper()
-	var books struct {
-		Orders []struct {
-			EndToEnd string `json:"end_to_end"`
-			Booked   int
-		}
-		Right bool
-		Wrong []string
-	}
-	if err := s.bank.Steer("GET", "orders", nil, &books); err != nil {
-		s.t.Fatal(err)
-	}
-	sent, booked := map[string]int{}, map[string]int{}
-	for _, o := range books.Orders {
-		sent[o.EndToEnd]++
-		booked[o.EndToEnd] += o.Booked
-	}
-	done := 0
+	sent, booked := s.books()
+	done := map[string]int{}
 	for _, o := range s.sold {
-		var p struct {
-			State        payment.State
-			Instructions []struct {
-				Reference string `json:"reference_id"`
-			}
+		p, seen := s.inspectSale(o)
+		if !seen {
+			s.t.Fatalf("payment %d cannot be read", o.id)
 		}
-		_, answer := s.send("GET", fmt.Sprint("/payments/", o.id), s.token, "", nil)
-		s.read(answer, &p)
-		reference := p.Instructions[0].Reference
+		reference, ended, often := p.Instructions[0].Reference, p.State == payment.Done || p.State == payment.Accepted, saleKinds[o.kind]
 		refused := p.State == payment.Rejected || p.State == payment.Expired
-		if sent[reference] > 1 || booked[reference] > 1 || p.State == payment.Done && booked[reference] != 1 || refused && booked[reference] > 0 {
-			s.t.Errorf("payment %d is %s: the bank has %d orders of it, booked %d times", o.id, p.State, sent[reference], booked[reference])
+		if sent[reference] > 1 || booked[reference] > often || ended && (sent[reference] != 1 || booked[reference] != often) || refused && booked[reference] > 0 {
+			s.t.Errorf("payment %d (%s, %s) is %s: the bank has %d orders of it, booked %d times", o.id, o.bank.name, o.kind, p.State, sent[reference], booked[reference])
 		}
-		if p.State == payment.Done {
-			done++
+		if ended {
+			done[o.kind]++
+			done[o.bank.name]++
 		}
 	}
-	if err := s.bank.Steer("GET", "check", nil, &books); err != nil || !books.Right {
-		s.t.Errorf("the books of the bank: %v %v", books.Wrong, err)
+	s.t.Logf("%d payments, done: %v; %d orders at the banks", len(s.sold), done, len(sent))
+	for _, kind := range s.kinds {
+		if done[kind] == 0 {
+			s.t.Errorf("no payment was done: %s", kind)
+		}
 	}
-	if s.t.Logf("%d payments, %d done, %d orders at the bank", len(s.sold), done, len(books.Orders)); done == 0 {
-		s.t.Error("no payment was done")
+}
+
+// books returns how often the banks have the order of each reference, and how often they booked it.
+// The books themselves must be right.
+func (s *merchant) books() (sent, booked map[string]int) {
+	s.t.Helper()
+	sent, booked = map[string]int{}, map[string]int{}
+	for _, bank := range s.banks {
+		var books struct {
+			Orders []struct {
+				EndToEnd string `json:"end_to_end"`
+				Booked   int
+			}
+			Right bool
+			Wrong []string
+		}
+		if err := s.program.Steer("GET", bank.name+"/orders", nil, &books); err != nil {
+			s.t.Fatal(err)
+		}
+		for _, o := range books.Orders {
+			sent[o.EndToEnd]++
+			booked[o.EndToEnd] += o.Booked
+		}
+		if err := s.program.Steer("GET", bank.name+"/check", nil, &books); err != nil || !books.Right {
+			s.t.Errorf("the books of the bank %s: %v %v", bank.name, books.Wrong, err)
+		}
 	}
+	return sent, booked
 }
 
 // bankFailures decides which failure comes next.
 type bankFailures struct {
 	process *servicetest.Process
-	bank    *servicetest.TestBank
+	program *servicetest.TestBank
+	banks   []string
 	random  *rand.Rand
 }
 
 // failureKinds is the number of kinds of failures.
 const failureKinds = 4
 
-// play causes a failure of a kind. The network fails in each of its modes, one after the other.
+// outages lists how long the network fails at most: within one call, for a few calls, and for longer
+// than the service waits before it asks the bank again.
+var outages = []time.Duration{100 * time.Millisecond, 500 * time.Millisecond, 4 * time.Second}
+
+// play causes a failure of a kind. The network fails in each of its manners for each length, one
+// after the other: 30 scenarios.
 func (f *bankFailures) play(t *testing.T, kind, n int) {
 	t.Helper()
 	switch kind {
@@ -269,15 +417,15 @@ func (f *bankFailures) play(t *testing.T, kind, n int) {
 		f.process.Kill()
 		f.process.Start()
 	case 1:
-		f.bank.Kill()
+		f.program.Kill()
 		<-time.After(time.Duration(f.random.IntN(300)) * time.Millisecond)
-		f.bank.Start()
+		f.program.Start()
 	case 2:
-		f.bank.Network().Behave(manners[n%len(manners)].Manner)
-		<-time.After(time.Duration(f.random.IntN(500)) * time.Millisecond)
-		f.bank.Network().Behave(servicetest.Manner{})
+		f.program.Network().Behave(manners[n%len(manners)].Manner)
+		<-time.After(time.Duration(f.random.Int64N(int64(outages[n/len(manners)%len(outages)]))))
+		f.program.Network().Behave(servicetest.Manner{})
 	default:
-		if err := f.bank.Steer("POST", "faults", map[string]any{"call": "POST /v1/payments", "wire": "lost", "times": 1}, nil); err != nil {
+		if err := f.program.Steer("POST", f.banks[n%len(f.banks)]+"/faults", map[string]any{"call": "POST payments/", "wire": "lost", "times": 1}, nil); err != nil {
 			t.Error(err)
 		}
 	}

@@ -283,7 +283,7 @@ func TestRestartedProgramBooksOnce(t *testing.T) {
 	p.Command("connector", "add", bank.Address, "--secret-file", secret, "--key-file", filepath.Join(p.DataFolder(), "keys"), "--database", p.Database())
 	p.Kill()
 	p.Start()
-	s := &merchant{driver: newDriver(t, p), uuid: "c1f6a4de-3f3a-4b0b-8f0d-2f7f5a8f1c55"}
+	s := &merchant{driver: newDriver(t, p), banks: []bankConnector{{"bank.py", "c1f6a4de-3f3a-4b0b-8f0d-2f7f5a8f1c55"}}, kinds: []string{"single"}}
 	over := make(chan struct{})
 	var shopping sync.WaitGroup
 	for range bankClients {
@@ -314,7 +314,7 @@ func TestRestartedProgramBooksOnce(t *testing.T) {
 	}
 	ends := map[payment.State]int{}
 	for _, o := range s.sold {
-		seen, _ := s.inspectPayment(o)
+		seen, _ := s.inspectSale(o)
 		ends[seen.State]++
 	}
 	t.Logf("%d payments: %v; %d orders at the bank, %d settled", len(s.sold), ends, len(orders), settled)

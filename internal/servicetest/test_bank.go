@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -60,8 +61,8 @@ func (b TestBanks) UUID(t testing.TB, bank string) string {
 	return string(uuid)
 }
 
-// TestBank is the program of one test bank, as a separate process. The test can kill it and start
-// it again with the same books.
+// TestBank is the program of test banks, as a separate process. The test can kill it and start it
+// again with the same books.
 type TestBank struct {
 	TestBanks
 
@@ -69,19 +70,18 @@ type TestBank struct {
 	args    []string
 	command *exec.Cmd
 	network *Network
-	bank    string
 	log     io.Writer
 }
 
-// StartTestBank starts the test bank program at a fixed address. The program has one bank with a
-// profile, and the bank settles immediately. A network is in front of the bank's API.
-func StartTestBank(t testing.TB, profile string) *TestBank {
+// StartTestBank starts the test bank program at a fixed address. The program has a bank for each
+// profile, and the banks settle immediately. A network is in front of the banks' API.
+func StartTestBank(t testing.TB, profiles ...string) *TestBank {
 	t.Helper()
 	listen := FreeAddress(t)
-	b := &TestBank{t: t, log: logOf(t), bank: profile, network: StartNetwork(t, listen)}
+	b := &TestBank{t: t, log: logOf(t), network: StartNetwork(t, listen)}
 	b.args = []string{
 		"testbank", "--json", "--data", t.TempDir(), "--listen", listen, "--address", HostOf(t, b.network.Through("https://"+listen)), "--pages", FreeAddress(t), "--control", FreeAddress(t),
-		"--profile", profile, "--settlement", "1ms",
+		"--profile", strings.Join(profiles, ","), "--settlement", "1ms",
 	}
 	b.Start()
 	t.Cleanup(b.Kill)
@@ -116,15 +116,4 @@ func (b *TestBank) Start() {
 func (b *TestBank) Kill() {
 	_ = b.command.Process.Kill()
 	_ = b.command.Wait()
-}
-
-// Steer calls the control API of this bank, like TestBanks.Steer.
-func (b *TestBank) Steer(method, path string, body, into any) error {
-	return b.TestBanks.Steer(method, b.bank+"/"+path, body, into)
-}
-
-// UUID returns the UUID of the connector in the bank's file.
-func (b *TestBank) UUID() string {
-	b.t.Helper()
-	return b.TestBanks.UUID(b.t, b.bank)
 }
