@@ -39,6 +39,7 @@ var granted = []struct{ statement, step, why string }{
 	{`^UPDATE \w+ SET (lease_until|check_lease) = 0 WHERE`, ``, "once, when a copy was restored"},
 	{`^UPDATE token SET revoked = \$1 WHERE domain_id = \$2 AND client_id = \$3`, `token_by_domain`, "an application is deleted by hand"},
 	{`SELECT COALESCE\(MAX\(id\), 0\)`, ``, "the last of an index"},
+	{`SELECT count\(\*\) FROM connection.* AND terminate IS NOT NULL .* AND failures >= \$2`, `connection_terminating`, "doctor counts them, over an index of the connections whose consent is still to be ended"},
 }
 
 // step is one access of a plan to rows of a table, with or without an index. It includes the
