@@ -391,8 +391,14 @@ func (b *Bank) callAbout(ctx context.Context, a *authorisation, p person, r requ
 	return said, got.header, err
 }
 
-// tell sends a request about an authorisation and applies the answer.
+// tell sends a request about an authorisation and applies the answer. Before the request for a new
+// authorisation, it stores that the bank may have started one: this process may end before the answer.
 func (b *Bank) tell(ctx context.Context, a *authorisation, p person, r request) error {
+	before := a.Unlisted
+	if r.method == http.MethodPost {
+		a.Unlisted = true
+		p.save(ctx)
+	}
 	said, header, err := b.callAbout(ctx, a, p, r)
 	if err == nil {
 		if at := header.Get("Location"); a.Own == "" && r.method == http.MethodPost && at != "" {
@@ -402,8 +408,8 @@ func (b *Bank) tell(ctx context.Context, a *authorisation, p person, r request) 
 	if err == nil {
 		err = b.update(r, a, said, header)
 	}
-	if r.method == http.MethodPost && mayHaveStarted(err) {
-		a.Unlisted = true
+	if r.method == http.MethodPost {
+		a.Unlisted = before || mayHaveStarted(err)
 	}
 	return err
 }

@@ -426,9 +426,12 @@ func (v *ordering) renew(ctx context.Context, a *authorisation) {
 	}
 	next := startAt(v.memory.Path + kind)
 	next.Person, next.OAuth = a.Person, a.OAuth
-	if err := v.proceed(ctx, &next, v.person()); err != nil {
+	before := a.Unlisted
+	a.Unlisted = true // proceed stores it, in case this process ends before the answer
+	err := v.proceed(ctx, &next, v.person())
+	a.Unlisted = before || err != nil && (next.Unlisted || next.Own != "")
+	if err != nil {
 		a.Opened = v.Now // delays the next attempt
-		a.Unlisted = a.Unlisted || next.Unlisted || next.Own != ""
 		return
 	}
 	a.replace(next)

@@ -489,6 +489,41 @@ func TestLostAuthorisations(t *testing.T) {
 	}
 }
 
+// TestStartsAreSavedAtOnce checks that the memory of an order keeps an authorisation whose process ends
+// during the request for it: the payer's approval there is found in the bank's list.
+func TestStartsAreSavedAtOnce(t *testing.T) {
+	const authorisations = order1 + "/authorisations"
+	for name, memory := range map[string]string{
+		"at once":              `{"step":"start","at":"` + authorisations + `","post":true}`,
+		"with a user name":     `{"step":"identification","at":"` + authorisations + `","post":true}`,
+		"when the page is old": `{"step":"page","page":"https://bank.example/1","own":"` + authorisations + `/1","opened":"2026-01-01T12:00:00Z"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			bank := newScripted(t, map[string][]scriptedAnswer{
+				"GET order/status":           once(http.StatusOK, `{"transactionStatus":"ACTC"}`),
+				"POST order/authorisations":  once(http.StatusCreated, `{"scaStatus":"received","_links":{"scaStatus":{"href":"`+authorisations+`/2"}}}`),
+				"GET order/authorisations":   once(http.StatusOK, `{"authorisationIds":["1","2"]}`),
+				"GET order/authorisations/1": once(http.StatusOK, `{"scaStatus":"received"}`),
+				"GET order/authorisations/2": once(http.StatusOK, `{"scaStatus":"finalised"}`),
+			})
+			o := bank.order(`{"path":"` + order1 + `","approval":` + memory + `}`)
+			var saved []byte
+			o.Save = func(_ context.Context, memory []byte) {
+				if bank.count("POST order/authorisations") == 0 {
+					saved = memory
+				}
+			}
+			if _, err := o.answer(connector.Answer{Action: payment.FillFields, Fields: map[string]string{"psu_id": "anna"}}); err != nil || saved == nil {
+				t.Fatalf("before the start, stored %s: %v", saved, err)
+			}
+			o = bank.order(string(saved))
+			if report, err := o.status(); err != nil || report.Status != payment.Processing {
+				t.Errorf("after an approval in the lost authorisation: %+v, %v", report, err)
+			}
+		})
+	}
+}
+
 // TestOrdersThatTimeOut checks orders that the bank rejects. If the bank names no reason, and the
 // payer had time and did nothing, the order ends as timed out. It ends otherwise when the rejection
 // has a reason, comes earlier, or follows the payer's return or failure.
