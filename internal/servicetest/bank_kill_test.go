@@ -198,23 +198,23 @@ func (s *merchant) act(o *sale, p saleState) {
 	path := fmt.Sprint("/payments/", o.id)
 	switch *p.Action {
 	case string(payment.Redirect):
-		s.visit(o, *p.ValidateURI)
+		s.approve(o, *p.ValidateURI)
 	case string(payment.Decoupled):
 		s.decideInApp(o.bank.name)
 		s.send("POST", path, s.token, "", map[string]any{"resume": true})
 	case string(payment.FillFields):
-		given := map[string]string{"psu_id": "anna", "password": "1234", "method": "photo", "code": "123456"}
+		answers := map[string]string{"psu_id": "anna", "password": "1234", "method": "photo", "code": "123456"}
 		values := map[string]any{}
 		for name := range p.Fields {
-			values[name] = given[name]
+			values[name] = answers[name]
 		}
 		s.send("POST", path, s.token, "", map[string]any{"fields": values})
 	}
 }
 
-// visit approves on the bank's page, and follows the redirect back. If the service does not answer, the
+// approve confirms the payment on the bank's page, and follows the redirect back. If the service does not answer, the
 // payer loads the address of the return again, as people do in a browser.
-func (s *merchant) visit(o *sale, page string) {
+func (s *merchant) approve(o *sale, page string) {
 	if o.back == "" {
 		o.back = s.decide(page)
 	}
