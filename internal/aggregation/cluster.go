@@ -71,8 +71,8 @@ func (c *clustering) compare(r passerelle.Recurrence, room int) {
 	if same && len(r.Transactions) == 0 {
 		return
 	}
-	if isKnown { // the user may have changed these values, so they stay
-		r.ID, r.Wording, r.Category, r.Enabled = before.ID, before.Wording, before.Category, before.Enabled
+	if isKnown {
+		r.ID = before.ID
 	} else {
 		c.made++
 	}
@@ -82,7 +82,7 @@ func (c *clustering) compare(r passerelle.Recurrence, room int) {
 func (c *clustering) write(tx *store.Tx, im *importer, a bankstore.StoredAccount) error {
 	for _, r := range c.added {
 		if r.ID != 0 {
-			bankstore.In(tx).UpdateCluster(im.lease.domain.ID, a.User, r.Cluster)
+			bankstore.In(tx).RefreshCluster(im.lease.domain.ID, r.Cluster)
 		} else if err := bankstore.In(tx).CreateCluster(im.lease.domain.ID, a, &r.Cluster, 2*maxClusters, store.ErrConflict); err != nil {
 			return err
 		}

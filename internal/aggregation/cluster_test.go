@@ -60,6 +60,43 @@ func TestClusters(t *testing.T) {
 	})
 }
 
+// TestClusterRemovedDuringASync checks that a sync neither fails nor restores a cluster that the user
+// removes between the sync's reads and writes, and keeps what the user has changed.
+func TestClusterRemovedDuringASync(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, h *fixture) {
+		_, err := h.connect("one", "1234")
+		must(t, err)
+		account := h.accounts(true)[0]
+		h.share(account, true)
+		if h.sync() != 1 {
+			t.Fatal("nothing was read")
+		}
+		before := h.clusters()
+		removed, changed := before[0].Cluster, before[1].Cluster
+		changed.Wording = "chosen by the user"
+		must(t, h.DeleteCluster(t.Context(), h.domain, h.user.ID, removed.ID))
+		_, err = h.SaveCluster(t.Context(), h.domain, account, changed)
+		must(t, err)
+		recent, err := bankstore.From(h.DB).Transactions(t.Context(), bankstore.TransactionFilter{Domain: h.domain.ID, User: h.user.ID, Account: account.ID, Epoch: account.Epoch}, store.Window{Limit: 1})
+		must(t, err)
+		must(t, h.DB.Write(t.Context(), func(tx *store.Tx) error {
+			for _, one := range before[:2] {
+				one.Increment = 29
+				bankstore.In(tx).RefreshCluster(h.domain.ID, one.Cluster)
+			}
+			bankstore.In(tx).Cluster(account, removed.ID, []passerelle.TransactionID{recent[0].ID})
+			return nil
+		}))
+		after := h.clusters()
+		if got := after[0]; len(after) != len(before)-1 || got.ID != changed.ID || got.Wording != changed.Wording || got.Increment != 29 {
+			t.Errorf("%d clusters, the changed one is %+v", len(after), got)
+		}
+		if n := storetest.Inspect(t, h.url).Count(fmt.Sprintf(`SELECT count(*) FROM bank_transaction WHERE cluster_id = %d`, removed.ID)); n != 0 {
+			t.Errorf("%d transactions belong to the removed cluster", n)
+		}
+	})
+}
+
 func sortedWords(text string) map[string]bool {
 	words := map[string]bool{}
 	for word := range strings.SplitSeq(text, ", ") {

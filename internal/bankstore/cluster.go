@@ -108,6 +108,13 @@ func (tx Tx) UpdateCluster(domain passerelle.DomainID, user passerelle.UserID, c
 		c.Wording, c.Mean.String(), c.Increment, database.OptionalDate(c.Next), int64(c.Category), c.Enabled, int64(domain), int64(user), int64(c.ID))
 }
 
+// RefreshCluster stores what a sync has found about a cluster. It leaves the values that the user may
+// change, and does nothing when the user has removed the cluster in the meantime.
+func (tx Tx) RefreshCluster(domain passerelle.DomainID, c passerelle.Cluster) {
+	tx.unit.Exec(`UPDATE transaction_cluster SET mean = $1, increment = $2, next_date = $3 WHERE +domain_id = $4 AND id = $5 AND deleted IS NULL`,
+		c.Mean.String(), c.Increment, database.OptionalDate(c.Next), int64(domain), int64(c.ID))
+}
+
 // DeleteCluster records that the user removed a cluster. A sync then does not create the cluster
 // again. The transactions of the cluster no longer belong to it.
 func (tx Tx) DeleteCluster(domain passerelle.DomainID, user passerelle.UserID, id passerelle.ClusterID, at time.Time) {
@@ -115,10 +122,12 @@ func (tx Tx) DeleteCluster(domain passerelle.DomainID, user passerelle.UserID, i
 	tx.unit.Exec(`UPDATE bank_transaction SET cluster_id = NULL WHERE cluster_id = $1`, int64(id))
 }
 
-// Cluster assigns transactions of an account to a cluster.
+// Cluster assigns transactions of an account to a cluster. It does nothing when the user has removed the
+// cluster in the meantime.
 func (tx Tx) Cluster(a StoredAccount, c passerelle.ClusterID, transactions []passerelle.TransactionID) {
 	// The plus signs prevent SQLite from reading the whole account.
 	s := database.Among(database.Selection{}.And("+account_id = $%d", int64(a.ID)).And("+epoch = $%d", a.Epoch), "id", transactions)
 	cluster := s.Bind(int64(c))
-	tx.unit.Exec(`UPDATE bank_transaction SET cluster_id = `+cluster+` WHERE `+s.Conditions(), s.Args...)
+	tx.unit.Exec(`UPDATE bank_transaction SET cluster_id = `+cluster+` WHERE `+s.Conditions()+
+		` AND EXISTS (SELECT 1 FROM transaction_cluster s WHERE s.id = `+cluster+` AND s.deleted IS NULL)`, s.Args...)
 }
