@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -9,6 +10,7 @@ import (
 	"log/slog"
 	"maps"
 	"math"
+	"mime"
 	"net/http"
 	"slices"
 	"strconv"
@@ -67,14 +69,19 @@ func underWay(wait time.Duration) error {
 }
 
 // repeatKey identifies a request by its method, path, parameters and body. The order of the query
-// parameters does not matter.
+// parameters does not matter, and neither does the boundary of a multipart form: programs choose a new
+// one for each request.
 func (x *exchange) repeatKey(key string) store.RepeatKey {
 	keyHash := sha256.Sum256([]byte(key))
 	hash := sha256.New()
-	for _, part := range []string{x.request.Method, x.path, x.query.Encode(), x.request.Header.Get("Content-Type")} {
+	media, body := x.request.Header.Get("Content-Type"), x.raw
+	if kind, parameters, err := mime.ParseMediaType(media); err == nil && parameters["boundary"] != "" {
+		media, body = kind, bytes.ReplaceAll(body, []byte(parameters["boundary"]), nil)
+	}
+	for _, part := range []string{x.request.Method, x.path, x.query.Encode(), media} {
 		fmt.Fprintf(hash, "%d %s", len(part), part)
 	}
-	hash.Write(x.raw)
+	hash.Write(body)
 	return store.RepeatKey{Domain: x.caller.Domain.ID, Token: x.caller.Token, Key: keyHash[:], Request: hash.Sum(nil)}
 }
 

@@ -43,6 +43,20 @@ func TestRepetitionGetsTheSameAnswer(t *testing.T) {
 	}
 }
 
+// TestRepetitionWithAnotherBoundary checks that a repeated form counts as the same request although the
+// program chose a new boundary, and that another form does not.
+func TestRepetitionWithAnotherBoundary(t *testing.T) {
+	s := newService(t)
+	form := func(boundary, name string) call {
+		c := keyed("k", "--"+boundary+"\r\nContent-Disposition: form-data; name=\"name\"\r\n\r\n"+name+"\r\n--"+boundary+"--\r\n")
+		return c.as("multipart/form-data; boundary=" + boundary)
+	}
+	first, again, other := tell(s.do(form("aaa", "n"))), tell(s.do(form("bbb", "n"))), tell(s.do(form("aaa", "m")))
+	if first.status != 200 || again.body != first.body || again.replayed != "true" || other.status != 409 || s.created != 1 {
+		t.Errorf("first %+v, again %+v, another form %+v, created %d", first, again, other, s.created)
+	}
+}
+
 func TestKeysAreNotShared(t *testing.T) {
 	s := newService(t)
 	s.do(keyed("k", `{"name":"a"}`))
