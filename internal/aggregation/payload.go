@@ -112,7 +112,7 @@ func (r *reporter) finalEvents(ctx context.Context, im *importer, first bool) ([
 		return nil, err
 	}
 	events = append(events, synced)
-	if first && r.settings.On(settings.OwnerCertificate) {
+	if first && r.settings.On(settings.OwnerCertificate) && im.certifiable() {
 		body := wire.Encode(struct {
 			IDConnection int64 `json:"id_connection"`
 			IDUser       int64 `json:"id_user"`
@@ -120,6 +120,12 @@ func (r *reporter) finalEvents(ctx context.Context, im *importer, first bool) ([
 		events = append(events, store.EmittedEvent{Name: webhook.ConnectionCertificateAvailable, Body: body})
 	}
 	return events, nil
+}
+
+// certifiable reports whether the institution has a payment account. Certificates list only such
+// accounts.
+func (im *importer) certifiable() bool {
+	return slices.ContainsFunc(im.accountKeys, func(key string) bool { return im.accounts[key].Type.Payment() })
 }
 
 // shared returns the accounts that were read, in the institution's order.
