@@ -112,8 +112,8 @@ func (c *Config) mayBe(address string) bool {
 	return c.safe(u)
 }
 
-// safe reports whether no third party can read or change the provider's answers on their way. It
-// also accepts plain http if Loopback is set.
+// safe reports whether TLS protects requests to a URL. It also accepts plain http if Loopback is
+// set.
 func (c *Config) safe(u *url.URL) bool {
 	return u.Scheme == "https" || c.Loopback && u.Scheme == "http"
 }
@@ -238,9 +238,10 @@ func (p *Provider) config(found *description, back string) *oauth2.Config {
 	return &oauth2.Config{ClientID: p.ClientID, ClientSecret: p.ClientSecret, Endpoint: endpoint, RedirectURL: back, Scopes: scopes}
 }
 
-// style returns how the service authenticates at the provider. All providers must support the
-// header. style returns the body for a provider that does not list the header, and for a service
-// without a secret. style makes no test call, because a failed call would use up the code.
+// style returns how the service authenticates at the provider. The usual method is the
+// Authorization header. style chooses parameters in the body when the provider lists methods
+// without the header, and when the service has no secret. style makes no test call, because a
+// failed call would use up the code.
 func (p *Provider) style(found *description) oauth2.AuthStyle {
 	var said struct {
 		Methods []string `json:"token_endpoint_auth_methods_supported"`
@@ -251,7 +252,7 @@ func (p *Provider) style(found *description) oauth2.AuthStyle {
 	return oauth2.AuthStyleInHeader
 }
 
-// Departure is the sealed data that a browser stores while it is at the provider.
+// Departure is the data that a browser stores while it is at the provider. The caller must seal it.
 type Departure struct {
 	State, Nonce, Verifier string
 }
