@@ -10,7 +10,7 @@ import (
 // checkTimeout is the time after which a check counts as failed.
 const checkTimeout = 2 * time.Second
 
-// Check tests a part that the service needs, such as its database. Probe must return when its
+// Check tests a component that the service needs, such as its database. Probe must return when its
 // context ends. Callers do not see Probe's error, so Probe logs the details for operators.
 type Check struct {
 	Name  string

@@ -137,8 +137,8 @@ func (s *Server) serve() error {
 func (s *Server) Ended() <-chan error { return s.ended }
 
 // Drain makes the server end each connection after the next answer. The server still accepts
-// connections. A proxy that holds connections then leaves the server without an error: if the server
-// itself closed a waiting connection, the proxy could be sending a request on it.
+// connections, and does not close idle ones, because a proxy could be sending a request on such a
+// connection. A proxy can therefore leave the server without an error.
 func (s *Server) Drain() { s.draining.Store(true) }
 
 // Stop accepts no more connections, and waits for running requests. When the context ends first, it
