@@ -99,7 +99,7 @@ func mustParse(folders []fs.FS) map[string]*template.Template {
 	return pages
 }
 
-// sum adds numbers. Templates need it to draw.
+// sum adds numbers. Templates use it for drawings.
 func sum(all ...int64) int64 {
 	total := int64(0)
 	for _, n := range all {
