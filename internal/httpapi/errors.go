@@ -62,8 +62,8 @@ var codes = map[string]struct {
 	"unavailable":         {503, false, "The service cannot answer at the moment."},
 }
 
-// fallbackDescription describes codes without a description of their own, so the key is never
-// empty.
+// fallbackDescription is the description of all other codes. An error body never has an empty
+// description.
 const fallbackDescription = "The request failed."
 
 // statusClientGone is the status of a request whose client left before the answer. It appears only

@@ -35,10 +35,10 @@ type Route struct {
 	// Tokens is set when the answer contains a token. The service does not store such an answer, so
 	// repetitions do not receive it.
 	Tokens bool
-	// Creates is the sequence of the ids of the objects that the endpoint creates, if the object is
-	// to be remembered with the request's idempotency key. When the answer was lost, a repetition
-	// gets the answer of the route that reads this object. With Resumes, the endpoint itself
-	// answers, with Caller.Made.
+	// Creates names the id sequence of the objects that the endpoint creates. The service then
+	// stores the id of the new object with the request's idempotency key. When the first response
+	// was lost, a repetition gets the response of the route that reads this object. With Resumes,
+	// the API calls the endpoint again, and sets Caller.Made.
 	Creates string
 	Resumes bool
 	// Endpoint is a result of Handle.

@@ -31,7 +31,7 @@ type schema struct {
 	Examples             []any              `json:"examples,omitempty"`
 }
 
-// anyType lists the types of JSON, for values that no type is wrong for.
+// anyType lists the types of JSON, for values that may have any type.
 var anyType = []string{"string", "number", "integer", "boolean", "object", "array", "null"}
 
 // schemas collects the named schemas of a document.

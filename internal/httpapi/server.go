@@ -22,8 +22,8 @@ import (
 // Config has the functions and values that the package needs from the service. Except Unserved,
 // every function must be set. The API calls the functions concurrently.
 type Config struct {
-	// Domain loads what a request needs of a host's domain. It also looks up the bearer token, if
-	// any. It fails with NotFound for an unknown host.
+	// Domain loads the data of a host's domain that a request needs. It also looks up the bearer
+	// token, if any. It fails with NotFound for an unknown host.
 	Domain func(ctx context.Context, host, bearer string) (store.ServedDomain, access.BearerToken, error)
 	// Authenticate returns the principal of a domain's bearer token. For an unknown, expired or
 	// revoked token, it fails with Unauthenticated and the code invalidToken.
