@@ -16,8 +16,7 @@ import (
 
 // These are the limits of expansions. maxBelow limits the accounts or subscriptions of a
 // connection. maxRecent limits the transactions that accounts show. maxEmbedded limits the objects
-// in an answer, where an object counts each time it is written: accounts in connections in accounts
-// multiply.
+// in a response. An object counts each time it is written, because nested expansions multiply.
 const (
 	maxBelow    = 1000
 	maxRecent   = 1000
@@ -82,7 +81,7 @@ func embedBelow[A, B any](above rendered[A], id func(*A) int64, below rendered[B
 	}
 }
 
-// embedAbove embeds in each object its owner.
+// embedAbove embeds the owner of each object.
 func embedAbove[A, B any](below rendered[B], of func(*B) int64, above rendered[A], id func(*A) int64, into func(*B) **A) {
 	place := make(map[int64]int, len(above.list))
 	for i := range above.list {
@@ -309,7 +308,7 @@ func (e embedding) accountsAbove(ctx context.Context, rows []passerelle.Transact
 	return accounts, err
 }
 
-// documentsBelow embeds in each transaction its attached documents.
+// documentsBelow embeds the attached documents of each transaction.
 func (e embedding) documentsBelow(ctx context.Context, of rendered[wire.Transaction], asked httpapi.Expansion) error {
 	ids := make([]passerelle.TransactionID, len(of.list))
 	for i := range of.list {
