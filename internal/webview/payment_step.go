@@ -94,8 +94,8 @@ func (w *Webview) lastAttempt(pc *pageContext, id passerelle.PaymentID) (store.A
 	return last, nil
 }
 
-// awaited reports whether the bank still has to answer. The missing answer is about the payer's
-// last act, or says how the payer approves.
+// awaited reports whether the page must wait for the bank: it has not yet answered the payer's last
+// act, or has not yet said how the payer approves.
 func awaited(last store.Attempt, p *payment.Payment) bool {
 	return last.Live() && last.By != payment.ByClient || last.Number > 0 && (p.State == payment.Created || p.State == payment.Validating && p.Action == "")
 }
