@@ -32,7 +32,8 @@ type paymentData struct {
 	Timeline     []timelineRow
 	Evidence     []evidenceRow
 	Acts         []actButton
-	// Objections lists the first banks that do not support the payment, of Objecting.
+	// Objections lists the first banks that do not support the payment. Objecting is the number of
+	// all such banks.
 	Objections []objection
 	Objecting  int
 	// Refundable is set when the operator can create a payment in the other direction. RefundOf is

@@ -162,8 +162,9 @@ func (c *Console) findPayments(pc *page.Context, s textSearch, data *searchData,
 }
 
 // findWords adds the newest payments that have all words of the text in their labels and names of
-// beneficiaries, but no label that begins with the text. For an e-mail address, it adds the newest
-// payments with that address. On the complete list, it adds a page of all these payments.
+// beneficiaries. It omits payments with a label that begins with the text, because another group
+// has them. For an e-mail address, it adds the newest payments with that address. On the complete
+// list, it adds a page of all these payments.
 func (c *Console) findWords(pc *page.Context, data *searchData, recorded *bool) error {
 	if data.Hidden || pc.Query == "" {
 		return nil
@@ -195,8 +196,8 @@ func (c *Console) findWords(pc *page.Context, data *searchData, recorded *bool) 
 	return err
 }
 
-// pick returns the payments that the page shows, of those that read returns: a page of the complete
-// list, or the first payments of a group with a link to the complete list.
+// pick reads the payments that the page shows. This is one page of the complete list, or the first
+// payments of a group that links to the complete list.
 func (d *searchData) pick(pc *page.Context, read func(store.Window) ([]store.Listed, error), group *foundGroup) ([]store.Listed, error) {
 	if !pc.Request.URL.Query().Has(allParameter) {
 		found, err := read(store.Window{Limit: maxWordsFound})

@@ -198,8 +198,8 @@ func (h *handler) bankConcerns(pc *page.Context) ([]concern, error) {
 	return worst(all, "%d more problems with banks", concern{Remedy: "See all banks", Address: pc.Path("/connectors")}), nil
 }
 
-// worst keeps the first problems. It counts the others with words, in a problem whose remedy is that
-// of rest.
+// worst keeps the first problems. It replaces the others with one problem, which has the text words
+// with their number and the remedy of rest.
 func worst(all []concern, words string, rest concern) []concern {
 	more := len(all) - maxConcerns
 	if more <= 1 {
@@ -219,7 +219,7 @@ func unanswered(here bool, failures int) string {
 }
 
 // troubles are the kinds of connections that cannot be read, by who can repair them. Connections
-// that are being read need nobody.
+// that a sync reads now need no repair.
 var troubles = []struct {
 	by                             passerelle.Resolution
 	filter, one, many, whatFollows string
