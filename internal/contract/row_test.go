@@ -67,7 +67,7 @@ var every = []string{
 	conventionShapes, paymentShapes, aroundShapes, eventShapes, signatureShapes, subscriptionShapes, transactionShapes, userShapes, assetShapes,
 }
 
-// tell puts the section before the fact of each row.
+// tell adds the section as a prefix to the fact of each row.
 func tell(section string, rows ...row) []row {
 	for i := range rows {
 		rows[i].fact = section + " " + rows[i].fact

@@ -29,9 +29,8 @@ import (
 //	{kind}              an object with any keys
 //	Name                another shape
 //
-// and a question mark behind a kind allows null. A question mark behind a key
-// allows the key to be absent. Further keys are allowed, unless the name is
-// followed by "exactly".
+// A question mark after a kind allows null. A question mark after a key allows the key to be
+// absent. Further keys are allowed, unless the name is followed by "exactly".
 type shape struct {
 	name    string
 	exactly bool
