@@ -17,8 +17,8 @@ type Check struct {
 	Probe func(context.Context) error
 }
 
-// Health answers 200 while the process can answer. The answer has the product in its header Server,
-// such as "Passerelle/1.2.0".
+// Health answers 200 while the process can answer. The response has the product in its header
+// Server, such as "Passerelle/1.2.0".
 func Health(product string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Server", product)

@@ -10,7 +10,7 @@ import (
 // Limiter limits the concurrent requests. Memory and time then stay limited for any number of
 // clients. It refuses further requests immediately, so clients do not wait long for admission. A
 // request does not count while it waits for its own client: for the rest of its body, or until the
-// client takes the answer. A separate limit applies to the bytes of bodies in memory.
+// client takes the response. A separate limit applies to the bytes of bodies in memory.
 type Limiter struct {
 	// Limit is the largest number of concurrent requests.
 	Limit int64
@@ -74,7 +74,7 @@ func (s *limitedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// limitedWriter is the answer to an admitted request.
+// limitedWriter is the response to an admitted request.
 type limitedWriter struct {
 	http.ResponseWriter
 	limiter *Limiter

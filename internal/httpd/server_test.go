@@ -264,7 +264,7 @@ func TestSlowAndOversizedHeadersEndTheConnection(t *testing.T) {
 	}
 }
 
-// held returns a handler that signals a request and answers when the test releases it.
+// held returns a handler that signals a request, and responds when the test releases it.
 func held() (handler http.Handler, arrived, proceed chan struct{}) {
 	arrived, proceed = make(chan struct{}), make(chan struct{})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -458,7 +458,7 @@ func TestAmbiguousLengthsEndTheConnection(t *testing.T) {
 	}
 }
 
-// A client may write a too large body before it reads. It gets the answer. The connection stays
+// A client may write a too large body before it reads. It gets the response. The connection stays
 // open if the complete body arrived.
 func TestTooLargeIsAnAnswer(t *testing.T) {
 	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
