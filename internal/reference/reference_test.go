@@ -188,8 +188,8 @@ func TestReferenceInABrowser(t *testing.T) {
 	}
 }
 
-// TestTheFirstPage checks that browsers get the page. Programs must get the same answer as without
-// the page.
+// TestTheFirstPage checks that browsers get the page. Programs must get the same response as
+// without the page.
 func TestTheFirstPage(t *testing.T) {
 	t.Parallel()
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
