@@ -244,7 +244,7 @@ func (r rules) span() string {
 }
 
 // pathSetter returns a setter for a field in the path. An identifier is a positive decimal number,
-// written as the service writes it. The answer to any other text is "not found", without a hint
+// written as the service writes it. The response to any other text is "not found", without a hint
 // about the form of identifiers. A path with identifiers separated by commas changes several
 // objects.
 func pathSetter(t reflect.Type, set setter) setter {

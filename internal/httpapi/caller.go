@@ -29,7 +29,7 @@ type Caller struct {
 	// Settings has the domain's settings at the time of the request.
 	Settings settings.Values
 	// Base is the root of the address that the client called, without a trailing slash:
-	// "http://127.0.0.1:8080/2.0". Links in answers begin with Base.
+	// "http://127.0.0.1:8080/2.0". Links in responses begin with Base.
 	Base string
 	// Now is the current time on the domain's clock.
 	Now time.Time

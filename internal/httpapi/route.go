@@ -32,8 +32,8 @@ type Route struct {
 	// Errors lists the endpoint's further codes. The declaration already determines the codes for
 	// 400, 401, 403, 404 and 500.
 	Errors []string
-	// Tokens is set when the answer contains a token. The service does not store such an answer, so
-	// repetitions do not receive it.
+	// Tokens is set when the response contains a token. The service does not store such a response,
+	// so repetitions do not receive it.
 	Tokens bool
 	// Creates names the id sequence of the objects that the endpoint creates. The service then
 	// stores the id of the new object with the request's idempotency key. When the first response
@@ -67,7 +67,7 @@ func hasBody(method string) bool {
 	return method == http.MethodPost || method == http.MethodPut || method == http.MethodPatch
 }
 
-// takesKey reports whether a repetition with the same Idempotency-Key receives the stored answer.
+// takesKey reports whether a repetition with the same Idempotency-Key receives the stored response.
 func (r Route) takesKey() bool {
 	return !r.Tokens && (r.Method == http.MethodPost || r.Method == http.MethodPut || r.Method == Update) && !strings.HasPrefix(r.Pattern, "/auth/")
 }

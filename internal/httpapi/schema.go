@@ -163,7 +163,7 @@ func (s *schemas) members(out *schema, t reflect.Type) {
 	}
 }
 
-// optionalMembers adds the members of an embedded pointer. An answer has all of these members or
+// optionalMembers adds the members of an embedded pointer. A response has all of these members or
 // none.
 func (s *schemas) optionalMembers(out *schema, t reflect.Type) {
 	required := out.Required
