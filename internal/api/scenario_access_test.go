@@ -617,7 +617,7 @@ func TestErrorsDoNotRevealInaccessibleObjects(t *testing.T) {
 	})
 }
 
-// blank returns the body of an answer without its request id.
+// blank returns the body of a response without its request id.
 func blank(r reply) []byte {
 	return []byte(strings.ReplaceAll(string(r.body), r.header.Get("X-Request-Id"), ""))
 }

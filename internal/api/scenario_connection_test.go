@@ -118,7 +118,7 @@ func TestConnectionScenarios(t *testing.T) {
 }
 
 // The call reads all connections. For a user with several connections, one event reports them
-// together. The answer shows that a connection waits for its user.
+// together. The response shows that a connection waits for its user.
 func TestSynchronisingAllConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.token(t, "", "user", 0)
@@ -295,7 +295,7 @@ func TestEncryptedValuesOfConnections(t *testing.T) {
 }
 
 // Other calls cannot change a connection while the service reads it. With background, the call
-// returns before the read ends, and the answer says that the read is running.
+// returns before the read ends, and the response says that the read is running.
 func TestLockedConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		c := s.connected(t, "", "otp")

@@ -41,7 +41,7 @@ func show[R, W any](rows []R, asked httpapi.Expansion, render func(R) W) rendere
 	return out
 }
 
-// weight returns how many objects the answer contains for one object: the object itself and all
+// weight returns how many objects the response contains for one object: the object itself and all
 // objects inside it.
 func (s rendered[W]) weight(i int) int {
 	if s.embedded == nil {
@@ -50,7 +50,7 @@ func (s rendered[W]) weight(i int) int {
 	return 1 + s.embedded[i]
 }
 
-// bounded fails when the answer would contain more than maxEmbedded objects.
+// bounded fails when the response would contain more than maxEmbedded objects.
 func (s rendered[W]) bounded() (rendered[W], error) {
 	total := len(s.list)
 	for _, n := range s.embedded {

@@ -347,7 +347,7 @@ func (s *Service) transactionPage(ctx context.Context, c *httpapi.Caller, q tran
 	return out, err
 }
 
-// writeDates sets the four dates of the answer. A date that the transactions do not supply is the
+// writeDates sets the four dates of the response. A date that the transactions do not supply is the
 // requested date, or today.
 func (s *Service) writeDates(c *httpapi.Caller, f bankstore.TransactionFilter, span bankstore.TransactionSpan, page []passerelle.Transaction, out *listTransactionsOutput) {
 	today := passerelle.DateOf(c.Domain.Clock.Now(s.Now()), c.Location)
