@@ -12,11 +12,12 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 )
 
-// errSoon is the error when no request is made, because an earlier request failed a moment ago.
+// errSoon is the error when no request is made, because an earlier request failed within the time
+// silence.
 var errSoon = errors.New("it was asked in vain a moment ago")
 
 // keys has a provider's signing keys. When an unknown key has signed a token, the package fetches
-// the keys. After a fetch without that key, no further fetch takes place for a moment.
+// the keys. After a fetch without that key, no further fetch takes place for the time silence.
 type keys struct {
 	remote *oidc.RemoteKeySet
 	now    func() time.Time
