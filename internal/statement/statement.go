@@ -64,7 +64,7 @@ type transaction struct {
 	Deleted         *string                    `json:"deleted"`
 }
 
-// Of returns one statement for each account of a payload, in order. The statement of a single new
+// Of returns one statement for each account of a payload, in order. The statement of a newly found
 // account has no movements. Of also returns the number of accounts that it omits. It omits disabled
 // and deleted accounts, and accounts without a French IBAN. It also omits accounts whose balance,
 // currency or update is not in the payload. All amounts of a statement have as many decimals as its
