@@ -58,9 +58,9 @@ type limitedBody struct {
 	ended error
 }
 
-// Read releases the request's place while it waits for the client. At the end of the body, it
-// refuses a request beyond the limit, because such a request has not begun anything yet. In the
-// middle of the body, the request must continue to read.
+// Read releases the request's slot in the limiter while it waits for the client. At the end of the
+// body, it refuses a request beyond the limit, because such a request has not begun anything yet.
+// In the middle of the body, the request must continue to read.
 func (s *limitedBody) Read(p []byte) (int, error) {
 	if s.ended != nil {
 		return 0, s.ended
@@ -80,8 +80,9 @@ type limitedWriter struct {
 	limiter *Limiter
 }
 
-// Write releases the request's place while it writes. It then takes the place back without waiting,
-// even beyond the limit. A request that waited here would hold memory that other requests wait for.
+// Write releases the request's slot in the limiter while it writes. It then takes a slot again
+// without waiting, even beyond the limit. A request that waited here would hold memory that other
+// requests wait for.
 func (t *limitedWriter) Write(p []byte) (int, error) {
 	t.limiter.working.Add(-1)
 	defer t.limiter.working.Add(1)

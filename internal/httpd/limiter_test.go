@@ -24,8 +24,8 @@ func refuse(w http.ResponseWriter, _ *http.Request, err error) {
 	http.Error(w, err.Error(), http.StatusServiceUnavailable)
 }
 
-// While the allowed number of requests runs, the limiter refuses others immediately. It accepts
-// requests again when one has ended.
+// While the largest allowed number of requests is running, the limiter refuses other requests
+// immediately. It accepts requests again when one of them has ended.
 func TestLimiter(t *testing.T) {
 	entered, leave := make(chan bool), make(chan bool)
 	limiter := &httpd.Limiter{Limit: 2, Full: errFull, Refuse: refuse}
@@ -311,7 +311,7 @@ func TestBodiesAreBounded(t *testing.T) {
 	}
 }
 
-// The memory of an inflated body counts like the body.
+// An inflated body counts against the same memory limit as the body itself.
 func TestInflatedBodiesAreBounded(t *testing.T) {
 	limiter := &httpd.Limiter{Limit: 1, Bodies: 1 << 20, Full: errFull, Refuse: refuse}
 	s := start(t, limiter.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -327,9 +327,9 @@ func TestInflatedBodiesAreBounded(t *testing.T) {
 	}
 }
 
-// A request can reach the end of its body after other requests have taken all places. The limiter
-// refuses this request, because it has not begun anything yet. The server serves the other
-// requests.
+// A request can reach the end of its body after other requests have taken all slots of the limiter.
+// The limiter refuses this request, because it has not begun anything yet. The server serves the
+// other requests.
 func TestRequestIsRefusedWhenPlacesWereTakenDuringItsBody(t *testing.T) {
 	limiter := &httpd.Limiter{Limit: 1, Full: errFull, Refuse: refuse}
 	reading, entered, leave := make(chan bool, 1), make(chan bool), make(chan bool)
