@@ -16,8 +16,8 @@ import (
 	"passerelle"
 )
 
-// Content is an output that is a file. The API sends the whole file or the requested ranges, and
-// reads the file meanwhile.
+// Content is an output that is a file. The API reads the file while it sends the whole file or the
+// requested ranges.
 type Content struct {
 	// MediaType is the declared media type of the file. The API never guesses it.
 	MediaType string
