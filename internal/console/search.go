@@ -210,7 +210,7 @@ func (d *searchData) pick(pc *page.Context, read func(store.Window) ([]store.Lis
 	window := pc.Window(2)
 	found, err := read(window)
 	if window.Backward {
-		slices.Reverse(found) // Paged turns the page around
+		slices.Reverse(found) // Paged reverses a backward page again
 	}
 	found, d.Pager = page.Paged(pc, window, found, func(p store.Listed) []any { return []any{p.Created.UnixMicro(), int64(p.ID)} })
 	return found, err
