@@ -130,7 +130,7 @@ type stepBody struct {
 // LeftText formats Left as minutes and seconds.
 func (b stepBody) LeftText() string { return fmt.Sprintf("%d:%02d", b.Left/60, b.Left%60) }
 
-// Late reports whether the page no longer asks the bank without a click.
+// Late reports whether the page has stopped asking the bank automatically.
 func (b stepBody) Late() bool { return b.After == 0 && b.Notice == "" }
 
 // step returns the body of a page. The keys of the page's texts begin with key.
