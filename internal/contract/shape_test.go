@@ -20,12 +20,12 @@ import (
 // The kinds of values are:
 //
 //	int num bit         a whole number, any number, 0 or 1
-//	str text digits     a string, one that is not empty, one of decimal digits
-//	bool obj any null   as they say
+//	str text digits     a string, a string that is not empty, a string of decimal digits
+//	bool obj any null   a boolean, an object, any value, null
 //	date time           2026-11-20, 2026-11-20 09:00:00
-//	uuid url            as they say
+//	uuid url            a UUID, a URL
 //	(a|b|c)             one of these words
-//	[kind] [kind]+      a list, one that is not empty
+//	[kind] [kind]+      a list, a list that is not empty
 //	{kind}              an object with any keys
 //	Name                another shape
 //
