@@ -54,8 +54,7 @@ type BearerToken struct {
 	err    error
 }
 
-// Lookup looks up a bearer token. It makes no query for a text that does not have the form of a
-// token.
+// Lookup looks up a bearer token. It queries the database only for a text in the form of a token.
 func (a *Access) Lookup(ctx context.Context, r *store.Reader, bearer string) BearerToken {
 	s := BearerToken{Text: bearer, looked: true, err: store.ErrNotFound}
 	if _, formed := wellFormed(bearer); formed || signed(bearer) {
