@@ -230,8 +230,8 @@ func (a *Operators) Forget(ctx context.Context) error {
 	return nil
 }
 
-// refuse records a failure and returns ErrRefused. It counts failures with unknown names beyond a
-// limit instead, because strangers can cause any number of them.
+// refuse records a failure and returns ErrRefused. Beyond a limit, it only counts failures with
+// unknown names, because strangers can cause any number of them.
 func (a *Operators) refuse(ctx context.Context, entry store.Audit) error {
 	entry.At, entry.Refused = a.Now(), true
 	acts := []store.Audit{entry}
