@@ -54,8 +54,8 @@ type Config struct {
 	// NameClaim is the claim with the name of an operator. A first sign-in uses it. It is empty
 	// when no claim has the name. The claim "email" counts only if it is verified.
 	NameClaim string
-	// SecondFactor lists the values of the claims amr and acr that mean a second factor. Without
-	// values, no sign-in counts as one with a second factor.
+	// SecondFactor lists the values of the claims amr and acr that mean a second factor. When it is
+	// empty, no sign-in counts as a sign-in with a second factor.
 	SecondFactor []string
 	// Loopback allows a provider on this machine and without TLS, for development.
 	Loopback bool
