@@ -6,7 +6,7 @@
 // events are sent as statements. The package does no I/O.
 //
 // The package fails with an Invalid *passerelle.Error that names a member of the payload. The
-// member has another type than the documented one, or its value does not fit its columns.
+// member has a wrong type, or its value does not fit its columns.
 package statement
 
 import (
