@@ -108,7 +108,7 @@ func newCall[In, Out any](h func(context.Context, *Caller, In) (Out, error)) End
 	}
 }
 
-// statusSayer is the interface of outputs with another status than 200. For example, the status is
+// statusSayer is the interface of outputs with a status other than 200. For example, the status is
 // 202 when the client must act.
 type statusSayer interface{ HTTPStatus() int }
 
