@@ -27,7 +27,7 @@ func (c *Console) searchRoutes() []page.Route {
 // maxFound is the number of rows of one kind that a search shows. The complete list shows all rows.
 const maxFound = 5
 
-// maxWordsFound is the number of payments with words that a search checks.
+// maxWordsFound is the number of payments that a search by words checks.
 const maxWordsFound = 20
 
 // allParameter selects the complete list of payments with the words of the search.
@@ -39,7 +39,7 @@ type searchData struct {
 	Groups []foundGroup
 	// Hidden is set when the operator may not search by data that identifies people.
 	Hidden bool
-	// Pager has the neighbouring pages of a complete list of payments with words.
+	// Pager has the neighbouring pages of the complete list of payments found by words.
 	Pager page.Pager
 }
 

@@ -229,8 +229,8 @@ func (v *volumes) keep(key volumeKey, since time.Time, all []store.Volume) {
 	}
 }
 
-// volumeFigures calculates the figures of the period: for its parts beside the previous period, for
-// each bank, for each state, and for each reason of a rejection.
+// volumeFigures calculates the figures of the period: for each part, with the same part of the
+// previous period, for each bank, for each state, and for each reason of a rejection.
 func (h *handler) volumeFigures(pc *page.Context, data *overviewData) error {
 	data.Span, data.Other = spanOf(pc)
 	all, err := h.volumes.of(pc, data.Span)
