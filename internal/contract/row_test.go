@@ -22,7 +22,7 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// row is one fact: a request in exactly the form that a program sends, and the expected answer.
+// row is one fact: a request in exactly the form that a program sends, and the expected response.
 type row struct {
 	// fact begins with the section of the paper. by is the program that sends the request or reads
 	// the response.
