@@ -70,7 +70,7 @@ func (s *Server) recovered(cause any, answer *recorder, r *http.Request) {
 		slog.String("stack", string(debug.Stack())),
 	)
 	if answer.status != 0 {
-		// The client has received a part of the response. The response must not look complete.
+		// The client has received a part of the response. The response must not appear complete.
 		panic(http.ErrAbortHandler)
 	}
 	clear(answer.Header())
