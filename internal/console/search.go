@@ -164,7 +164,7 @@ func (c *Console) findPayments(pc *page.Context, s textSearch, data *searchData,
 // findWords adds the newest payments that have all words of the text in their labels and names of
 // beneficiaries. It omits payments with a label that begins with the text, because another group
 // has them. For an e-mail address, it adds the newest payments with that address. On the complete
-// list, it adds a page of all these payments.
+// list, it omits none, and adds one page.
 func (c *Console) findWords(pc *page.Context, data *searchData, recorded *bool) error {
 	if data.Hidden || pc.Query == "" {
 		return nil
