@@ -403,13 +403,14 @@ func TestTransfersShowOnBothStatements(t *testing.T) {
 		"debtorAccount": map[string]any{"iban": w.mine("redirect")}, "creditorAccount": map[string]any{"iban": savings},
 	}), present(nil))
 	w.authorise(p, first, approves)
+	day := today(w) // the clock may pass midnight
 	for _, step := range []struct{ by, group, status string }{{"0s", "pending", "ACSP"}, {"2h", "booked", "ACCC"}} {
 		w.pass("redirect", step.by)
 		if got := w.call(200, "GET", first.link("status"), nil, nil).text("transactionStatus"); got != step.status {
 			t.Errorf("the order is %s, want %s", got, step.status)
 		}
 		for account, want := range map[string]string{"anna-current": "-12.50", "anna-savings": "12.50"} {
-			r := w.call(200, "GET", w.address("redirect", "v1/accounts/"+account+"/transactions?bookingStatus="+step.group+"&dateFrom="+today(w)), nil, use)
+			r := w.call(200, "GET", w.address("redirect", "v1/accounts/"+account+"/transactions?bookingStatus="+step.group+"&dateFrom="+day), nil, use)
 			if got := r.text("transactions", step.group, 0, "transactionAmount", "amount"); got != want {
 				t.Errorf("%s has %s %q, want %s: %s", account, step.group, got, want, r.raw)
 			}

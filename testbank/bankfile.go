@@ -16,6 +16,10 @@ import (
 // title returns the name of a bank. It describes the bank's purpose.
 func title(p bank.Profile) string { return "Example Bank (Berlin Group, " + p.Name + ")" }
 
+// countries are the countries in which an application offers the banks, so that testers find them from
+// anywhere. The accounts are German.
+var countries = []string{"DE", "AT", "BE", "CH", "ES", "FR", "GB", "IE", "IT", "LU", "NL", "PT", "US"}
+
 // firstID is one less than the numeric id of the first bank.
 const firstID = 9100
 
@@ -62,7 +66,7 @@ func bankFile(p bank.Profile, at addresses) string {
 	f.set("uuid", uuid(p.Name))
 	f.set("id", firstID+p.Number())
 	f.set("name", title(p))
-	f.set("countries", []string{"DE"})
+	f.set("countries", countries)
 	f.set("color", "0b57d0")
 	f.set("bics", []string{p.BIC()})
 	f.set("iban_prefixes", []string{"DE.." + p.BankCode()})

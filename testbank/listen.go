@@ -53,19 +53,22 @@ func (p *Program) listen(c Config, profiles []bank.Profile) error {
 	if err != nil {
 		return err
 	}
+	var shown []*page.Pages
 	for _, profile := range profiles {
-		p.mount(c, profile, at, api, pages, authorities)
+		shown = append(shown, p.mount(c, profile, at, api, pages, authorities))
 		opened, err := describe(c.Data, profile, at)
 		if err != nil {
 			return err
 		}
 		p.Opened = append(p.Opened, opened)
 	}
+	p.Pages = at.pages
+	pages.HandleFunc("GET /{$}", page.List(shown, c.Log))
 	return nil
 }
 
-// mount serves one bank at the ports, under its name.
-func (p *Program) mount(c Config, profile bank.Profile, at addresses, api, pages *http.ServeMux, authorities *x509.CertPool) {
+// mount serves one bank at the ports, under its name, and returns its pages.
+func (p *Program) mount(c Config, profile bank.Profile, at addresses, api, pages *http.ServeMux, authorities *x509.CertPool) *page.Pages {
 	b, under := p.banks[profile.Name], "/"+profile.Name
 	log := c.Log.With(slog.String("bank", profile.Name))
 	server := &oauth.Server{Bank: b, Issuer: at.api + under, Pages: at.pages + under, Authorities: authorities, Clock: b.Machine, Log: log}
@@ -78,6 +81,7 @@ func (p *Program) mount(c Config, profile bank.Profile, at addresses, api, pages
 	api.HandleFunc("GET "+metadataPath+under, server.Metadata)
 	shown := &page.Pages{Bank: b, Title: title(profile), Base: under, Log: log}
 	pages.Handle(under+"/", http.StripPrefix(under, shown.Handler()))
+	return shown
 }
 
 // metadataPath is the path of the metadata (RFC 8414, section 3.1). It precedes the path of the

@@ -110,6 +110,20 @@ func TestALinkIsOverAfterItsTime(t *testing.T) {
 	}
 }
 
+// TestAnApprovalThatIsIgnored: the customer sees a page, although the bank ignores the approval.
+func TestAnApprovalThatIsIgnored(t *testing.T) {
+	w := newFixture(t, "redirect")
+	page := w.call(201, "POST", w.address("redirect", single), order(map[string]any{"creditorName": "Fault silent"}), present(nil)).link("scaRedirect")
+	answer, err := w.client("").PostForm(page+"?customer=anna", url.Values{"decision": {"approve"}, "customer": {"anna"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if back := answer.Header.Get("Location"); answer.StatusCode != http.StatusSeeOther || !strings.Contains(w.inspect(w.program.Opened[0].Pages[:len(w.program.Opened[0].Pages)-len("/redirect")]+back, 200), "Please wait") {
+		t.Errorf("after the approval: %d %s", answer.StatusCode, back)
+	}
+}
+
 // TestTheApp: of two questions in the app, the customer approves one and refuses the other.
 func TestTheApp(t *testing.T) {
 	w := newFixture(t, "decoupled")

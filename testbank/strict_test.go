@@ -2,11 +2,15 @@ package testbank_test
 
 import (
 	"bytes"
+	"log/slog"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"passerelle/testbank"
 	"passerelle/testbank/bank"
 )
 
@@ -53,6 +57,44 @@ func TestOthersOrdersAreUnknown(t *testing.T) {
 	}
 	w.refused(404, "RESOURCE_UNKNOWN", "DELETE", first.link("self"), nil, nil)
 	w.refused(403, "CONSENT_UNKNOWN", "DELETE", consent.link("self"), nil, nil)
+}
+
+// TestPathsAndMethods: the bank refuses another method at a path that it serves, unlike a path that it
+// does not serve.
+func TestPathsAndMethods(t *testing.T) {
+	w := newFixture(t, "redirect")
+	for _, c := range []struct {
+		method, path string
+		status       int
+		code         string
+	}{
+		{"PUT", single, 405, "SERVICE_INVALID"},
+		{"DELETE", "v1/accounts", 405, "SERVICE_INVALID"},
+		{"POST", single + "/none", 405, "SERVICE_INVALID"},
+		{"GET", "v1/nothing", 404, "RESOURCE_UNKNOWN"},
+		{"PATCH", "v1/consents", 405, "SERVICE_INVALID"},
+	} {
+		w.refused(c.status, c.code, c.method, w.address("redirect", c.path), nil, nil)
+	}
+}
+
+// TestOneProgramOpensTheBooks: a second program with the same folder ends, and leaves the files of the
+// first one.
+func TestOneProgramOpensTheBooks(t *testing.T) {
+	w := newFixture(t, "redirect")
+	file := filepath.Join(w.data, "banks", "redirect.toml")
+	before, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const free = "127.0.0.1:0"
+	if _, err = testbank.Open(t.Context(), testbank.Config{Data: w.data, Listen: free, Pages: free, Control: free, Profiles: []string{"redirect"}, Log: slog.New(slog.DiscardHandler)}); err == nil || !strings.Contains(err.Error(), "only one program may use") {
+		t.Errorf("the second program: %v", err)
+	}
+	if after, err := os.ReadFile(file); err != nil || string(after) != string(before) {
+		t.Errorf("the bank file has changed: %v", err)
+	}
+	w.call(201, "POST", w.address("redirect", single), order(nil), present(nil))
 }
 
 // TestCompanies: the bank for companies requires the customer and the company for which the customer

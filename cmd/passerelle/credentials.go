@@ -215,7 +215,7 @@ func (k credentials) print(c *console) error {
 	).Replace(welcome))
 	if err == nil && k.Testbanks != nil {
 		_, err = fmt.Fprint(c.out, strings.NewReplacer(
-			"{folder}", k.Testbanks.Folder, "{control}", k.Testbanks.Control, "{title}", k.Testbanks.Banks[0].Title,
+			"{folder}", k.Testbanks.Folder, "{pages}", k.Testbanks.Pages, "{control}", k.Testbanks.Control, "{title}", k.Testbanks.Banks[0].Title,
 		).Replace(welcomeBanks))
 	}
 	return err

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"passerelle"
@@ -52,9 +54,10 @@ func startBanks(ctx context.Context, data string, log *slog.Logger, diagnostics 
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
 	}
-	const free = "127.0.0.1:0"
-	command := exec.CommandContext(ctx, program, "testbank", "run", "--json", "--until-input", "--data", filepath.Join(data, "testbank"),
-		"--listen", free, "--pages", free, "--control", free)
+	folder := filepath.Join(data, "testbank")
+	at := formerAddresses(folder)
+	command := exec.CommandContext(ctx, program, "testbank", "run", "--json", "--until-input", "--data", folder,
+		"--listen", at.API, "--pages", at.Pages, "--control", at.Control)
 	command.Args[0], command.Stderr, command.WaitDelay = os.Args[0], diagnostics, bankStop
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	out, err := command.StdoutPipe()
@@ -74,7 +77,48 @@ func startBanks(ctx context.Context, data string, log *slog.Logger, diagnostics 
 		<-banks.ended
 		return nil, fmt.Errorf("start the test banks: %w", errors.Join(err, banks.err))
 	}
-	return banks, nil
+	return banks, rememberAddresses(folder, banks.banksView)
+}
+
+// bankAddresses are the hosts and ports of the test banks. They are stored in the data folder, because
+// the links of payments in progress must lead to the banks after a restart.
+type bankAddresses struct{ API, Pages, Control string }
+
+const addressFile = "addresses.json"
+
+// formerAddresses returns the addresses of the last start, or free ports when there was none or when
+// another program uses one of them.
+func formerAddresses(folder string) bankAddresses {
+	const free = "127.0.0.1:0"
+	former := bankAddresses{}
+	content, err := os.ReadFile(filepath.Join(folder, addressFile))
+	if err != nil || json.Unmarshal(content, &former) != nil {
+		return bankAddresses{free, free, free}
+	}
+	for _, address := range []string{former.API, former.Pages, former.Control} {
+		listener, err := net.Listen("tcp", address)
+		if err != nil {
+			return bankAddresses{free, free, free}
+		}
+		listener.Close()
+	}
+	return former
+}
+
+func rememberAddresses(folder string, v banksView) error {
+	host := func(address string) string {
+		_, rest, _ := strings.Cut(address, "://")
+		name, _, _ := strings.Cut(rest, "/")
+		return name
+	}
+	content, err := json.Marshal(bankAddresses{API: host(v.Banks[0].API), Pages: host(v.Pages), Control: host(v.Control)})
+	if err == nil {
+		err = os.WriteFile(filepath.Join(folder, addressFile), content, 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("store the addresses of the test banks: %w", err)
+	}
+	return nil
 }
 
 // wait waits until the test banks have ended. If they end too early, it logs this, and the service
@@ -84,7 +128,7 @@ func (b *testbanks) wait(ctx context.Context, command *exec.Cmd, out io.Reader, 
 	_, _ = io.Copy(io.Discard, out)
 	b.err = command.Wait()
 	if ctx.Err() == nil {
-		log.Error("the test banks have ended", "error", b.err)
+		log.Error("the test banks have ended; start this command again to have them", "error", b.err)
 	}
 }
 
@@ -92,6 +136,7 @@ const welcomeBanks = `
 Test banks run as a second program. The service reaches them over mutual TLS:
 
   bank files     {folder}
+  their pages    {pages} (with the apps in which customers approve)
   steering       {control}/banks
 
 In the webview, choose "{title}" to pay there.

@@ -61,19 +61,28 @@ func (d devOutput) call(t *testing.T, method, path, token string, body, into any
 func TestDevWithTestBanks(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	dev, command := startDev(ctx, t)
+	data := t.TempDir()
+	dev, command := startDev(ctx, t, data)
 	dev.pay(t, "redirect")
 	cancel()
 	_ = command.Wait() // the status is that of an interrupted process
 	if _, err := http.Get(dev.Testbanks.Control + "/banks"); err == nil {
 		t.Error("the test banks go on without the service")
 	}
+	ctx, cancel = context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	again, command := startDev(ctx, t, data)
+	if again.Testbanks.Pages != dev.Testbanks.Pages || again.Testbanks.Control != dev.Testbanks.Control || again.Testbanks.Banks[0] != dev.Testbanks.Banks[0] {
+		t.Errorf("after a restart, the test banks are at %+v, and were at %+v", again.Testbanks, dev.Testbanks)
+	}
+	cancel()
+	_ = command.Wait()
 }
 
 // startDev starts dev with test banks. They end when the context ends.
-func startDev(ctx context.Context, t *testing.T) (devOutput, *exec.Cmd) {
+func startDev(ctx context.Context, t *testing.T, data string) (devOutput, *exec.Cmd) {
 	t.Helper()
-	command := exec.CommandContext(ctx, os.Args[0], "dev", "--json", "--bank", "--data", t.TempDir(), "--listen", "127.0.0.1:0")
+	command := exec.CommandContext(ctx, os.Args[0], "dev", "--json", "--bank", "--data", data, "--listen", "127.0.0.1:0")
 	command.Args[0], command.Stderr, command.WaitDelay = "passerelle", t.Output(), 10*time.Second // testscript runs main by that name
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	out, err := command.StdoutPipe()
@@ -94,7 +103,7 @@ func startDev(ctx context.Context, t *testing.T) (devOutput, *exec.Cmd) {
 func TestKilledDevLeavesNoTestBanks(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	dev, command := startDev(ctx, t)
+	dev, command := startDev(ctx, t, t.TempDir())
 	line, err := net.Dial("tcp", strings.TrimPrefix(dev.Testbanks.Control, "http://"))
 	if err != nil {
 		t.Fatal(err)

@@ -32,6 +32,7 @@ type testbankRun struct {
 type banksView struct {
 	Banks   []testbank.Opened `json:"banks"`
 	Folder  string            `json:"folder"`
+	Pages   string            `json:"pages"`
 	Control string            `json:"control"`
 }
 
@@ -44,7 +45,7 @@ func (t *testbankRun) Run(c *console) error {
 	if err != nil {
 		return err
 	}
-	view := banksView{Banks: program.Opened, Folder: program.Folder, Control: program.Control}
+	view := banksView{Banks: program.Opened, Folder: program.Folder, Pages: program.Pages, Control: program.Control}
 	if c.json {
 		err = c.show(view)
 	} else {
@@ -68,7 +69,7 @@ func (v banksView) print(c *console) {
 	for _, b := range v.Banks {
 		fmt.Fprintf(c.out, "%-48s %s\n", b.Title, b.API)
 	}
-	fmt.Fprintf(c.out, "\nBank files:  %s   (passerelle serve --banks, or dev --banks)\nPages:       %s\nControl:     %s/banks\n", v.Folder, v.Banks[0].Pages+"/", v.Control)
+	fmt.Fprintf(c.out, "\nBank files:  %s   (passerelle serve --banks, or dev --banks)\nPages:       %s\nControl:     %s/banks\n", v.Folder, v.Pages, v.Control)
 }
 
 type testbankCerts struct {

@@ -38,7 +38,8 @@ func (t *Tx) AfterCommit(f func()) { t.after = append(t.after, f) }
 func Open(ctx context.Context, path string) (*Book, error) {
 	pragmas := url.Values{
 		// FULL waits for the disk at each commit, so that no answered change is ever lost.
-		"_pragma": {"journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "busy_timeout(10000)"},
+		// Only one program at a time may open the file: a second one would have its own clock and faults.
+		"_pragma": {"locking_mode(EXCLUSIVE)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "busy_timeout(3000)"},
 		"_txlock": {"immediate"},
 	}
 	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?"+pragmas.Encode())
@@ -47,7 +48,7 @@ func Open(ctx context.Context, path string) (*Book, error) {
 	}
 	db.SetMaxOpenConns(1) // one connection at a time, because correctness matters more than speed
 	if _, err := db.ExecContext(ctx, schema); err != nil {
-		return nil, errors.Join(fmt.Errorf("make the tables in %s: %w", path, err), db.Close())
+		return nil, errors.Join(fmt.Errorf("open the books %s, which only one program may use: %w", path, err), db.Close())
 	}
 	return &Book{db}, nil
 }

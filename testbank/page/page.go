@@ -62,7 +62,9 @@ type view struct {
 	// Customer is the owner of the app or the customer who must decide. Empty means any customer.
 	Customer  bank.Customer
 	Questions []questionView
-	Front     bool
+	// Banks are the banks to choose from.
+	Banks []*Pages
+	Front bool
 	App       bool
 	SignIn    bool
 }
@@ -97,6 +99,14 @@ func styleHash() string {
 
 func (p *Pages) front(w http.ResponseWriter, _ *http.Request) {
 	p.show(w, http.StatusOK, view{Heading: p.Title, Front: true})
+}
+
+// List serves a page that leads to the pages of several banks.
+func List(banks []*Pages, log *slog.Logger) http.HandlerFunc {
+	p := &Pages{Title: "Test banks", Log: log}
+	return func(w http.ResponseWriter, _ *http.Request) {
+		p.show(w, http.StatusOK, view{Heading: "Choose a bank", Banks: banks})
+	}
 }
 
 // fail shows an error.
@@ -176,7 +186,7 @@ func (p *Pages) decide(w http.ResponseWriter, r *http.Request) {
 	to := a.ReturnTo()
 	switch {
 	case a.Open():
-		http.Redirect(w, r, r.URL.RequestURI(), http.StatusSeeOther)
+		http.Redirect(w, r, p.Base+r.URL.RequestURI(), http.StatusSeeOther)
 	case to == "":
 		p.show(w, http.StatusOK, view{Heading: outcome(a), Notice: "You can close this page."})
 	default:

@@ -77,15 +77,23 @@ func (a *API) Handler() http.Handler {
 	for _, r := range routes() {
 		mux.Handle(r.pattern, a.handle(r))
 	}
-	mux.Handle("/", a.handle(route{role: "", answer: unknownPath}))
+	mux.Handle("/", a.handle(route{role: "", answer: func(_ *API, r *request) (answer, error) { return answer{}, notServed(mux, r) }}))
 	return mux
 }
 
-func unknownPath(_ *API, r *request) (answer, error) {
-	if _, product, ok := strings.Cut(strings.TrimPrefix(r.URL.Path, "/v1/"), "/"); ok && r.Method == http.MethodPost && !strings.Contains(product, "/") {
-		return answer{}, bank.Refuse("PRODUCT_UNKNOWN", "", "the bank does not have this payment service")
+// notServed returns the refusal of a call for which there is no endpoint.
+func notServed(mux *http.ServeMux, r *request) error {
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
+		other := r.Clone(r.Context())
+		other.Method = method
+		if _, pattern := mux.Handler(other); pattern != "/" {
+			return &bank.Refusal{Status: http.StatusMethodNotAllowed, Code: "SERVICE_INVALID", Text: "this path is called with " + method}
+		}
 	}
-	return answer{}, &bank.Refusal{Status: http.StatusNotFound, Code: "RESOURCE_UNKNOWN", Text: "there is nothing at this path, or not with this method"}
+	if _, product, ok := strings.Cut(strings.TrimPrefix(r.URL.Path, "/v1/"), "/"); ok && r.Method == http.MethodPost && !strings.Contains(product, "/") {
+		return bank.Refuse("PRODUCT_UNKNOWN", "", "the bank does not have this payment service")
+	}
+	return &bank.Refusal{Status: http.StatusNotFound, Code: "RESOURCE_UNKNOWN", Text: "there is nothing at this path"}
 }
 
 func (a *API) handle(route route) http.Handler {
