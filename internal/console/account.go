@@ -2,9 +2,7 @@ package console
 
 import (
 	"html/template"
-	"time"
 
-	"passerelle"
 	"passerelle/internal/console/page"
 	"passerelle/internal/operators"
 )
@@ -32,10 +30,10 @@ type accountData struct {
 	Sessions []sessionRow
 }
 
-// sessionRow is one session of the operator. Its times are in UTC.
+// sessionRow is one session of the operator.
 type sessionRow struct {
 	ID                     int64
-	Created, Seen, Expires string
+	Created, Seen, Expires page.When
 	Here                   bool
 }
 
@@ -57,8 +55,7 @@ func (c *Console) account(pc *page.Context) error {
 	}
 	for _, s := range all {
 		data.Sessions = append(data.Sessions, sessionRow{
-			ID: s.ID, Created: passerelle.FormatDateTime(s.Created, time.UTC), Seen: passerelle.FormatDateTime(s.Seen, time.UTC),
-			Expires: passerelle.FormatDateTime(s.Expires, time.UTC), Here: s.ID == pc.Who.ID,
+			ID: s.ID, Created: pc.RealWhen(s.Created), Seen: pc.RealWhen(s.Seen), Expires: pc.RealWhen(s.Expires), Here: s.ID == pc.Who.ID,
 		})
 	}
 	return pages.Send(pc, "account", "Your account", data)

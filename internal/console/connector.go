@@ -33,12 +33,12 @@ type connectorRow struct {
 	Hidden                                   bool
 	// Disabled is the number of the connector's disabled sources.
 	Disabled int
-	// Disturbed is set when the connector's last calls failed. Expires is the day on which a
-	// certificate in the bank file expires. It is empty when that day is far away.
+	// Disturbed is set when the connector's last calls failed. Expires is the time at which
+	// a certificate in the bank file expires. It is empty when that time is far away.
 	Disturbed bool
 	// Refused is set when the bank refuses the service's certificate, signature, role or clock.
 	Refused bool
-	Expires string
+	Expires page.When
 }
 
 // connectorsData is the content of a page that lists the connectors whose names match the search.
@@ -61,11 +61,11 @@ func (c *Console) connectors(pc *page.Context) error {
 	w := pc.Window(1)
 	banks = page.Within(w, banks, func(b wire.Bank) int64 { return b.ID })
 	banks, data.Pager = page.Paged(pc, w, banks, func(b wire.Bank) []any { return page.ByID(b.ID) })
-	data.Rows = c.connectorRows(banks)
+	data.Rows = c.connectorRows(pc, banks)
 	return pages.Send(pc, "connectors", "Banks", data)
 }
 
-func (c *Console) connectorRows(banks []wire.Bank) []connectorRow {
+func (c *Console) connectorRows(pc *page.Context, banks []wire.Bank) []connectorRow {
 	rows := make([]connectorRow, len(banks))
 	for i, b := range banks {
 		rows[i] = connectorRow{ID: b.ID, Name: b.Name, Countries: countries(b.Countries), Reads: strings.Join(b.Capabilities, ", "), Mechanisms: listed(mechanisms(b)), Hidden: b.Hidden}
@@ -73,7 +73,7 @@ func (c *Console) connectorRows(banks []wire.Bank) []connectorRow {
 		if h, monitored := c.Aggregation.Connectors.Health(b.UUID); monitored {
 			rows[i].Refused = h.Refused
 			if first, soon := h.Expires(c.Now()); soon {
-				rows[i].Expires = first.Until.UTC().Format(time.DateOnly)
+				rows[i].Expires = pc.RealWhen(first.Until)
 			}
 		}
 		if b.Payments != nil {
@@ -126,12 +126,31 @@ type connectorData struct {
 	Health  []page.DetailRow
 	Refused bool
 	Calls   []callRow
-	Amounts []amountsRow
-	Choices []passerelle.AuthMechanism
+	// Channels lists the sources of the connector.
+	Channels []channelRow
+	Amounts  []amountsRow
+	Choices  []passerelle.AuthMechanism
 	// These are the domain's own settings. A text is empty where the connector's default applies.
 	// OwnHidden is "1" for hidden and "0" for shown.
 	OwnHidden, OwnMechanism, OwnDays string
 	MaySetUp                         bool
+}
+
+// channelRow is a source of a connector. Since is the time at which the domain disabled the source.
+type channelRow struct {
+	wire.Source
+	Since page.When
+}
+
+func newChannelRow(pc *page.Context, s wire.Source) channelRow {
+	row := channelRow{Source: s}
+	if s.Disabled == nil {
+		return row
+	}
+	if at, err := passerelle.ParseDateTime("disabled", *s.Disabled, pc.Zone); err == nil {
+		row.Since = pc.When(at)
+	}
+	return row
 }
 
 // callRow has the results of the recent calls of one kind.
@@ -160,25 +179,26 @@ func (c *Console) addHealth(pc *page.Context, data *connectorData) {
 	if data.Refused = h.Refused; h.Refused {
 		state = "refused by the bank: it does not accept the service's certificate, signature, role or clock"
 	}
-	data.Health = page.Details("State", state, "Failures in a row", number(h.Failures), "Last success", since(pc, h.LastSuccess), "Last failure", since(pc, h.LastFailure))
+	data.Health = page.Details("State", state, "Failures in a row", number(h.Failures))
+	data.Health = slices.Concat(data.Health, page.At("Last success", since(pc, h.LastSuccess)), page.At("Last failure", since(pc, h.LastFailure)))
 	for _, one := range h.Certificates {
-		end := one.Until.UTC().Format(time.DateOnly)
+		remark := ""
 		if first, soon := h.Expires(c.Now()); soon && !one.Until.After(first.Until) {
-			end += ": renew it"
+			remark = "renew it"
 		}
-		data.Health = append(data.Health, page.Details(cmp.Or(certificates[one.Field], one.Field), "until "+end)...)
+		data.Health = append(data.Health, page.AtWith(cmp.Or(certificates[one.Field], one.Field)+" expires", pc.RealWhen(one.Until), remark)...)
 	}
 	for _, call := range h.Calls {
 		data.Calls = append(data.Calls, callRow{call.Call, strconv.Itoa(100*call.Good/call.Window) + " %", call.P95.Round(time.Millisecond).String(), call.Calls})
 	}
 }
 
-// since formats an instant. It returns an empty text for the zero time.
-func since(pc *page.Context, at time.Time) string {
+// since converts an instant in real time. It accepts the zero time.
+func since(pc *page.Context, at time.Time) page.When {
 	if at.IsZero() {
-		return ""
+		return page.When{}
 	}
-	return pc.Time(at)
+	return pc.RealWhen(at)
 }
 
 // amountsRow has the limits for one type of payment.
@@ -216,6 +236,9 @@ func (c *Console) connectorPage(pc *page.Context) error {
 	}
 	if b.Payments != nil {
 		data.Paying, data.Amounts = payingFacts(*b.Payments), amounts(*b.Payments)
+	}
+	for _, s := range b.Sources {
+		data.Channels = append(data.Channels, newChannelRow(pc, s))
 	}
 	c.addHealth(pc, &data)
 	return pages.Send(pc, "connector", b.Name, data)

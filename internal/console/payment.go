@@ -57,7 +57,8 @@ type instructionRow struct {
 
 // evidenceRow is the evidence of one act of the payer on a page.
 type evidenceRow struct {
-	At, Act, Language, Shown string
+	At                   page.When
+	Act, Language, Shown string
 	// Lines lists the first instructions, and Omitted is the number of the others.
 	Lines   []string
 	Omitted int
@@ -188,7 +189,7 @@ func (c *Console) evidence(pc *page.Context, id passerelle.PaymentID, revealed b
 		hidden := !revealed && pc.Domain.Kind != passerelle.Sandbox
 		shown := []string{e.Shown.Application, e.Shown.Bank, e.Shown.Amount, e.Shown.When, nameText(pc, e.Shown.From, revealed)}
 		rows[i] = evidenceRow{
-			At: passerelle.FormatDateTime(e.At, pc.Zone), Act: string(e.Act), Language: e.Language,
+			At: pc.When(e.At), Act: string(e.Act), Language: e.Language,
 			Shown: strings.Join(slices.DeleteFunc(shown, func(s string) bool { return s == "" }), " · "),
 		}
 		if hidden {
@@ -204,8 +205,7 @@ func (c *Console) evidence(pc *page.Context, id passerelle.PaymentID, revealed b
 
 // facts returns the rows about the whole payment.
 func (c *Console) facts(pc *page.Context, p *payment.Payment, revealed bool) []page.DetailRow {
-	facts := page.Details(
-		"Registered", passerelle.FormatDateTime(p.Created, pc.Zone),
+	facts := append(page.At("Registered", pc.When(p.Created)), page.Details(
 		"Execution", dateTypeText(p.DateType()),
 		"State in the API", strings.Join(strings.Fields(string(p.State)+" "+string(p.Detail)+" "+string(p.Action)), ", "),
 		"The bank says", nameText(pc, p.ErrorDescription, revealed),
@@ -214,7 +214,7 @@ func (c *Console) facts(pc *page.Context, p *payment.Payment, revealed bool) []p
 		"Application", fmt.Sprint(p.Client),
 		"Payer returns to", p.ClientRedirectURI,
 		"Application's state", nameText(pc, p.ClientState, revealed),
-	)
+	)...)
 	if p.Payer != nil {
 		facts = append(facts, page.Details("Payer", nameText(pc, p.Payer.Label, revealed), "Payer's account", accountText(*p.Payer, revealed))...)
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"passerelle"
 	"passerelle/internal/console/page"
@@ -60,7 +59,7 @@ func (c *Console) mayChangePrograms(pc *page.Context) (bool, error) {
 	return !slices.ContainsFunc(all, func(d passerelle.Domain) bool { return d.Kind == passerelle.Live }), nil
 }
 
-// programs lists the connector programs. Times are in UTC.
+// programs lists the connector programs.
 func (c *Console) programs(pc *page.Context) error {
 	all, err := programs.List(pc, &c.DB.Reader)
 	if err != nil {
@@ -71,7 +70,7 @@ func (c *Console) programs(pc *page.Context) error {
 		return err
 	}
 	for _, p := range all {
-		data.Rows = append(data.Rows, c.programRow(p))
+		data.Rows = append(data.Rows, c.programRow(pc, p))
 	}
 	if pc.Problem != "" {
 		data.Address = pc.Field("address")
@@ -85,7 +84,7 @@ var leftAlone = map[bool]string{
 	true: "not called, except for occasional test calls", false: "not called by another replica; this one still calls it",
 }
 
-func (c *Console) programRow(p programs.Program) programRow {
+func (c *Console) programRow(pc *page.Context, p programs.Program) programRow {
 	var able []string
 	if p.Described.Payments != nil {
 		able = append(able, "payments")
@@ -105,15 +104,14 @@ func (c *Console) programRow(p programs.Program) programRow {
 	case monitored && !h.LastSuccess.IsZero():
 		state = "working"
 	}
-	return programRow{p.Number(), cmp.Or(p.Described.Name, p.UUID), monitored && h.Disturbed(), page.Details(
+	return programRow{p.Number(), cmp.Or(p.Described.Name, p.UUID), monitored && h.Disturbed(), append(page.Details(
 		"Number", strconv.FormatInt(p.Number(), 10),
 		"UUID", p.UUID,
 		"Address", p.Address,
 		"Countries", countries(p.Described.Countries),
 		"Does", strings.Join(able, ", "),
 		"State", state,
-		"Added, UTC", passerelle.FormatDateTime(p.Added, time.UTC),
-	)}
+	), page.At("Added", pc.RealWhen(p.Added))...)}
 }
 
 // changeProgram changes the program in the address. It then redirects to the list with a

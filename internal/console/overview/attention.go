@@ -17,6 +17,8 @@ type concern struct {
 	// Grave is set for a problem that stops payments or events.
 	Grave                         bool
 	What, Detail, Remedy, Address string
+	// Ends is the time at which something stops working, if that time is known.
+	Ends page.When
 }
 
 // These are limits for the first page of a domain.
@@ -190,12 +192,20 @@ func (h *handler) bankConcerns(pc *page.Context) ([]concern, error) {
 		}
 		if end, soon := health.Expires(h.Now()); soon {
 			all = append(all, concern{
-				Grave: end.Until.Before(h.Now()), What: fmt.Sprintf("The certificate %s for %s expires on %s", end.Field, bank.Profile.Name, end.Until.UTC().Format(time.DateOnly)),
+				Grave: end.Until.Before(h.Now()), What: fmt.Sprintf("The certificate %s for %s %s", end.Field, bank.Profile.Name, expiry(end.Until.Sub(h.Now()))), Ends: pc.RealWhen(end.Until),
 				Remedy: "Renew it, then reload the bank files", Address: address,
 			})
 		}
 	}
 	return worst(all, "%d more problems with banks", concern{Remedy: "See all banks", Address: pc.Path("/connectors")}), nil
+}
+
+// expiry says in how much time a certificate expires.
+func expiry(left time.Duration) string {
+	if left < 0 {
+		return "has expired"
+	}
+	return "expires in " + page.Age(left)
 }
 
 // worst keeps the first problems. It counts the others with words, in a problem whose remedy is that
