@@ -71,7 +71,7 @@ func (c *Console) changePassword(pc *page.Context) error {
 		pc.Problem = "The two new passwords differ."
 		return c.account(pc)
 	}
-	return c.backToAccount(pc, c.Operators.ChangePassword(pc, pc.Who, pc.Field("present"), pc.Field("next"), c.RequestID(pc)), "Your password is changed, and your other sessions have ended.")
+	return c.backToAccount(pc, c.Operators.ChangePassword(pc, pc.Who, pc.Field("present"), pc.Field("next"), c.RequestID(pc)), "Your password was changed, and your other sessions have ended.")
 }
 
 func (c *Console) proposeTOTP(pc *page.Context) error {
@@ -83,7 +83,7 @@ func (c *Console) confirmTOTP(pc *page.Context) error {
 }
 
 func (c *Console) withdrawTOTP(pc *page.Context) error {
-	return c.backToAccount(pc, c.Operators.WithdrawTOTP(pc, pc.Who), "The setup of the second factor is cancelled.")
+	return c.backToAccount(pc, c.Operators.WithdrawTOTP(pc, pc.Who), "The setup of the second factor was cancelled.")
 }
 
 func (c *Console) endSession(pc *page.Context) error {

@@ -32,7 +32,7 @@ func (d *fixture) onlyProvider() store.AuthProvider {
 func TestProvidersThatSign(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Administrator)
-		d.shows(d.providersPath(""), []string{"None yet."})
+		d.shows(d.providersPath(""), []string{"No providers yet."})
 		form := d.providersPath("/new")
 		d.wants(form+"?type=hmac_signature", form, 422, "name:", "type", "hmac_signature", "name", hostile)
 		d.wants(form+"?type=hmac_signature", form, 422, "name:", "type", "hmac_signature")

@@ -159,7 +159,7 @@ func (c *Console) changeClient(pc *page.Context) error {
 	}
 	id := passerelle.ClientID(pc.Numbers[1])
 	_, _, err := c.Access.Update(pc, pc.Domain.ID, id, typedClient(pc).change(), pc.Record(actChangeClient, "client", int64(id)))
-	return pc.After(err, "The application is changed.", pc.Path("/clients/%d", id), c.client)
+	return pc.After(err, "The application was changed.", pc.Path("/clients/%d", id), c.client)
 }
 
 // resetSecret gives an application a new secret, and shows it.
@@ -185,5 +185,5 @@ func (c *Console) deleteClient(pc *page.Context) error {
 	if err == nil {
 		_, err = c.Access.Delete(pc, pc.Domain.ID, id, pc.Record(actDeleteClient, "client", int64(id)))
 	}
-	return pc.After(err, fmt.Sprintf("Application %d is deleted.", id), pc.Path("/clients"), c.client)
+	return pc.After(err, fmt.Sprintf("Application %d was deleted.", id), pc.Path("/clients"), c.client)
 }

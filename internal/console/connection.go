@@ -39,7 +39,7 @@ var resolutions = map[passerelle.ConnectionState]string{
 	passerelle.AdditionalInformationNeeded: "The institution asks the user for more information. Ask them to answer in the webview.",
 	passerelle.Decoupled:                   "The user must confirm in the institution's app, and then continue in the webview.",
 	passerelle.Validating:                  "Synchronisation is in progress. There is nothing to do.",
-	passerelle.ActionNeeded:                "The user must do something on the institution's site, which says what.",
+	passerelle.ActionNeeded:                "The user must act on the institution's site. The site says what to do.",
 	passerelle.PasswordExpired:             "The user must change the password at the institution, and then enter the new one in the webview.",
 	passerelle.Wrongpass:                   "The user must enter the right credentials in the webview. The service also retries the stored ones now and then, because institutions can be wrong.",
 	passerelle.RateLimiting:                "The institution accepts no more requests for now. The service retries automatically.",
@@ -305,7 +305,7 @@ func connectionFacts(pc *page.Context, one bankstore.Connection, revealed bool) 
 
 func newSyncRow(pc *page.Context, l bankstore.ConnectionLog, revealed bool) syncRow {
 	return syncRow{
-		At: pc.When(l.At), Took: l.At.Sub(l.Started).Round(time.Millisecond).String(), State: page.ConnectionWord(l.State), Message: nameText(pc, l.Message, revealed),
+		At: pc.When(l.At), Took: page.Took(l.At.Sub(l.Started)), State: page.ConnectionWord(l.State), Message: nameText(pc, l.Message, revealed),
 		Accounts: l.Accounts, Attended: l.Attended,
 	}
 }
@@ -337,5 +337,5 @@ func (c *Console) deleteConnection(pc *page.Context) error {
 	if err == nil {
 		err = c.Aggregation.Disconnect(pc, pc.Domain, user, id, pc.Record(actDeleteConnection, "connection", int64(id)))
 	}
-	return pc.After(err, fmt.Sprintf("Connection %d is deleted.", id), pc.Path("/users/%d", user), c.connection)
+	return pc.After(err, fmt.Sprintf("Connection %d was deleted.", id), pc.Path("/users/%d", user), c.connection)
 }

@@ -108,11 +108,11 @@ func mechanisms(b wire.Bank) []passerelle.AuthMechanism {
 	return slices.Compact(all)
 }
 
-// listed joins words of the API with commas.
+// listed joins words of the API with commas. It shows names such as first_open_day as words.
 func listed[T ~string](words []T) string {
 	texts := make([]string, len(words))
 	for i, word := range words {
-		texts[i] = string(word)
+		texts[i] = strings.ReplaceAll(string(word), "_", " ")
 	}
 	return strings.Join(texts, ", ")
 }
@@ -169,7 +169,7 @@ func (c *Console) addHealth(pc *page.Context, data *connectorData) {
 	if !monitored {
 		return
 	}
-	state := "well"
+	state := "working"
 	switch {
 	case h.Open:
 		state = "failing: not called, except for occasional test calls"
@@ -189,7 +189,7 @@ func (c *Console) addHealth(pc *page.Context, data *connectorData) {
 		data.Health = append(data.Health, page.AtWith(cmp.Or(certificates[one.Field], one.Field)+" expires", pc.RealWhen(one.Until), remark)...)
 	}
 	for _, call := range h.Calls {
-		data.Calls = append(data.Calls, callRow{call.Call, strconv.Itoa(100*call.Good/call.Window) + " %", call.P95.Round(time.Millisecond).String(), call.Calls})
+		data.Calls = append(data.Calls, callRow{call.Call, strconv.Itoa(100*call.Good/call.Window) + " %", page.Took(call.P95), call.Calls})
 	}
 }
 
@@ -255,7 +255,7 @@ func readingFacts(b wire.Bank) []page.DetailRow {
 		"Countries", strings.Join(b.Countries, ", "),
 		"Reads", strings.Join(b.Capabilities, ", "),
 		"Account types", listed(b.AccountTypes),
-		"Used", listed(b.Usages),
+		"For", forWhom(b.Usages),
 		"Documents", strings.Join(b.Documents, ", "),
 		"Sign-in", listed(mechanisms(b)),
 		"Fields", strings.Join(fields, ", "),
@@ -264,6 +264,18 @@ func readingFacts(b wire.Bank) []page.DetailRow {
 		facts = append(facts, page.Details("Months of history", cmp.Or(number(b.MonthsToFetch), "all available"))...)
 	}
 	return facts
+}
+
+// usages maps each kind of use of accounts to the people who use them so.
+var usages = map[passerelle.Usage]string{passerelle.Private: "individuals", passerelle.Organisation: "businesses", passerelle.Association: "associations"}
+
+// forWhom returns the people who use a connector's accounts.
+func forWhom(all []passerelle.Usage) string {
+	texts := make([]string, len(all))
+	for i, one := range all {
+		texts[i] = cmp.Or(usages[one], string(one))
+	}
+	return strings.Join(texts, ", ")
 }
 
 // number formats a number. It returns an empty text for zero.
@@ -330,7 +342,7 @@ func (c *Console) configureConnector(pc *page.Context) error {
 	}
 	change := settings.ConnectorChange{Connector: b.UUID, Hidden: &hidden, Mechanism: &mechanism, SyncDays: &days}
 	err = c.Aggregation.ConfigureConnectors(pc, pc.Domain, []settings.ConnectorChange{change}, pc.By(), c.connectorRecord(pc, b))
-	return pc.After(err, "The bank is changed in this domain.", pc.Path("/connectors/%d", b.ID), c.connectorPage)
+	return pc.After(err, "The bank was changed in this domain.", pc.Path("/connectors/%d", b.ID), c.connectorPage)
 }
 
 // configureSource changes the domain's settings for a source of a connector.
@@ -348,7 +360,7 @@ func (c *Console) configureSource(pc *page.Context) error {
 		change.Mechanism = &mechanism
 	}
 	err = c.Aggregation.ConfigureSource(pc, pc.Domain, change, pc.By(), c.connectorRecord(pc, b))
-	return pc.After(err, "The source is changed in this domain.", pc.Path("/connectors/%d", b.ID), c.connectorPage)
+	return pc.After(err, "The source was changed in this domain.", pc.Path("/connectors/%d", b.ID), c.connectorPage)
 }
 
 func (c *Console) connectorRecord(pc *page.Context, b wire.Bank) store.Audit {

@@ -93,7 +93,7 @@ func (c *Console) createDomain(pc *page.Context) error {
 		return c.domains(pc)
 	}
 	err := domains.Create(pc, c.DB, &d, pc.Record(actCreateDomain, "domain", 0))
-	return pc.After(err, "The domain is created.", page.Root+"domains", c.domains)
+	return pc.After(err, "The domain was created.", page.Root+"domains", c.domains)
 }
 
 // domainData is the content of a domain's page.

@@ -346,15 +346,15 @@ func (c *Console) clientActs(p *payment.Payment) []actButton {
 	var acts []actButton
 	if p.Action == payment.Confirm {
 		acts = append(acts,
-			actButton{Act: actConfirm, Label: "Confirm the payment", Effect: "The bank executes the order, and money moves. This cannot be undone."},
-			actButton{Act: actRefuse, Label: "Refuse the payment", Effect: "The payment ends, and no money moves. This cannot be undone.", Grave: true},
+			actButton{Act: actConfirm, Label: "Confirm payment", Effect: "The bank executes the order, and money moves. This cannot be undone."},
+			actButton{Act: actRefuse, Label: "Refuse payment", Effect: "The payment ends, and no money moves. This cannot be undone.", Grave: true},
 		)
 	}
 	if p.Action == payment.Decoupled {
-		acts = append(acts, actButton{Act: actResume, Label: "Ask the bank now"})
+		acts = append(acts, actButton{Act: actResume, Label: "Ask bank now"})
 	}
 	if p.MayCancel(payment.ByClient, c.cancellable(p)) == nil {
-		acts = append(acts, actButton{Act: actCancel, Label: "Cancel the payment", Effect: "The payment ends. This cannot be undone.", Grave: true})
+		acts = append(acts, actButton{Act: actCancel, Label: "Cancel payment", Effect: "The payment ends. This cannot be undone.", Grave: true})
 	}
 	return acts
 }
@@ -454,7 +454,7 @@ func (c *Console) act(pc *page.Context) error {
 
 // doneTexts maps each act to its confirmation.
 var doneTexts = map[string]string{
-	actConfirm: "The payment is confirmed.", actRefuse: "The payment is refused.", actResume: "The bank has been asked.",
-	actCancel: "The cancellation is in progress. The state below shows how far it is.", actSimulate: "The change of state is simulated.",
-	actSettleDone: "The payment is settled.", actSettleAccepted: "The payment is settled.", actSettleRejected: "The payment is settled.",
+	actConfirm: "The payment was confirmed.", actRefuse: "The payment was refused.", actResume: "The bank has been asked.",
+	actCancel: "The cancellation is in progress. The state below shows how far it is.", actSimulate: "The change of state was simulated.",
+	actSettleDone: "The payment was settled.", actSettleAccepted: "The payment was settled.", actSettleRejected: "The payment was settled.",
 }

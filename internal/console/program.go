@@ -141,19 +141,19 @@ func (c *Console) addProgram(pc *page.Context) error {
 		return page.ErrForbidden
 	}
 	_, err = c.Programs.Add(pc, strings.TrimSpace(pc.Field("address")), strings.TrimSpace(pc.Field("secret")), pc.Record(actAddProgram, "connector", 0))
-	return pc.After(err, "The program is added.", page.Root+"programs", c.programs)
+	return pc.After(err, "The program was added.", page.Root+"programs", c.programs)
 }
 
 // checkProgram reads a program's description again.
 func (c *Console) checkProgram(pc *page.Context) error {
-	return c.changeProgram(pc, "The program's profile is updated.", func(p programs.Program) error {
+	return c.changeProgram(pc, "The program's profile was updated.", func(p programs.Program) error {
 		return c.Programs.Check(pc, p, pc.Record(actCheckProgram, "connector", p.Number()))
 	})
 }
 
 // removeProgram removes a program from all domains. The operator must type the program's number.
 func (c *Console) removeProgram(pc *page.Context) error {
-	return c.changeProgram(pc, "The program is removed from all domains.", func(p programs.Program) error {
+	return c.changeProgram(pc, "The program was removed from all domains.", func(p programs.Program) error {
 		if err := pc.Confirmed(p.Number()); err != nil {
 			return err
 		}

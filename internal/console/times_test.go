@@ -40,7 +40,7 @@ func timesOn(n *html.Node, bare *[]string) (elements int) {
 		attributes[a.Key] = a.Val
 	}
 	if n.Type == html.ElementNode && n.Data == "time" {
-		if text := n.FirstChild.Data; !written.MatchString(attributes["title"] + text) || attributes["datetime"] == "" {
+		if text := n.FirstChild.Data; !written.MatchString(attributes["title"]+text) || attributes["datetime"] == "" {
 			*bare = append(*bare, "a time element without the exact time: "+text)
 		}
 		return 1

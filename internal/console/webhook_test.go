@@ -657,13 +657,13 @@ func TestLiveDeliveriesAreShownOnRecord(t *testing.T) {
 		for _, role := range []operators.Role{operators.Viewer, operators.Administrator} {
 			once := newFixture(t, s)
 			once.enter(role)
-			if body := once.get(page).body; strings.Contains(body, "Mustermann") || !strings.Contains(body, "(hidden)") || strings.Contains(body, "Show the payload") {
+			if body := once.get(page).body; strings.Contains(body, "Mustermann") || !strings.Contains(body, "(hidden)") || strings.Contains(body, "Show payload") {
 				t.Errorf("%s with a password alone sees %s", role, body)
 			}
 		}
 		twice := newFixture(t, s)
 		twice.enterTwice(operators.Acting, now)
-		if body := twice.get(page).body; strings.Contains(body, "Mustermann") || !strings.Contains(body, "Show the payload") {
+		if body := twice.get(page).body; strings.Contains(body, "Mustermann") || !strings.Contains(body, "Show payload") {
 			t.Errorf("unasked: %s", body)
 		}
 		wantActs(t, live)

@@ -43,6 +43,17 @@ func Percent(part, whole int64) string {
 	return fmt.Sprintf("%d.%d %%", tenths/10, tenths%10)
 }
 
+// Took formats the duration of a call.
+func Took(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	}
+	return Age(d)
+}
+
 // UpTo formats a count that stops at a limit.
 func UpTo(n, bound int64) string {
 	if n >= bound {

@@ -180,7 +180,7 @@ func (h *hooks) changeProvider(pc *page.Context) error {
 	_, err = h.Delivery.UpdateProvider(pc, pc.Domain, a.ID, delivery.ProviderChange{
 		Name: &form.Name, Endpoint: form.endpoint(pc), By: pc.By(),
 	}, pc.Record(delivery.ActChangeProvider, delivery.SubjectProvider, 0))
-	return pc.After(err, "The provider is changed.", pc.Path("/webhooks/auth/%d", a.ID), func(pc *page.Context) error { return h.askForProvider(pc, form) })
+	return pc.After(err, "The provider was changed.", pc.Path("/webhooks/auth/%d", a.ID), func(pc *page.Context) error { return h.askForProvider(pc, form) })
 }
 
 // shownUsers is the number of webhooks that a provider's page names.
@@ -259,5 +259,5 @@ func (h *hooks) deleteProvider(pc *page.Context) error {
 	if err == nil {
 		err = h.Delivery.DeleteProvider(pc, pc.Domain, id, pc.By(), pc.Record(delivery.ActDeleteProvider, delivery.SubjectProvider, 0))
 	}
-	return pc.After(err, fmt.Sprintf("Provider %d is deleted.", id), pc.Path("/webhooks/auth"), h.provider)
+	return pc.After(err, fmt.Sprintf("Provider %d was deleted.", id), pc.Path("/webhooks/auth"), h.provider)
 }

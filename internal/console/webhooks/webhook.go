@@ -193,7 +193,7 @@ func (h *hooks) actOnWebhook(pc *page.Context) error {
 
 // doneTexts maps each act to its confirmation.
 var doneTexts = map[string]string{
-	actDisable: "The webhook is disabled.", actEnable: "The webhook is enabled.", actDelete: "The webhook is deleted.", actRestore: "The webhook is restored.",
+	actDisable: "The webhook was disabled.", actEnable: "The webhook was enabled.", actDelete: "The webhook was deleted.", actRestore: "The webhook was restored.",
 }
 
 // afterAct shows the webhook again, or the reason for a refusal. Another operator may have deleted
