@@ -159,8 +159,9 @@ var typeCategories = map[TransactionType]string{
 	"withdrawal": "cash.withdrawal", "fee": "bank.fees", "bank": "bank.fees", "loan_repayment": "home.loan", "market_order": "savings.investment", "refund": "income.refund",
 }
 
-// Categorize returns the codes of a transaction's category. The words of the label decide or, when
-// no word is known, the type. Categorize returns nil when neither matches a category.
+// Categorize returns the codes of a transaction's category. The first of labelWords that the label
+// contains decides. If it contains none, the type decides. Categorize returns nil when neither
+// matches a category.
 func Categorize(label string, kind TransactionType) []string {
 	label = " " + strings.ToUpper(label) + " "
 	for _, c := range labelWords {

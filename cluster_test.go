@@ -10,7 +10,7 @@ import (
 	"passerelle"
 )
 
-// booked returns transactions with the same label, each given as month, day and value.
+// booked returns transactions with the same label, each described by month, day and value.
 func booked(label string, list ...string) (all []passerelle.Transaction) {
 	for i, one := range list {
 		words := strings.Fields(one)

@@ -9,8 +9,8 @@ import (
 // success. The API writes the zero value as null.
 type ConnectionState string
 
-// The states of a connection. They are the codes of this API family, because older programs know
-// no others.
+// The states of a connection. They are the codes of this API family, because existing clients know
+// only these codes.
 const (
 	SCARequired                 ConnectionState = "SCARequired"
 	WebauthRequired             ConnectionState = "webauthRequired"

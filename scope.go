@@ -23,7 +23,7 @@ const (
 	ScopeDeployment Scope = "deployment"
 )
 
-// Scopes is a set of scopes without duplicates, in the order given.
+// Scopes is a set of scopes without duplicates, in the order of the request.
 type Scopes []Scope
 
 var grantable = []Scope{ScopePaymentsAdmin, ScopePaymentsReadOnly, ScopePaymentsSensitive, ScopePaymentsValidate, ScopePaymentsCancel}

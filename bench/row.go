@@ -40,8 +40,8 @@ type row struct {
 	budget float64
 	beyond bool
 	unit   string
-	// open returns both sides. Its place belongs to the row. A row with a budget may omit the limit
-	// program.
+	// open returns both sides. The place is only for this row. A row with a budget may omit the
+	// limit program.
 	open func(ctx context.Context, p *place) (ours, limit side, err error)
 }
 

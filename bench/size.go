@@ -106,7 +106,7 @@ func (o options) sizes(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// beyond returns what the rows need in addition to an empty database.
+// beyond returns the space and time that the rows need in addition to an empty database.
 func (s sized) beyond(empty sized) sized {
 	s.bytes, s.copied = s.bytes-empty.bytes, s.copied-empty.copied
 	s.backup, s.restore = s.backup-empty.backup, s.restore-empty.restore

@@ -1,6 +1,6 @@
 // Package cfonb writes and reads statements of accounts in the form that French banks exchange:
-// records of 120 characters, as defined in the brochure of the Comité français d'organisation et de
-// normalisation bancaires of July 2004.
+// records of 120 characters. The brochure of the Comité français d'organisation et de normalisation
+// bancaires of July 2004 defines them.
 //
 // It owns the columns, the coding of signed amounts, the characters that a record may contain, and
 // the continuation of long labels. Its callers supply the accounts and movements. It uses no clock

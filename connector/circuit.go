@@ -34,10 +34,10 @@ type breaker struct {
 // CallResult is the result of a call to a bank.
 type CallResult int
 
-// The results of calls. Refused means that the bank does not accept the service itself: its certificate,
-// signature, role or clock. Every customer's call of this kind would fail like this. Suspected means that
-// the bank may not accept the service, but does not say so. It sets the mark of a refusal, and counts as
-// no failure, because the call may have failed for one customer only.
+// The results of calls. Refused means that the bank does not accept the service itself: its
+// certificate, signature, role or clock. Every customer's call of this kind would then fail.
+// Suspected means that the bank may not accept the service, but does not say so. Health reports it
+// like Refused. It does not count as a failure, because only this customer's call may be affected.
 const (
 	Answered CallResult = iota
 	Failed
@@ -148,7 +148,7 @@ func (c *Circuit) Record(call string, begun, ended time.Time, result CallResult)
 	kind.took[kind.many%remembered], kind.good[kind.many%remembered] = ended.Sub(begun), result == Answered
 	kind.many++
 	kind.breaker.record(ended, result)
-	if result == Refused { // the bank may accept us in another role
+	if result == Refused { // calls of other kinds may use a role that the bank accepts
 		c.all.probing = false
 	} else {
 		c.all.record(ended, result)

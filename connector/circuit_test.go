@@ -66,8 +66,8 @@ func result(good bool) connector.CallResult {
 	return connector.Failed
 }
 
-// TestRefusedService checks that a refusal of the service counts as a failure, and stays marked until a
-// call of the same kind has another result.
+// TestRefusedService checks that a refusal of the service counts as a failure. Health reports
+// Refused until a call of the same kind has another result.
 func TestRefusedService(t *testing.T) {
 	var c connector.Circuit
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

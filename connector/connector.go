@@ -1,8 +1,8 @@
 // Package connector defines what a connector to a bank must do and may do, and which connectors a
 // deployment has.
 //
-// A connector owns the communication with one kind of bank: it translates an order into a request
-// of the bank, and the bank's answers into a payment.Report. It stores nothing. It returns the data
+// A connector owns the communication with one kind of bank: it translates an order into a request to
+// the bank, and the bank's answers into a payment.Report. It stores nothing. It returns the data
 // that its next call about an order needs. The service stores this data as the memory of the order.
 // A connector changes no payment and decides nothing about retries. The rules of package payment
 // check its reports.
@@ -59,8 +59,8 @@ type Profile struct {
 	Idempotent bool
 	KeyLife    time.Duration
 	// ApprovalLife is the time during which a payer can still approve an abandoned order that the
-	// bank did not cancel. During this time, the service asks the bank, and the payment has no
-	// final state. After it, a payment whose report is Unproved still waits for the bank. Zero means
+	// bank did not cancel. During this time, the service asks the bank, and the payment has no final
+	// state. Afterwards, a payment still waits for the bank if its report is Unproved. Zero means
 	// that the bank accepts no such approval.
 	ApprovalLife time.Duration
 	// ExecutesAtOnce declares that the bank executes an order as soon as the payer has validated,
@@ -156,8 +156,8 @@ type Order struct {
 	// then does not lose this memory. Save is nil when the caller stores only reports.
 	Save func(ctx context.Context, memory []byte)
 	// Callback is the query with which the bank sent the payer's browser back. It is nil unless the
-	// payer has just returned from the bank. A call that fails without a memory has not taken it, and
-	// the next call has it again.
+	// payer has just returned from the bank. If a call fails without a memory, the next call
+	// contains the query again.
 	Callback url.Values
 	// Device is the payer's device, empty unless the payer is present.
 	Device Device
@@ -203,15 +203,15 @@ type Canceller interface {
 	Cancel(ctx context.Context, o Order) (payment.Report, error)
 }
 
-// Registry is the ordered set of connectors of a deployment. Replacing it does not affect
-// callers that already hold a connector.
+// Registry is the ordered set of connectors of a deployment. Replace does not affect callers that
+// already have a connector.
 type Registry struct{ set atomic.Pointer[set] }
 
 // set is an immutable snapshot of a registry.
 type set struct {
 	list []Connector
 	byID map[string]Connector
-	// unhealthy has the results of the last look at all banks.
+	// unhealthy has the results of the last check of all banks.
 	unhealthy unhealthy
 }
 

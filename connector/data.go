@@ -95,7 +95,7 @@ type HandedFile struct {
 	Name string
 }
 
-// Outcome is how a read ended.
+// Outcome is the result of a read.
 type Outcome struct {
 	// State is empty when everything was read.
 	State passerelle.ConnectionState
@@ -110,7 +110,7 @@ type Outcome struct {
 	Memory []byte
 	// ConsentUntil is the end of the consent, if the institution reported it.
 	ConsentUntil *time.Time
-	// RetryAfter is how long the institution wants no further reads.
+	// RetryAfter is how long the service must wait before the next read.
 	RetryAfter time.Duration
 }
 
@@ -127,8 +127,8 @@ type Sink interface {
 	Transactions(account string, page []passerelle.TransactionDetails) error
 	// Assets passes on the assets of an account other than money, in any number of pages.
 	Assets(account string, page passerelle.Assets) error
-	// AccountRead ends the data of an account. The connector has passed on everything since the day
-	// from. Stored rows since that day no longer exist at the institution if the connector did not
+	// AccountRead ends the data of an account. The connector has passed on everything from the day
+	// from on. Stored rows of these days no longer exist at the institution if the connector did not
 	// pass them on.
 	AccountRead(account string, from passerelle.Date) error
 	// Subscriptions, SubscriptionWanted, Documents and SubscriptionRead do the same for

@@ -36,7 +36,7 @@ type BankHealth struct {
 // Disturbed reports whether users should be told that the bank has problems.
 func (h BankHealth) Disturbed() bool { return h.Open || h.Elsewhere }
 
-// fails reports whether the operator should look at the bank.
+// fails reports whether the operator should examine the bank.
 func (h BankHealth) fails() bool { return h.Disturbed() || h.Refused }
 
 // CallHealth summarises the calls of one kind.
@@ -104,7 +104,7 @@ func (r *Registry) Health(uuid string) (BankHealth, bool) {
 	return monitored.Health(), true
 }
 
-// unhealthyHolds is how long Unhealthy returns the results of one look at all banks.
+// unhealthyHolds is how long Unhealthy returns the results of one check of all banks.
 const unhealthyHolds = 5 * time.Second
 
 // UnhealthyBank is a connector whose bank needs the operator: its calls fail, or a certificate
@@ -114,7 +114,7 @@ type UnhealthyBank struct {
 	Health  BankHealth
 }
 
-// unhealthy has the results of a look at all banks, and its time.
+// unhealthy has the results of a check of all banks, and the time of the check.
 type unhealthy struct {
 	mu   sync.Mutex
 	seen time.Time
@@ -122,9 +122,8 @@ type unhealthy struct {
 }
 
 // Unhealthy lists the connectors whose banks need the operator: first those whose calls fail, then
-// by the time at which a certificate expires. It looks at all banks at most once in five seconds,
-// so that its cost does not grow with the number of callers times the number of banks. Callers must
-// not change the list.
+// by the time at which a certificate expires. It checks all banks at most once in five seconds, so
+// that frequent callers cost little. Callers must not change the list.
 func (r *Registry) Unhealthy(now time.Time) []UnhealthyBank {
 	s := r.set.Load()
 	s.unhealthy.mu.Lock()

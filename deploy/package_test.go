@@ -265,8 +265,8 @@ rpm --nodeps -e passerelle
 }
 
 // TestPackagedProgramIsUpgradedUnderLoad runs TestUpgradeUnderLoad with the program in the Debian
-// package: it replaces the version before the newest migration, and is replaced by it, while clients
-// pay and read accounts.
+// package. While clients pay and read accounts, the program replaces the version before the newest
+// migration. Then that version replaces the program.
 func TestPackagedProgramIsUpgradedUnderLoad(t *testing.T) {
 	folder := t.TempDir()
 	if err := run(".", nil, "dpkg-deb", "-x", one(t, "*_"+debianArch+".deb"), folder); err != nil {

@@ -106,7 +106,7 @@ func readPage(t *testing.T, name string) page {
 	return p
 }
 
-// facts has the things of the module that pages can name.
+// facts has the names that pages may use: files, commands, flags, settings, tests and others.
 type facts struct {
 	files     []string
 	places    map[string]bool // files and folders
@@ -283,7 +283,7 @@ func TestDocsNameWhatExists(t *testing.T) {
 	}
 }
 
-// TestDocsChecksFindWhatIsMissing checks a page that names one missing thing of each kind.
+// TestDocsChecksFindWhatIsMissing checks that each kind of name is reported when it does not exist.
 func TestDocsChecksFindWhatIsMissing(t *testing.T) {
 	f := gatherFacts(t)
 	for _, text := range []string{
@@ -522,8 +522,7 @@ func (f *facts) missingTests(_ page, text string) []string {
 
 var nameForm = regexp.MustCompile(`(?:^|[\s*(&])([a-z]+)\.([A-Z]\w*)`)
 
-// otherPackages has the names before a dot that pages use for packages of other modules and for
-// variables.
+// otherPackages has names that pages write before a dot: packages of other modules, and variables.
 var otherPackages = map[string]bool{"context": true, "fmt": true, "tx": true}
 
 // missingNames checks exported names of packages.

@@ -7,12 +7,12 @@ import (
 	"passerelle"
 )
 
-// AccountRanges say which accounts are at a bank. Empty ranges say nothing.
+// AccountRanges describe which accounts are at a bank. Empty ranges mean that this is unknown.
 type AccountRanges struct {
 	// IBANs are the beginnings of all account numbers of the bank. A dot stands for any digit, such
 	// as a check digit.
 	IBANs []string
-	// BICs are all BICs of the bank. They decide when IBANs is empty.
+	// BICs are all BICs of the bank. They are used only when IBANs is empty.
 	BICs []string
 }
 
@@ -26,8 +26,8 @@ var (
 // branch.
 const bankDigits = 8
 
-// Contain reports whether an account is at the bank. The second result is false when the ranges do
-// not say.
+// Contain reports whether an account is at the bank. The second result is false when this is
+// unknown.
 func (r AccountRanges) Contain(a passerelle.Account) (bool, bool) {
 	switch {
 	case a.Scheme != passerelle.IBAN:

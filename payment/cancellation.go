@@ -9,9 +9,9 @@ import (
 )
 
 // MayCancel returns nil when a cancellation may be requested now. cancellable says whether the
-// payment's connector can cancel. No bank is needed for a created payment, or when payers abandon a
-// payment that they have not approved (see Unapproved). MayCancel fails with Conflict when the
-// payment has ended, has an instant instruction or is being cancelled. It fails with Invalid, code
+// payment's connector can cancel. cancellable is ignored for a created payment, and for a payer who
+// has not approved the payment (see Unapproved). MayCancel fails with Conflict when the payment has
+// ended, has an instant instruction or is being cancelled. It fails with Invalid, code
 // notSupported, when the connector cannot cancel.
 func (p *Payment) MayCancel(by Actor, cancellable bool) error {
 	instant := func(in Instruction) bool { return in.DateType == Instant }

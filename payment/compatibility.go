@@ -38,9 +38,9 @@ type Settings struct {
 	// MaxLabel is the maximum length of an instruction label, in characters. It is at most
 	// LongestLabel. Zero means MaxLabel of this package.
 	MaxLabel int
-	// PartialTracking lists the types whose payments may end in accepted.
+	// PartialTracking lists the date types for which a payment may end in state accepted.
 	PartialTracking []DateType
-	// TrustedBeneficiary lists the types that need a trusted beneficiary.
+	// TrustedBeneficiary lists the date types that need a trusted beneficiary.
 	TrustedBeneficiary []DateType
 	Cancellable        bool
 	// Minimum and Maximum limit the sum, in minor units, for each date type.
@@ -62,8 +62,8 @@ const (
 	Warning      Severity = "warning"
 )
 
-// Reason is a rule of a connector that a payment breaks, with both compared values if the rule has
-// a parameter.
+// Reason is a rule of a connector that a payment breaks. If the rule has a parameter, Reason
+// contains both compared values.
 type Reason struct {
 	Code           string
 	Severity       Severity
@@ -90,7 +90,8 @@ func (p *Payment) Carries(s Settings, now time.Time) bool {
 	return Eligible(p.Incompatibilities(s, now)) && p.LongLabel(s) < 0
 }
 
-// LongLabel returns the first line whose label is longer than the connector allows, or -1.
+// LongLabel returns the index of the first line whose label is longer than the connector allows, or
+// -1.
 func (p *Payment) LongLabel(s Settings) int {
 	most := max(MaxLabel, s.MaxLabel)
 	return slices.IndexFunc(p.Instructions, func(in Instruction) bool { return utf8.RuneCountInString(in.Label) > most })
@@ -187,8 +188,8 @@ func maxDateRule(p *Payment, s Settings, now time.Time) (Reason, bool) {
 		dated && s.MaxDays > 0 && days > s.MaxDays
 }
 
-// openDayRule reports the next possible day: the next open day for the first line whose bank is
-// closed.
+// openDayRule refuses an execution day that is closed for a line. It suggests the next open day for
+// the first such line.
 func openDayRule(p *Payment, s Settings, _ time.Time) (Reason, bool) {
 	day, dated := p.namedDay()
 	closed := func(in Instruction) bool { return !OpenDay(day, in.Beneficiary.Scheme) }
@@ -205,8 +206,8 @@ func trustedRule(p *Payment, s Settings, _ time.Time) (Reason, bool) {
 		slices.Contains(s.TrustedBeneficiary, p.DateType())
 }
 
-// namedDay returns the execution day that the payment names. For a periodic payment it is the first
-// one. It returns false when the payment names none.
+// namedDay returns the execution day that the payment names. For a periodic payment, it returns the
+// start date. It returns false when the payment names no day.
 func (p *Payment) namedDay() (passerelle.Date, bool) {
 	day := p.Instructions[0].ExecutionDate
 	if p.DateType() == Periodic {

@@ -110,8 +110,8 @@ type Payment struct {
 	ID     passerelle.PaymentID
 	Domain passerelle.DomainID
 	Client passerelle.ClientID
-	// Version counts stored changes. A change is stored only if the stored version is still the
-	// version that was changed.
+	// Version counts stored changes. A change is stored only if the stored version has not changed
+	// since the payment was loaded.
 	Version int64
 	// Seq is the number of the last transition.
 	Seq       int64

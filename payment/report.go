@@ -36,7 +36,7 @@ type Line struct {
 	Executed    passerelle.Date
 }
 
-// Report is an answer of a bank about an order. Its content is untrusted: Apply refuses invalid
+// Report is what a bank reports about an order. Its content is untrusted: Apply refuses invalid
 // reports, limits texts, and accepts only changes in the state table.
 type Report struct {
 	Status Status
@@ -61,7 +61,7 @@ type Report struct {
 	StatusChanged bool
 	Remark        string
 	// Unproved means that an order which is Awaiting may have been approved, because the bank does
-	// not show approvals. An order that its payer has abandoned then ends only as the bank says.
+	// not show approvals. An abandoned order then ends only when the bank reports its end.
 	Unproved bool
 	// Requests names the calls to the bank that led to the report, oldest first, each with the id
 	// that the bank knows: "status 7f3c…, authorise 91aa…". The timeline shows it, for inquiries at
@@ -369,8 +369,8 @@ func (p *Payment) rejectOpenLines(why *Refusal) {
 }
 
 // Expire ends a payment that never got a definitive status. It does not change the lines, because
-// their outcome is unknown: a bank may take even an order whose payer seemed absent. Expire fails
-// with ErrIllegal for a payment that has ended, and then changes nothing.
+// their outcome is unknown: a bank may execute an order even if its payer seemed absent. Expire
+// fails with ErrIllegal for a payment that has ended, and then changes nothing.
 func (p *Payment) Expire(now time.Time) ([]Step, error) {
 	step, err := p.step(Cause{Trigger: Lapsed, Actor: ByService}, now, nil)
 	if err != nil {

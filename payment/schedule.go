@@ -34,8 +34,8 @@ var intervals = map[Frequency]interval{
 // endOfCalendar is the last day that a Date can represent.
 var endOfCalendar = passerelle.DateOf(time.Date(9999, time.December, 31, 0, 0, 0, 0, time.UTC), time.UTC)
 
-// mostOccurrences is an upper limit for the occurrences of an order: more than one on each day of
-// the calendar is impossible.
+// mostOccurrences is an upper limit for the occurrences of an order. No order has more than one
+// occurrence on a day of the calendar.
 const mostOccurrences = 9999 * 366
 
 // Occurrences yields the scheduled days of a periodic instruction, oldest first: from its start,

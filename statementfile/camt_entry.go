@@ -232,8 +232,8 @@ func (c *camt) entryAmount(text string) error {
 	return into(&c.entry.Amount, pointAmount, text)
 }
 
-// originalAmount stores the amount if its currency differs from the entry's, which is the account's.
-// The account's may not be known yet.
+// originalAmount stores the amount if its currency differs from the currency of the entry's amount.
+// It does not use the account's currency, which may not be known yet.
 func (c *camt) originalAmount(text string) error {
 	currency, err := currencyOf(c.currency)
 	if err != nil || string(currency) == c.entry.currency {

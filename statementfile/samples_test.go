@@ -21,9 +21,9 @@ type samples struct {
 	// root is the folder with the samples, and files matches their names.
 	root  string
 	files *regexp.Regexp
-	// refused maps files that contain no statement of a bank account or a card to the reason.
+	// refused maps each file without a statement of a bank account or a card to the reason.
 	refused map[string]string
-	// altered maps files whose balances do not match, because somebody changed them, to the reason.
+	// altered maps each file whose balances do not match to the change that somebody made.
 	altered map[string]string
 	// mappings holds mappings for CSV files without a header or without an account.
 	mappings map[string]string

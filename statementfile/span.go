@@ -101,9 +101,9 @@ func chain(day []BalanceSpan, from *StatementBalance) []BalanceSpan {
 	return chained
 }
 
-// chaining holds the positions of the spans that wait for their place. waiting lists them by
-// opening amount. others lists them in the order in which next takes a span that continues no
-// balance. Each position is in both, and next takes it once.
+// chaining holds the positions of the spans that are not ordered yet. waiting lists them by opening
+// amount. others lists them in the order in which next takes spans that continue no balance. Each
+// position is in both lists, and next takes it once.
 type chaining struct {
 	waiting map[string][]int
 	others  []int
@@ -132,7 +132,7 @@ func newChaining(day []BalanceSpan) *chaining {
 	return c
 }
 
-// next takes a span that begins with the balance from. If there is none, it takes the first of the
+// next takes a span that begins with the balance from. If there is none, it takes the first span in
 // others.
 func (c *chaining) next(from *StatementBalance) int {
 	if from == nil {

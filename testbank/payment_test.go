@@ -304,7 +304,7 @@ func TestOrdersOfEveryProfile(t *testing.T) {
 	}
 }
 
-// naming returns the headers of an order. They name Anna where the bank wants to know its customer.
+// naming returns the headers of an order. They name Anna if the bank requires the customer's name.
 func naming(p bank.Profile) headers {
 	if p.WantsPSU {
 		return present(headers{"PSU-ID": "anna"})

@@ -55,8 +55,8 @@ func TestOthersOrdersAreUnknown(t *testing.T) {
 	w.refused(403, "CONSENT_UNKNOWN", "DELETE", consent.link("self"), nil, nil)
 }
 
-// TestCompanies: the bank for companies wants to know the customer and the company that they act
-// for. The customer chooses the account at the bank.
+// TestCompanies: the bank for companies requires the customer and the company for which the customer
+// acts. The customer chooses the account at the bank.
 func TestCompanies(t *testing.T) {
 	w := newFixture(t, "company")
 	send, body := w.address("company", single), bodies(w, "company")[bank.Single]
@@ -184,8 +184,8 @@ func slicesOf(n int) []any {
 	return all
 }
 
-// TestSignaturesAreVerified: a signed order is refused when one thing about its signature is wrong.
-// The bank's errors have the form of RFC 7807.
+// TestSignaturesAreVerified: a signed order is refused when its signature has one error. The bank's
+// errors have the form of RFC 7807.
 func TestSignaturesAreVerified(t *testing.T) {
 	w := newFixture(t, "signed")
 	send := func(spoil func(*http.Request), certificate string) reply {

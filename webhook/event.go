@@ -53,7 +53,8 @@ type Entry struct {
 func (e Entry) OfUser() bool { return e.Subject != SubjectPayment }
 
 // catalogue is in the order of the interface specification. Existing consoles show the numbers 1 to
-// 12. Number 13 belongs to an event that is not part of the interface.
+// 12, so these numbers cannot change. Number 13 belongs to an event that is not part of the
+// interface.
 var catalogue = []Entry{
 	{UserCreated, 3, SubjectUser, false, "User", "after a permanent user is created"},
 	{UserDeleted, 4, SubjectUser, false, "User", "after a user is deleted"},

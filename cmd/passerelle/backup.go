@@ -89,8 +89,8 @@ type restoreCommand struct {
 	IDsOnly bool   `name:"ids-only" help:"Restore no copy. Only skip the ids in a database that you have restored by other means, such as an archive. Stop every process first."`
 }
 
-// maxSkipped limits the skipped ids. Clients in JavaScript can hold ids up to 2^53. Below that, a
-// database can be restored 8,000 times with this limit.
+// maxSkipped limits the skipped ids. With this limit, ids stay below 2^53, the largest number that
+// JavaScript represents exactly, for 8,000 restores.
 const maxSkipped = 1_000_000_000_000
 
 // Run makes a database from a copy.

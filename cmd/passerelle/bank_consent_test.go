@@ -165,8 +165,8 @@ func TestWrongUserName(t *testing.T) {
 	})
 }
 
-// TestLineBreaksInUserNames: a user name with a line break is refused before the bank is called, however
-// often it is entered. It does not keep others from the bank.
+// TestLineBreaksInUserNames: a user name with a line break is refused before the bank is called,
+// however often it is entered. Other customers can still use the bank.
 func TestLineBreaksInUserNames(t *testing.T) {
 	banks := newBanks(t, "decoupled")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {

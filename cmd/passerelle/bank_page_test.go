@@ -14,9 +14,9 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestPagesOfTestBanks: people use the pages of the test banks, on desktops and phones, by pointer and
-// by keyboard: the page of a redirect, the authorisation server, and the app. Every page is
-// accessible and fits the smallest phone.
+// TestPagesOfTestBanks: people use the pages of the test banks on desktops and phones, by pointer
+// and by keyboard. The pages are the page of a redirect, the authorisation server, and the app.
+// Every page is accessible and fits the smallest phone.
 func TestPagesOfTestBanks(t *testing.T) {
 	banks := newBanks(t, "redirect,oauth,decoupled")
 	i := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{Banks: banks.Folder, Quiet: true})
@@ -112,7 +112,7 @@ func (p *bankPerson) sees(name string, step chromedp.Action[chromedp.Void], show
 	servicetest.Inspect(p.ctx, p.t, p.pictures+"-"+name)
 }
 
-// presses finds a button with the Tab key, which must be visible and show that it has the focus,
+// presses finds a button with the Tab key, checks that the button is visible and shows its focus,
 // presses it with the Enter key, and waits for the next page.
 func (p *bankPerson) presses(button string) {
 	p.t.Helper()

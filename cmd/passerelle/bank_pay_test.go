@@ -46,7 +46,7 @@ type shopper struct {
 	bank    string
 	token   string
 	browser *http.Client
-	// fields are the payer's values for the fields that the bank wants before the order.
+	// fields are the payer's values for the fields that the bank requires before the order.
 	fields map[string]any
 	// forms is the number of forms that were filled in.
 	forms int
@@ -366,9 +366,9 @@ func TestFailureAfterARenewal(t *testing.T) {
 	})
 }
 
-// TestFutureDatedPayments: an approved payment for a later day ends when the bank has executed it. At a bank
-// that reports nothing after its checks, it is accepted. If the bank does not report the execution, it
-// expires.
+// TestFutureDatedPayments: an approved payment for a later day ends when the bank has executed it.
+// At a bank that reports nothing after its checks, the payment is accepted. If the bank does not
+// report the execution, the payment expires.
 func TestFutureDatedPayments(t *testing.T) {
 	names := []string{"redirect", "redirect-explicit"}
 	storetest.Each(t, func(t *testing.T, database string) {
@@ -393,7 +393,7 @@ func TestFutureDatedPayments(t *testing.T) {
 					}
 					s.due(step.after)
 					if p = s.payment(p.ID); step.want != "pending" {
-						p = s.settle(p) // a loop may be at work on the payment
+						p = s.settle(p) // a background loop may be processing the payment
 					}
 					if p.State != step.want {
 						t.Fatalf("%s later: %s, want %s\n%s", step.after, inWords(p), step.want, s.Logs)
@@ -704,8 +704,8 @@ func confirmsAt(s *shopper) {
 }
 
 // TestPartOfABulk: the lines that a bank refuses are rejected with the bank's reasons. The other
-// lines are pending. At a bank that reports no execution, they are accepted after it has named no further
-// line for a business day.
+// lines are pending. If the bank reports no executions, they are accepted when it has named no
+// further line for a business day.
 func TestPartOfABulk(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	banks.with("redirect", `last_status = "ACSC"`, `last_status = "ACWC"`)
@@ -878,7 +878,7 @@ func (s *shopper) step(p seenPayment) seenPayment {
 }
 
 // TestPayerWaitsForTheWayToApprove: when the answer to an order does not say how to approve it, the
-// payer waits in the webview until the bank says it.
+// payer waits in the webview until a later answer does.
 func TestPayerWaitsForTheWayToApprove(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {

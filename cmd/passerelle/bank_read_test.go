@@ -48,8 +48,8 @@ func newBanks(t testing.TB, profiles string) *banksOf {
 	return banks
 }
 
-// furnish writes the certificates of a bank into a folder. All banks have the same ones, because to
-// make them takes a second.
+// furnish writes the certificates of a bank into a folder. All banks have the same certificates,
+// because making them takes a second.
 func furnish(t testing.TB, folder string) {
 	t.Helper()
 	if err := os.Mkdir(folder, 0o700); err != nil {
@@ -475,8 +475,8 @@ func TestTenThousandTransactions(t *testing.T) {
 	const openings = 2 // one for each account that is not a card account
 	// apart is the number of pages between two bookings during the first read. A download is a single page.
 	apart := map[string]int{"redirect": 3, "old": 3, "rewording": 3, "shifting": 3}
-	// first is the number of these bookings that the first read finds, without the pending ones that the
-	// bank does not report. Without ids, it reads again until the pages are at rest.
+	// first is the number of these bookings that the first read finds, without the pending ones that
+	// the bank does not report. Without ids, it reads again until the pages no longer change.
 	first := map[string]int{"old": 90, "rewording": 100, "shifting": 100}
 	banks, total := newBanks(t, "redirect,old,idempotent,rewording,shifting"), map[string]int{}
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder}, func(t *testing.T, s *servicetest.Instance) {

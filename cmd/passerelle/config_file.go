@@ -16,9 +16,9 @@ const (
 	configVariable = variablePrefix + "CONFIG="
 )
 
-// withConfigFile adds the variables in the file that --config or its variable names. Variables in
-// the environment take precedence, also over their twins: PASSERELLE_DATABASE over
-// PASSERELLE_DATABASE_FILE, and the other way round.
+// withConfigFile adds the variables in the file that --config or its variable names. A variable in
+// the environment replaces the same variable in the file. It also replaces its twin:
+// PASSERELLE_DATABASE replaces PASSERELLE_DATABASE_FILE, and vice versa.
 func withConfigFile(args, environment []string) ([]string, error) {
 	name := configFileOf(args, environment)
 	if name == "" {

@@ -61,7 +61,7 @@ func (d *doctorCommand) Run(c *console) error {
 }
 
 // printFindings prints all findings. It fails when any check failed. After an interruption it prints
-// none, because the checks failed for this reason.
+// none, because the interruption made the checks fail.
 func (c *console) printFindings(findings []finding) error {
 	if err := c.ctx.Err(); err != nil {
 		return err
@@ -177,7 +177,8 @@ func (d *doctorCommand) clock(c *console, db *store.DB) finding {
 	return seen("clock", err, "the database's agrees with this machine's")
 }
 
-// failedOften is the number of failed tries after which doctor reports a consent. They take some hours.
+// failedOften is the number of failed tries after which doctor reports a consent. These tries take
+// some hours.
 const failedOften = 10
 
 // consents reports consents of deleted connections that the banks do not end. It returns false when there

@@ -22,7 +22,7 @@ type filesOrphans struct {
 	Remove bool   `help:"Remove these files. Name the database from which the service runs: every other database knows fewer files."`
 }
 
-// These are the files in one query, and the files in the output.
+// The number of files in one query, and the maximum number of files in the output.
 const (
 	orphanBatch = 512
 	orphansMost = 100
@@ -36,8 +36,8 @@ type orphansView struct {
 	First   []passerelle.FileID `json:"first"`
 }
 
-// Run compares the stored files with the database. Rows are written before files, so the service may
-// run.
+// Run compares the stored files with the database. Meanwhile the service may run, because it writes
+// rows before files.
 func (f *filesOrphans) Run(c *console) error {
 	place := cmp.Or(f.Files, ownFiles(f.Database))
 	if !strings.HasPrefix(place, "s3://") {

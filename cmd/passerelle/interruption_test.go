@@ -56,7 +56,7 @@ type longCommand struct {
 	finished func(p place)
 }
 
-// place has the names for the test of a command.
+// place has the names of the databases and the folder that the test of a command uses.
 type place struct {
 	t        *testing.T
 	database string

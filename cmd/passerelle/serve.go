@@ -25,8 +25,8 @@ import (
 	"passerelle/internal/tracing/otlp"
 )
 
-// ending has the times for the end of the program. During delay, the program still accepts
-// connections. Then running requests have the time drain.
+// ending contains the durations of a shutdown. During delay, the program still accepts connections.
+// Then running requests have the time drain to end.
 type ending struct{ delay, drain time.Duration }
 
 // devEnding has the times of dev. serve has flags for them.
@@ -94,7 +94,7 @@ func (s *serveCommand) config(c *console) (service.Config, error) {
 	if s.Database == "" {
 		return service.Config{}, passerelle.MissingField("--database", "name a database, or use --database-file to name a file that contains its address")
 	}
-	_, hostErr := domains.HostOf(passerelle.Sandbox, s.BaseURL) // the database contains the real kind of the domain
+	_, hostErr := domains.HostOf(passerelle.Sandbox, s.BaseURL) // checks the address; the database contains the kind of the domain
 	if err := errors.Join(hostErr, refuseOpenDatabase(s.Database)); err != nil {
 		return service.Config{}, err
 	}

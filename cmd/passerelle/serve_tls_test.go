@@ -43,7 +43,7 @@ func (o ownCertificate) write(number int64) {
 	}
 }
 
-// client returns a client that trusts the certificates and holds its connection.
+// client returns a client that trusts the certificates and keeps its connection open.
 func (o ownCertificate) client() *http.Client {
 	trusted := x509.NewCertPool()
 	trusted.AddCert(o.authority.Certificate)

@@ -139,8 +139,8 @@ func withKeys(all []bankAccount) []bankAccount {
 	return all
 }
 
-// path returns two addresses of a resource of the account: the target of the link to it, or "", and
-// a path with the resource id.
+// path returns two addresses of a resource of the account. The first is the target of the bank's
+// link, or "" without a link. The second is a path with the resource id.
 func (a *bankAccount) path(of string) (string, string) {
 	return a.Links[of].Href, a.family + "/" + url.PathEscape(a.ResourceID) + "/" + of
 }
@@ -286,8 +286,8 @@ func (v *reading) pages(first request) *pages {
 // maxPages limits the pages of a list.
 const maxPages = 100_000
 
-// next gets the next page. The parameter next returns the link from that page to the following
-// one, or "" when there is none.
+// next gets the next page. Its argument next returns the link from that page to the one after it, or
+// "" if that page is the last.
 func (p *pages) next(ctx context.Context, into any, next func() string) error {
 	if err := p.get(ctx, p.request, into); err != nil {
 		return err

@@ -78,11 +78,11 @@ type authorisation struct {
 	// Confirmation is the bank's answer to the confirmation at Confirm, empty until it has answered.
 	Confirmation string `json:"confirmation,omitempty"`
 	// Earlier are the authorisations that this one replaced, oldest first. The customer can still
-	// approve in them. Unlisted means that the bank may have started another authorisation, but its
-	// answer was lost. Only the bank's list of authorisations names it.
+	// approve in them. Unlisted means that the bank may have started another authorisation although
+	// its answer never arrived. Only the bank's list of authorisations names that one.
 	Earlier  []authorisation `json:"earlier,omitempty"`
 	Unlisted bool            `json:"unlisted,omitempty"`
-	// Resumed counts how often an earlier one took the place of one that had failed.
+	// Resumed counts how often an earlier authorisation took the place of a failed one.
 	Resumed int `json:"resumed,omitempty"`
 }
 
@@ -103,8 +103,8 @@ func startAt(at string) authorisation {
 	return authorisation{Step: atStart, At: at, Post: true, First: at, FirstStep: atStart}
 }
 
-// replace puts the authorisation next into the place of this one. It keeps this one in Earlier,
-// because the customer may still use it.
+// replace makes next the present authorisation. It keeps the former one in Earlier, because the
+// customer may still use it.
 func (a *authorisation) replace(next authorisation) {
 	former := *a
 	former.Earlier, former.Unlisted, former.Resumed = nil, false, 0
@@ -118,8 +118,7 @@ func (a *authorisation) replace(next authorisation) {
 	*a = next
 }
 
-// resume puts the earlier authorisation i into the place of this one, and applies the customer's
-// return to it.
+// resume makes the earlier authorisation i the present one, and applies the customer's return to it.
 func (a *authorisation) resume(i int) {
 	next := a.Earlier[i]
 	next.Back, next.Declined, next.Code = a.Back, a.Declined, a.Code
@@ -179,7 +178,8 @@ type person struct {
 	granted *grant
 }
 
-// grant returns the grant whose token requests about an authorisation have, nil when there is none.
+// grant returns the grant with the token for requests about an authorisation, or nil if there is
+// none.
 func (p person) grant(a *authorisation) *grant {
 	if a.OAuth != nil && a.OAuth.Token != "" {
 		return a.OAuth
@@ -322,7 +322,7 @@ func (b *Bank) wait(r request, next *authorisation, link string, wanted step, hr
 }
 
 // passed lists, by step, the statuses which show that the bank has done the step. It contains only
-// steps whose answer brings data for the next step.
+// steps after which the bank sends data for the next step.
 var passed = map[step][]string{
 	atIdentification: {"psuIdentified", "psuAuthenticated", "scaMethodSelected", "started"},
 	atPassword:       {"psuAuthenticated", "scaMethodSelected", "started"},
@@ -331,7 +331,7 @@ var passed = map[step][]string{
 }
 
 // restart starts the authorisation again when the status shows that the bank has done the present
-// step. The bank's answer, with the data for the next step, was then lost.
+// step. In that case, the bank's answer with the data for the next step was lost.
 func (a *authorisation) restart(status string) {
 	if a.First != "" && slices.Contains(passed[a.Step], status) {
 		a.replace(authorisation{
@@ -366,7 +366,7 @@ func (r *request) aim(place string) {
 }
 
 // denied means that a bank refused a request, or did not confirm that it had executed the request.
-// The request decides which effect this has on the order or consent.
+// The effect on the order or consent depends on the request.
 type denied struct {
 	r request
 	a answer
@@ -391,8 +391,8 @@ func (b *Bank) callAbout(ctx context.Context, a *authorisation, p person, r requ
 	return said, got.header, err
 }
 
-// tell sends a request about an authorisation and applies the answer. Before the request for a new
-// authorisation, it stores that the bank may have started one: this process may end before the answer.
+// tell sends a request about an authorisation and applies the answer. Before a request that starts
+// an authorisation, it stores Unlisted, because this process may end before the answer arrives.
 func (b *Bank) tell(ctx context.Context, a *authorisation, p person, r request) error {
 	before := a.Unlisted
 	if r.method == http.MethodPost {
@@ -501,8 +501,8 @@ const (
 	codeField       = "code"
 )
 
-// give sends the customer's answer to the bank. It fails with *denied when the bank does not
-// accept the answer. The authorisation is then unchanged, without the new user name, or has failed.
+// give sends the customer's answer to the bank. It fails with *denied when the bank refuses the
+// answer. A new user name is stored only if the bank accepts the answer.
 func (b *Bank) give(ctx context.Context, a *authorisation, p person, values map[string]string) error {
 	wanted, asks := brings[a.Step]
 	if !asks {
@@ -566,8 +566,8 @@ func (b *Bank) redeem(ctx context.Context, a *authorisation, p person) error {
 	return nil
 }
 
-// confirm asks the bank to confirm an authorisation. A refusal that the operator can remove, or that
-// passes, is not the bank's answer.
+// confirm asks the bank to confirm an authorisation. A refusal does not count as the bank's answer
+// if it is temporary or if the operator can remove its cause.
 func (b *Bank) confirm(ctx context.Context, a *authorisation, p person, body any) error {
 	r := request{call: "confirm", method: http.MethodPut, header: p.header(), body: body}
 	r.aim(cmp.Or(a.Confirm, a.Own))
@@ -585,7 +585,7 @@ func (b *Bank) confirm(ctx context.Context, a *authorisation, p person, body any
 	return err
 }
 
-// passes reports whether the bank can still accept a request that it has denied.
+// passes reports whether the bank may later accept a request that it has denied.
 func (b *Bank) passes(d *denied) bool {
 	return d.a.busy() || b.judge(d.r, d.a).what.Code == payment.Bug && d.a.status <= http.StatusForbidden
 }
@@ -616,8 +616,8 @@ func (b *Bank) ask(ctx context.Context, a *authorisation, p person) error {
 	return nil
 }
 
-// lastPage returns the position of the last earlier authorisation with a page, or -1. Those that only
-// the bank's list names have none.
+// lastPage returns the position of the last earlier authorisation with a page, or -1. Authorisations
+// that come only from the bank's list have no page.
 func (a *authorisation) lastPage() int {
 	last := len(a.Earlier) - 1
 	for last >= 0 && a.Earlier[last].Page == "" {

@@ -33,7 +33,7 @@ const (
 	RoleInformation = "PSP_AI"
 )
 
-// signer returns the signer of requests, or nil if the bank wants none.
+// signer returns the signer of requests, or nil if the bank requires no signatures.
 func (m material) signer(s *Signature) *signing.Signer {
 	if s == nil {
 		return nil

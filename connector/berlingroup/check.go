@@ -57,8 +57,8 @@ func (b *Bank) CheckCertificates(now time.Time) []Finding {
 	return findings
 }
 
-// checkRanges says which payers the bank is for, and names its countries without a prefix. These may be
-// right, so they are not wrong.
+// checkRanges reports which payers are offered the bank, and which of its countries have no prefix.
+// A country without a prefix may be intended, so no finding is marked as wrong.
 func (b *Bank) checkRanges() []Finding {
 	prefixes := b.file.IBANPrefix
 	if len(prefixes) == 0 {
@@ -116,9 +116,10 @@ func (b *Bank) checkClock(a answer) []Finding {
 	return nil
 }
 
-// checkAddress reports the address that orders and consents have when the user's is unknown. It must
-// not be private unless the bank is in a private network too. A bank that cannot be found has no
-// finding, because the check of the interface has one.
+// checkAddress reports the address that the service sends in orders and consents when the user's
+// address is unknown. A private address is wrong unless the bank is in a private network too. When
+// the bank's name cannot be resolved, it reports nothing, because checkInterface reports the
+// problem.
 func (b *Bank) checkAddress(ctx context.Context) []Finding {
 	own, err := b.route.Own(ctx)
 	if err != nil {

@@ -121,9 +121,9 @@ func TestCheckFails(t *testing.T) {
 	}
 }
 
-// TestOwnAddress: orders and consents without the user's address have the one that the bank sees. It
-// comes from the bank file, or is looked up once. A private one is reported, unless the bank is private
-// too.
+// TestOwnAddress: orders and consents without the user's address contain our own address as the bank
+// sees it. This address comes from the bank file, or is looked up once. The check reports a private
+// address, unless the bank's address is private too.
 func TestOwnAddress(t *testing.T) {
 	for _, test := range []struct {
 		name, file, own, bank string
@@ -167,8 +167,8 @@ func TestOwnAddress(t *testing.T) {
 	}
 }
 
-// TestCheckOfRanges: the check shows the prefixes that decide whom the bank is offered to, and the bank's
-// countries that have none.
+// TestCheckOfRanges: the check shows the prefixes that decide which payers are offered the bank, and
+// the bank's countries without a prefix.
 func TestCheckOfRanges(t *testing.T) {
 	for prefixes, want := range map[string]string{
 		"":                            "",
@@ -473,8 +473,8 @@ func TestDisturbedBank(t *testing.T) {
 	}
 }
 
-// TestRefusedService: refusals because of the service itself are failures of the bank with a mark of
-// their own. Refusals that concern one customer are not.
+// TestRefusedService: when the bank refuses the service itself, its health shows a refusal and
+// failures. A refusal that concerns one customer does not change its health.
 func TestRefusedService(t *testing.T) {
 	for code, refused := range map[string]bool{
 		"CERTIFICATE_INVALID": true, "CERTIFICATE_BLOCKED": true, "ROLE_INVALID": true, "SIGNATURE_INVALID": true, "KID_MISSING": true, "TIMESTAMP_INVALID": true,

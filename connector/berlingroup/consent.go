@@ -163,16 +163,16 @@ func (v *reading) authorise(ctx context.Context) error {
 	return v.consentRefused(ctx, cmp.Or(message, state.Message, a.Message))
 }
 
-// approvedFormer puts a former consent into the place of the present one when the customer has approved
-// it since, such as on a page that was still open. It drops those that the customer can no longer
-// approve. It ignores failures, because the present consent decides then.
+// approvedFormer makes a former consent the present one if the customer has approved it since, for
+// example on a page that was still open. It drops former consents that the customer can no longer
+// approve. It ignores failures, because the read can continue with the present consent.
 func (v *reading) approvedFormer(ctx context.Context) bool {
 	present := v.memory
 	for i, m := range slices.Backward(present.Formers) {
 		if m.Valid {
 			continue
 		}
-		v.memory.Consent, v.memory.Approval, v.memory.Formers = m.Consent, m.Approval, present.withFormer() // the question may save the memory
+		v.memory.Consent, v.memory.Approval, v.memory.Formers = m.Consent, m.Approval, present.withFormer() // a token refresh in v.get saves this memory
 		var state consentAnswer
 		err := v.get(ctx, request{call: "consent status", path: v.memory.path() + "/status"}, &state)
 		if err == nil && !state.open() {
@@ -253,8 +253,8 @@ func connectionFields(fields []payment.Field) []connector.Field {
 	return all
 }
 
-// consentRefused ends the read because the customer did not consent. If the customer has only now
-// become present, it requests a consent again.
+// consentRefused ends the read because the customer did not consent. If this read contains no
+// response of the customer, the refusal is old and consentRefused requests a new consent.
 func (v *reading) consentRefused(ctx context.Context, message string) error {
 	v.memory = v.memory.afresh()
 	if v.Callback == nil && len(v.Answers) == 0 && !v.Resumed {

@@ -29,7 +29,7 @@ func (b *Bank) messages(r request, a answer) []codes.Message {
 // gateway after the bank has accepted an order.
 const closedCode = "SERVICE_UNAVAILABLE"
 
-// judgement is what a refusal means, also for an operator.
+// judgement is the meaning of a refusal, with texts for the payer and the operator.
 type judgement struct {
 	all  []codes.Message
 	what codes.Meaning
@@ -37,7 +37,7 @@ type judgement struct {
 	says string // the status and the codes
 }
 
-// judge returns what a refusal means.
+// judge interprets a refusal.
 func (b *Bank) judge(r request, a answer) judgement {
 	all := b.messages(r, a)
 	what, text := codes.Judge(a.status, all)
@@ -53,8 +53,8 @@ func (j judgement) remedied() string {
 }
 
 // refusal interprets a refused request about an order. The error is a *payment.Refusal when the
-// refusal is final, and connector.ErrNotSent when the bank accepted nothing for now. Otherwise the
-// outcome is unknown. When the operator can act, the error is also a fault.
+// refusal is final, and connector.ErrNotSent when the bank is closed or busy and has not accepted
+// the order. Otherwise the outcome is unknown. When the operator can act, the error is also a fault.
 func (b *Bank) refusal(r request, a answer) error {
 	r.id = a.id
 	judged := b.judge(r, a)
@@ -112,7 +112,8 @@ func (b *Bank) refused(r request, a answer) error {
 // errRefused means that the bank refuses our request.
 var errRefused = errors.New("the bank refuses the request")
 
-// retryAfter returns how long a bank wants to receive no requests (RFC 9110, section 10.2.3).
+// retryAfter returns how long a bank asks us to wait before the next request (RFC 9110, section
+// 10.2.3).
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	reported := h.Get("Retry-After")
 	if seconds, err := strconv.Atoi(reported); err == nil {

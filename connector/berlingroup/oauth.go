@@ -99,9 +99,10 @@ func (b *Bank) refresh(ctx context.Context, g *grant, save func(context.Context)
 	return err
 }
 
-// callGranted makes a request with the token of a grant, if there is one. It replaces a refused token
-// once and repeats the request, which the bank has not executed. It repeats a request with a body only
-// if the bank names the token, because a wrong password must not be sent twice.
+// callGranted makes a request with the token of a grant, if there is one. It replaces a refused
+// token once and repeats the request, which the bank has not executed. It repeats a request with a
+// body only if the bank's error code is about the token, because a wrong password must not be sent
+// twice.
 func (b *Bank) callGranted(ctx context.Context, g *grant, r request, save func(context.Context)) (answer, error) {
 	if g == nil {
 		return b.call(ctx, r)
@@ -119,9 +120,9 @@ func (b *Bank) callGranted(ctx context.Context, g *grant, r request, save func(c
 	return b.call(ctx, r)
 }
 
-// callAnyhow makes a request that must outlive the customer's grant: it ends an order or a consent, or
-// asks for a status. It repeats the request without a token that the bank refuses, because not every
-// bank requires one for this.
+// callAnyhow makes a request that must work even after the customer's grant has ended: it ends an
+// order or a consent, or asks for a status. If the bank refuses the token, callAnyhow repeats the
+// request without a token, because not every bank requires one for these requests.
 func (b *Bank) callAnyhow(ctx context.Context, g *grant, r request, save func(context.Context)) (answer, error) {
 	a, err := b.callGranted(ctx, g, r, save)
 	if r.header.Get("Authorization") == "" || !b.refusesToken(r, a) {

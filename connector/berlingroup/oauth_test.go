@@ -15,9 +15,9 @@ import (
 
 const tokensIssued = `{"access_token":"T2","token_type":"Bearer","refresh_token":"R2"}`
 
-// tokenRefusals lists answers of a token endpoint that refuse a request. When the grant is dead, the
-// code or refresh token will never be accepted. Otherwise the operator or time helps, and says is part
-// of the message to the operator.
+// tokenRefusals lists answers of a token endpoint that refuse a request. With dead, the server will
+// never accept the code or the refresh token. Otherwise it may accept it later, and says is part of
+// the message to the operator, if the operator can act.
 var tokenRefusals = map[string]struct {
 	status int
 	body   string
@@ -95,8 +95,8 @@ func TestRefusedRefreshTokens(t *testing.T) {
 	}
 }
 
-// unconfirmedMemory is the memory of an order whose payer approved at the authorisation server of a
-// bank that wants a confirmation. The token is stored, and nothing else.
+// unconfirmedMemory is the memory of an order after the payer's approval at the authorisation
+// server. The token is stored, and the bank requires a confirmation.
 const unconfirmedMemory = `{"path":"` + order1 + `","approval":{"step":"server","page":"https://bank.example/1","back":true,"opened":"2026-03-02T12:00:00Z",
 	"confirm":"` + order1 + `/authorisations/2","oauth":{"verifier":"v","token":"T1"}LINK}}`
 
@@ -141,7 +141,7 @@ func TestLostConfirmations(t *testing.T) {
 }
 
 // TestLostManualConfirmations checks that the client of a payment can confirm again when the first
-// confirmation failed, and that an order which the client does not confirm is never confirmed.
+// confirmation failed. Without the client's confirmation, the order is never confirmed.
 func TestLostManualConfirmations(t *testing.T) {
 	bank := newScripted(t, map[string][]scriptedAnswer{
 		"PUT order/authorisations/2": {{500, ""}, {200, `{"scaStatus":"finalised"}`}}, "GET order/status": once(200, `{"transactionStatus":"RCVD"}`), "DELETE order": once(405, ""),

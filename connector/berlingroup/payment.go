@@ -54,7 +54,7 @@ type orderMemory struct {
 	// Cancelling is the authorisation of the cancellation, nil when no cancellation is under
 	// way.
 	Cancelling *authorisation `json:"cancelling,omitempty"`
-	// Blind means that the bank wants a token for the status and takes none of ours.
+	// Blind means that the bank requires a token for the status and accepts none of ours.
 	Blind bool `json:"blind,omitempty"`
 }
 
@@ -199,9 +199,9 @@ func (v *ordering) initiate(ctx context.Context) (payment.Report, error) {
 	return report, nil
 }
 
-// refusedOrder interprets the refusal of an order. A bank may refuse a repeated order although it has
-// the first one: because it knows the request ID, because the execution date has passed, or because
-// the first order has used up a limit. So the outcome of a repeated order stays unknown.
+// refusedOrder interprets the refusal of an order. A bank may refuse a repeated order although it
+// has accepted the first one: it may know the request ID, the execution date may have passed, or the
+// first order may have used up a limit. So the outcome of a repeated order stays unknown.
 func (v *ordering) refusedOrder(r request, a answer) error {
 	err := v.refusal(r, a)
 	var refused *payment.Refusal
@@ -284,8 +284,8 @@ func (v *ordering) askProgress(ctx context.Context, a *authorisation) error {
 	return v.ask(ctx, a, v.person())
 }
 
-// list adds the authorisations that the bank lists. If the present authorisation has no address, it
-// gets the address of the last one in the list, unless it is still to be started.
+// list adds the authorisations that the bank lists. If the present authorisation has started but has
+// no address, list sets the address of the last listed one.
 func (v *ordering) list(ctx context.Context, a *authorisation) error {
 	r := request{call: "authorisation", method: http.MethodGet, path: v.memory.Path + "/authorisations", header: deviceHeader(v.Device)}
 	listed, _, err := v.callAbout(ctx, a, v.person(), r)
@@ -310,8 +310,8 @@ func (v *ordering) list(ctx context.Context, a *authorisation) error {
 // the last page.
 const mostEarlier = 5
 
-// tried drops the error *denied, because the status of the order shows the result of a step that
-// the bank denied.
+// tried drops the error *denied, because the status of the order shows the result of the denied
+// step.
 func (v *ordering) tried(err error) error {
 	var denial *denied
 	if errors.As(err, &denial) {
@@ -338,11 +338,11 @@ func (v *ordering) askStatus(ctx context.Context) (paymentStatus, error) {
 	return status, err
 }
 
-// errBlind means that the bank reports the status of an order only with a token, and takes none of ours.
+// errBlind means that the bank requires a token for the status of an order and accepts none of ours.
 var errBlind = errors.New("the payer's grant has ended")
 
-// blind returns the report of a pending order whose status the bank does not tell. The first time, it
-// tells the operator in the timeline. After that, the error is logged.
+// blind returns the report of a pending order when the bank does not report its status. The first
+// time, it adds a remark for the operator to the timeline. After that, it only returns the error.
 func (v *ordering) blind(err error) (payment.Report, error) {
 	if !errors.Is(err, errBlind) || v.memory.Blind || v.Payment.State != payment.Pending || v.Payment.CancelCode != "" {
 		return payment.Report{}, err
@@ -361,10 +361,10 @@ func (v *ordering) shown(s paymentStatus) bool {
 	return v.Payment.State == payment.Pending || v.memory.Approval.Step == authorised || codes.Rank(s.Transaction) >= codes.Rank(codes.Executing)
 }
 
-// unclear reports whether the payer may have approved an order although nothing shows it: the bank
-// has checked the order, which says nothing about the payer, and has no status of the approval. An
-// approval that the bank wants confirmed does not count before it is. In the early steps, the payer
-// cannot approve yet.
+// unclear reports whether the payer may have approved an order without any proof. This is the case
+// if the bank has checked the order, which does not prove an approval, and reports no status of the
+// approval. An approval that needs our confirmation counts only once it is confirmed. In the early
+// steps, the payer cannot approve yet.
 func (v *ordering) unclear(s paymentStatus) bool {
 	a := &v.memory.Approval
 	early := a.Step == atServer && a.Page == "" || slices.Contains([]step{atStart, atIdentification, atPassword, atAdditional, atMethod}, a.Step)
@@ -373,8 +373,8 @@ func (v *ordering) unclear(s paymentStatus) bool {
 }
 
 // presumed reports whether the payer counts as having approved an unclear order. The payer must have
-// returned from the bank, with a token of the authorisation server, or the time for approvals must be
-// over for long: after that time, the bank refuses orders that nobody approved. This silence proves
+// returned from the bank. Also, the payer must have a token, or the bank must not have refused the
+// order within silenceGrace: it refuses orders that nobody approved. The lack of a refusal proves
 // nothing about an order that the payer or the client no longer wants.
 func (v *ordering) presumed() bool {
 	a, silence := &v.memory.Approval, v.file.Profile.approvalLife()+silenceGrace
@@ -384,7 +384,7 @@ func (v *ordering) presumed() bool {
 	return a.Back && !v.Abandoned && !v.memory.Unwanted && !a.Opened.IsZero() && !v.Now.Before(a.Opened.Add(silence))
 }
 
-// silenceGrace is how long a bank may take to refuse an order after the time for approvals.
+// silenceGrace is how long after the time for approvals a bank may still refuse an order.
 const silenceGrace = 24 * time.Hour
 
 // forsaken reports whether the payer gets no new way to approve, because the payer has abandoned the
@@ -414,8 +414,8 @@ func (v *ordering) carryOn(ctx context.Context, s paymentStatus) (payment.Report
 }
 
 // renew starts the approval again when the bank's page has expired. If that fails, the payer keeps
-// the old page. Authorisations that have failed count towards the limit, because a payer could fail
-// without end.
+// the old page. Failed authorisations also count towards the limit, because otherwise a payer could
+// fail endlessly.
 func (v *ordering) renew(ctx context.Context, a *authorisation) {
 	if a.Step != atPage || a.Back || a.Opened.IsZero() || v.Now.Before(a.Opened.Add(v.file.Profile.pageLife())) || len(a.Earlier)+a.Resumed >= mostEarlier {
 		return

@@ -111,17 +111,17 @@ func (v *ordering) begun(a *authorisation) time.Time {
 	return a.Opened
 }
 
-// elsewhere reports whether the payer may still approve elsewhere: in an earlier authorisation or, if
-// the bank's list is still to be read, in one that only the list names. A list that the bank never
-// supplies counts only for as long as the bank accepts approvals.
+// elsewhere reports whether the payer may still approve in another authorisation: an earlier one or,
+// until the bank's list is read, one that only the list names. If the bank never supplies the list,
+// elsewhere returns false after the time for approvals.
 func (v *ordering) elsewhere(a *authorisation) bool {
 	begun := v.begun(a)
 	return len(a.Earlier) > 0 || a.Unlisted && (begun.IsZero() || v.Now.Before(begun.Add(v.file.Profile.approvalLife())))
 }
 
 // undivided returns the time from which the lines that a bank has not refused count as accepted: one
-// day on which TARGET is open after the bank named the last refused line and after the execution. It
-// returns false if the bank reports executions. Such a bank still has to say what becomes of the lines.
+// TARGET business day after both the execution and the bank's last refusal of a line. It returns
+// false if the bank reports executions, because the bank then reports the outcome of these lines.
 func (v *ordering) undivided() (time.Time, bool) {
 	from := v.memory.Divided
 	if from.IsZero() || codes.Rank(v.file.Profile.LastStatus) >= codes.Rank(codes.Settled) {
@@ -137,10 +137,10 @@ func (v *ordering) undivided() (time.Time, bool) {
 }
 
 // divide marks the refused lines of a bulk payment. The status says that the bank has accepted some
-// of the other lines, but not which ones. So these stay pending until the bank reports another
-// status. The standard requires no other status: a bank that never reports executions names no further
-// line, and undivided says when the other lines are accepted. A bank may name a refused line only once.
-// If the bank has never named a line, divide marks none.
+// of the other lines, but not which ones. So these lines stay pending until the bank reports another
+// status. The standard requires no such status. If the bank never reports executions, undivided
+// defines when these lines count as accepted. A bank may name a refused line only once. If the bank
+// has never named a line, divide marks none.
 func (v *ordering) divide(report *payment.Report, s paymentStatus) {
 	why := v.refusedLines(s)
 	if v.memory.Refused == 0 && len(v.memory.Lines) == 0 {

@@ -114,8 +114,8 @@ func fromThen(status string) []string {
 }
 
 // expected returns the state of an approved order according to the specification. The order is
-// pending while the bank will report more, as it does after PART. It is accepted when the bank will
-// report nothing more, and done once the money has left the account.
+// pending while the bank will report another status, as it does after PART. Otherwise it is
+// accepted, and done once the money has left the account.
 func expected(status, kind, last string) string {
 	has := func(list []string, word string) bool {
 		return strings.Contains(" "+strings.Join(list, " ")+" ", " "+word+" ")
@@ -177,8 +177,8 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// TestFutureDates: an approved order for a later day has the state of its status and the bank's last status,
-// before, on and after that day. A status never ends it before the bank's last status does.
+// TestFutureDates: the state of an approved order for a later day follows from its status and from
+// the last status that the bank reports. The day does not change it.
 func TestFutureDates(t *testing.T) {
 	for _, last := range []string{"ACTC", "ACCP", "ACSP", "ACSC"} {
 		bank := &answering{status: http.StatusOK}
@@ -261,10 +261,10 @@ func (b *approving) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // status is the answer of a bank about an order or an authorisation.
 func status(of, word string) map[string]any { return map[string]any{of: word} }
 
-// TestReturnsAreNoApprovals checks that a payer's return from the page of a bank without a link to
-// the authorisation is no approval: the status before ACSP only says that the order has no mistake.
-// The approval follows from the list of authorisations, a later status, a token of the
-// authorisation server, or a bank that has refused nothing a day after the time for approvals.
+// TestReturnsAreNoApprovals checks that a payer's return is no approval if the bank sent no link to
+// the authorisation. A status before ACSP only says that the order has no mistake. The approval
+// follows from the list of authorisations, a later status, or a token of the authorisation server.
+// It also follows if the bank has not refused the order a day after the time for approvals.
 func TestReturnsAreNoApprovals(t *testing.T) {
 	back, refused := url.Values{"state": {"s"}}, url.Values{"nok": {"1"}}
 	page := `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"page","page":"https://bank.example/1","opened":"` + noon.Format(time.RFC3339) + `"}}`
@@ -381,7 +381,8 @@ func TestEarlierAuthorisations(t *testing.T) {
 	}
 }
 
-// starting is a bank that starts as many authorisations as it is asked for. It has their statuses.
+// starting is a bank that starts an authorisation for every request. statuses contains their
+// statuses.
 type starting struct{ statuses []string }
 
 func (b *starting) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -442,8 +443,9 @@ func TestFailedAuthorisations(t *testing.T) {
 	}
 }
 
-// TestLostAuthorisations checks that an order waits after the refusal of one authorisation while the
-// payer can still approve another one, whose answer was lost. It is refused when both have failed.
+// TestLostAuthorisations checks an order whose payer has two authorisations, one of them with a lost
+// answer. While the payer can still approve one, the order waits. It is refused when both have
+// failed.
 func TestLostAuthorisations(t *testing.T) {
 	const authorisations = order1 + "/authorisations"
 	started := `{"scaStatus":"received","_links":{"scaStatus":{"href":"` + authorisations + `/2"}}}`
@@ -489,8 +491,9 @@ func TestLostAuthorisations(t *testing.T) {
 	}
 }
 
-// TestStartsAreSavedAtOnce checks that the memory of an order keeps an authorisation whose process ends
-// during the request for it: the payer's approval there is found in the bank's list.
+// TestStartsAreSavedAtOnce checks that the memory of an order records the start of an authorisation
+// even if the process ends during the request. The connector then finds the payer's approval through
+// the bank's list.
 func TestStartsAreSavedAtOnce(t *testing.T) {
 	const authorisations = order1 + "/authorisations"
 	for name, memory := range map[string]string{
@@ -525,8 +528,8 @@ func TestStartsAreSavedAtOnce(t *testing.T) {
 }
 
 // TestOrdersThatTimeOut checks orders that the bank rejects. If the bank names no reason, and the
-// payer had time and did nothing, the order ends as timed out. It ends otherwise when the rejection
-// has a reason, comes earlier, or follows the payer's return or failure.
+// payer had time and did nothing, the code is NoAnswerFromCustomer. The code is another one when the
+// rejection has a reason, comes earlier, or follows the payer's return or failure.
 func TestOrdersThatTimeOut(t *testing.T) {
 	const (
 		page = `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"page","page":"https://bank.example/1","own":"/v1/payments/sepa-credit-transfers/1/authorisations/2","opened":"2026-03-02T12:00:00Z"}}`
@@ -599,8 +602,8 @@ func TestAbandonedOrders(t *testing.T) {
 	}
 }
 
-// TestUnprovedOrders checks that an order of which the bank shows no approval may be approved only if
-// its payer came far enough.
+// TestUnprovedOrders checks when the report of an order without a proof of approval is Unproved:
+// only if the payer has reached a step that allows an approval.
 func TestUnprovedOrders(t *testing.T) {
 	for approval, want := range map[string]bool{
 		`"step":"page","page":"https://bank.example/1"`: true, `"step":"server","page":"https://bank.example/1"`: true, `"step":"app"`: true,
@@ -616,8 +619,8 @@ func TestUnprovedOrders(t *testing.T) {
 	}
 }
 
-// TestListsThatNeverCome checks that a failed order of which the bank never lists the authorisations
-// ends when the bank accepts no approval any more.
+// TestListsThatNeverCome checks a failed order when the bank never lists its authorisations. The
+// order ends after the time in which the bank accepts approvals.
 func TestListsThatNeverCome(t *testing.T) {
 	for after, want := range map[time.Duration]payment.Status{time.Hour: payment.Awaiting, 25 * time.Hour: payment.Declined} {
 		bank := &approving{bodies: map[string]map[string]any{"GET status": status("transactionStatus", "RCVD")}}
@@ -649,10 +652,10 @@ func TestCancellationsOfAbandonedOrders(t *testing.T) {
 	}
 }
 
-// TestAbandonedOrdersThatAreNotRefused checks that no time turns an abandoned order into an approved
-// one. If the bank has checked the order and shows no approval, the report says that the payer may
-// have approved. An order whose payer never got the page, or came back from its refusal, is not
-// approved. Only the bank's proofs of an approval count.
+// TestAbandonedOrdersThatAreNotRefused checks that an abandoned order never counts as approved
+// merely because time has passed. If the bank has checked the order and shows no approval, the
+// report says that the payer may have approved. An order whose payer never got the page, or came
+// back from its refusal, is not approved. Only the bank's proofs of an approval count.
 func TestAbandonedOrdersThatAreNotRefused(t *testing.T) {
 	const memory = `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"STEP","at":"/v1/x","post":true,"page":"https://bank.example/1","opened":"2026-03-02T12:00:00Z"MORE}}`
 	type result struct {
@@ -697,8 +700,8 @@ func TestAbandonedOrdersThatAreNotRefused(t *testing.T) {
 	}
 }
 
-// TestCancellationsMakeOrdersUnwanted checks that the memory of an order keeps a cancellation that the
-// bank refused: its silence then proves no approval.
+// TestCancellationsMakeOrdersUnwanted checks that the memory of an order records a cancellation that
+// the bank refused. After that, the lack of a refusal of the order does not count as an approval.
 func TestCancellationsMakeOrdersUnwanted(t *testing.T) {
 	bank := newScripted(t, map[string][]scriptedAnswer{"DELETE order": {refusedWith(405, "CANCELLATION_INVALID")}, "GET order/status": once(200, `{"transactionStatus":"ACTC"}`)})
 	o := bank.order(`{"path":"` + order1 + `","approval":{"step":"page","page":"https://bank.example/1","back":true,"opened":"2026-03-02T12:00:00Z"}}`)
@@ -710,8 +713,8 @@ func TestCancellationsMakeOrdersUnwanted(t *testing.T) {
 	}
 }
 
-// TestCancellationsAreSavedAtOnce checks that the memory of an order keeps a cancellation whose
-// process ends during the request: it is stored before the bank receives the request.
+// TestCancellationsAreSavedAtOnce checks that the memory of an order records a cancellation even if
+// the process ends during the request: it is stored before the bank receives the request.
 func TestCancellationsAreSavedAtOnce(t *testing.T) {
 	bank := newScripted(t, map[string][]scriptedAnswer{"DELETE order": {refusedWith(405, "CANCELLATION_INVALID")}, "GET order/status": once(200, `{"transactionStatus":"ACTC"}`)})
 	o := bank.order(`{"path":"` + order1 + `","approval":{"step":"page","page":"https://bank.example/1","back":true,"opened":"2026-03-02T12:00:00Z"}}`)
@@ -879,8 +882,8 @@ func TestBareErrors(t *testing.T) {
 	}
 }
 
-// TestExpiredTokens checks that the status of an order is asked with a new token when the bank
-// refuses the stored one, and that the new token is stored.
+// TestExpiredTokens checks that the connector requests the status of an order with a new token when
+// the bank refuses the stored one, and that it stores the new token.
 func TestExpiredTokens(t *testing.T) {
 	var w *fixture
 	w = newFixture(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -903,9 +906,9 @@ func TestExpiredTokens(t *testing.T) {
 	}
 }
 
-// TestStatusAfterTheGrant checks that the status of an order is asked without the token when the bank
-// refuses the token. If the bank tells it only with a token, the timeline says so once, and the log
-// after that.
+// TestStatusAfterTheGrant checks that the status of an order is requested without the token when the
+// bank refuses the token. If the bank refuses that too, the first failure is a remark in the
+// timeline, and later failures are errors.
 func TestStatusAfterTheGrant(t *testing.T) {
 	refused := refusedWith(http.StatusUnauthorized, "TOKEN_EXPIRED")
 	for _, test := range []struct {
@@ -999,8 +1002,8 @@ func TestWarningsRefuseNothing(t *testing.T) {
 }
 
 // TestPartOfABulk checks that only the lines that a bank refuses by name are rejected immediately.
-// The others are pending until the bank reports another status. If the bank does not report executions,
-// and names no further line for a business day, they are accepted.
+// The other lines are pending until the bank reports another status. If the bank does not report
+// executions, they are accepted when it names no further line for a business day.
 func TestPartOfABulk(t *testing.T) {
 	for name, steps := range map[string][]partStep{
 		"nothing else": {
@@ -1068,9 +1071,9 @@ func TestPartOfABulk(t *testing.T) {
 	}
 }
 
-// TestPartOfABulkInOldMemories checks a bulk payment whose memory has the number of refused lines but
-// not the lines: the lines that the payment has as rejected stay rejected with their codes, and a
-// further refusal starts the day again.
+// TestPartOfABulkInOldMemories checks a bulk payment whose memory has the number of refused lines
+// but not the lines. The payment's rejected lines stay rejected with their codes. After a further
+// refusal, the business day begins again.
 func TestPartOfABulkInOldMemories(t *testing.T) {
 	for name, steps := range map[string][]partStep{
 		"named again":    {{time.Hour, "PART", []int{1}, "pending: pending rejected pending", ""}, {24 * time.Hour, "PART", []int{1}, "partial: accepted rejected accepted", "count as accepted"}},
@@ -1092,8 +1095,8 @@ func TestPartOfABulkInOldMemories(t *testing.T) {
 	}
 }
 
-// partStep is the answer of a bank about a bulk of three lines, with the refused lines, and what the
-// payment and its timeline then have.
+// partStep is the answer of a bank about a bulk of three lines, with the refused lines, and the
+// resulting states and remark of the payment.
 type partStep struct {
 	after   time.Duration
 	status  string

@@ -21,8 +21,8 @@ const psuIDField = "psu_id"
 // corporateIDField is the field that identifies the person's company.
 const corporateIDField = "psu_corporate_id"
 
-// oneLine is the pattern of values that requests have in a header: a header cannot contain line breaks
-// or other control characters.
+// oneLine is the pattern of values that requests contain in a header: a header cannot contain line
+// breaks or other control characters.
 const oneLine = `^[^\x00-\x1f\x7f]+$`
 
 // Last numbers of versions 1.3.x. In each of these versions, the OpenAPI files of the standard
@@ -118,8 +118,8 @@ func (p *Profile) settings() *payment.Settings {
 	return s
 }
 
-// bounds returns the same limit for each type, or nil if there is no limit. The text has already
-// been checked.
+// bounds returns the same limit for each type, or nil if there is no limit. The caller has already
+// checked the text.
 func bounds(types []payment.DateType, text string) map[payment.DateType]int64 {
 	sum, err := passerelle.ParseMoney("", text, euro)
 	if text == "" || err != nil {

@@ -56,9 +56,9 @@ func (f *File) mechanism() passerelle.AuthMechanism {
 }
 
 // reports returns the values of bookingStatus that select all transactions, in the order of the
-// requests. If the format contains only booked transactions, the values select all booked transactions.
-// Pending transactions come first. One that is booked between two reports is then in both, and the
-// booked copy is the last. In the other order it would be in neither.
+// requests. If the format contains only booked transactions, the values select these. Pending
+// transactions come first: a transaction that is booked between two requests is then in both
+// reports, and the booked copy is the last. In the other order, it would be in neither report.
 func (a *Accounts) reports(family string) []string {
 	has := func(status string) bool { return slices.Contains(a.BookingStatuses, status) }
 	switch {
@@ -88,9 +88,9 @@ type readMemory struct {
 	Calls map[string][]time.Time `json:"calls,omitempty"`
 	// Accounts maps our keys to the accounts that were read.
 	Accounts map[string]accountMemory `json:"accounts,omitempty"`
-	// Formers are consents that may still exist at the bank, oldest first: those with which the bank
-	// refused to read, and those that another one replaced before the customer approved them. Each has
-	// only the id, Valid and the grant. Former is such a consent in older memories.
+	// Formers are consents that may still exist at the bank, oldest first. The bank refused to read
+	// with them, or another consent replaced them before the customer approved them. Each has only
+	// the id, Valid and the grant. Former is such a consent in older memories.
 	Formers []readMemory `json:"formers,omitempty"`
 	Former  *readMemory  `json:"former,omitempty"`
 }
@@ -110,8 +110,8 @@ func recall(text []byte) readMemory {
 // mostFormers is the maximum number of former consents. The pages of older ones have long expired.
 const mostFormers = 10
 
-// withFormer returns the former consents with the present one. Over the limit, it drops the oldest one
-// that was not authorised, because only authorised ones permit anything.
+// withFormer returns the former consents with the present one. Above mostFormers, it first drops the
+// oldest consent that was not authorised, because such a consent permits no reads.
 func (m *readMemory) withFormer() []readMemory {
 	all := m.Formers
 	if m.Consent != "" {
@@ -134,7 +134,7 @@ func (m *readMemory) encode() ([]byte, error) {
 	if len(text) <= maxMemory {
 		return text, err
 	}
-	short := *m // a read that saves its memory continues with all keys
+	short := *m // the running read keeps all keys
 	short.Accounts = maps.Clone(m.Accounts)
 	for key, a := range short.Accounts {
 		a.Names = identity.Memory{Unnamed: a.Names.Unnamed}
@@ -204,7 +204,8 @@ func (v *reading) read(ctx context.Context) (connector.Outcome, error) {
 	return connector.Outcome{ConsentUntil: &until}, nil
 }
 
-// readOnce reads the accounts unless this read has passed them on. Then the next read begins soon.
+// readOnce reads the accounts. If this read has already passed them on, it ends, and the next read
+// begins in a minute.
 func (v *reading) readOnce(ctx context.Context) error {
 	if v.passed {
 		return &interruption{connector.Outcome{State: passerelle.WebsiteUnavailable, RetryAfter: time.Minute}}

@@ -458,8 +458,8 @@ func TestWhatIsNew(t *testing.T) {
 	}
 }
 
-// TestDeltasOfSeveralReports checks that a read requests no deltas when the bank has booked and pending
-// transactions in separate reports: the first delta would end the second one.
+// TestDeltasOfSeveralReports checks that a read requests no deltas when the bank has booked and
+// pending transactions in separate reports: the second delta would begin where the first one ended.
 func TestDeltasOfSeveralReports(t *testing.T) {
 	bank := newReadable(t, `["both"]`, `["booked", "pending"]`, "[profile.accounts]", "[profile.accounts]\nhistory_days = 365\ntransaction_ids = true\ndelta_list = true", "sca =", "calls_a_day = 100\nsca =")
 	reader, reported := bank.reader(), 0
@@ -551,8 +551,8 @@ func TestBookedBetweenReports(t *testing.T) {
 	}
 }
 
-// TestEndsOfConsents checks that the request that ends a consent has the customer's token, that it is
-// repeated without a refused token, and that a refused token does not count as an ended consent.
+// TestEndsOfConsents checks the request that ends a consent. It has the customer's token, and is
+// repeated without a refused token. A refused token does not count as an ended consent.
 func TestEndsOfConsents(t *testing.T) {
 	for code, ended := range map[string]bool{
 		"CONSENT_UNKNOWN": true, "CONSENT_INVALID": true, "CONSENT_EXPIRED": true, "STATUS_INVALID": true,
@@ -580,8 +580,9 @@ func TestEndsOfConsents(t *testing.T) {
 	}
 }
 
-// TestFormerConsents checks that a consent which the bank did not end is ended when another one is valid,
-// or when the connection is deleted. A consent that the bank ended is not.
+// TestFormerConsents checks that the connector ends a consent that the bank did not end: when
+// another consent becomes valid, or when the connection is deleted. It does not end a consent that
+// the bank has ended.
 func TestFormerConsents(t *testing.T) {
 	for code, lives := range map[string]bool{
 		"TOKEN_EXPIRED": true, "TOKEN_UNKNOWN": true, "TOKEN_INVALID": true, "SCA_INVALID": true, "CONSENT_EXPIRED": false, "CONSENT_UNKNOWN": false, "CONSENT_INVALID": false,
@@ -620,17 +621,17 @@ func TestFormerConsents(t *testing.T) {
 	}
 }
 
-// TestReplacedConsents checks that a consent which the customer can still approve is not forgotten when
-// another one takes its place. It is ended when the other one is valid or the connection is deleted. If
-// the customer approves it after all, it is used.
+// TestReplacedConsents checks a consent that the customer can still approve after another one has
+// replaced it. If the customer approves it, the connector uses it. Otherwise the connector ends it
+// when the other one becomes valid or the connection is deleted.
 func TestReplacedConsents(t *testing.T) {
 	wished := `{"consentStatus":"received","consentId":"C2","_links":{"scaRedirect":{"href":"https://bank.example/2"}}}`
 	received, valid := scriptedAnswer{200, `{"consentStatus":"received"}`}, scriptedAnswer{200, `{"consentStatus":"valid"}`}
 	for name, test := range map[string]struct {
 		first, second scriptedAnswer
 		declined      bool
-		// ended are the consents that are ended by the reads, and deleted those that the end of the
-		// connection ends.
+		// ended are the consents that the reads end. deleted are those consents and the ones that
+		// the deletion of the connection ends.
 		state          passerelle.ConnectionState
 		ended, deleted string
 	}{
@@ -705,8 +706,8 @@ func TestConsentsThatEndDuringARead(t *testing.T) {
 	}
 }
 
-// TestTokensRenewedAtTheEnd checks that a token which the bank issues while a consent is ended is stored at
-// once, so that the next try has it: the bank accepts a refresh token only once.
+// TestTokensRenewedAtTheEnd checks that a token is stored at once when the bank issues it while a
+// consent is ended. The bank accepts a refresh token only once, so the next try needs the new token.
 func TestTokensRenewedAtTheEnd(t *testing.T) {
 	var w *fixture
 	w = newFixture(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {

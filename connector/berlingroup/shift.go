@@ -10,10 +10,10 @@ import (
 	"passerelle/connector/identity"
 )
 
-// A bank may count its pages by offset. An entry that is booked between two pages then moves the
-// others, and one of them is on both pages. Without ids from the bank, this is not distinguishable
-// from two transactions with equal contents. Such transactions are therefore withheld, and everything is
-// read again until two passes in a row have as many of them.
+// A bank may count its pages by offset. When an entry is booked between the requests for two pages,
+// it moves the other entries, and one of them appears on both pages. Without ids from the bank, its
+// copies cannot be distinguished from two equal transactions. Such transactions are therefore
+// withheld, and everything is read again until two consecutive passes count them equally.
 
 const (
 	// maxPasses limits the passes of a read.
@@ -51,9 +51,9 @@ func newSieve() sieve {
 	return sieve{tallies: map[string]tally{}, handed: map[string]bool{}, least: map[string]int{}}
 }
 
-// withholds counts a transaction without an id, and reports whether it is not passed on for now. In the
-// first pass, these are transactions with an equal one on an earlier page. In later passes, these
-// are all that were not passed on before.
+// withholds counts a transaction without an id, and reports whether it is not passed on for now. The
+// first pass withholds a transaction if an earlier page has one with equal contents. Later passes
+// withhold all transactions, up to maxWithheld.
 func (s *sieve) withholds(content string, d passerelle.TransactionDetails) bool {
 	before := s.tallies[content]
 	if before.many == 0 {
@@ -103,8 +103,9 @@ func (s *sieve) endPass() {
 	}
 }
 
-// released returns the withheld transactions that are passed on at the end. If the passes never
-// agreed, these are as many of each content as every pass had. The next read finds further ones.
+// released returns the withheld transactions to pass on at the end of a read. If no two passes
+// agreed, it returns for each content the smallest number that any pass had. The next read finds the
+// others.
 func (s *sieve) released() []passerelle.TransactionDetails {
 	var all []passerelle.TransactionDetails
 	for _, h := range s.withheld {
@@ -115,7 +116,7 @@ func (s *sieve) released() []passerelle.TransactionDetails {
 	return all
 }
 
-// readCertain passes on everything since a day, except what is uncertain. It reads again
+// readCertain passes on all transactions since a day except uncertain ones. It repeats the read
 // until nothing is uncertain, at most maxPasses times or as often as the bank permits.
 func (v *reading) readCertain(ctx context.Context, a *bankAccount, begin passerelle.Date) (*history, error) {
 	selected := url.Values{"dateFrom": {begin.String()}}

@@ -10,8 +10,8 @@ import (
 	"passerelle"
 )
 
-// offsetBank lists entries without ids, newest first, on pages of two. It counts pages by offset over
-// the entries as they are. change happens before each page except the first one.
+// offsetBank lists entries without ids, newest first, on pages of two. Each page counts the entries
+// at the time of its request. change is called before each page except the first one.
 type offsetBank struct {
 	entries []string
 	change  func(*offsetBank)
@@ -36,7 +36,8 @@ func (b *offsetBank) book(text string) { b.entries = append([]string{offsetEntry
 func offsetEntry(text string) string { return line("2026-03-01", "2026-03-01", "-1.00", text) }
 
 // TestPagesThatShift: when an entry without an id moves to the next page during a read, it is stored
-// once. When the pages never come to rest, as many are stored as every pass had.
+// once. When the pages shift in every pass, the smallest number of equal entries in a pass is
+// stored.
 func TestPagesThatShift(t *testing.T) {
 	once := func(texts ...string) func(*offsetBank) {
 		return func(b *offsetBank) {

@@ -10,19 +10,18 @@ import (
 )
 
 // If the bank supports it, a read without the customer requests only the entries since the last
-// read: entries after a reference, or a delta. A delta needs a single report, because it ends where
-// the bank's last report to us ended: the second of two reports would begin after the first one.
-// Neither reports deleted entries. In four cases, a
-// read therefore requests everything by date: once a week, when the customer is present, after an
-// unfinished read, and while a transaction without an id is pending. Such a transaction may get an
-// id when it is booked.
+// read: entries after a reference, or a delta. A delta begins where the bank's last report to us
+// ended. A read with a delta therefore needs a single report: the second of two would begin after
+// the first. Neither method reports deleted entries. In four cases, a read therefore requests
+// everything by date: once a week, when the customer is present, after an unfinished read, and while
+// a transaction without an id is pending. Such a transaction may get an id when it is booked.
 
 // accountMemory is the stored data about an account between two reads.
 type accountMemory struct {
 	// Read is the day of the last read. Whole is the day of the last read by date.
 	Read  passerelle.Date `json:"read,omitzero"`
 	Whole passerelle.Date `json:"whole,omitzero"`
-	// Reference is the reference of the entry after which the next entries are requested.
+	// Reference is the reference of the entry after which the next read continues.
 	Reference string `json:"reference,omitempty"`
 	// Names contains the data by which transactions without an id are recognised.
 	Names identity.Memory `json:"names,omitzero"`
@@ -35,8 +34,8 @@ const (
 	// to accounts with stored transactions. For other accounts, a much longer period is requested.
 	rereadDays = 31
 	// farDays is a number of days beyond the date of any transaction. A read of only new entries
-	// reports that it was complete only since that distant day. Otherwise stored transactions would
-	// be marked as deleted.
+	// reports completeness only from that distant day on, because otherwise stored transactions
+	// would be marked as deleted.
 	farDays = 100 * 366
 	// maxRemembered is the maximum number of accounts in the memory.
 	maxRemembered = 200
@@ -62,7 +61,7 @@ func (v *reading) sinceLast(a *bankAccount, from passerelle.Date) url.Values {
 // readSince passes on new entries. It returns false when the bank cannot select them.
 func (v *reading) readSince(ctx context.Context, a *bankAccount, selected url.Values) (bool, error) {
 	last := v.memory.Accounts[a.key]
-	v.memory.Accounts[a.key] = accountMemory{Read: last.Read, Names: last.Names} // without Reference, the next read requests everything if this one breaks off, because a bank reports new entries only once
+	v.memory.Accounts[a.key] = accountMemory{Read: last.Read, Names: last.Names} // drops Reference: if this read breaks off, the next one requests everything, because a bank reports new entries only once
 	s := v.history(a)
 	err := v.readHistory(ctx, s, selected)
 	var refused *readRefusal

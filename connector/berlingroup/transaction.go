@@ -242,7 +242,7 @@ func (t *transaction) identity(a *Accounts) identity.Transaction {
 	case !a.TransactionIDs:
 	case a.mixed() && t.EntryReference != "":
 		one.ID = entryID(sum, t.EntryReference)
-	case a.mixed() && t.pending: // its reference comes with the booking, and names the entry in all formats
+	case a.mixed() && t.pending: // its reference, which all formats contain, comes with the booking
 	case id != "":
 		one.ID = named("id", id)
 	}

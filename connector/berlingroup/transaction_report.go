@@ -28,7 +28,7 @@ import (
 // pageSize is the number of transactions that are passed on together.
 const pageSize = 500
 
-// page is one answer that belongs to a report, while its transactions are passed on.
+// page passes on the transactions of one answer, which contains a part of a report.
 type page struct {
 	*reading
 	history *history

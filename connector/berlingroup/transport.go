@@ -58,7 +58,7 @@ type request struct {
 	take func(a answer, body *arrival.Body) error
 	// order means that the request is an order. An order always gets a new connection. The bank may
 	// have closed a reused connection, and the client would notice only after it has written the
-	// order. The outcome would then be needlessly unknown.
+	// order. The outcome would then be unknown although the bank received nothing.
 	order bool
 }
 
@@ -191,7 +191,7 @@ func (b *Bank) exchange(ctx context.Context, r request) (answer, error) {
 		way = b.client.single
 	}
 	response, err := way.Do(out)
-	if err != nil { // this may be a new connection whose handshake has not ended
+	if err != nil { // the handshake of a new connection may have failed
 		return answer{untried: !tried.Load()}, b.broken(ctx, r, err, !connected.Load() || r.order && refusesUs(err))
 	}
 	defer response.Body.Close()
@@ -237,8 +237,8 @@ func (b *Bank) broken(ctx context.Context, r request, err error, unsent bool) er
 	return b.fault(r, err, says)
 }
 
-// errElsewhere means that a redirect or a link leads to another host. Following it would send
-// secrets there.
+// errElsewhere means that a redirect or a link leads to another host. A request to that host would
+// disclose secrets.
 var errElsewhere = errors.New("it redirects to another address, which Passerelle does not follow: correct address.api")
 
 func (r request) most() int64 {
@@ -287,8 +287,9 @@ func (b *Bank) prepare(ctx context.Context, r request) (*http.Request, error) {
 	return out, b.signer.Add(ctx, out, body)
 }
 
-// addAddress sets the address that the bank sees when the customer's address is unknown. The standard
-// requires an address in orders and consents. Other requests contain the customer's address or none.
+// addAddress sets our own address, as the bank sees it, when the customer's address is unknown. The
+// standard requires an address in orders and consents. Other requests contain the customer's address
+// or none.
 func (b *Bank) addAddress(ctx context.Context, h http.Header) {
 	if h.Get(addressHeader) != "" {
 		return

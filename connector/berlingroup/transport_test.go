@@ -72,8 +72,8 @@ func TestHangingBank(t *testing.T) {
 	}
 }
 
-// TestCallsThatNeverStartAreNoFailures checks that a call which fails before a connection is tried says
-// nothing about the bank, so that other customers can use it.
+// TestCallsThatNeverStartAreNoFailures checks a call that fails before a connection is tried. It is
+// no failure of the bank, so other customers can still use the bank.
 func TestCallsThatNeverStartAreNoFailures(t *testing.T) {
 	bank := &answering{status: http.StatusOK, body: map[string]any{"transactionStatus": "ACSP", "paymentId": "1"}}
 	w := newFixture(t, bank, nil)
@@ -110,8 +110,8 @@ command = ["/bin/false"]
 	}
 }
 
-// TestConnectionsAreKept: calls share one connection to the bank. Each order has its own, because
-// the bank may have closed a kept one.
+// TestConnectionsAreKept: calls share one connection to the bank. Each order has its own connection,
+// because the bank may have closed a kept connection.
 func TestConnectionsAreKept(t *testing.T) {
 	var handshakes atomic.Int64
 	w := newFixture(t, &answering{status: http.StatusOK, body: map[string]any{"transactionStatus": "ACSP", "paymentId": "1"}}, nil)

@@ -212,7 +212,7 @@ func cancelling(ctx context.Context, s Subject) (*play, payment.Report, error) {
 	return p, r, err
 }
 
-// cancel asks the connector to cancel the order on behalf of the client, and applies the answer.
+// cancel asks the connector to cancel the order on behalf of the client, and applies the report.
 func (p *play) cancel(ctx context.Context) (payment.Report, error) {
 	able, cancels := p.subject.Initiator.(connector.Canceller)
 	if !cancels {

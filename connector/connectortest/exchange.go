@@ -106,7 +106,7 @@ func refusedOrderIsDeclined(ctx context.Context, s Subject) error {
 	return s.expect(1, "an order, refused")
 }
 
-// prompt is much longer than a cancelled call may take to return.
+// prompt limits the time of a cancelled call. It is much longer than such a call needs to return.
 const prompt = 5 * time.Second
 
 // cancelledCallReturns checks that a cancelled call returns. The call must not report ErrNotSent if

@@ -26,7 +26,7 @@ func newPlay(s Subject) *play {
 	return p
 }
 
-// initiate sends the order and applies the answer.
+// initiate sends the order and applies the report.
 func (p *play) initiate(ctx context.Context) (payment.Report, error) {
 	report, err := p.subject.Initiator.Initiate(ctx, p.order)
 	p.remember(report)
@@ -43,7 +43,7 @@ func (p *play) remember(report payment.Report) {
 	}
 }
 
-// ask asks for the status and applies the answer. A refusal also counts as an answer.
+// ask asks for the status and applies the report. A refusal also counts as a report.
 func (p *play) ask(ctx context.Context) (payment.Report, error) {
 	report, err := p.subject.Initiator.Status(ctx, p.order)
 	p.remember(report)

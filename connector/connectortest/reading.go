@@ -262,7 +262,7 @@ func cancelledReadReturns(ctx context.Context, s Customer) error {
 	}
 }
 
-// strangeMemory checks that the connector works without a memory that it does not understand.
+// strangeMemory checks that the connector works without error when it cannot read its memory.
 // Another version may have stored that memory.
 func strangeMemory(ctx context.Context, s Customer) error {
 	for _, memory := range []string{"", "{", "[1]", "\x00\xff"} {

@@ -23,7 +23,7 @@ import (
 
 // The limits of the data that is stored about an account in order to recognise its transactions.
 const (
-	// recentDays is the number of days before a read for which the bank may still book transactions
+	// recentDays is the number of days before a read on which the bank may still book transactions
 	// after the read.
 	recentDays = 10
 	// goneDays is the number of days for which a transaction is remembered after it was last
@@ -93,7 +93,7 @@ type traits struct {
 type Names struct {
 	before Memory
 	today  passerelle.Date
-	// since is the first day whose transactions before.Booked counts.
+	// since is the first day of the booked transactions that before.Booked counts.
 	since passerelle.Date
 	// sums and was hold the sums and the names in before.Pending. seen holds the names in this
 	// read.
@@ -127,8 +127,8 @@ type newTransaction struct {
 	traits  traits
 }
 
-// New begins a read on the day today. The argument before is the memory of the last read, on the
-// day read.
+// New begins a read on the day today. before is the memory of the last read, and read is the day of
+// that read.
 func New(before Memory, read, today passerelle.Date) *Names {
 	n := &Names{
 		before: before, today: today, since: read.AddDays(-recentDays),
@@ -300,8 +300,8 @@ func common(a, b []string) int {
 // differ reports whether both texts are set and different.
 func differ(a, b string) bool { return a != "" && b != "" && a != b }
 
-// Remember returns the memory for the next read, after this read has read everything since the day
-// begin.
+// Remember returns the memory for the next read. This read must have read everything from the day
+// begin on.
 func (n *Names) Remember(begin passerelle.Date) Memory {
 	m := Memory{Unnamed: len(n.pending) > 0, Pending: n.pending, Booked: map[string]int{}, Renamed: n.renamed}
 	for _, g := range n.gone() {
@@ -325,8 +325,8 @@ func (n *Names) Remember(begin passerelle.Date) Memory {
 	return m
 }
 
-// forget drops names that were taken over before a day. If there are still too many, it also drops
-// the oldest.
+// forget drops the names that transactions before a day have taken over. If there are still too
+// many, it also drops the oldest.
 func (m *Memory) forget(before passerelle.Date) {
 	days := slices.SortedFunc(maps.Keys(m.Renamed), func(a, b string) int { return m.Renamed[b].Day.Compare(m.Renamed[a].Day) })
 	for i, name := range days {

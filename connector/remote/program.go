@@ -115,7 +115,7 @@ func refusePublic(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// Describe asks the program for its description. It fails when the answer is not a coherent
+// Describe asks the program for its description. It fails when the response is not a coherent
 // profile.
 func (p *Program) Describe(ctx context.Context) (Profile, error) {
 	var described Profile
@@ -144,13 +144,13 @@ func (p *Program) fault(call string, err error, says string) error {
 	return &connector.Fault{Says: fmt.Sprintf("the connector at %s (%s): %s", p.address, call, says), Err: err}
 }
 
-// errNotAnswer means that an answer has a status other than 200.
+// errNotAnswer means that a response has a status other than 200.
 var errNotAnswer = errors.New("it did not answer with the status 200")
 
-// errAbsent means that an answer has the status 404.
+// errAbsent means that a response has the status 404.
 var errAbsent = errors.New("it has no such call (404)")
 
-// errLarge means that an answer or a line exceeds its limit.
+// errLarge means that a response or a line exceeds its limit.
 var errLarge = errors.New("its answer is larger than the protocol allows")
 
 // errSlow means that a stream takes longer than its size allows.
@@ -159,7 +159,7 @@ var errSlow = errors.New("it answers too slowly")
 // errCut means that a stream has no last line.
 var errCut = errors.New("its answer ends before its end")
 
-// call makes one call whose answer is a single body.
+// call makes one call whose response is a single body.
 func (p *Program) call(ctx context.Context, name string, body, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
@@ -188,7 +188,7 @@ func (p *Program) call(ctx context.Context, name string, body, into any) error {
 	})
 }
 
-// statusError returns an error when the status shows that an answer does not follow the protocol.
+// statusError returns an error when the status of a response is not 200.
 func statusError(r *http.Response) error {
 	if r.StatusCode == http.StatusOK {
 		return nil

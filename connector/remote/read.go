@@ -188,8 +188,8 @@ func (p *Program) stream(ctx context.Context, name string, body any, pass func(r
 	return last, err
 }
 
-// paced reads a body no faster than the limiter allowed permits. TCP then slows the sender down to
-// that rate.
+// paced reads a body no faster than the limiter permits. TCP then slows the sender down to that
+// rate.
 type paced struct {
 	ctx     context.Context //nolint:containedctx // a body belongs to one call
 	from    io.Reader

@@ -79,8 +79,8 @@ type Profile struct {
 	Data           *connector.DataSettings
 	Mechanism      passerelle.AuthMechanism
 	Labels         connector.Labels
-	// Answers, Files and Terminates mean that the program has the calls answer, file and terminate.
-	// It has the call cancel when its payments are cancellable.
+	// Answers, Files and Terminates mean that the program has the calls "answer", "file" and
+	// "terminate". It has the call "cancel" when its payments are cancellable.
 	Answers, Files, Terminates bool
 }
 
@@ -206,7 +206,7 @@ type orderCall struct {
 	// Deadline is the instant at which the caller stops waiting.
 	Deadline time.Time
 	Order    order
-	// Answer is set only for the call answer.
+	// Answer is set only for the call "answer".
 	Answer *connector.Answer
 }
 
@@ -220,11 +220,10 @@ type orderAnswer struct {
 type dataCall struct {
 	Deadline time.Time
 	Request  connector.DataRequest
-	// Accounts and Subscriptions are the accounts and subscriptions that the call read must
-	// read.
+	// Accounts and Subscriptions are the accounts and subscriptions that the call "read" must read.
 	Accounts      []wantedAccount
 	Subscriptions []string
-	// File is set only for the call file.
+	// File is set only for the call "file".
 	File *connector.FileName
 }
 

@@ -16,10 +16,10 @@ import (
 	"passerelle/payment"
 )
 
-// ErrNoTest is returned by Test when the program does not have the call test.
+// ErrNoTest is returned by Test when the program does not offer the call "test".
 var ErrNoTest = errors.New("the program has no call test, or is not started for tests")
 
-// The acts of the call test.
+// The acts of the call "test".
 const (
 	// ActBegin does nothing. ActApprove does what the report or outcome asks for. ActRefuse refuses
 	// it.
@@ -68,7 +68,7 @@ type Acted struct {
 	// Payer and Beneficiary are accounts for orders. They are set if not every account is suitable.
 	Payer, Beneficiary *passerelle.Account
 	// Answers, Callback and Resumed are added to the next request after the act. A payer's Answers
-	// are passed on with the call answer.
+	// are passed on with the call "answer".
 	Answers  map[string]string
 	Callback url.Values
 	Resumed  bool
@@ -82,7 +82,7 @@ type Tested interface {
 }
 
 // Test asks the program to do the act as the payer or the user, and returns the result. It fails
-// with ErrNoTest when the program does not offer the call test.
+// with ErrNoTest when the program does not offer the call "test".
 func (p *Program) Test(ctx context.Context, a Act) (Acted, error) {
 	var did Acted
 	err := p.call(ctx, callTest, testCall{deadline(ctx), a.Act, newOrder(a.Order), a.Report, a.Lasting, a.Request, a.Outcome}, &did)

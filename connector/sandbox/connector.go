@@ -57,8 +57,8 @@ var (
 	errSlow = errors.New("the sandbox bank takes too long to answer")
 )
 
-// deliver decides what happens to the answer to a new order. A slow bank delays the answer only if
-// the timing lets banks take time.
+// deliver decides what happens to the response to a new order. A slow bank delays the response only
+// if the timing lets banks take time.
 func (b *Bank) deliver(ctx context.Context, stored []byte) error {
 	o, err := decodeOrder(stored)
 	if err != nil {

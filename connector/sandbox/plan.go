@@ -35,7 +35,7 @@ const (
 	rest verb = "rest"
 	// say makes an unusual report one or more times.
 	say verb = "say"
-	// lose loses the answer to the order's arrival, and slow delays it.
+	// lose loses the response to the new order, and slow delays it.
 	lose verb = "lose"
 	slow verb = "slow"
 	// mute never answers again.
@@ -173,8 +173,8 @@ func (p *planner) add(s step) bool {
 	return true
 }
 
-// opening returns the index of the payer's first step. Earlier steps only affect the answer to the
-// arrival of the order.
+// opening returns the index of the payer's first step. Earlier steps only affect the response to the
+// new order.
 func (p *planner) opening() int {
 	for i, s := range p.Steps {
 		if s.Do != slow && s.Do != lose {

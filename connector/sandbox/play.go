@@ -58,7 +58,7 @@ func (o *order) passed(s step, now time.Time) (bool, time.Time) {
 	return s.Wait != forever && !now.Before(until), until
 }
 
-// speak counts a report if the present verb is say, and reports whether it is.
+// speak reports whether the present verb is say. If so, it also counts a report.
 func (o *order) speak() bool {
 	counts := o.step().Do == say
 	if counts {

@@ -114,7 +114,7 @@ func (p *planner) utter(what string, times int) bool {
 	return p.add(step{Do: say, What: what, Times: times})
 }
 
-// deliver adds a step that affects the answer to the order's arrival. It must be the first step.
+// deliver adds a step that affects the response to the new order. It must be the first step.
 func (p *planner) deliver(s step) bool { return len(p.Steps) == 0 && p.add(s) }
 
 // messages maps error codes to the bank's texts. With other codes the bank sends no text.

@@ -16,14 +16,13 @@ import (
 )
 
 // A bank corrects earlier data in two ways. It may send a statement again, with the same opening
-// balance and last day but with other entries. Or it may name, in an OFX file, an entry that
-// another one replaces or that is deleted. A correction remains valid when the older file is read
-// again.
+// balance and last day but with other entries. Or it may mark, in an OFX file, an entry as deleted
+// or as replaced by another entry. A correction remains valid when the older file is read again.
 
 // Corrections is a sink that removes stored transactions.
 type Corrections interface {
-	// Gone removes the transactions of an account with keys that match, since the day from. A zero
-	// day means all days.
+	// Gone removes the transactions of an account with keys that match and with days not before
+	// from. If from is zero, it removes them on all days.
 	Gone(account string, from passerelle.Date, matches func(key string) bool) error
 }
 
@@ -153,7 +152,7 @@ func (a *account) issue(one issue, line int, before []issue, c *corrected) {
 }
 
 // replace records which of two issues replaces the other: the issue that the bank made later. When
-// the bank reports no times, it is the issue in the file.
+// the bank reports no times, the issue in the file replaces the stored issue.
 func (a *account) replace(stored, one *issue, line int, c *corrected) {
 	if !one.Created.IsZero() && one.Created.Before(stored.Created) {
 		one.Corrected, c.outdated[line] = true, true
@@ -169,10 +168,10 @@ type period struct{ first, last passerelle.Date }
 
 func (p period) has(day string) bool { return day >= p.first.String() && day <= p.last.String() }
 
-// replaced returns the days whose entries one issue replaces by those of another. Many banks date
-// the opening balance on the day of the first entries. The period therefore begins on the day
-// of the opening balance if either issue has an entry on it or before, unless another statement may have
-// entries on this day. In that case, it begins on the day after.
+// replaced returns the days whose entries one issue replaces by those of another. The period begins
+// on the day after the opening balance. Many banks date the opening balance on the day of the first
+// entries. If either issue has an entry on that day or before, the period begins on that day, unless
+// another statement may have entries on it.
 func (a *account) replaced(stored, one *issue) period {
 	after := one.Opening.Date.AddDays(1)
 	days := period{after, one.Closing.Date}
@@ -189,7 +188,7 @@ func (a *account) replaced(stored, one *issue) period {
 	return days
 }
 
-// forget drops all but the latest statements, of which it keeps most, and the latest corrections.
+// forget keeps the latest statements and corrections. most is the number of statements.
 func (a *account) forget(most int) {
 	slices.SortStableFunc(a.Issues, func(x, y issue) int { return x.Closing.Date.Compare(y.Closing.Date) })
 	a.Issues = a.Issues[max(0, len(a.Issues)-most):]

@@ -284,13 +284,13 @@ func (a *account) update(key string, s *statementfile.FileStatement) {
 
 // precedes reports whether the balance is earlier than the closing balance of a statement. Of two
 // balances of one day, the later one belongs to the statement that the bank made later. When the
-// bank reports no times, it is the balance in the file.
+// bank reports no times, the balance in the file is the later one.
 func (a *account) precedes(s *statementfile.FileStatement) bool {
 	days := a.Day.Compare(s.Closing.Date)
 	return days < 0 || days == 0 && (s.Created.IsZero() || !s.Created.Before(a.Created))
 }
 
-// cover adds a span, once.
+// cover adds a span unless it is already known.
 func (a *account) cover(span statementfile.BalanceSpan) {
 	if a.covered == nil {
 		a.covered = map[string]bool{}
@@ -324,8 +324,8 @@ func (a *account) settle() {
 	a.shorten(maxSpans)
 }
 
-// shorten joins the older spans when there are more than most. It keeps half of that number as they
-// are.
+// shorten joins the older spans when there are more than most. It does not join the latest most/2
+// spans.
 func (a *account) shorten(most int) {
 	if len(a.Spans) <= most {
 		return
@@ -422,10 +422,9 @@ func Transaction(r statementfile.Record) passerelle.TransactionDetails {
 }
 
 // keyOf returns the key of an entry. It identifies the entry by its day, its amount, and the bank's
-// reference or, if there is none, its texts. Banks repeat references, so the key always includes
-// the day and the amount. The key begins with the format, because texts differ between formats.
-// Then come the parts by which corrections find entries: the day, and the reference of an OFX
-// entry.
+// reference or, if there is none, its texts. Banks repeat references, so the key always includes the
+// day and the amount. The key begins with the format, because texts differ between formats. The next
+// parts are the day and, for OFX, the reference: corrections find entries by them.
 func keyOf(r statementfile.Record, ids identity.Alike) string {
 	e, reference := r.Entry, ""
 	if r.Statement.Format == statementfile.OFX && e.Reference != "" {

@@ -1,12 +1,12 @@
 // Package access authenticates callers, and decides which actions they may do. It has the use cases
 // of tokens, scopes, and the applications that own them.
 //
-// The package decides how tokens are made, hashed, checked and ended, and which principal a token
-// represents. It also owns the approximate time of their last use, and the keys that sign tokens
-// and answers. The route table defines the scope that a call needs. Package aggregation creates
-// users, in the same units as their tokens. A token leaves this package once, at its creation. The
-// database has only the hash of a token. For webhooks, it also has the sealed text of permanent
-// user tokens.
+// The package decides how tokens are made, hashed, checked and revoked, and which principal a token
+// represents. It also owns the approximate time of a token's last use, and the keys that sign
+// tokens and API responses. The route table defines the scope that a call needs. Package
+// aggregation creates a user and the user's token in the same transaction. Only the creation of a
+// token returns its text. The database has only the hash of a token. For webhooks, it also has the
+// sealed text of permanent user tokens.
 //
 // The package fails with Unauthenticated for every invalid token, and does not say why. It fails
 // with Forbidden when a caller requests more rights than it has. It fails with the code rateLimited
@@ -54,8 +54,7 @@ type BearerToken struct {
 	err    error
 }
 
-// Lookup looks up a bearer token. It makes no query for a text that does not have the form of a
-// token.
+// Lookup looks up a bearer token. It queries the database only for a text in the form of a token.
 func (a *Access) Lookup(ctx context.Context, r *store.Reader, bearer string) BearerToken {
 	s := BearerToken{Text: bearer, looked: true, err: store.ErrNotFound}
 	if _, formed := wellFormed(bearer); formed || signed(bearer) {
@@ -69,7 +68,7 @@ func (a *Access) Authenticate(ctx context.Context, domain passerelle.DomainID, b
 	return a.Admit(ctx, domain, BearerToken{Text: bearer})
 }
 
-// Admit returns the principal like Authenticate. The token is already looked up.
+// Admit returns the principal of a token that Lookup returned.
 func (a *Access) Admit(ctx context.Context, domain passerelle.DomainID, shown BearerToken) (Principal, error) {
 	if !shown.looked {
 		shown = a.Lookup(ctx, &a.DB.Reader, shown.Text)
@@ -157,7 +156,7 @@ func (a *Access) IssuePayment(ctx context.Context, maker Principal, payment pass
 	}
 	expires := a.Now().Add(PaymentTokenLife)
 	if maker.Kind == PaymentToken && maker.Expires != nil && maker.Expires.Before(expires) {
-		expires = *maker.Expires // otherwise the holder of a link's code could renew it without end
+		expires = *maker.Expires // otherwise a code in a link could be renewed without end
 	}
 	return a.issue(ctx, PaymentToken, store.Token{Domain: maker.Domain, Client: maker.Client, Payment: payment, Expires: &expires}, scopes)
 }
@@ -190,9 +189,8 @@ func (a *Access) IssueDeployment(ctx context.Context, domain passerelle.DomainID
 	return a.issue(ctx, ConfigToken, store.Token{Domain: domain}, passerelle.Scopes{passerelle.ScopeConfig, passerelle.ScopeDeployment})
 }
 
-// Revoke ends the validity of a token. With a user token, it also ends the codes that the token's
-// application has for the user. It fails with store.ErrNotFound when the token is already
-// revoked.
+// Revoke makes a token invalid. For a user token, it also revokes the codes that the token's
+// application has for the user. It fails with store.ErrNotFound when the token is already revoked.
 func (a *Access) Revoke(ctx context.Context, domain passerelle.DomainID, id int64, acts ...store.Audit) (time.Time, error) {
 	now := a.Now()
 	return now, a.DB.Write(ctx, func(tx *store.Tx) error {
@@ -214,7 +212,7 @@ func (a *Access) issue(ctx context.Context, kind TokenKind, token store.Token, s
 	return grant, nil
 }
 
-// add stores a token in a unit.
+// add stores a token in a transaction.
 func (a *Access) add(tx *store.Tx, kind TokenKind, text string, token store.Token, scopes passerelle.Scopes) (Grant, error) {
 	token.Kind, token.Hash, token.Scopes, token.Created = string(kind), hash(text), scopes.String(), a.Now()
 	err := tx.CreateToken(&token)

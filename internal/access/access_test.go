@@ -194,8 +194,8 @@ func TestTokensThatAreNoLongerGood(t *testing.T) {
 	d.wantRefused(d.domain, lasting.Text)
 }
 
-// TestUnreachableStoreIsNotABadToken checks the answer when the store is unreachable. The answer
-// must not make a client discard its token.
+// TestUnreachableStoreIsNotABadToken checks the response when the store is unreachable. The
+// response must not make a client discard its token.
 func TestUnreachableStoreIsNotABadToken(t *testing.T) {
 	d := open(t)
 	text := d.service(passerelle.ScopePaymentsAdmin).Text

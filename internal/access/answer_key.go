@@ -13,8 +13,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// AnswerKey returns the key that signs the answers of a domain, and the id of this key. The first
-// call for a domain makes the key.
+// AnswerKey returns the key that signs the API responses of a domain, and the id of this key. The
+// first call for a domain makes the key.
 func (a *Access) AnswerKey(ctx context.Context, domain passerelle.DomainID) (int64, jose.SigningKey, error) {
 	stored, err := a.DB.NewestSignKey(ctx, domain)
 	if errors.Is(err, store.ErrNotFound) {
@@ -34,9 +34,9 @@ func (a *Access) AnswerKey(ctx context.Context, domain passerelle.DomainID) (int
 	return stored.ID, jose.SigningKey{Algorithm: jose.RS256, Key: named}, nil
 }
 
-// RotateAnswerKey makes a new key that signs the answers of a domain. Older keys are deprecated,
-// but still verify the answers that they signed. RotateAnswerKey stores the change and the acts in
-// the audit log together.
+// RotateAnswerKey makes a new key that signs the API responses of a domain. Older keys are
+// deprecated, but clients can still verify earlier responses with them. RotateAnswerKey stores the
+// change and the acts in the audit log together.
 func (a *Access) RotateAnswerKey(ctx context.Context, domain passerelle.DomainID, acts ...store.Audit) (store.SignKey, error) {
 	last, err := a.DB.NewestSignKey(ctx, domain)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {

@@ -144,8 +144,8 @@ func (a *Access) genuine(ctx context.Context, domain passerelle.DomainID, bearer
 	return token.Claims(key, &claims) == nil && claims.Audience == name, nil
 }
 
-// namesClient returns a signed token, and the id of the application in its header. The id is zero
-// when the header names no application, or when the text is not a signed token.
+// namesClient parses a signed token, and returns it with the id of the application in its header.
+// The id is zero when the header names no application, or when the text is not a signed token.
 func namesClient(bearer string) (*jwt.JSONWebToken, string, int64) {
 	var (
 		name string

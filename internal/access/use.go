@@ -15,7 +15,7 @@ import (
 )
 
 // These are the limits for records of use: the precision of a last use, the number of uses in
-// memory, and the number of uses that one unit writes.
+// memory, and the number of uses that one transaction writes.
 const (
 	useSpan  = time.Hour
 	maxUses  = 10_000
@@ -23,8 +23,8 @@ const (
 )
 
 // uses has the credentials that were used since the last call of KeepUses. It omits a credential if
-// the stored last use is less than an hour old. When there is no room for a credential, its next
-// use records it. The same applies when the process loses a use.
+// the stored last use is less than an hour old. When there is no room, or when the process ends
+// before KeepUses, a use is lost, and the credential's next use is recorded instead.
 type uses struct {
 	mu sync.Mutex
 	at map[credential]time.Time

@@ -14,7 +14,7 @@ import (
 // deleted.
 const CodeLife = 30 * time.Minute
 
-// GrantUser makes a token for a user, in the unit that creates the user or makes the user
+// GrantUser makes a token for a user, in the transaction that creates the user or makes the user
 // permanent. The token of a permanent user is permanent, and webhooks of the client contain it. The
 // token of a temporary user ends with the user. The client is zero for a token that belongs to no
 // application.
@@ -32,14 +32,14 @@ func (a *Access) keep(tx *store.Tx, kind TokenKind, text string, token store.Tok
 }
 
 // RevokeUser ends the permanent tokens and the codes of a user that belong to the client or to no
-// application. The unit that issues a new token calls it.
+// application. The transaction that issues a new token calls RevokeUser.
 func (a *Access) RevokeUser(tx *store.Tx, client passerelle.ClientID, u passerelle.User) {
 	tx.RevokeUserTokens(u.Domain, client, u.ID, a.Now())
 }
 
 // IssueCode makes a temporary code for the user of a token. With single, the code is valid for one
 // exchange. Otherwise it is valid for any number of exchanges. A code opens pages, and a client can
-// exchange it for a token. Calls do not accept a code.
+// exchange it for a token. API calls do not accept a code.
 func (a *Access) IssueCode(ctx context.Context, maker Principal, single bool) (Grant, error) {
 	expires := a.Now().Add(CodeLife)
 	if maker.Expires != nil && maker.Expires.Before(expires) {
@@ -52,9 +52,9 @@ func badCode() error {
 	return &passerelle.Error{Kind: passerelle.Unauthenticated, Code: "invalidToken", Field: "code", Message: "code: unknown, expired, already used or issued to another application."}
 }
 
-// Redeem returns the token that an application may exchange for a permanent token. This may be a
-// permanent token of the application, also a signed one. It may also be a code or the token of a
-// temporary user, if it belongs to the application or to no application. Redeem fails with
+// Redeem returns the token that an application may exchange for a permanent token. The text may be
+// a permanent token of the application, signed or not. It may also be a code or the token of a
+// temporary user, if that belongs to the application or to no application. Redeem fails with
 // Unauthenticated for all other texts.
 func (a *Access) Redeem(ctx context.Context, client store.Client, code string) (store.Token, error) {
 	kind, ok, err := a.recognise(ctx, client.Domain, code)
@@ -84,17 +84,17 @@ func redeemable(token store.Token, client passerelle.ClientID) bool {
 	return (kind == CodeToken || kind == UserToken) && (token.Client == client || token.Client == 0 && token.Expires != nil)
 }
 
-// Spend marks a code for one exchange as used, in the unit that issues the token. When several
-// exchanges happen at the same time, one succeeds. All other units fail with an error that Spent
-// recognises.
+// Spend marks a code for one exchange as used, in the transaction that issues the token. When
+// several exchanges happen at the same time, one succeeds. All other transactions fail with an
+// error that Spent recognises.
 func (a *Access) Spend(tx *store.Tx, code store.Token) {
 	if code.Single {
 		tx.RevokeToken(code.Domain, code.ID, a.Now())
 	}
 }
 
-// Use marks a code from a browser as used, in a unit of its own. It fails with Unauthenticated when
-// the code was already used.
+// Use marks a code from a browser as used, in a transaction of its own. It fails with
+// Unauthenticated when the code was already used.
 func (a *Access) Use(ctx context.Context, code store.Token) error {
 	err := a.DB.Write(ctx, func(tx *store.Tx) error {
 		a.Spend(tx, code)
@@ -103,8 +103,8 @@ func (a *Access) Use(ctx context.Context, code store.Token) error {
 	return Spent(err)
 }
 
-// Spent returns the error for an invalid code if a unit failed because its code was already used or
-// its user was deleted. It returns other errors unchanged.
+// Spent returns the error for an invalid code if a transaction failed because the code was already
+// used or its user was deleted. It returns other errors unchanged.
 func Spent(err error) error {
 	if errors.Is(err, store.ErrNotFound) || errors.Is(err, passerelle.NotFound) {
 		return badCode()

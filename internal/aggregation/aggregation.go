@@ -1,9 +1,10 @@
 // Package aggregation contains the use cases of end users. It creates and deletes users, makes
 // temporary users permanent, connects users to institutions, and reads their data.
 //
-// It owns the events about users. The transaction that makes a temporary user permanent releases
-// the user's held events. Otherwise they are never sent. It does not own user tokens (package
-// access), the sending of events (package delivery), or the fetching of files (package documents).
+// It owns the events about users. Events of a temporary user are held. The transaction that makes
+// the user permanent releases them. If the user stays temporary, they are never sent. It does not
+// own user tokens (package access), the sending of events (package delivery), or the fetching of
+// files (package documents).
 //
 // Its methods fail with *passerelle.Error for mistakes of the caller. They fail with NotFound for a
 // user who does not exist or has expired. A deletion immediately hides the user's data. Loops erase

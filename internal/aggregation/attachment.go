@@ -60,8 +60,8 @@ func (r *reporter) attachmentsFound(ctx context.Context, a bankstore.StoredAccou
 	return w.attachTo(e, w.payload.Object(of))
 }
 
-// foundAttachments passes on the attachments of an account that this run found, transaction by
-// transaction.
+// foundAttachments passes the attachments that this run found in an account to pass, with one call
+// for each transaction.
 func (r *reporter) foundAttachments(ctx context.Context, a bankstore.StoredAccount, pass func(wire.FoundAttachments) error) error {
 	found := wire.FoundAttachments{IDConnection: int64(r.lease.c.ID), IDAccount: int64(a.ID)}
 	for after := (passerelle.Attachment{}); ; {
@@ -82,8 +82,8 @@ func (r *reporter) foundAttachments(ctx context.Context, a bankstore.StoredAccou
 	}
 }
 
-// nextTransaction returns the attachments to extend with one of the transaction. It passes on those
-// of another transaction first.
+// nextTransaction returns the list to which an attachment of the transaction is added. If found
+// belongs to another transaction, nextTransaction calls pass with found and begins a new list.
 func nextTransaction(found wire.FoundAttachments, of passerelle.TransactionID, pass func(wire.FoundAttachments) error) (wire.FoundAttachments, error) {
 	if found.IDTransaction == int64(of) {
 		return found, nil

@@ -21,7 +21,7 @@ const (
 )
 
 // RunDue does the work that is due in a domain: it ends consents, reads connections, and removes
-// connections that were never established. A failure of one of them does not prevent the others. It
+// connections that were never established. A failed step does not prevent the other steps. It
 // returns the number of connections that it read.
 func (a *Aggregation) RunDue(ctx context.Context, d passerelle.Domain) (int, error) {
 	errs := []error{a.LapseConsents(ctx, d)}
@@ -117,8 +117,9 @@ func (run *syncRun) barred(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// notified reports whether the institution has sent a notification while the user is there. Nothing
-// else makes a connection in such a state due. The user may have given a new consent.
+// notified reports whether the institution has sent a notification while the user is at the
+// institution. Only a notification makes a connection in such a state due. The user may have given
+// a new consent.
 func (run *syncRun) notified() bool {
 	c := run.lease.c
 	there := c.State == passerelle.WebauthRequired || c.State == passerelle.Decoupled
@@ -156,8 +157,9 @@ func (run *syncRun) leave(ctx context.Context, next *time.Time) error {
 	})
 }
 
-// ExpireConnections deletes the connections of a domain that were not established in time. It leaves
-// out connections whose users have established them since they were listed, or are about to.
+// ExpireConnections deletes the connections of a domain that were not established in time. It
+// leaves out a connection that was established after it was listed, and a connection that is being
+// read.
 func (a *Aggregation) ExpireConnections(ctx context.Context, d passerelle.Domain) error {
 	expired, err := bankstore.From(a.DB).ConnectionsExpired(ctx, d.ID, a.now(d), maxDue)
 	if err != nil {

@@ -173,9 +173,9 @@ func userSynced(ctx context.Context, u passerelle.User, runs []*reporter) (store
 
 // SyncDue reads at most maxDue due connections of a domain without their users, and returns the
 // number of these connections. When the domain reads nothing in the background, it reads only
-// connections whose users wait for that. It reads some of them at the same time. A call first waits
-// for an earlier call for the same domain in this process. When it returns, the connections of the
-// earlier call have therefore also been read.
+// connections whose users wait for a read. It reads several connections at the same time. A call
+// first waits for an earlier call for the same domain in this process. When it returns, the
+// connections of the earlier call have therefore also been read.
 func (a *Aggregation) SyncDue(ctx context.Context, d passerelle.Domain) (int, error) {
 	pass, _ := a.passes.LoadOrStore(d.ID, make(chan struct{}, 1))
 	n := pass.(chan struct{}) //nolint:errcheck // the map contains only channels

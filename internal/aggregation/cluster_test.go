@@ -22,8 +22,9 @@ func (h *fixture) clusters() []bankstore.StoredCluster {
 	return all
 }
 
-// TestClusters checks that a monthly series is found and reported with its transactions. The series
-// must be found again without a write, and not at all after the user removed it.
+// TestClusters checks that a monthly series is found and reported with its transactions. A later
+// sync must find the series without writing it again. After the user has removed the series, no
+// sync may find it.
 func TestClusters(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("one", "1234")
@@ -60,8 +61,8 @@ func TestClusters(t *testing.T) {
 	})
 }
 
-// TestClusterRemovedDuringASync checks that a sync neither fails nor restores a cluster that the user
-// removes between the sync's reads and writes, and keeps what the user has changed.
+// TestClusterRemovedDuringASync removes a cluster and changes another between the reads and the
+// writes of a sync. The sync must not fail, and must undo neither act.
 func TestClusterRemovedDuringASync(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		_, err := h.connect("one", "1234")

@@ -322,8 +322,8 @@ func (a *Aggregation) Disconnect(ctx context.Context, d passerelle.Domain, id pa
 	return a.disconnectWhile(ctx, d, id, connection, func(bankstore.Tx) {}, acts...)
 }
 
-// disconnectWhile does the same as Disconnect while a condition holds. The function hold makes the
-// unit fail otherwise.
+// disconnectWhile does the same as Disconnect under a condition. The function hold makes the unit
+// fail if the condition is false.
 func (a *Aggregation) disconnectWhile(ctx context.Context, d passerelle.Domain, id passerelle.UserID, connection passerelle.ConnectionID, hold func(bankstore.Tx), acts ...store.Audit) error {
 	for range attempts {
 		user, err := a.User(ctx, d, id)

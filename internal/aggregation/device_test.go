@@ -20,8 +20,8 @@ func (h *fixture) otherProcess() *aggregation.Aggregation {
 }
 
 // TestDeviceOfTheUserWhoShares: the read of data that the user has just shared has the user's
-// device. An address that this process remembers from an earlier visit is not sent, because the
-// institution would take the user for present.
+// device. An address from an earlier request of the user is not sent, because the institution would
+// take the user for present.
 func TestDeviceOfTheUserWhoShares(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id := h.shared(s)

@@ -51,9 +51,9 @@ func (h *fixture) errorEvents(events []event) (all []any) {
 	return all
 }
 
-// TestErrorOfAFailedUpdate checks that, after a failed update, enabled accounts and subscriptions
-// have its error code and are reported with it. After a successful update, they must have no error
-// code.
+// TestErrorOfAFailedUpdate checks that enabled accounts and subscriptions get the error code of a
+// failed update, and that events report them with this code. After a successful update, they must
+// have no error code.
 func TestErrorOfAFailedUpdate(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("anna", "1234")

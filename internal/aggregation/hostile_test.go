@@ -572,8 +572,8 @@ func (c *consenting) Terminate(ctx context.Context, req connector.DataRequest) e
 	return c.terminate(ctx, req)
 }
 
-// TestMemoryStoredDuringATermination: the next try to end a consent gets what the connector stored in the
-// middle of the last one. After the consent has ended, nothing is stored.
+// TestMemoryStoredDuringATermination: the next try to end a consent gets the memory that the
+// connector stored during the last try. After the consent has ended, nothing is stored.
 func TestMemoryStoredDuringATermination(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		c := &consenting{hostileConnector: s}

@@ -389,9 +389,8 @@ func newTransactions(all []newRow[passerelle.TransactionDetails], at time.Time) 
 	return stored
 }
 
-// AccountRead ends the read of an account. It marks assets as deleted when the connector did not
-// report them. It does the same with transactions of the day from or later. It emits an event with
-// the changes.
+// AccountRead ends the read of an account. It marks unreported assets as deleted, and unreported
+// transactions on or after the day from. It emits an event with the changes.
 func (im *importer) AccountRead(key string, from passerelle.Date) error {
 	a := im.accounts[key]
 	if _, wanted := im.Wanted(key); !wanted || a.read {

@@ -75,8 +75,8 @@ func (l *lease) emit(tx *store.Tx, version int64, events []store.EmittedEvent) e
 	return nil
 }
 
-// userBecamePermanent reports whether the user became permanent since it was read. Such a change
-// undoes a unit. The next attempt then succeeds.
+// userBecamePermanent reports whether the user became permanent after the run loaded the user. Such
+// a change makes a unit fail. The next attempt succeeds.
 func (l *lease) userBecamePermanent(ctx context.Context) bool {
 	u, err := l.db.User(ctx, l.domain.ID, l.user.ID)
 	changed := err == nil && (u.Permanent == nil) != (l.user.Permanent == nil)

@@ -70,7 +70,7 @@ func (im *importer) fetched() error {
 	return im.store(func(*store.Tx) error { return nil }, e)
 }
 
-// shown returns the connection and its sources as the unit of the event stores them.
+// shown returns the connection and its sources in the state that the event's unit stores.
 func (r *reporter) shown() wire.Connection {
 	sources := slices.Clone(r.lease.sources)
 	for i := range sources {
@@ -84,7 +84,8 @@ func (r *reporter) shown() wire.Connection {
 }
 
 // finalEvents returns the events that end a run. These events leave out data that was not read,
-// except after a failed update (see reportOf). When there are many, it stores the first of them.
+// except after a failed update (see reportOf). When there are too many events for one unit, it
+// stores the first of them.
 func (r *reporter) finalEvents(ctx context.Context, im *importer, first bool) ([]store.EmittedEvent, error) {
 	var events []store.EmittedEvent
 	r.listed = 0
@@ -112,7 +113,7 @@ func (r *reporter) finalEvents(ctx context.Context, im *importer, first bool) ([
 		return nil, err
 	}
 	events = append(events, synced)
-	if first && r.settings.On(settings.OwnerCertificate) {
+	if first && r.settings.On(settings.OwnerCertificate) && im.certifiable() {
 		body := wire.Encode(struct {
 			IDConnection int64 `json:"id_connection"`
 			IDUser       int64 `json:"id_user"`
@@ -120,6 +121,12 @@ func (r *reporter) finalEvents(ctx context.Context, im *importer, first bool) ([
 		events = append(events, store.EmittedEvent{Name: webhook.ConnectionCertificateAvailable, Body: body})
 	}
 	return events, nil
+}
+
+// certifiable reports whether the institution has a payment account. Certificates list only such
+// accounts.
+func (im *importer) certifiable() bool {
+	return slices.ContainsFunc(im.accountKeys, func(key string) bool { return im.accounts[key].Type.Payment() })
 }
 
 // shared returns the accounts that were read, in the institution's order.
@@ -160,8 +167,8 @@ func (r *reporter) owned(ctx context.Context, accounts []*syncedAccount) (store.
 	}))
 }
 
-// report contains the accounts and subscriptions in a run's final events. These are the shared ones
-// that were read, that have changed, or that are no longer listed.
+// report contains the accounts and subscriptions in a run's final events. It contains those that
+// are shared and were read, have changed, or are no longer listed.
 type report struct {
 	accounts      []bankstore.StoredAccount
 	subscriptions []bankstore.StoredSubscription

@@ -61,7 +61,7 @@ func (w *payloadWriter) flush() error {
 	return err
 }
 
-// hold records that the body contains data of the connection of.
+// hold records which data of a connection the body contains.
 func (w *payloadWriter) hold(of bankstore.Connection, what store.Holding) {
 	if whole := of.Holding(); !slices.Contains(w.holds, whole) {
 		w.holds = append(w.holds, whole)

@@ -75,8 +75,8 @@ func (run *syncRun) lapse(ctx context.Context) error {
 	return run.end(ctx, newImporter(ctx, run), connector.Outcome{State: run.renewal()})
 }
 
-// renewal returns the state that asks a user for a new consent. The consent is given on a page of
-// the institution if the source has one.
+// renewal returns the state that asks a user for a new consent. The user consents on a page of the
+// institution if the source has such a page.
 func (run *syncRun) renewal() passerelle.ConnectionState {
 	if hasPage(run.profile, run.lease.source.Name) {
 		return passerelle.WebauthRequired

@@ -38,8 +38,9 @@ func TestRenewalInProgress(t *testing.T) {
 	})
 }
 
-// TestNotificationAboutAnEndedConsent checks that a notification makes the service look once at a
-// connection whose user is at the institution. The consent is renewed if the user has agreed.
+// TestNotificationAboutAnEndedConsent checks that a notification makes the service read a
+// connection once while its user is at the institution. The consent is renewed if the user has
+// agreed.
 func TestNotificationAboutAnEndedConsent(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		at := connector.Outcome{State: passerelle.WebauthRequired, URL: "https://bank.example/"}

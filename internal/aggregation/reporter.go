@@ -25,8 +25,8 @@ type reporter struct {
 	// were read. writeAll means that a webhook was added since, so that every body is written.
 	wantedEvents map[webhook.Event]bool
 	writeAll     bool
-	// stored counts the final events that earlier units of the run have stored. listed counts those
-	// that were written.
+	// stored is the number of final events that earlier units of the run have stored. listed is the
+	// number of final events that add has received since finalEvents began.
 	stored, listed int
 	// report contains the content of the final events, once the run has ended.
 	report report

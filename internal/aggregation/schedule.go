@@ -53,7 +53,7 @@ func (run *syncRun) frequency() time.Duration {
 	return run.settings.Days(settings.AutosyncFrequency)
 }
 
-// backoff returns the pause after a number of consecutive failures, of at least one.
+// backoff returns the pause after this number of consecutive failures. The number is at least 1.
 func backoff(failures int64) time.Duration {
 	return min(firstRetry<<min(failures-1, 5), lastRetry)
 }

@@ -13,7 +13,7 @@ import (
 
 // Sharing is a user's choice of the data of one connection to share.
 type Sharing struct {
-	// Accounts and Subscriptions say which of them are shared from now on, and which no longer are.
+	// Accounts and Subscriptions have true for data to share, and false for data to stop sharing.
 	Accounts      map[passerelle.AccountID]bool
 	Subscriptions map[passerelle.SubscriptionID]bool
 	// Origin is the place where the user agreed: api or webview.

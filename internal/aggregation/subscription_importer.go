@@ -166,8 +166,8 @@ func (im *importer) documentsReconciler(s *syncedSubscription) reconciler[passer
 	}
 }
 
-// SubscriptionRead ends the read of a subscription. It marks documents that were not reported as
-// deleted. It emits an event with the changes.
+// SubscriptionRead ends the read of a subscription. It marks unreported documents as deleted. It
+// emits an event with the changes.
 func (im *importer) SubscriptionRead(key string) error {
 	s := im.subscriptions[key]
 	if !im.SubscriptionWanted(key) || s.read {

@@ -36,8 +36,8 @@ type syncRun struct {
 	started    time.Time
 	// back is the return address for a user who is sent to a page of the institution.
 	back bankstore.ConnectionReturn
-	// ended is true once the end of the run is stored. lost means that this end is without what the
-	// connector remembers of the read.
+	// ended is true once the end of the run is stored. lost means that the end was stored without
+	// the connector's memory of the read.
 	ended, lost bool
 	// fetch wakes the loop that fetches the files of a connector.
 	fetch func(connector string)
@@ -101,7 +101,8 @@ func (a *Aggregation) read(ctx context.Context, run *syncRun, reader connector.D
 	return a.errorOfLostLease(context.WithoutCancel(ctx), run.lease, ended)
 }
 
-// request returns what the connector gets. It can store its memory before it has read everything.
+// request returns the request to the connector. With its function Save, the connector can store its
+// memory before the read ends.
 func (a *Aggregation) request(ctx context.Context, run *syncRun, out *sink, back string, r readRequest) connector.DataRequest {
 	request := connector.DataRequest{
 		Domain: run.lease.domain.ID, Connection: run.lease.c.ID, Source: run.lease.source.Name, Values: run.values, Answers: r.answers, Resumed: r.resumed,
@@ -123,8 +124,8 @@ func (a *Aggregation) request(ctx context.Context, run *syncRun, out *sink, back
 	return request
 }
 
-// conclude stores the outcome of a read that failed with err, or with nil. A failure of the database
-// is the result, too.
+// conclude stores the outcome of a read. The argument err is the error of the read, or nil.
+// conclude also returns a failure of the store during the read.
 func (run *syncRun) conclude(ctx context.Context, im *importer, outcome connector.Outcome, err error) error {
 	late := ctx.Err() != nil
 	stored := run.outcomeOf(outcome, err, late)

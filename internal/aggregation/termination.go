@@ -79,8 +79,8 @@ func (a *Aggregation) callTerminator(ctx context.Context, d passerelle.Domain, t
 	return err
 }
 
-// saveTermination returns the function with which the connector stores its memory, such as a token that
-// replaces the one of the memory. The next try needs it. A failure is only logged.
+// saveTermination returns the function with which the connector stores its memory, such as a new
+// token. The next try needs this memory. A failure is only logged.
 func (a *Aggregation) saveTermination(t bankstore.Termination) func(context.Context, []byte) {
 	return func(ctx context.Context, memory []byte) {
 		err := a.DB.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error { return bankstore.In(tx).SaveTermination(t, memory) })

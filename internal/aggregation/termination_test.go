@@ -54,8 +54,8 @@ func TestConsentsWithSealedMemory(t *testing.T) {
 	})
 }
 
-// TestConsentsThatOutliveTheirConnection checks that the service tries to end a consent at least once a day,
-// until the consent has expired.
+// TestConsentsThatOutliveTheirConnection checks that the service tries to end a consent at least
+// once a day, until the consent has expired.
 func TestConsentsThatOutliveTheirConnection(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		tries := 0
@@ -90,7 +90,8 @@ func TestConsentsThatOutliveTheirConnection(t *testing.T) {
 	})
 }
 
-// TestConsentsThatEndBeforeTheirConnection checks that the service tries to end an expired consent only for a week.
+// TestConsentsThatEndBeforeTheirConnection checks that the service tries to end an expired consent
+// only for a week.
 func TestConsentsThatEndBeforeTheirConnection(t *testing.T) {
 	deleted := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 	for _, c := range []struct{ until, over int }{{-30, 7}, {0, 7}, {5, 7}, {30, 30}} {

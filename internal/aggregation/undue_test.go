@@ -72,8 +72,8 @@ func TestConnectionsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestConnectionEstablishedAtTheLastMoment checks that a connection which its user establishes while
-// the service removes unfinished connections is kept.
+// TestConnectionEstablishedAtTheLastMoment checks that the service keeps a connection that its user
+// establishes while the service removes unfinished connections.
 func TestConnectionEstablishedAtTheLastMoment(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		s.read = ending(connector.Outcome{State: passerelle.ActionNeeded})

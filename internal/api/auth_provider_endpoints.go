@@ -90,7 +90,7 @@ type providerOutput struct {
 	Config *providerConfig `json:"config,omitempty"`
 }
 
-// providerConfig is the part of a provider's configuration that answers show.
+// providerConfig is the part of a provider's configuration that responses show.
 type providerConfig struct {
 	SecretKey  string `json:"secret_key,omitempty" doc:"shown only in this answer"`
 	NextFrom   string `json:"next_from,omitempty" doc:"when the new secret replaces the previous one, in real time; until then requests are signed with both"`

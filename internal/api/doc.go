@@ -1,7 +1,7 @@
 // Package api is the JSON API. Each endpoint is a row that has a pattern, scopes and a typed
 // function. The function calls the use cases or reads the database.
 //
-// The package owns the names and types of request fields, and the form of answers without a
+// The package owns the names and types of request fields, and the form of responses without a
 // resource of package wire. It does not own the conventions that all calls share (package httpapi)
 // or the business rules (the use cases). An error that the caller caused is a *passerelle.Error
 // that names the field. Other errors are returned unchanged.

@@ -146,8 +146,8 @@ func (s *Service) cancelPayment(ctx context.Context, c *httpapi.Caller, id passe
 	return s.Initiation.Cancel(ctx, c.Domain, id, initiation.CancelRequest{By: payment.ByClient, RedirectURI: in.ClientRedirectURI, State: in.ClientState})
 }
 
-// answer returns the answer to the payment's current action, and who gave it. The client gives a
-// confirmation, and the payer gives all other answers.
+// answer returns the answer to the payment's current action, and the actor that answers. The client
+// confirms a payment, and the payer gives all other answers.
 func (in changePaymentInput) answer() (payment.Actor, initiation.ActionAnswer, error) {
 	switch {
 	case in.Resume != nil:

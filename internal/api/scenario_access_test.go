@@ -18,13 +18,13 @@ import (
 // and scopes. It repeats the rules of the routes, so the test notices a mistake in the routes. The
 // columns after the call are:
 //
-//	service   a service token with the one scope admin, read-only,
-//	          allow-sensitive, validate, cancel
-//	own       one bound to the payment of the call, with read-only,
-//	          allow-sensitive, validate, cancel
-//	another's the same bound to another payment
-//	config, users, user, code    the other kinds
-//	deployment                   a config token that reaches what all domains share
+//	service     a service token with one of the scopes admin, read-only,
+//	            allow-sensitive, validate, cancel
+//	own         a token for the payment of the call, with one of the scopes
+//	            read-only, allow-sensitive, validate, cancel
+//	another's   a token for another payment, with one of the same four scopes
+//	config, users, user, code    tokens of the other kinds
+//	deployment                   a config token with access to the data that all domains share
 const grants = `
 GET    /auth/token/code                  403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
 POST   /auth/token/code                  403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 200 403 403
@@ -617,7 +617,7 @@ func TestErrorsDoNotRevealInaccessibleObjects(t *testing.T) {
 	})
 }
 
-// blank returns the body of an answer without its request id.
+// blank returns the body of a response without its request id.
 func blank(r reply) []byte {
 	return []byte(strings.ReplaceAll(string(r.body), r.header.Get("X-Request-Id"), ""))
 }

@@ -260,7 +260,7 @@ func TestRepeatedAnswers(t *testing.T) {
 	})
 }
 
-// The service never shows the payer's values: not in answers, errors, logs or requests.
+// The service never shows the payer's values: not in responses, errors, logs or requests.
 func TestFieldValuesStayInside(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.Subscribe("PAYMENT_STATE_UPDATED", "leaks")

@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// unseen is a secret that no later answer may contain.
+// unseen is a secret that no later response may contain.
 const unseen = "canary-5f1c"
 
 const oauthDraft = `{"type":"oauth","name":"o","config":{"url":"https://login.client.example/token?a=b","client_id":"passerelle","client_secret":"` + unseen + `","grant_type":"client_credentials"}}`
@@ -138,15 +138,15 @@ func TestProviderScenarios(t *testing.T) {
 	})
 }
 
-// shown has every member of a provider that an answer may contain.
+// shown has every member of a provider that a response may contain.
 type shown struct {
 	ID         int64
 	Type, Name string
 	Config     map[string]string
 }
 
-// Answers about a provider contain no secrets, with one exception: the answer that creates a secret
-// contains it. No answer contains the clients' own secrets.
+// Responses about a provider contain no secrets, with one exception: the response that creates a
+// secret contains it. No response contains the clients' own secrets.
 func TestSecretsOfProvidersAreShownOnce(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		public, private := certificate(t, opening.AddDate(1, 0, 0))

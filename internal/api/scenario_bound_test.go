@@ -54,7 +54,7 @@ func (b bound) flags() string {
 }
 
 // TestObjectsOfOthersAreNotFound makes every call about an object of another domain, and every user
-// call about an object of another user. The answer is the same as for an unknown object, and the
+// call about an object of another user. The response is the same as for an unknown object, and the
 // service writes nothing.
 func TestObjectsOfOthersAreNotFound(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {

@@ -59,20 +59,28 @@ func TestCertificatesOfOwnership(t *testing.T) {
 	})
 }
 
-// In a domain without certificates, answers contain no link to them.
+// A domain announces certificates only when it offers them, and only for connections with a payment
+// account.
 func TestCertificatesAreAnnouncedWhereThereAreAny(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
-		for value, want := range map[string][]string{"1": {"CONNECTION_SYNCED", "CONNECTION_CERTIFICATE_AVAILABLE"}, "0": {"CONNECTION_SYNCED"}} {
-			s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"account_ownership_certificate.enabled":"` + value + `"}`}).says(t, 200, "", "")
-			c := s.connected(t, "", "none")
+		for _, test := range []struct {
+			enabled, login string
+			want           []string
+		}{
+			{"1", "one", []string{"CONNECTION_SYNCED", "CONNECTION_CERTIFICATE_AVAILABLE"}},
+			{"1", "none", []string{"CONNECTION_SYNCED"}},
+			{"0", "one", []string{"CONNECTION_SYNCED"}},
+		} {
+			s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"account_ownership_certificate.enabled":"` + test.enabled + `"}`}).says(t, 200, "", "")
+			c := s.connected(t, "", test.login)
 			var got []string
 			for _, e := range s.eyes.EventsOf("connection", int64(c.ID)) {
-				if e.Name != "SUBSCRIPTION_FOUND" && e.Name != "ACCOUNTS_FETCHED" {
+				if !slices.Contains([]string{"ACCOUNT_FOUND", "SUBSCRIPTION_FOUND", "ACCOUNTS_FETCHED"}, e.Name) {
 					got = append(got, e.Name)
 				}
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("with %s (-want +got):\n%s", value, diff)
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("%+v (-want +got):\n%s", test, diff)
 			}
 		}
 	})

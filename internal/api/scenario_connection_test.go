@@ -70,7 +70,7 @@ func TestConnectionScenarios(t *testing.T) {
 		{name: "connect and be asked for a code", status: 202, rows: waiting, events: synced, ask: waits("otp")},
 		{name: "connect and be asked for an action", status: 202, rows: waiting, events: synced, ask: waits("action")},
 		{name: "connect to a bank that is down", status: 200, rows: waiting, events: synced, ask: waits("down")},
-		{name: "connect to a provider", status: 200, rows: with(aConnection, map[string]int64{"subscription": 2, "event": 2}), events: versions(1, "SUBSCRIPTION_FOUND", "SUBSCRIPTION_FOUND", "CONNECTION_SYNCED", "CONNECTION_CERTIFICATE_AVAILABLE"), ask: connect(`{"id_provider":64,"login":"one","password":"1234"}`)},
+		{name: "connect to a provider", status: 200, rows: with(aConnection, map[string]int64{"subscription": 2, "event": 1}), events: versions(1, "SUBSCRIPTION_FOUND", "SUBSCRIPTION_FOUND", "CONNECTION_SYNCED"), ask: connect(`{"id_provider":64,"login":"one","password":"1234"}`)},
 		{name: "connect to nothing", status: 400, ask: connect(`{"login":"one"}`)},
 		{name: "connect to a connector that reads nothing", status: 400, ask: connect(strings.Replace(connecting, testConnector, britishConnector, 1))},
 		{name: "connect through no source", status: 400, ask: connect(strings.Replace(connecting, "{", `{"source":"fallback",`, 1))},
@@ -118,7 +118,7 @@ func TestConnectionScenarios(t *testing.T) {
 }
 
 // The call reads all connections. For a user with several connections, one event reports them
-// together. The answer shows that a connection waits for its user.
+// together. The response shows that a connection waits for its user.
 func TestSynchronisingAllConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.token(t, "", "user", 0)
@@ -295,7 +295,7 @@ func TestEncryptedValuesOfConnections(t *testing.T) {
 }
 
 // Other calls cannot change a connection while the service reads it. With background, the call
-// returns before the read ends, and the answer says that the read is running.
+// returns before the read ends, and the response says that the read is running.
 func TestLockedConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		c := s.connected(t, "", "otp")

@@ -56,7 +56,7 @@ func TestConnectorConfigScenarios(t *testing.T) {
 }
 
 // The service does not offer a hidden connector. A connector without an enabled source makes no
-// payments. All answers agree with these rules.
+// payments. All responses agree with these rules.
 func TestConfiguredConnectorsOfPayments(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		config := func(path, body string) {

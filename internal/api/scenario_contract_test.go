@@ -122,8 +122,8 @@ func fit(pattern, path string) (holes int, fits bool) {
 	return holes, true
 }
 
-// check validates an answer, and an accepted request, against the document. It ignores paths
-// that the document does not contain.
+// check validates a response, and an accepted request, against the document. It ignores paths that
+// the document does not contain.
 func (c *contract) check(a ask, request *http.Request, r reply) error {
 	pattern, verb, found := c.operation(a.method, request.URL.Opaque)
 	if !found || r.status == http.StatusMethodNotAllowed {
@@ -172,7 +172,7 @@ func (c *contract) compile(compiler *jsonschema.Compiler, place string) (*jsonsc
 	return schema, err
 }
 
-// lists reports whether the answer of an operation has a total.
+// lists reports whether the response of an operation has a total.
 func (c *contract) lists(operation map[string]any) bool {
 	ref, found := dig(operation, "responses", "200", "content", "application/json", "schema", "$ref").(string)
 	if !found {

@@ -12,7 +12,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// says fails the test unless the answer has the status and, for an error, the code and a part of
+// says fails the test unless the response has the status and, for an error, the code and a part of
 // the message.
 func (r reply) says(t *testing.T, status int, code, message string) reply {
 	t.Helper()
@@ -120,8 +120,8 @@ func TestProvidersWithoutVersion(t *testing.T) {
 	})
 }
 
-// Each path has its methods. The answer to HEAD is the answer to GET without the body. All other
-// methods get a 405 with an error body that names the allowed methods.
+// Each path has its methods. The response to HEAD is the response to GET without the body. All
+// other methods get a 405 with an error body that names the allowed methods.
 func TestMethods(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		id := strconv.FormatInt(s.created(t, ""), 10)
@@ -208,7 +208,7 @@ func TestStrictHandling(t *testing.T) {
 	})
 }
 
-// A repeated request with the same key gets the first answer, byte for byte, and creates nothing.
+// A repeated request with the same key gets the first response, byte for byte, and creates nothing.
 // The service refuses a different request with the same key. It does not store a request that it
 // refused before any effect.
 func TestRepeatedCreation(t *testing.T) {
@@ -270,7 +270,7 @@ func TestConcurrentRepetitions(t *testing.T) {
 	})
 }
 
-// Maintenance closes the API. The answer is an error that says how long to wait.
+// Maintenance closes the API. The response is an error that says how long to wait.
 func TestMaintenanceClosesEverything(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.token(t, "", "admin", 0)

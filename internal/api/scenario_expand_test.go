@@ -123,8 +123,8 @@ func (s *fixture) subscriptionBeside(t *testing.T, connection passerelle.Connect
 	})
 }
 
-// Nested expansions multiply. The service refuses an answer that would be too large. The error says
-// how to make the answer smaller.
+// Nested expansions multiply. The service refuses a response that would be too large. The error
+// says how to make the response smaller.
 func TestExpansionsAreBounded(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		h := s.holdings(t, "")

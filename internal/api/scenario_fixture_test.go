@@ -46,7 +46,7 @@ const version = "/2.0"
 const noID = "4611686018427387904"
 
 // fixture is a complete service with three domains. Tests call it over HTTP. The method do checks
-// every answer against the rules for all answers.
+// every response against the rules for all responses.
 type fixture struct {
 	*servicetest.Instance
 	url      string
@@ -160,16 +160,16 @@ type ask struct {
 	contentType, body string
 }
 
-// reply is an answer.
+// reply is a response.
 type reply struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// do sends a request, and checks the rules for all answers. The answer must not be a server error.
-// JSON has exactly one media type. The request has an id, and an error body has four keys. The
-// answer must match its schema in the OpenAPI document.
+// do sends a request, and checks the rules for all responses. The response must not be a server
+// error. JSON has exactly one media type. The request has an id, and an error body has four keys.
+// The response must match its schema in the OpenAPI document.
 func (s *fixture) do(t testing.TB, a ask) reply {
 	t.Helper()
 	request := s.request(t, a)
@@ -221,8 +221,8 @@ func (s *fixture) request(t testing.TB, a ask) *http.Request {
 	return request
 }
 
-// fault returns the rule for all answers that this answer breaks. It returns an empty text for a
-// correct answer.
+// fault returns the rule for all responses that this response breaks. It returns an empty text for
+// a correct answer.
 func (r reply) fault(method string) string {
 	id := r.header.Get("X-Request-Id")
 	switch {

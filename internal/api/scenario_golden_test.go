@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// golden is a file with the bodies of answers, by the name of the scenario.
+// golden is a file with the bodies of responses, by the name of the scenario.
 type golden struct {
 	path string
 	want map[string]any

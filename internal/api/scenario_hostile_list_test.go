@@ -55,7 +55,7 @@ var hostileDates = []string{
 	"9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:59", "2026-11-20T25:00:00Z", "2026-11-20T23:59:60Z", "1e3", "1700000000", "", "%00", "today", "292278-01-01", "1969-12-31",
 }
 
-// TestHostileParametersOfLists sends invalid and extreme parameters to each list. The answer must
+// TestHostileParametersOfLists sends invalid and extreme parameters to each list. The response must
 // be a refusal or a page. It must never be a server error.
 func TestHostileParametersOfLists(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {

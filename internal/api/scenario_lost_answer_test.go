@@ -49,8 +49,8 @@ var remembers = map[string]bool{"/payments": true, "/webhooks": true, "/users/{u
 // additions is the path of values that a client stores by name. A repetition stores the same value.
 const additions = "/webhooks/{webhookId}/add_to_data"
 
-// TestLostAnswersOfCreations loses the answer to each call that creates an object, after the object was
-// stored. The repetition must answer with the same object, and create nothing.
+// TestLostAnswersOfCreations loses the response to each call that creates an object, after the
+// object was stored. The repetition must answer with the same object, and create nothing.
 func TestLostAnswersOfCreations(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		expected := expectations(t)

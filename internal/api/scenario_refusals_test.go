@@ -367,7 +367,7 @@ func TestBodiesThatAreNone(t *testing.T) {
 	})
 }
 
-// The answer to an invalid id or address is "not found".
+// The response to an invalid id or address is "not found".
 func TestAddressesThatAreNone(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		id := strconv.FormatInt(s.created(t, ""), 10)
@@ -394,7 +394,7 @@ func TestAddressesThatAreNone(t *testing.T) {
 	})
 }
 
-// nothing fails the test unless the answer is a 404 with the code notFound.
+// nothing fails the test unless the response is a 404 with the code notFound.
 func (s *fixture) nothing(t *testing.T, a ask) {
 	t.Helper()
 	r := s.do(t, a)

@@ -47,7 +47,7 @@ func identityOf(role, kind, scheme string, without ...string) map[string]any {
 // canary matches values that must not appear.
 var canary = regexp.MustCompile(`CANARY\w*|1903-04-05|19030405`)
 
-// An answer contains sensitive fields only if the caller requests them and may see them. No event,
+// A response contains sensitive fields only if the caller requests them and may see them. No event,
 // request to a receiver, error, log or database file contains them.
 func TestSensitiveFieldsStayInside(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, address string) {
@@ -97,8 +97,8 @@ func (s *fixture) sensitivePayment(t *testing.T) string {
 	return "/payments/" + strconv.FormatInt(made.ID, 10)
 }
 
-// shows fails the test unless the answer contains every sensitive field of the roles. The fields of
-// the operator must never be shown.
+// shows fails the test unless the response contains every sensitive field of the roles. The fields
+// of the operator must never be shown.
 func (s *fixture) shows(t *testing.T, r reply, roles ...string) {
 	t.Helper()
 	inapplicable := regexp.MustCompile(`CANARYPAYERORG|CANARYBENEFICIARY(FIRST|LAST)_NAME|CANARYBENEFICIARY(BIRTH|NATION)`)

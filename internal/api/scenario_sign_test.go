@@ -22,7 +22,7 @@ func (s *fixture) answerKey(t testing.TB, who *testDomain) string {
 	return strconv.FormatInt(id, 10)
 }
 
-// A domain signs its answers when the setting api.sign_responses is set. The domain has a signing
+// A domain signs its responses when the setting api.sign_responses is set. The domain has a signing
 // key, and a client can replace it. A refused change has no effect.
 func TestSigningKeys(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {

@@ -120,7 +120,7 @@ func TestStatementOfAPeriod(t *testing.T) {
 	})
 }
 
-// The service refuses an impossible export before the first byte of the answer.
+// The service refuses an impossible export before the first byte of the response.
 func TestStatementsThatCannotBeExported(t *testing.T) {
 	s := newFixture(t, storetest.SQLite(t))
 	connection := s.fileConnection(t)

@@ -32,7 +32,7 @@ func camtFile(opened, opening, closed, closing string, entries ...string) string
 	return text + `</Stmt></BkToCstmrStmt></Document>`
 }
 
-// fileReport is the part of the answer about the only account in the file.
+// fileReport is the part of the response about the only account in the file.
 type fileReport struct {
 	Preview  bool
 	Message  string

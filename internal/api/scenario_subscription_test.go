@@ -158,7 +158,7 @@ func TestSubscriptionIsReadOnceItIsShared(t *testing.T) {
 		before := s.record()
 		connection := s.subscribe(t, who, who.user)
 		s.rest(t)
-		before = s.happened(t, before, "SUBSCRIPTION_FOUND connection 1", "SUBSCRIPTION_FOUND connection 2", "CONNECTION_SYNCED connection 3", "CONNECTION_CERTIFICATE_AVAILABLE connection 4")
+		before = s.happened(t, before, "SUBSCRIPTION_FOUND connection 1", "SUBSCRIPTION_FOUND connection 2", "CONNECTION_SYNCED connection 3")
 		all := s.subscribed(t, who, connection)
 		for i, one := range s.noticed(t, "found") {
 			if want := (noticed{ID: int64(all[i].ID), IDUser: int64(who.user), IDConnection: int64(connection)}); !cmp.Equal(want, one) {
@@ -168,10 +168,10 @@ func TestSubscriptionIsReadOnceItIsShared(t *testing.T) {
 		path := fmt.Sprintf("/users/me/subscriptions/%d", all[0].ID)
 		s.do(t, ask{method: "POST", path: path + "?all", token: "user", body: `{"disabled":false}`}).says(t, 200, "", "")
 		s.rest(t)
-		before = s.happened(t, before, "SUBSCRIPTION_SYNCED connection 5", "CONNECTION_SYNCED connection 6")
+		before = s.happened(t, before, "SUBSCRIPTION_SYNCED connection 4", "CONNECTION_SYNCED connection 5")
 		s.readOnce(t, all[0])
 		s.advance(t, "24h")
-		before = s.happened(t, before, "SUBSCRIPTION_SYNCED connection 7", "CONNECTION_SYNCED connection 8")
+		before = s.happened(t, before, "SUBSCRIPTION_SYNCED connection 6", "CONNECTION_SYNCED connection 7")
 		if got := s.noticed(t, "synced"); len(got) != 1 || len(got[0].Documents) != 0 {
 			t.Errorf("a day without news is told as %+v", got)
 		}

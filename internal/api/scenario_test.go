@@ -13,7 +13,7 @@ import (
 	"passerelle/internal/bankstore"
 )
 
-// scenario has a request, its answer, and its effects: the new rows, and the events in order. An
+// scenario has a request, its response, and its effects: the new rows, and the events in order. An
 // empty list asserts that there are none.
 type scenario struct {
 	name string

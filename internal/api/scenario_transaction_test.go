@@ -170,7 +170,7 @@ func TestTransactionScenarios(t *testing.T) {
 	})
 }
 
-// listedTransactions is a page of transactions in an answer.
+// listedTransactions is a page of transactions in a response.
 type listedTransactions struct {
 	Transactions []struct {
 		ID      int64

@@ -451,7 +451,7 @@ func (r *refuser) done(t *testing.T) {
 	}
 }
 
-// refused sends a request. The answer must be 400. The message must begin with the field, or at
+// refused sends a request. The response must be 400. The message must begin with the field, or at
 // least contain the field's name.
 func (r *refuser) refused(t *testing.T, call string, a ask, code, message string) {
 	t.Helper()

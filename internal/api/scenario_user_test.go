@@ -257,7 +257,7 @@ func TestDeletionAgainstExchange(t *testing.T) {
 	})
 }
 
-// contest sends requests at the same moment, and counts the answers by status.
+// contest sends requests at the same moment, and counts the responses by status.
 func (s *fixture) contest(t *testing.T, n int, of func(i int) ask) map[int]int {
 	t.Helper()
 	asks := make([]ask, n)

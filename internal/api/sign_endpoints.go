@@ -107,9 +107,9 @@ func (s *Service) oneSignKey(ctx context.Context, c *httpapi.Caller, in oneSignK
 	return shownSignKey(stored), nil
 }
 
-// Signature returns a function that signs answers with the newest key of the caller's domain. The
-// header of the signature contains an address of the key that the caller can reach. Signature fails
-// when the domain does not sign its answers.
+// Signature returns a function that signs API responses with the newest key of the caller's domain.
+// The header of the signature contains an address of the key that the caller can reach. Signature
+// fails when the domain does not sign its responses.
 func (s *Service) Signature(ctx context.Context, c *httpapi.Caller) (httpapi.SignFunc, error) {
 	if !c.Settings.On(settings.SignedAnswers) {
 		return nil, passerelle.InvalidField("sign_response", "this domain does not sign answers; to enable that, set the configuration key %s to 1", settings.SignedAnswers)

@@ -169,7 +169,7 @@ func (s *Service) listWebhookData(ctx context.Context, c *httpapi.Caller, in lis
 	return out, s.expandAttempts(ctx, c, w, out.Data, in.Expansion())
 }
 
-// expandAttempts adds to each delivery its last requests, with one query.
+// expandAttempts embeds the last requests of each delivery, with one query.
 func (s *Service) expandAttempts(ctx context.Context, c *httpapi.Caller, w store.Webhook, all []webhookDataOutput, e httpapi.Expansion) error {
 	if !e.Has("attempts") {
 		return nil

@@ -40,10 +40,10 @@ type archive struct {
 // archivePage is the largest number of rows in memory at the same time.
 const archivePage = 500
 
-// Write writes all stored data of a user as a zip archive. The store kept has the contents of the
-// user's files. The user's data may change during the call, and the archive contains each change
-// completely or not at all. The archive contains no credentials for institutions. It contains no
-// payments, because payments belong to the domain.
+// Write writes all stored data of a user as a zip archive. The argument kept is the store with the
+// contents of the user's files. The user's data may change during the call, and the archive
+// contains each change completely or not at all. The archive contains no credentials for
+// institutions. It contains no payments, because payments belong to the domain.
 func Write(ctx context.Context, a *aggregation.Aggregation, kept blob.Store, d passerelle.Domain, user passerelle.User, zone *time.Location, w io.Writer) error {
 	z := &archive{Aggregation: a, kept: kept, ctx: ctx, domain: d, user: user.ID, zone: zone, now: d.Clock.Now(a.Now()), zip: zip.NewWriter(w)}
 	if err := z.one("user", wire.NewUser(user, zone)); err != nil {
@@ -211,7 +211,7 @@ func (z *archive) accounts() error {
 	})
 }
 
-// of returns the accounts of the objects on a page.
+// of returns the accounts with these ids. The ids may repeat.
 func (z *archive) of(ids []passerelle.AccountID) (map[passerelle.AccountID]passerelle.BankAccount, error) {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	found, err := bankstore.From(z.DB).BankAccounts(z.ctx, bankstore.AccountFilter{Domain: z.domain.ID, User: z.user, IDs: ids, All: true}, store.Window{Limit: len(ids)})

@@ -31,8 +31,8 @@ const (
 // release limits the time for releasing the lease when the process stops.
 const release = time.Second
 
-// Log assigns places to acts. Only one process works at a time. Name distinguishes this process
-// from the others.
+// Log assigns places to acts. Only one process assigns places at a time. Name distinguishes this
+// process from the others.
 type Log struct {
 	DB   *store.DB
 	Name string

@@ -216,8 +216,8 @@ func TestEachBreakageIsSeenWhereItIs(t *testing.T) {
 	})
 }
 
-// TestACheckpointShowsAChainMadeAnew rebuilds a chain. Anybody who may write everything can do so.
-// A checkpoint outside the database must reveal this.
+// TestACheckpointShowsAChainMadeAnew rebuilds a chain, as anybody who can write to the database
+// could. A checkpoint outside the database must reveal this.
 func TestACheckpointShowsAChainMadeAnew(t *testing.T) {
 	onEach(t, func(t *testing.T, o fixture) {
 		o.act(o.domain, 5)

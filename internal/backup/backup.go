@@ -44,8 +44,8 @@ func Make(ctx context.Context, address, file string, meter *progress.Meter) erro
 	return nil
 }
 
-// publish calls fill with the name of a new file in the folder of file, and then gives this file its
-// final name. No other process uses the new file. Only its owner can read it from the beginning: the
+// publish calls fill with the name of a new file in the same folder. It then gives this file its final
+// name. No other process uses the new file. Only its owner can read it from the beginning: the
 // programs that write a copy keep the mode of an existing file. After an error, no file is left.
 func publish(file string, fill func(part string) error) error {
 	created, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*"+unfinished)
@@ -152,8 +152,8 @@ func Restore(ctx context.Context, file, address string, skipped int64, meter *pr
 	return err
 }
 
-// committed reports whether an interrupted restoration was complete already. Its only transaction
-// then has filled the database.
+// committed reports whether an interrupted restoration was already complete. In that case, its only
+// transaction has filled the database.
 func committed(ctx context.Context, address string) bool {
 	filled, err := database.Filled(context.WithoutCancel(ctx), address)
 	return err == nil && filled

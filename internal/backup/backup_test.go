@@ -73,8 +73,8 @@ func TestACopyOfTheOtherDatabase(t *testing.T) {
 	}
 }
 
-// spy is a program that runs the program of the same name, and then writes the arguments, the
-// variables and the mode of the file that it wrote.
+// spy is a program that runs the original program of the same name. It then records the arguments,
+// the variables, and the mode of the file that the original program wrote.
 const spy = `#!/bin/sh
 '%s' "$@" || exit
 {
@@ -86,8 +86,8 @@ const spy = `#!/bin/sh
 } >>'%s'
 `
 
-// watched puts programs of that name before the others. It returns a function that returns what they
-// have written.
+// watched puts spies with these names first in the search path. It returns a function that returns
+// what the spies have recorded.
 func watched(t *testing.T, names ...string) func() string {
 	t.Helper()
 	folder := t.TempDir()
@@ -111,7 +111,7 @@ func watched(t *testing.T, names ...string) func() string {
 	}
 }
 
-// separate makes a PostgreSQL database of its own, because a copy contains all schemas. It returns the
+// separate makes a separate PostgreSQL database, because a copy contains all schemas. It returns the
 // database's address, which ends with a parameter.
 func separate(t *testing.T, name, contents string) string {
 	t.Helper()
@@ -153,8 +153,8 @@ func TestACopyIsPrivateFromTheBeginning(t *testing.T) {
 	}
 }
 
-// slow is a program that writes a part of a copy, and says so. The first and the second call each
-// wait for a signal before they write the rest.
+// slow is a program that writes a part of a copy, and signals this. The first and the second call
+// each wait for a signal before they write the rest.
 const slow = `#!/bin/sh
 for argument; do
 	case $argument in --file=*) file=${argument#--file=} ;; esac

@@ -7,7 +7,7 @@ import (
 	"passerelle/internal/progress"
 )
 
-// follow shows how much of a file has been copied. The returned function ends this.
+// follow shows how much of a file has been copied, until the returned function is called.
 func follow(of, copied string, meter *progress.Meter) func() {
 	meter.Expect(size(of), progress.Bytes)
 	over, ended := make(chan struct{}), make(chan struct{})

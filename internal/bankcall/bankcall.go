@@ -2,7 +2,7 @@
 // connector: a connector may hang, panic, end its goroutine, or ignore its deadline.
 //
 // It owns the deadline of a call, and the result of a call whose connector does not return. It does
-// not own the questions, or the meaning and the size of the answers.
+// not own the requests to connectors, or the meaning and the size of their results.
 //
 // A call fails with the error of the connector, with connector.ErrPanicked, with ErrExited or with
 // ErrAbandoned. [connector.Guard] keeps the text of a connector's error out of logs.

@@ -12,8 +12,8 @@ import (
 	"passerelle/internal/database"
 )
 
-// The database calculates a sum in two parts. It divides each value by halves, and adds up the
-// quotients and the remainders separately. No part can overflow.
+// The database calculates a sum in two parts. It divides each value by the constant halves, and adds
+// up the quotients and the remainders separately. No part can overflow.
 const halves = 1_000_000_000
 
 // partialSums are the two parts of the sum of incoming values, and the two parts of the sum of
@@ -22,7 +22,7 @@ const partialSums = `CAST(SUM(CASE WHEN t.value > 0 THEN t.value / 1000000000 EL
 	CAST(SUM(CASE WHEN t.value < 0 THEN t.value / 1000000000 ELSE 0 END) AS BIGINT), CAST(SUM(CASE WHEN t.value < 0 THEN t.value % 1000000000 ELSE 0 END) AS BIGINT)`
 
 // Movements returns the sums of booked transactions of accounts in one currency. It returns one
-// movement for each day from first to last with transactions. The days are booking days, because an
+// movement for each day with transactions, from first to last. The days are booking days, because an
 // index contains these. One more movement, on the day after last, contains all later transactions.
 func (r Reader) Movements(ctx context.Context, accounts []StoredAccount, first, last passerelle.Date) ([]passerelle.Movement, error) {
 	var c database.Clauses

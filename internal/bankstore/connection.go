@@ -366,17 +366,17 @@ func (r Reader) ConnectionsDue(ctx context.Context, domain passerelle.DomainID, 
 		int64(domain), database.Micros(now), limit)
 }
 
-// ConnectionsAwaited does the same as ConnectionsDue for the connections whose users wait for the
-// read: their institution has sent a notification while they are there, or a process broke off the
-// read that they requested.
+// ConnectionsAwaited does the same as ConnectionsDue, for connections whose users wait for a read.
+// Either the institution has sent a notification while the user was there, or a process broke off a
+// read that the user had requested.
 func (r Reader) ConnectionsAwaited(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Connection, error) {
 	return database.Collect(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection
 		WHERE domain_id = $1 AND next_try <= $2 AND deleted IS NULL AND active AND lease_until < {now} AND state IN ('validating', 'webauthRequired', 'decoupled') ORDER BY next_try, id LIMIT $3`,
 		int64(domain), database.Micros(now), limit)
 }
 
-// PostponeConnection makes a connection due at next when it is due earlier and was not read since it
-// was loaded.
+// PostponeConnection makes a connection due at the time next. It changes nothing when the connection
+// is due later, or was read since it was loaded.
 func (tx Tx) PostponeConnection(c Connection, next time.Time) {
 	tx.unit.Exec(`UPDATE connection SET next_try = $1 WHERE +domain_id = $2 AND id = $3 AND next_try < $1 AND sync = $4 AND deleted IS NULL`,
 		database.Micros(next), int64(c.Domain), int64(c.ID), c.Sync)
@@ -398,10 +398,10 @@ func (tx Tx) HoldExpired(domain passerelle.DomainID, id passerelle.ConnectionID,
 }
 
 // ConnectionsLapsing lists the connections of a domain whose consent has ended at now, in the
-// domain's time. It leaves out connections whose state asks for the user, who may be renewing the
-// consent, and connections that a process is reading. The list begins with the consents that ended
-// first. It lists only connections behind the connection in the argument after. The first condition
-// on the state is the condition of the index.
+// domain's time. It leaves out connections whose state asks for the user, because the user may be
+// renewing the consent. It also leaves out connections that a process is reading. The list begins
+// with the consents that ended first. It lists only connections that follow the one in the argument
+// after. The first condition on the state repeats the condition of the index.
 func (r Reader) ConnectionsLapsing(ctx context.Context, domain passerelle.DomainID, now time.Time, after Connection, limit int) ([]Connection, error) {
 	var since, id int64
 	if after.ConsentUntil != nil {

@@ -13,7 +13,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// StoredDocument is a document with the day that determines its place in lists. This is its own
+// StoredDocument is a document with the day that determines its position in lists. This is its own
 // day, or the day on which it was found.
 type StoredDocument struct {
 	passerelle.Document
@@ -61,7 +61,7 @@ func documentType(d passerelle.DocumentDetails) string {
 	return passerelle.DocumentTypes()[passerelle.DocumentTypeNumber(d.Type)-1]
 }
 
-// documentDay returns the day that determines the place of a document in lists. This is its own
+// documentDay returns the day that determines the position of a document in lists. This is its own
 // day, or the day on which it was found.
 func documentDay(d passerelle.DocumentDetails, found time.Time) string {
 	if d.Date.IsZero() {
@@ -140,8 +140,8 @@ func (tx Tx) UpdateDocument(domain passerelle.DomainID, s StoredSubscription, id
 }
 
 // expectAgain makes the file of a document due for another fetch, unless the user uploaded it. It
-// creates a file for a document that has none. It also creates one when the content is stored
-// unencrypted, as earlier versions did, and gives up the unencrypted content.
+// creates a file for a document that has none. It also replaces a file whose content an earlier
+// version of the service stored unencrypted, and gives up that content.
 func (tx Tx) expectAgain(domain passerelle.DomainID, s StoredSubscription, id passerelle.DocumentID, mediaType string, at time.Time) error {
 	const which = `id = $1 AND +domain_id = $2 AND subscription_id = $3 AND epoch = $4`
 	const itsFile = `NOT uploaded AND due IS NULL AND id = (SELECT file_id FROM document WHERE ` + which + `)`

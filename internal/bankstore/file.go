@@ -316,7 +316,7 @@ func (tx Tx) ForgetFiles(ids []int64) {
 }
 
 // forgetFilesOf marks the files of at most limit rows of a table as unused. It takes rows in any
-// order. For the order of ids, the database would search the whole table.
+// order, because the database would search the whole table to sort them by id.
 func (tx Tx) forgetFilesOf(table, condition string, limit int, args []any) {
 	tx.unit.Exec(fmt.Sprintf(`UPDATE stored_file SET %s WHERE due IS NULL AND id IN (SELECT file_id FROM %s WHERE %s AND file_id IS NOT NULL%s)`,
 		store.ForgottenFile, table, condition, database.UpTo(limit)), args...)

@@ -47,14 +47,14 @@ func (r Reader) TerminationsDue(ctx context.Context, domain passerelle.DomainID,
 }
 
 // longestConsent is the longest life of a consent, in days. leastTries is the number of days after
-// the deletion during which the service ends a consent even if it has expired. The institution may
-// have prolonged it.
+// the deletion during which the service tries to end a consent even if it has expired, because the
+// institution may have prolonged it.
 const (
 	longestConsent = 180
 	leastTries     = 7
 )
 
-// Over reports whether the service gives up ending the consent at now.
+// Over reports whether the service gives up its attempts to end the consent at now.
 func (t Termination) Over(now time.Time) bool {
 	end := t.Deleted.AddDate(0, 0, longestConsent)
 	if t.Until != nil {
@@ -66,8 +66,8 @@ func (t Termination) Over(now time.Time) bool {
 	return !now.Before(end)
 }
 
-// TerminationsFailing counts the consents of a domain whose institutions have refused their end at least
-// as often as the argument tries says.
+// TerminationsFailing counts the consents of a domain that the service has not been able to end,
+// after at least the number of attempts in the argument tries.
 func (r Reader) TerminationsFailing(ctx context.Context, domain passerelle.DomainID, tries int) (int64, error) {
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM connection
 		WHERE domain_id = $1 AND terminate IS NOT NULL AND deleted IS NOT NULL AND failures >= $2`, int64(domain), tries)

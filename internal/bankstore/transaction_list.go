@@ -58,10 +58,10 @@ type accountEpoch struct {
 // with all of them.
 const MaxWithin = 16
 
-// Within limits the filter to the accounts of its span, if the span has recorded them. The query
-// then need not look up the account of each transaction. It need not look up documents either, if
-// no transaction in the accounts has one. If the user stops sharing an account after the span was
-// read, the query still shows the account once.
+// Within limits the filter to the accounts of its span, if the span has recorded them. The query then
+// need not look up the account of each transaction. It need not look up documents either, if no
+// transaction in the accounts has one. If the user stops sharing an account after the span was read,
+// the query shows the account one more time.
 func (f TransactionFilter) Within(s TransactionSpan) TransactionFilter {
 	f.undocumented = s.documented == 0
 	if f.Account == 0 {
@@ -131,8 +131,8 @@ func exactOf(column string) exact {
 	return exact{whole: "(" + column + " / " + one + ")", rest: fmt.Sprintf("(%s %% %s * (10000000000 / %s))", column, one, one)}
 }
 
-// compare returns an SQL comparison of a stored decimal with a value. The operator is one such as
-// "<=". It supports values with at most ValueDigits digits after the point.
+// compare returns an SQL comparison of a stored decimal with a value. The operator is a comparison
+// operator such as "<=". compare supports values with at most ValueDigits digits after the point.
 func compare(c *database.Clauses, stored exact, operator string, value decimal.Decimal) string {
 	whole, rest, ok := value.Int64(ValueDigits)
 	if !ok {

@@ -1,12 +1,12 @@
 // Package blob stores the contents of files in a folder, or in a bucket of an S3 server.
 //
-// The package owns the place of the bytes. It ensures that a file exists completely or not at all.
+// The package owns the location of the bytes. It ensures that a file exists completely or not at all.
 // It needs a limited amount of memory for files of any size. Rows of package store say which files
 // exist, who owns them and what they contain. Callers write the row before they store a file, and
 // remove the row after they have removed the file. A crash may therefore leave a row without bytes,
 // but never bytes without a row. Only a restored database may lack the rows of files. The name of a
-// file is its number from package store. No name that a person chose becomes part of a path or a
-// key. Only an [ObjectStore] accesses by key the objects that others have put into a bucket.
+// file is its number from package store. No name that a person chose becomes part of a path or a key.
+// The exception is [ObjectStore], which uses the keys of objects that other programs have stored.
 //
 // The package fails with ErrNotFound for a missing file. Otherwise it fails with the error of the
 // disk or the server. A failed operation leaves nothing visible, and callers can repeat it.

@@ -103,7 +103,7 @@ var (
 func (b *Bucket) key(id passerelle.FileID) string { return path.Join(b.place.Prefix, name(id)) }
 
 // Put uploads a file. The file becomes visible when it is complete. Put sends a file that fits into
-// one part in one request, because servers treat uploads without parts differently.
+// one part in one request, because servers differ on empty uploads in parts.
 func (b *Bucket) Put(ctx context.Context, id passerelle.FileID, content io.Reader) (int64, error) {
 	content = reading{ctx, content}
 	head, err := io.ReadAll(io.LimitReader(content, partSize))

@@ -1,8 +1,8 @@
 // Package catalogue writes the page docs/scenarios.md. The page lists the scenarios of the sandbox
 // and of the test banks.
 //
-// The package owns the sentences of the page, and the orders to test banks on it. It does not own
-// the scenarios. They are in package sandbox.
+// The package owns the sentences of the page, and the list of scenarios of the test banks. It does
+// not own the scenarios of the sandbox, which are in package sandbox.
 //
 // The package fails when the writer fails.
 package catalogue

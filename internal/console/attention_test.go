@@ -49,7 +49,7 @@ func TestAgeOfTheBackup(t *testing.T) {
 			{48*time.Hour + time.Second, "The last backup is 2 days old"},
 			{48 * time.Hour, ""},
 			{time.Minute, ""},
-			{30 * 24 * time.Hour, ""}, // a backup that is older than the newest one changes nothing
+			{30 * 24 * time.Hour, ""}, // recording a backup older than the newest one has no effect
 		} {
 			note(clock.now().Add(-step.age))
 			if step.shown == "" {
@@ -91,7 +91,7 @@ func TestConnectionsAreGrouped(t *testing.T) {
 	})
 }
 
-// numbered is one of many banks. It counts how often somebody asks for its health.
+// numbered is one of many banks. It counts the requests for its health.
 type numbered struct {
 	bank
 	number int64
@@ -108,8 +108,8 @@ func (n numbered) Health() connector.BankHealth {
 	return connector.BankHealth{Open: n.ill, Failures: 5}
 }
 
-// TestOverviewWithManyBanks checks that the home page names the worst banks and counts the others, and
-// that many viewers do not make the service look at all banks for each of them.
+// TestOverviewWithManyBanks checks that the home page names the worst banks and counts the others,
+// and that the service does not query all banks again for each of many viewers.
 func TestOverviewWithManyBanks(t *testing.T) {
 	quiet(t, func(t *testing.T, d *fixture, c *clock) {
 		d.enter(operators.Viewer)
@@ -201,8 +201,8 @@ func TestConsentsThatEnd(t *testing.T) {
 	})
 }
 
-// TestPaymentsThatWaitLong checks that the home page compares a waiting payment with what is usual
-// for its bank, and with a fixed time for a bank with few payments.
+// TestPaymentsThatWaitLong checks that the first page compares a waiting payment with the usual
+// time of its bank, or with a fixed time for a bank with few payments.
 func TestPaymentsThatWaitLong(t *testing.T) {
 	quiet(t, func(t *testing.T, d *fixture, c *clock) {
 		d.enter(operators.Viewer)

@@ -18,7 +18,7 @@ import (
 )
 
 // The page lists the acts in its domain, with a filter and the state of the chain. For a broken
-// chain, it shows the broken place.
+// chain, it shows the number of the first broken entry.
 func TestTheAuditLogOfADomain(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		d := newFixture(t, servicetest.Start(t, url, servicetest.Options{}))

@@ -32,7 +32,7 @@ const (
 	actDeleteConnection = "delete connection"
 )
 
-// resolutions describes, for each state of a connection, what ends the state.
+// resolutions maps each state of a connection to a text that says how the state ends.
 var resolutions = map[passerelle.ConnectionState]string{
 	passerelle.SCARequired:                 "The user must confirm at the institution. Ask them to reconnect in the webview.",
 	passerelle.WebauthRequired:             "The user must sign in on the institution's page. Ask them to reconnect in the webview.",

@@ -2,10 +2,10 @@
 // act on them.
 //
 // The package owns its pages, the sign-in on them, and the rules about which role sees which page
-// and button. It does not decide about payments (package initiation does, as for the API) or about
-// who may sign in (package operators does). Package page finds the page for a request and shows
-// failures. Package overview has the first page of a domain. Package webhooks has the pages about
-// webhooks. Package sandbox has the pages that only sandboxes have.
+// and button. It does not decide about payments: package initiation does, as for the API. It does
+// not decide who may sign in: package operators does. Package page finds the page for a request and
+// shows failures. Package overview has the first page of a domain. Package webhooks has the pages
+// about webhooks. Package sandbox has the pages that only sandboxes have.
 //
 // A failure shows a page in plain words, as in package page.
 package console

@@ -340,7 +340,7 @@ func TestSigningInLeadsToTheRequestedPage(t *testing.T) {
 	})
 }
 
-// A person who reloads the answer to a form by its address sees the page of the object.
+// A person who opens the address of a form with GET sees the page of the object.
 func TestTheAddressOfAFormLeadsToItsPage(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Administrator)

@@ -99,7 +99,7 @@ func (c *Console) createDomain(pc *page.Context) error {
 // domainData is the content of a domain's page.
 type domainData struct {
 	domainRow
-	// Keys are the keys that sign answers, newest first.
+	// Keys are the keys that sign API responses, newest first.
 	Keys []signKeyRow
 	// Moved is set just after the base URL has changed, possibly to another host.
 	Moved, MayMove, MayRotate bool
@@ -143,7 +143,7 @@ func (c *Console) moveDomain(pc *page.Context) error {
 	return c.showDomain(pc, true)
 }
 
-// rotateSignKey generates a new key. This key signs all answers from now on.
+// rotateSignKey generates a new key. This key signs all API responses from now on.
 func (c *Console) rotateSignKey(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden

@@ -102,8 +102,8 @@ func (c *Console) fromProvider(pc *page.Context) error {
 }
 
 // letInFromElsewhere gives the browser its session, like letIn, after a request from another site.
-// The browser sends the new session's cookie only with requests from this site's pages. The answer
-// is therefore a page that redirects the browser.
+// The browser sends the new session's cookie only with requests from this site's pages. The
+// response is therefore a page that redirects the browser.
 func (c *Console) letInFromElsewhere(pc *page.Context, pass operators.IssuedSession) error {
 	next, err := c.inside(pc, pass)
 	if err != nil {

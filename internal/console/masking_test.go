@@ -159,8 +159,8 @@ func withoutSpaces(text string) string { return strings.Join(strings.Fields(text
 var stays = []string{"sign-out", "account/sessions/#/end", "sign-in", "second-factor"}
 
 // TestPagesHidePersonalDataWithoutPermission fetches every page in the table of routes, and sends
-// every form without content. It does this as operators who may not read personal data. It repeats
-// it as operators who may read such data but have not asked for it.
+// every form without content. It does this as operators who may not read personal data, and again
+// as operators who may read such data but have not asked for it.
 func TestPagesHidePersonalDataWithoutPermission(t *testing.T) {
 	clock := newClock()
 	servicetest.Each(t, servicetest.Options{Now: clock.now}, func(t *testing.T, s *servicetest.Instance) {
@@ -233,8 +233,8 @@ func (p *people) walk(t *testing.T, visitor *fixture, who string, reveals, setsU
 	}
 }
 
-// revealed checks that an operator who asks does read the names of people. The test would therefore
-// notice names.
+// revealed checks that an operator who asks sees the names of people. This proves that the test can
+// detect names.
 func (p *people) revealed(t *testing.T, visitor *fixture) {
 	t.Helper()
 	for _, pattern := range []string{

@@ -32,7 +32,8 @@ type paymentData struct {
 	Timeline     []timelineRow
 	Evidence     []evidenceRow
 	Acts         []actButton
-	// Objections lists the first banks that do not support the payment, of Objecting.
+	// Objections lists the first banks that do not support the payment. Objecting is the number of
+	// all such banks.
 	Objections []objection
 	Objecting  int
 	// Refundable is set when the operator can create a payment in the other direction. RefundOf is
@@ -161,8 +162,8 @@ func (c *Console) show(pc *page.Context, revealed bool) error {
 // maxLines is the largest number of instructions or banks that the page lists.
 const maxLines = 50
 
-// showRest adds the data outside of the live block. A command for many instructions would be too
-// long for the page.
+// showRest adds the data outside of the live block. It omits the command for a payment with many
+// instructions, because that command would be too long for the page.
 func (c *Console) showRest(pc *page.Context, p *payment.Payment, revealed bool, data *paymentData) error {
 	if pc.Part() {
 		return nil

@@ -21,8 +21,8 @@ type listField struct {
 	// rare is set for a field that is collapsed at first.
 	rare bool
 	// personal is set for a field that filters by data that identifies people. In live domains,
-	// this filter needs the right to reveal. Without that right, an operator could find masked data
-	// by guessing.
+	// this filter needs the right to reveal. Otherwise an operator could find masked data by
+	// guessing.
 	personal bool
 	// choices returns the values to choose from. The function is nil for a text field. When there
 	// are more values than a page shows, it may return only the first values.

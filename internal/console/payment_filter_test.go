@@ -14,7 +14,7 @@ import (
 )
 
 // fieldsOfParameters names the field of the console for each filter of the API. The name is empty
-// for a parameter that the form needs not have.
+// for a parameter that the form does not need.
 var fieldsOfParameters = map[string]string{
 	"filter": "date", "min_date": "first", "max_date": "last", "connector_uuid": "connector", "country": "country", "state": "state",
 	"error_code": "code", "bank_payment_id": "bank", "website": "website", "payer_identification": "payer", "payer_end": "payer",
@@ -28,7 +28,7 @@ var fieldsOfParameters = map[string]string{
 	"cursor":              "", // as for offset
 	"order_by":            "", // the form chooses an order that an index has
 	"reverse":             "", // as for order_by
-	"exact_total":         "", // the page counts as far as it shows
+	"exact_total":         "", // the console never counts more than a fixed number of payments
 	"show_sensitive":      "", // operators ask for masked data with a button
 	"expand":              "", // the page of a payment shows related objects
 }

@@ -175,7 +175,8 @@ func TestPaymentAsARequest(t *testing.T) {
 	})
 }
 
-// run runs the request with an id on a page like a reader, in a shell and with a token.
+// run runs a request from a page as a reader would, in a shell with a token. The id identifies the
+// request.
 func (d *fixture) run(a answer, id, token string, into any) {
 	d.t.Helper()
 	found := regexp.MustCompile(`(?s)<pre id="` + id + `"[^>]*>(.*?)</pre>`).FindStringSubmatch(a.body)

@@ -48,7 +48,7 @@ func (r refunds) Table() paymentTable { return usualTable(r.Rows) }
 // Partial reports whether any refund has not failed.
 func (r refunds) Partial() bool { return r.Refunded.Minor > 0 }
 
-// RefundedText and LeftText format the amounts.
+// RefundedText formats the amount of all refunds that have not failed.
 func (r refunds) RefundedText() string { return page.Amount(r.Refunded) }
 
 // LeftText formats the amount that can still be refunded.
@@ -57,8 +57,8 @@ func (r refunds) LeftText() string { return page.Amount(r.Left) }
 // refundsPage is the number of payments that refundsOf reads at once.
 const refundsPage = 100
 
-// refundsOf returns the refunds of a payment, newest first. They go between the accounts of the
-// payment, in the other direction. Few other payments do, so the search reads little.
+// refundsOf returns the refunds of a payment, newest first. Refunds go between the same accounts,
+// in the other direction. Few other payments do, so the search reads few rows.
 func (c *Console) refundsOf(pc *page.Context, p *payment.Payment) (refunds, error) {
 	paid := p.Instructions[0].Amount
 	found := refunds{Refunded: passerelle.Money{Currency: paid.Currency}, Left: paid}

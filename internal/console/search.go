@@ -27,7 +27,7 @@ func (c *Console) searchRoutes() []page.Route {
 // maxFound is the number of rows of one kind that a search shows. The complete list shows all rows.
 const maxFound = 5
 
-// maxWordsFound is the number of payments with words that a search checks.
+// maxWordsFound is the number of payments that a search by words checks.
 const maxWordsFound = 20
 
 // allParameter selects the complete list of payments with the words of the search.
@@ -39,7 +39,7 @@ type searchData struct {
 	Groups []foundGroup
 	// Hidden is set when the operator may not search by data that identifies people.
 	Hidden bool
-	// Pager has the neighbouring pages of a complete list of payments with words.
+	// Pager has the neighbouring pages of the complete list of payments found by words.
 	Pager page.Pager
 }
 
@@ -162,8 +162,9 @@ func (c *Console) findPayments(pc *page.Context, s textSearch, data *searchData,
 }
 
 // findWords adds the newest payments that have all words of the text in their labels and names of
-// beneficiaries, but no label that begins with the text. For an e-mail address, it adds the newest
-// payments with that address. On the complete list, it adds a page of all these payments.
+// beneficiaries. It omits payments with a label that begins with the text, because another group
+// has them. For an e-mail address, it adds the newest payments with that address. On the complete
+// list, it omits none, and adds one page.
 func (c *Console) findWords(pc *page.Context, data *searchData, recorded *bool) error {
 	if data.Hidden || pc.Query == "" {
 		return nil
@@ -195,8 +196,8 @@ func (c *Console) findWords(pc *page.Context, data *searchData, recorded *bool) 
 	return err
 }
 
-// pick returns the payments that the page shows, of those that read returns: a page of the complete
-// list, or the first payments of a group with a link to the complete list.
+// pick reads the payments that the page shows. This is one page of the complete list, or the first
+// payments of a group that links to the complete list.
 func (d *searchData) pick(pc *page.Context, read func(store.Window) ([]store.Listed, error), group *foundGroup) ([]store.Listed, error) {
 	if !pc.Request.URL.Query().Has(allParameter) {
 		found, err := read(store.Window{Limit: maxWordsFound})
@@ -209,7 +210,7 @@ func (d *searchData) pick(pc *page.Context, read func(store.Window) ([]store.Lis
 	window := pc.Window(2)
 	found, err := read(window)
 	if window.Backward {
-		slices.Reverse(found) // Paged turns the page around
+		slices.Reverse(found) // Paged reverses a backward page again
 	}
 	found, d.Pager = page.Paged(pc, window, found, func(p store.Listed) []any { return []any{p.Created.UnixMicro(), int64(p.ID)} })
 	return found, err

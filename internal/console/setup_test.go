@@ -176,8 +176,8 @@ func TestConnectors(t *testing.T) {
 
 var secretOnPage = regexp.MustCompile(`<p class="digits key">([^<]+)</p>`)
 
-// wantsOnce sends a form whose answer leads to a page with a secret and a text. It checks that a second
-// view of this page shows no secret.
+// wantsOnce sends a form. The response must redirect to a page with a secret and a text. A second
+// view of this page must show no secret.
 func (d *fixture) wantsOnce(page, to, text string, values ...string) answer {
 	d.t.Helper()
 	shown := d.wants(page, to, http.StatusSeeOther, "", values...).location

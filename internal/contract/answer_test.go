@@ -23,7 +23,7 @@ const answersFile = "../reference/answers.json"
 
 var update = flag.Bool("update", false, "write "+answersFile+" anew")
 
-// sample is a request that succeeded, with its answer.
+// sample is a request that succeeded, with its response.
 type sample struct {
 	Status int             `json:"status"`
 	Kind   string          `json:"kind,omitempty"`
@@ -82,7 +82,7 @@ func alike(path, address string) (same int, matches bool) {
 	return same, true
 }
 
-// take stores the answer to a row, unless the operation already has a better sample.
+// take stores the response to a row, unless the operation already has a better sample.
 func (all *samples) take(t *testing.T, w *fixture, r row, a servicetest.Answer) {
 	t.Helper()
 	key := all.operation(r)
@@ -162,7 +162,7 @@ func cut(value any) any {
 	return value
 }
 
-// names returns the members of the answer of each operation.
+// names returns the members of the response of each operation.
 func names(t *testing.T, found map[string]sample) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}

@@ -81,9 +81,9 @@ func TestEvents(t *testing.T) {
 	})
 }
 
-// live plays the life of a user. The user connects two banks and shares all accounts. The service
-// reads the accounts again. The user then withholds one account, and is deleted at the end. live
-// also makes a payment.
+// live makes the calls of a typical user. The user connects two banks and shares all accounts. The
+// service reads the accounts again. The user then withholds one account, and is deleted at the end.
+// live also makes a payment.
 func (w *fixture) live(t *testing.T) {
 	t.Helper()
 	_, other := w.user(t)

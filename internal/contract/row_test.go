@@ -1,11 +1,11 @@
 // Package contract_test checks the service against the requests that known programs of this API
-// family send. It also checks those parts of answers that these programs read.
+// family send. It also checks those parts of responses that these programs read.
 //
 // The package owns one row for each fact about these programs. The rows have the order of the paper
-// with the facts (wire facts, by section). The package also owns the shapes of answers, as the
+// with the facts (wire facts, by section). The package also owns the shapes of responses, as the
 // strictest reader of each program declares them. The scenarios of package api check behaviour. The
 // package uses no code under test: it sends HTTP to a complete service. A row fails with the place
-// in the answer that its reader could not handle.
+// in the response that its reader could not handle.
 package contract_test
 
 import (
@@ -22,10 +22,10 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// row is one fact: a request in exactly the form that a program sends, and the expected answer.
+// row is one fact: a request in exactly the form that a program sends, and the expected response.
 type row struct {
 	// fact begins with the section of the paper. by is the program that sends the request or reads
-	// the answer.
+	// the response.
 	fact, by string
 	// call is the method and the address without the host. In call, body and as, words in braces
 	// name objects of the test.
@@ -36,14 +36,14 @@ type row struct {
 	// kind is the content type of body.
 	kind, body string
 	status     int
-	// shapes has the shapes of the answer, one for each reader. An answer without shapes must have
-	// no body.
+	// shapes has the shapes of the response, one for each reader. A response without shapes must
+	// have no body.
 	shapes string
-	// leads is the beginning of the address to which the answer redirects.
+	// leads is the beginning of the address to which the response redirects.
 	leads string
-	// gives is the media type of an answer that is a file.
+	// gives is the media type of a response that is a file.
 	gives string
-	// says lists the texts that the answer must contain.
+	// says lists the texts that the response must contain.
 	says []string
 }
 
@@ -67,7 +67,7 @@ var every = []string{
 	conventionShapes, paymentShapes, aroundShapes, eventShapes, signatureShapes, subscriptionShapes, transactionShapes, userShapes, assetShapes,
 }
 
-// tell puts the section before the fact of each row.
+// tell adds the section as a prefix to the fact of each row.
 func tell(section string, rows ...row) []row {
 	for i := range rows {
 		rows[i].fact = section + " " + rows[i].fact
@@ -88,7 +88,7 @@ func TestFacts(t *testing.T) {
 	})
 }
 
-// check sends the request, compares the answer with the row, and returns the answer.
+// check sends the request, compares the response with the row, and returns it.
 func (r row) check(t *testing.T, w *fixture, all shapes) servicetest.Answer {
 	t.Helper()
 	a := w.Do(r.request(t, w))

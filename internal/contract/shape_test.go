@@ -20,18 +20,17 @@ import (
 // The kinds of values are:
 //
 //	int num bit         a whole number, any number, 0 or 1
-//	str text digits     a string, one that is not empty, one of decimal digits
-//	bool obj any null   as they say
+//	str text digits     a string, a string that is not empty, a string of decimal digits
+//	bool obj any null   a boolean, an object, any value, null
 //	date time           2026-11-20, 2026-11-20 09:00:00
-//	uuid url            as they say
+//	uuid url            a UUID, a URL
 //	(a|b|c)             one of these words
-//	[kind] [kind]+      a list, one that is not empty
+//	[kind] [kind]+      a list, a list that is not empty
 //	{kind}              an object with any keys
 //	Name                another shape
 //
-// and a question mark behind a kind allows null. A question mark behind a key
-// allows the key to be absent. Further keys are allowed, unless the name is
-// followed by "exactly".
+// A question mark after a kind allows null. A question mark after a key allows the key to be
+// absent. Further keys are allowed, unless the name is followed by "exactly".
 type shape struct {
 	name    string
 	exactly bool

@@ -22,8 +22,8 @@ SignPayload exactly request_url url, response_timestamp text, response_payload a
 SignKey     id int, public_key text, deprecated bool
 SignKeys    sign_keys [SignKey]+, total int`
 
-// TestSignedAnswers checks section 11.4. An answer to a request with sign_response is a compact JWS
-// over the usual answer. The key of the JWS is at its key_url.
+// TestSignedAnswers checks section 11.4. A response to a request with sign_response is a compact
+// JWS over the usual response. The key of the JWS is at its key_url.
 func TestSignedAnswers(t *testing.T) {
 	all := read(t, every...)
 	servicetest.Each(t, servicetest.Options{Now: opening}, func(t *testing.T, s *servicetest.Instance) {
@@ -54,7 +54,7 @@ func TestSignedAnswers(t *testing.T) {
 	})
 }
 
-// signedPayload is the content of a signed answer. Answer keeps its bytes exactly as they were
+// signedPayload is the content of a signed response. Answer keeps its bytes exactly as they were
 // signed.
 type signedPayload struct {
 	URL    string          `json:"request_url"`
@@ -62,8 +62,8 @@ type signedPayload struct {
 	Answer json.RawMessage `json:"response_payload"`
 }
 
-// verified checks a signed answer. It uses only the answer's content and the key that the answer
-// names. It returns the payload.
+// verified checks a signed response. It uses only the response's content and the key that the
+// response names. It returns the payload.
 func (w *fixture) verified(t *testing.T, all shapes, a servicetest.Answer) signedPayload {
 	t.Helper()
 	parts := strings.Split(string(a.Body), ".")

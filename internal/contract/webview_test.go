@@ -256,7 +256,7 @@ func (p *person) at(s page, pairs ...string) page {
 	return p.open(to.String())
 }
 
-// These are the actions of the person.
+// These functions are values of ending.walk.
 
 func stay(_ *person, s page) page { return s }
 

@@ -22,8 +22,8 @@
 // for each unit. In the next groups, units that change rows also get savepoints.
 //
 // On PostgreSQL, a unit needs one pipelined round trip, including COMMIT. The server itself checks
-// that a statement changes the expected row. COMMIT is a second round trip when a function must
-// check rows before it. Waiting units that only add rows share a transaction. After an error or a
+// that a statement changes the expected row. COMMIT needs a second round trip when a function must
+// check rows first. Waiting units that only add rows share a transaction. After an error or a
 // long wait for a lock, each of them gets its own transaction. A unit with its own transaction runs
 // again when the server requests this or the connection is lost. Each transaction writes a number
 // into a slot of the table unit_mark. After a lost connection, the slot shows the transaction's

@@ -25,7 +25,7 @@ type Config struct {
 	// Limit is the longest time for a query or unit, including the wait for a connection. After
 	// this time, the query or unit fails with context.DeadlineExceeded or passerelle.Unavailable. A
 	// unit may wait some seconds longer for COMMIT, and for work that it shares with other units.
-	// Zero means no limit. Commands that read whole tables need this.
+	// Zero means no limit, for commands that read whole tables.
 	Limit time.Duration
 }
 

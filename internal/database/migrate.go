@@ -56,8 +56,8 @@ const (
 var errPending = errors.New("the schema is not up to date; run the command migrate")
 
 // Migrate applies all missing migrations, or none of them. A second call changes nothing. If
-// several processes call it, one process works while the others wait. On PostgreSQL, it waits for
-// running transactions on the tables. It fails when some of them do not end within minutes. It
+// several processes call it, one process works while the others wait. On PostgreSQL, Migrate waits
+// for running transactions on the tables. It fails when some of them do not end within minutes. It
 // fails when a migration was edited after it had been applied. It does not change a schema that is
 // newer than this program, because replicas of two versions may run at the same time.
 func (p *Handle) Migrate(ctx context.Context) error {

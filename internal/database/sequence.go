@@ -15,7 +15,7 @@ const (
 	maxBlock  = 6400
 )
 
-// many is the number of requests for the same number of ids that one block can serve.
+// many is the least number of requests of the same size that a new block can serve.
 const many = 16
 
 const reserveBlock = `INSERT INTO sequence (name, next) VALUES ($1, 1 + CAST($2 AS BIGINT))
@@ -52,7 +52,7 @@ func (u *Unit) NewIDs(sequence string, count int) (int64, error) {
 	return id, err
 }
 
-// Watch makes Watched return the first id that the unit takes of a sequence from now on.
+// Watch makes Watched return the first id that the unit takes from a sequence from now on.
 func (u *Unit) Watch(sequence string) { u.watched = sequence }
 
 // Watched returns the first id of the watched sequence, or zero.

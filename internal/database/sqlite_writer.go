@@ -148,7 +148,7 @@ func (w *writer) reply(group []*queued, results []error) {
 
 // together executes the group in one transaction. If careful is set, each unit has a savepoint. If
 // the second result is false, nothing was written. When no transaction can begin, every unit fails
-// immediately. If each unit tried alone, it would wait just as long.
+// immediately, because a separate attempt for each unit would wait just as long.
 func (w *writer) together(group []*queued, careful bool) ([]error, bool) {
 	var results []error
 	if len(group) == 1 {
@@ -182,8 +182,8 @@ func (w *writer) together(group []*queued, careful bool) ([]error, bool) {
 }
 
 // member executes a unit, if possible without a savepoint. SQLite copies every page that is changed
-// under a savepoint. A unit that only adds rows seldom fails. Other units get a savepoint only if
-// such a unit has recently failed without one.
+// under a savepoint. A unit that only adds rows seldom fails. Other units get a savepoint only if one
+// of them has recently failed without a savepoint.
 func (w *writer) member(u *queued, careful bool) error {
 	if careful || w.wary > 0 && !u.unit.OnlyAdds() || u.unit.controls() {
 		return w.guarded(u)

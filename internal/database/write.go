@@ -60,7 +60,7 @@ type statement struct {
 // Once the writer has taken the unit, Write waits for the outcome. On PostgreSQL, the unit is
 // undone when the context ends before COMMIT was sent. If the unit shares a transaction, Write
 // returns only after this transaction has ended, a few seconds later at most. A panic in fn, or in
-// a function that reads rows, undoes the unit. It then continues in the caller.
+// a function that reads rows, undoes the unit. The panic then continues in the caller.
 func (p *Handle) Write(ctx context.Context, fn func(u *Unit) error) error {
 	u := &Unit{ctx: ctx, handle: p}
 	if err := fn(u); err != nil {
@@ -239,10 +239,10 @@ func (s *statement) check(touched int64) error {
 // run returns the statements of a unit with its own transaction.
 func (u *Unit) run() []statement { return append(slices.Clip(u.statements), tallies(u)...) }
 
-// OnlyAdds reports whether the unit only adds rows and changes totals. Such units wait for each
-// other only when they change the same totals. It returns false for a unit that adds a row under a
+// OnlyAdds reports whether the unit only adds rows and changes totals. Such units wait for each other
+// only when they change the same totals. It returns false for a unit that adds a row under a
 // condition. Such units enforce limits, and would often undo a shared transaction. A condition with
-// {for share} does not count, because the row that it holds is hardly ever missing.
+// {for share} does not count, because the row that it locks is hardly ever missing.
 func (u *Unit) OnlyAdds() bool {
 	return !slices.ContainsFunc(u.statements, func(s statement) bool { return !s.requires && (s.scan != nil || !s.adds()) })
 }

@@ -72,9 +72,8 @@ func (o Outbound) ports() ssrf.Option {
 	return ssrf.WithPorts(o.Ports...)
 }
 
-// carriesOpen reports whether requests may also go to every IPv4 address that an allowed address
-// may contain. It accepts an address that is only possibly contained, unless closed lists this
-// address.
+// carriesOpen reports whether requests may go to all IPv4 addresses that an IPv6 address contains.
+// If the form of the address is vague, only an IPv4 address in closed is refused.
 func (o Outbound) carriesOpen(addr netip.Addr, guardian *ssrf.Guardian) bool {
 	for _, inner := range carried(addr) {
 		if within(inner.addr, closed) || inner.certain && guardian.SafeAddr(inner.addr) != nil {

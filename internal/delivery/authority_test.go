@@ -127,7 +127,8 @@ func TestUserTokens(t *testing.T) {
 
 // TestWebhookKeepsItsApplication registers a webhook without an application while the domain has
 // one. The webhook must send the tokens of this application when another one is created, and no
-// token when the application is deleted. A change to no application must choose the only one again.
+// token when the application is deleted. If a change then names no application, the webhook must
+// belong to the only remaining one.
 func TestWebhookKeepsItsApplication(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in, first := newGuarded(t), r.application(r.domain.ID, "first")

@@ -125,9 +125,9 @@ type jobOptions struct {
 
 // RunDue does the work that is due in a domain. It sends new deliveries, and runs the flusher once
 // for every due webhook. It returns when every delivery was tried and this process has stored the
-// mails about its sessions. For this, it also waits for other senders. It also returns when its
-// context ends. A call serves at most 1,000 webhooks with new deliveries, and at most 1,000
-// webhooks whose flusher is due.
+// mails about its sessions, or when its context ends. It also waits for other senders of these
+// webhooks. A call serves at most 1,000 webhooks with new deliveries, and at most 1,000 webhooks
+// whose flusher is due.
 func (d *Delivery) RunDue(ctx context.Context, domain passerelle.Domain) (Counts, error) {
 	jobs, err := d.jobs(ctx, domain)
 	if err != nil {

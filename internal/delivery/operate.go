@@ -41,7 +41,7 @@ func (d *Delivery) Resend(ctx context.Context, domain passerelle.Domain, w store
 		return err
 	}
 	if _, err := d.resendable(ctx, w, id); err != nil {
-		return err // there is no lease for it
+		return err // without a lease, because nothing is sent
 	}
 	return d.sendOne(ctx, domain, w, func(s *leaseSession) (store.Delivery, error) {
 		found, err := d.resendable(ctx, w, id)

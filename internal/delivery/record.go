@@ -20,8 +20,8 @@ type resultBatch struct {
 	until time.Time
 	// ended means that failures have ended the run.
 	ended bool
-	// flushed is the last delivery that the flusher has tried in the run that was due at due. It is
-	// zero when the batch contains no such delivery.
+	// flushed is the last delivery in the batch that a run of the flusher has tried, or zero. due
+	// is the time at which this run became due.
 	flushed passerelle.DeliveryID
 	due     *time.Time
 

@@ -17,7 +17,7 @@ import (
 type activeFetches struct {
 	mu     sync.Mutex
 	byFile map[passerelle.FileID]*activeFetch
-	// claims has the running claims. byFile does not contain the files that these claims lease yet.
+	// claims has the running claims. byFile does not yet contain the files that these claims lease.
 	claims map[*activeFetch]struct{}
 	// waiting has the number of fetches for which readers wait, by connector.
 	waiting map[string]int
@@ -132,7 +132,7 @@ func (o *activeFetch) wait(ctx context.Context) error {
 	}
 }
 
-// enter takes a place for a reader of a connector. It returns false when no place is left.
+// enter counts a reader who waits for a connector. It returns false when too many already wait.
 func (e *activeFetches) enter(connector string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -25,9 +25,9 @@ func (f *Documents) EditDocument(ctx context.Context, d passerelle.Domain, docum
 	return f.write(ctx, document.ID, func(tx *store.Tx) error { return f.edit(tx, d, document, e) })
 }
 
-// CreateDocument creates a document that the provider does not have, and returns its id. The
-// document belongs to a subscription, and gets the person's details and file, if any.
-// CreateDocument fails with NotFound when the user does not share the subscription.
+// CreateDocument creates a document that the provider does not have, and returns its id. The document
+// belongs to a subscription, and gets the details and the file of the edit, if any. CreateDocument
+// fails with NotFound when the user does not share the subscription.
 func (f *Documents) CreateDocument(ctx context.Context, d passerelle.Domain, under bankstore.StoredSubscription, e bankstore.DocumentEdit, content []byte) (passerelle.DocumentID, error) {
 	var (
 		id  passerelle.DocumentID
@@ -81,7 +81,7 @@ func (f *Documents) write(ctx context.Context, id passerelle.DocumentID, fn func
 }
 
 // upload stores a file for a document. A later pass removes the file if no document gets it. The
-// content decides the media type, because the type that the sender names may be wrong.
+// content determines the media type, because the type that the sender names may be wrong.
 func (f *Documents) upload(ctx context.Context, d passerelle.Domain, user passerelle.UserID, content []byte) (bankstore.StoredFile, error) {
 	now := f.now(d)
 	file := bankstore.StoredFile{User: user, MediaType: cleanType(http.DetectContentType(content)), Created: now, Stored: &now, Size: int64(len(content))}

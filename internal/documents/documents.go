@@ -4,7 +4,7 @@
 // The package decides when to fetch a file, how many files of an institution to fetch at the same
 // time, and what happens after a failure. A sync only stores which files exist. The fetch of the
 // first file begins after the sync has ended and has reported the documents. Package blob owns the
-// place of the bytes. Package aggregation owns the list of an institution's files.
+// location of the bytes. Package aggregation owns the list of an institution's files.
 //
 // The package fails with a *passerelle.Error when a caller can act on the error. When an
 // institution does not deliver a file, the package stores the failure with the file. It repeats the

@@ -245,8 +245,8 @@ func TestASlowInstitutionDelaysItselfAlone(t *testing.T) {
 }
 
 // TestReadersAreBounded checks that the number of readers who fetch from an institution is limited.
-// The next reader must come back later. Readers of a file that is already being fetched must wait
-// for it.
+// The next reader must come back later. Readers of a file that is already being fetched must wait for
+// the running fetch.
 func TestReadersAreBounded(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		h := newHeld()

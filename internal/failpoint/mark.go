@@ -64,12 +64,12 @@ func note(name string) {
 	}
 }
 
-// shared matches functions that many other functions call in the same way. The caller then
-// describes the place better. The first package in the expression is on every stack.
+// shared matches functions that many other functions call in the same way. The name of their caller
+// describes the place better. The functions of package failpoint are on every stack.
 var shared = regexp.MustCompile(`^(failpoint|database|store|bankstore|operatorstore|bankcall|runtime)\.|\.(commit|write|ask|callBank|begin|finish|limitDB)$|connector\.Guard`)
 
-// reservation is the function that reserves ids. The write that happens to use the last id calls
-// it. The function itself therefore describes the place better than its caller.
+// reservation is the function that reserves ids. Its caller is random, because any write may use
+// the last reserved id. The function's own name therefore describes the place better.
 const reservation = "database.(*Handle).reserve"
 
 // literal matches the compiler's name for a function literal.

@@ -244,7 +244,7 @@ func (r rules) span() string {
 }
 
 // pathSetter returns a setter for a field in the path. An identifier is a positive decimal number,
-// written as the service writes it. The answer to any other text is "not found", without a hint
+// written as the service writes it. The response to any other text is "not found", without a hint
 // about the form of identifiers. A path with identifiers separated by commas changes several
 // objects.
 func pathSetter(t reflect.Type, set setter) setter {
@@ -336,10 +336,10 @@ func (f *fields) setOpen(b *binding, v reflect.Value, n *node) error {
 	return f.set(b, v, &named)
 }
 
-// readable reports whether a member can be an item of a field for free names. Beside the fields of
-// a connector, which may also be in the query, clients of this API family send flags and nulls under
-// other names. They are ignored like unknown names. A number may be a text that the client did not
-// quote, for example a code, so its digits become the text.
+// readable reports whether a member can be an item of a field for free names. When these names may
+// also be in the query, clients of this API family send flags and nulls under other names. readable
+// rejects those, and the API ignores them like unknown names. A number becomes a text of its
+// digits, because clients send texts such as codes without quotes.
 func (f *field) readable(member *node) bool {
 	if !f.queried {
 		return true

@@ -29,7 +29,7 @@ type Caller struct {
 	// Settings has the domain's settings at the time of the request.
 	Settings settings.Values
 	// Base is the root of the address that the client called, without a trailing slash:
-	// "http://127.0.0.1:8080/2.0". Links in answers begin with Base.
+	// "http://127.0.0.1:8080/2.0". Links in responses begin with Base.
 	Base string
 	// Now is the current time on the domain's clock.
 	Now time.Time
@@ -37,14 +37,14 @@ type Caller struct {
 	Location *time.Location
 	// Strict is set when the request has "Prefer: handling=strict". Unknown names are then errors.
 	Strict bool
-	// Execution belongs to the request's idempotency key. Unless its route says what it Creates, the
-	// endpoint passes it to store.Tx.Executed in the transaction that creates the requested object.
-	// Made is the id of an object that an earlier execution with this key has created, or zero. When
-	// Made is not zero, the endpoint shows that object and creates nothing.
+	// Execution belongs to the request's idempotency key. An endpoint whose route has no Creates
+	// passes Execution to store.Tx.Executed in the transaction that creates the requested object.
+	// Made is the id of an object that an earlier execution with this key has created, or zero.
+	// When Made is not zero, the endpoint shows that object and creates nothing.
 	Execution store.Execution
 	Made      int64
-	// render returns the answer to a call, from the call's output. The method Answer sets kept, and
-	// the call then uses kept as its answer.
+	// render makes the response to the call from the endpoint's output. The method Answer sets
+	// kept, and the API then sends kept instead.
 	render func(out any) (answer, error)
 	kept   *answer
 	// Request identifies the request in logs and error bodies.
@@ -54,7 +54,7 @@ type Caller struct {
 }
 
 // Answer renders an output for store.Tx.Answered. The transaction that creates an object can then
-// also store the answer for repetitions.
+// also store the response for repetitions.
 func (c *Caller) Answer(out any) ([]byte, error) {
 	result, err := c.render(out)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"passerelle"
 )
 
-// Content is an output that is a file. The API sends the whole file or the requested ranges, and
-// reads the file meanwhile.
+// Content is an output that is a file. The API reads the file while it sends the whole file or the
+// requested ranges.
 type Content struct {
 	// MediaType is the declared media type of the file. The API never guesses it.
 	MediaType string
@@ -39,8 +39,8 @@ type inMemory struct{ *bytes.Reader }
 
 func (inMemory) Close() error { return nil }
 
-// Made returns a file that the service has generated in memory for the answer. The version depends
-// only on the file's bytes.
+// Made returns a file that the service has generated in memory for the response. The version
+// depends only on the file's bytes.
 func Made(mediaType, name string, content []byte) Content {
 	sum := sha256.Sum256(content)
 	return Content{MediaType: mediaType, Name: name, Version: hex.EncodeToString(sum[:8]), Body: inMemory{bytes.NewReader(content)}}
@@ -50,7 +50,7 @@ func Made(mediaType, name string, content []byte) Content {
 // active content from strangers. Such content would run with the rights of the signed-in person.
 var shownInPage = []string{"application/pdf", "image/gif", "image/jpeg", "image/png", "image/webp", "text/plain"}
 
-// contentAnswer returns an answer with the bytes of a file. A client may cache the file. It must
+// contentAnswer returns a response with the bytes of a file. A client may cache the file. It must
 // revalidate a cached file that is not public.
 func contentAnswer(c Content, requestID string) answer {
 	an := newAnswer(http.StatusOK, nil, requestID)
@@ -66,7 +66,7 @@ func contentAnswer(c Content, requestID string) answer {
 	keeping := "private, no-cache"
 	if c.Public {
 		keeping = "public, max-age=86400"
-		an.header.Set("Vary", "Origin") // a cached answer for one origin must not serve another origin
+		an.header.Set("Vary", "Origin") // a cached response for one origin must not serve another origin
 	}
 	for name, value := range map[string]string{
 		"Content-Type": c.MediaType, "Content-Disposition": disposition, "Cache-Control": keeping, "ETag": `"` + c.Version + `"`,
@@ -148,7 +148,7 @@ func (w *strictWriter) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// refusal returns a function that converts an error to an answer.
+// refusal returns a function that converts an error to a response.
 func (a *API) refusal(ctx context.Context) func(error) answer {
 	return func(err error) answer { return a.failed(ctx, err) }
 }

@@ -10,9 +10,9 @@ import (
 )
 
 // Pages in browsers may call the API from the origins that the domain lists. A browser sends a
-// preflight. It lets a page read an answer only if the answer names the page's origin (the CORS
+// preflight. It lets a page read a response only if the response names the page's origin (the CORS
 // protocol of the Fetch standard). A page must put tokens into headers. The API uses no cookies, so
-// no answer allows credentials.
+// no response allows credentials.
 
 // sharedHeaders lists the request headers that a page may send. readHeaders lists the response
 // headers that a page may read. CORS always allows some other headers.
@@ -28,7 +28,7 @@ var (
 // page of a removed origin may still call.
 const preflightLife = "600"
 
-// admit allows a page to read the answer, if the domain lists the page's origin. It returns false
+// admit allows a page to read the response, if the domain lists the page's origin. It returns false
 // for other origins.
 func (x *exchange) admit(w http.ResponseWriter) bool {
 	origin := x.request.Header.Get("Origin")

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A page of a listed origin may read every answer, including errors. Browsers hide answers from
+// A page of a listed origin may read every response, including errors. Browsers hide responses from
 // other pages.
 func TestCallsOfPages(t *testing.T) {
 	s := newService(t)
@@ -57,8 +57,9 @@ func from(origin string, pairs ...string) map[string]string {
 	return header
 }
 
-// The answer to a preflight has the methods of the path and the headers of the API. A preflight
-// from another origin gets the same answer as a request with a method that the path does not have.
+// The response to a preflight has the methods of the path and the headers of the API. A preflight
+// from another origin gets the same response as a request with a method that the path does not
+// have.
 func TestQuestionsOfBrowsers(t *testing.T) {
 	s := newService(t)
 	const listed = "https://app.example"

@@ -32,7 +32,7 @@ const cursorPurpose = "api cursor 1"
 var cursorText = base64.RawURLEncoding.Strict()
 
 // seal returns the opaque text of a cursor. The text contains the cursor's content, and a MAC over
-// content and place. The cursor is valid only for that place.
+// content and place. The cursor is valid only for the list that place identifies.
 func (c cursor) seal(mac func(string, []byte) []byte, place []byte) (string, error) {
 	content, err := json.Marshal(c)
 	if err != nil {

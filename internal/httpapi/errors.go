@@ -13,7 +13,7 @@ import (
 	"passerelle"
 )
 
-// errorBody is the body of every error answer. It always has exactly these four keys, because
+// errorBody is the body of every error response. It always has exactly these four keys, because
 // strict clients cannot parse an error object with other keys.
 type errorBody struct {
 	Code        string  `json:"code" doc:"error code, for programs to decide on"`
@@ -62,15 +62,15 @@ var codes = map[string]struct {
 	"unavailable":         {503, false, "The service cannot answer at the moment."},
 }
 
-// fallbackDescription describes codes without a description of their own, so the key is never
-// empty.
+// fallbackDescription is the description of all other codes. An error body never has an empty
+// description.
 const fallbackDescription = "The request failed."
 
-// statusClientGone is the status of a request whose client left before the answer. It appears only
-// in the access log, where it distinguishes this case from a failure of the service.
+// statusClientGone is the status of a request whose client left before the response. It appears
+// only in the access log, where it distinguishes this case from a failure of the service.
 const statusClientGone = 499
 
-// failure is the content of an answer about an error.
+// failure is the content of a response about an error.
 type failure struct {
 	status     int
 	code       string
@@ -116,12 +116,12 @@ type answer struct {
 	status int
 	header http.Header
 	body   []byte
-	// content or stream is set for an answer that is not JSON, instead of the body.
+	// content or stream is set for a response that is not JSON, instead of the body.
 	content *Content
 	stream  *Stream
 }
 
-// newAnswer returns an answer with the common headers.
+// newAnswer returns a response with the common headers.
 func newAnswer(status int, body []byte, requestID string) answer {
 	header := http.Header{
 		"Cache-Control":          {"no-store"},
@@ -137,7 +137,7 @@ func newAnswer(status int, body []byte, requestID string) answer {
 	return answer{status: status, header: header, body: body}
 }
 
-// failed converts an error to an answer. It logs the details that the client must not see.
+// failed converts an error to a response. It logs the details that the client must not see.
 func (a *API) failed(ctx context.Context, err error) answer {
 	f := classify(err)
 	a.logFailure(ctx, f, err)
@@ -162,7 +162,7 @@ func (a *API) failed(ctx context.Context, err error) answer {
 	return failed
 }
 
-// methodError is a 405 error. Its answer lists the methods that the path has.
+// methodError is a 405 error. Its response lists the methods that the path has.
 type methodError struct {
 	allow string
 	cause error

@@ -85,8 +85,8 @@ func (x *exchange) repeatKey(key string) store.RepeatKey {
 	return store.RepeatKey{Domain: x.caller.Domain.ID, Token: x.caller.Token, Key: keyHash[:], Request: hash.Sum(nil)}
 }
 
-// execute runs the call and stores its answer, if that answer should be stored. It records the end
-// of the execution even when the client has left.
+// execute runs the call and stores its response, if that response should be stored. It records the
+// end of the execution even when the client has left.
 func (a *API) execute(ctx context.Context, x *exchange, claim store.Claim) (answer, error) {
 	x.caller.Execution, x.caller.Made = claim.Execution, claim.Subject
 	defer a.config.Answers.HoldKey(ctx, claim.Execution)()
@@ -128,20 +128,20 @@ func (a *API) showMade(x *exchange, made int64) {
 	maps.DeleteFunc(x.query, func(name string, _ []string) bool { return name != "expand" })
 }
 
-// keeps reports whether repetitions receive the same answer. Answers with status 400, server errors
-// and temporary conflicts are not stored.
+// keeps reports whether repetitions receive the same response. Responses with status 400, server
+// errors and temporary conflicts are not stored.
 func keeps(status int, header http.Header) bool {
 	return status != http.StatusBadRequest && status < statusClientGone && header.Get("Retry-After") == ""
 }
 
-// keptAnswer is the stored form of an answer.
+// keptAnswer is the stored form of a response.
 type keptAnswer struct {
 	Status int         `json:"status"`
 	Header http.Header `json:"header"`
 	Body   []byte      `json:"body"`
 }
 
-// keep returns the stored form of an answer.
+// keep returns the stored form of a response.
 func (an answer) keep() ([]byte, error) {
 	return json.Marshal(keptAnswer{Status: an.status, Header: an.header, Body: an.body})
 }
@@ -155,7 +155,7 @@ func replayed(kept []byte) (answer, error) {
 	return answer{status: k.Status, header: k.Header, body: k.Body}, nil
 }
 
-// end records the end of an execution, with or without an answer to store. When recording fails,
+// end records the end of an execution, with or without a response to store. When recording fails,
 // the call has still succeeded. The lease then expires, and a repetition finds the created object.
 func (a *API) end(ctx context.Context, x *exchange, keep *answer) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)

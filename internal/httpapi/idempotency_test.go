@@ -17,7 +17,7 @@ func keyed(key, body string) call {
 	return c
 }
 
-// recordedAnswer is an answer in the form that a client receives.
+// recordedAnswer is a response in the form that a client receives.
 type recordedAnswer struct {
 	status           int
 	body, replayed   string

@@ -75,7 +75,7 @@ func notAnObject(body node) error {
 	return passerelle.InvalidField("body", "must be an object, not %s", shapeNames[body.shape])
 }
 
-// syntaxError returns an error with the place where the body stops being JSON.
+// syntaxError returns an error with the position at which the body stops being valid JSON.
 func syntaxError(data []byte) error {
 	var raw json.RawMessage
 	var syntax *json.SyntaxError

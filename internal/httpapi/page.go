@@ -179,8 +179,8 @@ type linker struct {
 	base  string
 	query url.Values
 	self  Link
-	// place is what a cursor is bound to: the domain, the rights of the token, the path and the
-	// filters.
+	// place identifies the list to which a cursor is bound: the domain, the rights of the token,
+	// the path and the filters.
 	place []byte
 	mac   func(purpose string, data []byte) []byte
 }

@@ -51,7 +51,7 @@ func (x *exchange) fromToken() source {
 	return source{domain: x.caller.Domain.ID, token: x.caller.Token, limit: settings.TokenRate}
 }
 
-// quota has the values that answers show about a source's limit. The zero value is for a source
+// quota has the values that responses show about a source's limit. The zero value is for a source
 // without a limit.
 type quota struct {
 	limit, remaining int64
@@ -60,7 +60,7 @@ type quota struct {
 	reset, wait time.Duration
 }
 
-// show sets the headers of an answer that describe the quota.
+// show sets the headers of a response that describe the quota.
 func (q quota) show(header http.Header) {
 	if q.limit == 0 {
 		return

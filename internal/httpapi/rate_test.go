@@ -27,7 +27,7 @@ func rates(token, address string) map[string]string {
 	return map[string]string{settings.RateEnabled: "1", settings.TokenRate: token, settings.AddressRate: address}
 }
 
-// left returns the quota that an answer reports.
+// left returns the quota that a response reports.
 func left(w *httptest.ResponseRecorder) string {
 	h := w.Header()
 	return fmt.Sprint(w.Code, " ", h.Get("RateLimit-Limit"), "/", h.Get("RateLimit-Remaining"), "/", h.Get("RateLimit-Reset"), "/", h.Get("Retry-After"))

@@ -166,8 +166,8 @@ func (p *plan) spread(body *node) error {
 	return nil
 }
 
-// fromQuery returns those query parameters that belong to the body. These are its scalar fields.
-// For a body with free keys, they are also all unknown parameters.
+// fromQuery returns those query parameters that belong to the body. They have the names of its
+// scalar fields. For a body with free keys, all unknown parameters belong to the body too.
 func (p *plan) fromQuery(query url.Values) []string {
 	var names []string
 	for _, name := range sorted(query) {

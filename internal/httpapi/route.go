@@ -32,13 +32,13 @@ type Route struct {
 	// Errors lists the endpoint's further codes. The declaration already determines the codes for
 	// 400, 401, 403, 404 and 500.
 	Errors []string
-	// Tokens is set when the answer contains a token. The service does not store such an answer, so
-	// repetitions do not receive it.
+	// Tokens is set when the response contains a token. The service does not store such a response,
+	// so repetitions do not receive it.
 	Tokens bool
-	// Creates is the sequence of the ids of the objects that the endpoint creates, if the object is
-	// to be remembered with the request's idempotency key. When the answer was lost, a repetition
-	// gets the answer of the route that reads this object. With Resumes, the endpoint itself
-	// answers, with Caller.Made.
+	// Creates names the id sequence of the objects that the endpoint creates. The service then
+	// stores the id of the new object with the request's idempotency key. When the first response
+	// was lost, a repetition gets the response of the route that reads this object. With Resumes,
+	// the API calls the endpoint again, and sets Caller.Made.
 	Creates string
 	Resumes bool
 	// Endpoint is a result of Handle.
@@ -67,7 +67,7 @@ func hasBody(method string) bool {
 	return method == http.MethodPost || method == http.MethodPut || method == http.MethodPatch
 }
 
-// takesKey reports whether a repetition with the same Idempotency-Key receives the stored answer.
+// takesKey reports whether a repetition with the same Idempotency-Key receives the stored response.
 func (r Route) takesKey() bool {
 	return !r.Tokens && (r.Method == http.MethodPost || r.Method == http.MethodPut || r.Method == Update) && !strings.HasPrefix(r.Pattern, "/auth/")
 }
@@ -108,7 +108,7 @@ func newCall[In, Out any](h func(context.Context, *Caller, In) (Out, error)) End
 	}
 }
 
-// statusSayer is the interface of outputs with another status than 200. For example, the status is
+// statusSayer is the interface of outputs with a status other than 200. For example, the status is
 // 202 when the client must act.
 type statusSayer interface{ HTTPStatus() int }
 

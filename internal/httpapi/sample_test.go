@@ -332,7 +332,7 @@ type service struct {
 	matched []string
 	db      *store.DB
 	log     strings.Builder
-	// unsigned is set when the domain does not sign answers.
+	// unsigned is set when the domain does not sign responses.
 	unsigned bool
 }
 

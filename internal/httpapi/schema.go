@@ -31,7 +31,7 @@ type schema struct {
 	Examples             []any              `json:"examples,omitempty"`
 }
 
-// anyType lists the types of JSON, for values that no type is wrong for.
+// anyType lists the types of JSON, for values that may have any type.
 var anyType = []string{"string", "number", "integer", "boolean", "object", "array", "null"}
 
 // schemas collects the named schemas of a document.
@@ -163,7 +163,7 @@ func (s *schemas) members(out *schema, t reflect.Type) {
 	}
 }
 
-// optionalMembers adds the members of an embedded pointer. An answer has all of these members or
+// optionalMembers adds the members of an embedded pointer. A response has all of these members or
 // none.
 func (s *schemas) optionalMembers(out *schema, t reflect.Type) {
 	required := out.Required

@@ -22,8 +22,8 @@ import (
 // Config has the functions and values that the package needs from the service. Except Unserved,
 // every function must be set. The API calls the functions concurrently.
 type Config struct {
-	// Domain loads what a request needs of a host's domain. It also looks up the bearer token, if
-	// any. It fails with NotFound for an unknown host.
+	// Domain loads the data of a host's domain that a request needs. It also looks up the bearer
+	// token, if any. It fails with NotFound for an unknown host.
 	Domain func(ctx context.Context, host, bearer string) (store.ServedDomain, access.BearerToken, error)
 	// Authenticate returns the principal of a domain's bearer token. For an unknown, expired or
 	// revoked token, it fails with Unauthenticated and the code invalidToken.
@@ -31,8 +31,8 @@ type Config struct {
 	// MAC returns a message authentication code of data for a purpose. Its key is a secret of the
 	// deployment.
 	MAC func(purpose string, data []byte) []byte
-	// Sign returns the function that signs an answer to the caller. It fails with Invalid if the
-	// domain does not sign answers.
+	// Sign returns the function that signs a response to the caller. It fails with Invalid if the
+	// domain does not sign responses.
 	Sign func(ctx context.Context, c *Caller) (SignFunc, error)
 	// RequestID returns the request's id, which consists of decimal digits.
 	RequestID func(ctx context.Context) string
@@ -45,7 +45,7 @@ type Config struct {
 	// Unserved returns the message for an unknown path in a family of calls that the service does
 	// not have. It returns an empty text for other paths. Unserved may be nil.
 	Unserved func(segments []string) string
-	// Answers stores the answers that repetitions with the same Idempotency-Key receive.
+	// Answers stores the responses that repetitions with the same Idempotency-Key receive.
 	Answers *store.DB
 	// TrustedProxies lists the networks from which the API uses X-Forwarded headers.
 	TrustedProxies []netip.Prefix
@@ -94,7 +94,7 @@ func (a *API) documentRoute() Route {
 // Document returns the OpenAPI document as the API serves it.
 func (a *API) Document() RawJSON { return a.document() }
 
-// exchange has one request and its answer.
+// exchange has one request and its response.
 type exchange struct {
 	request *http.Request // the address has no token after the API has found a route
 	location
@@ -121,7 +121,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.answer(w, r).write(w, r, a.refusal(r.Context()))
 }
 
-// answer converts every failure to an answer. It also converts panics, except the one by which
+// answer converts every failure to a response. It also converts panics, except the one by which
 // net/http aborts a response.
 func (a *API) answer(w http.ResponseWriter, r *http.Request) (result answer) {
 	ctx := r.Context()
@@ -229,7 +229,7 @@ func (a *API) run(ctx context.Context, x *exchange) (answer, error) {
 	return x.caller.render(out)
 }
 
-// render returns the answer to a successful call. It signs the answer if the request asks for a
+// render returns the response to a successful call. It signs the response if the request asks for a
 // signature.
 func (a *API) render(x *exchange, signature SignFunc, out any) (answer, error) {
 	status := successStatus(out)

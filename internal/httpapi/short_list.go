@@ -6,8 +6,8 @@ import (
 )
 
 // ShortPaging has the parameters of lists that fit on one page. Such a list is an output with a
-// total and without links. Its route gets the parameters beside its own, because clients of this API
-// family read every list page by page. The handler returns the whole list.
+// total and without links. Its route has these parameters in addition to its own, because clients
+// of this API family read every list page by page. The handler returns the whole list.
 type ShortPaging struct {
 	Limit  int64 `query:"limit" default:"1000" min:"1" max:"1000" doc:"maximum number of items"`
 	Offset int64 `query:"offset" default:"0" min:"0" doc:"number of items to skip"`

@@ -9,22 +9,22 @@ import (
 	"passerelle"
 )
 
-// signParameter is the parameter that requests a signed answer. Every call accepts it. It therefore
-// never becomes a value in a body that accepts any key.
+// signParameter is the parameter that requests a signed response. Every call accepts it. It
+// therefore never becomes a value in a body that accepts any key.
 const signParameter = "sign_response"
 
 // SignFunc returns a payload as a compact JWS.
 type SignFunc func(payload []byte) (string, error)
 
-// signed has what a signature covers: the request, the time and the answer.
+// signed is the payload of a signature: the request, the time and the response.
 type signed struct {
 	RequestURL string          `json:"request_url"`
 	Timestamp  string          `json:"response_timestamp"`
 	Payload    json.RawMessage `json:"response_payload"`
 }
 
-// signature returns the function that signs the answer, or nil for a request without signParameter.
-// The API calls it before the endpoint runs.
+// signature returns the function that signs the response, or nil for a request without
+// signParameter. The API calls it before the endpoint runs.
 func (a *API) signature(ctx context.Context, x *exchange) (SignFunc, error) {
 	values, there := x.query[signParameter]
 	if !there {
@@ -43,8 +43,8 @@ func (a *API) signature(ctx context.Context, x *exchange) (SignFunc, error) {
 // signatureDate is the format of dates in signatures. Webhooks use the same format.
 const signatureDate = "2006-01-02T15:04:05.000000Z"
 
-// sign returns a signature. The signature's payload contains the unchanged bytes of the answer. The
-// date in it is the real time.
+// sign returns a signature. The signature's payload contains the unchanged bytes of the response.
+// The date in it is the real time.
 func (a *API) sign(x *exchange, with SignFunc, status int, body []byte) (answer, error) {
 	payload, err := encode(signed{
 		RequestURL: strings.TrimSuffix(x.caller.Base, cmp.Or(x.version, version)) + x.request.URL.RequestURI(),

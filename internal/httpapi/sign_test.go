@@ -2,8 +2,9 @@ package httpapi_test
 
 import "testing"
 
-// The payload of a signature is the answer, byte for byte, and the status stays the same. The API
-// signs only successful answers. The endpoint does not run for a caller who cannot get a signature.
+// The payload of a signature is the response, byte for byte, and the status stays the same. The API
+// signs only successful responses. The endpoint does not run for a caller who cannot get a
+// signature.
 func TestSignedAnswers(t *testing.T) {
 	s := newService(t)
 	signed := func(url, payload string) outcome {
@@ -37,7 +38,7 @@ func TestSignedAnswers(t *testing.T) {
 	}
 }
 
-// A repeated request gets the signature of the first answer.
+// A repeated request gets the signature of the first response.
 func TestSignedAnswersAreRepeated(t *testing.T) {
 	s := newService(t)
 	c := keyed("k", `{"name":"a"}`).with("sign_response")

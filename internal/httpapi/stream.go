@@ -16,7 +16,7 @@ type Stream struct {
 	Write func(w io.Writer) error
 }
 
-// streamAnswer returns an answer that is produced while the API sends it.
+// streamAnswer returns a response that is produced while the API sends it.
 func streamAnswer(s Stream, requestID string) answer {
 	an := newAnswer(http.StatusOK, nil, requestID)
 	an.stream = &s

@@ -18,14 +18,14 @@ func (s *Server) around(handler http.Handler) http.Handler {
 		w.Header().Set(RequestIDHeader, x.id)
 		s.closeConnection(w, r)
 		answer := &recorder{ResponseWriter: w, stall: s.options.Stall}
-		answer.deadline(time.Time{}) // remove the deadline of the previous answer on this connection
+		answer.deadline(time.Time{}) // remove the deadline of the previous response on this connection
 		s.options.Metrics.begin()
 		defer func() { s.finish(x, r, answer, time.Since(begun)) }()
 		s.guard(handler, answer, r)
 	})
 }
 
-// closeConnection ends the connection after the answer while the server drains. It also ends the
+// closeConnection ends the connection after the response while the server drains. It also ends the
 // connection after a request with Transfer-Encoding. Such a request may hide another request if it
 // also has a Content-Length (RFC 9112, 6.1). net/http drops that header, so httpd cannot know
 // whether the request had one.
@@ -70,7 +70,7 @@ func (s *Server) recovered(cause any, answer *recorder, r *http.Request) {
 		slog.String("stack", string(debug.Stack())),
 	)
 	if answer.status != 0 {
-		// The client has received a part of the answer. The answer must not look complete.
+		// The client has received a part of the response. The response must not appear complete.
 		panic(http.ErrAbortHandler)
 	}
 	clear(answer.Header())
@@ -80,7 +80,7 @@ func (s *Server) recovered(cause any, answer *recorder, r *http.Request) {
 	s.options.Failure(answer, r)
 }
 
-// recorder records the status and the size of an answer. The status is 0 until the header is
+// recorder records the status and the size of a response. The status is 0 until the header is
 // written. It stays 0 when the connection ends before that.
 type recorder struct {
 	http.ResponseWriter
@@ -89,7 +89,7 @@ type recorder struct {
 	stall  time.Duration
 }
 
-// part is the size of the parts of an answer, in bytes. The client must take each part within the
+// part is the size of the parts of a response, in bytes. The client must take each part within the
 // stall time.
 const part = 64 << 10
 

@@ -17,7 +17,7 @@ const (
 )
 
 // Bounded returns a body from which the handler can read up to a number of bytes. Reading more
-// fails with *http.MaxBytesError. Many clients read the answer only after they have written
+// fails with *http.MaxBytesError. Many clients read the response only after they have written
 // everything. The server therefore discards up to 8 MiB more, for at most 5 s. If the client sends
 // still more, the server stops reading, answers, and closes the connection.
 func Bounded(w http.ResponseWriter, body io.ReadCloser, most int64) io.ReadCloser {
@@ -67,7 +67,7 @@ func (b *bounded) drained() bool {
 }
 
 // cut makes the server answer without reading more from the client. The server then closes the
-// connection in a way that lets the client read the answer. Only the innermost writer knows the
+// connection in a way that lets the client read the response. Only the innermost writer knows the
 // server, so cut looks for it below the other writers.
 func cut(w http.ResponseWriter) {
 	for {

@@ -12,8 +12,8 @@ import (
 	"passerelle/internal/httpd"
 )
 
-// TestCertificateStaysUntilItsFilesHaveAnother: files that are missing, wrong or do not belong
-// together fail, and the certificate stays.
+// TestCertificateStaysUntilItsFilesHaveAnother checks that files that are missing, wrong or
+// mismatched cause an error, and do not replace the certificate.
 func TestCertificateStaysUntilItsFilesHaveAnother(t *testing.T) {
 	folder := t.TempDir()
 	chain, key := filepath.Join(folder, "chain"), filepath.Join(folder, "key")

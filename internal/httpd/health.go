@@ -10,15 +10,15 @@ import (
 // checkTimeout is the time after which a check counts as failed.
 const checkTimeout = 2 * time.Second
 
-// Check tests a part that the service needs, such as its database. Probe must return when its
+// Check tests a component that the service needs, such as its database. Probe must return when its
 // context ends. Callers do not see Probe's error, so Probe logs the details for operators.
 type Check struct {
 	Name  string
 	Probe func(context.Context) error
 }
 
-// Health answers 200 while the process can answer. The answer has the product in its header Server,
-// such as "Passerelle/1.2.0".
+// Health answers 200 while the process can answer. The response has the product in its header
+// Server, such as "Passerelle/1.2.0".
 func Health(product string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Server", product)

@@ -10,7 +10,7 @@ import (
 // Limiter limits the concurrent requests. Memory and time then stay limited for any number of
 // clients. It refuses further requests immediately, so clients do not wait long for admission. A
 // request does not count while it waits for its own client: for the rest of its body, or until the
-// client takes the answer. A separate limit applies to the bytes of bodies in memory.
+// client takes the response. A separate limit applies to the bytes of bodies in memory.
 type Limiter struct {
 	// Limit is the largest number of concurrent requests.
 	Limit int64
@@ -58,9 +58,9 @@ type limitedBody struct {
 	ended error
 }
 
-// Read releases the request's place while it waits for the client. At the end of the body, it
-// refuses a request beyond the limit, because such a request has not begun anything yet. In the
-// middle of the body, the request must continue to read.
+// Read releases the request's slot in the limiter while it waits for the client. At the end of the
+// body, it refuses a request beyond the limit, because such a request has not begun anything yet.
+// In the middle of the body, the request must continue to read.
 func (s *limitedBody) Read(p []byte) (int, error) {
 	if s.ended != nil {
 		return 0, s.ended
@@ -74,14 +74,15 @@ func (s *limitedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// limitedWriter is the answer to an admitted request.
+// limitedWriter is the response to an admitted request.
 type limitedWriter struct {
 	http.ResponseWriter
 	limiter *Limiter
 }
 
-// Write releases the request's place while it writes. It then takes the place back without waiting,
-// even beyond the limit. A request that waited here would hold memory that other requests wait for.
+// Write releases the request's slot in the limiter while it writes. It then takes a slot again
+// without waiting, even beyond the limit. A request that waited here would hold memory that other
+// requests wait for.
 func (t *limitedWriter) Write(p []byte) (int, error) {
 	t.limiter.working.Add(-1)
 	defer t.limiter.working.Add(1)

@@ -24,8 +24,8 @@ func refuse(w http.ResponseWriter, _ *http.Request, err error) {
 	http.Error(w, err.Error(), http.StatusServiceUnavailable)
 }
 
-// While the allowed number of requests runs, the limiter refuses others immediately. It accepts
-// requests again when one has ended.
+// While the largest allowed number of requests is running, the limiter refuses other requests
+// immediately. It accepts requests again when one of them has ended.
 func TestLimiter(t *testing.T) {
 	entered, leave := make(chan bool), make(chan bool)
 	limiter := &httpd.Limiter{Limit: 2, Full: errFull, Refuse: refuse}
@@ -86,7 +86,7 @@ func TestSlowClientTakesNoPlace(t *testing.T) {
 	}
 }
 
-// The server cuts off a client that reads nothing of an answer. A client that reads a part in time
+// The server cuts off a client that reads nothing of a response. A client that reads a part in time
 // may continue without limit.
 func TestAClientThatDoesNotReadIsCutOff(t *testing.T) {
 	const stall = 50 * time.Millisecond
@@ -115,8 +115,8 @@ func TestAClientThatDoesNotReadIsCutOff(t *testing.T) {
 
 const longAnswer = 64 << 20
 
-// startLongAnswer starts a server. Its answers are larger than all buffers. The channel reports how
-// each answer ended.
+// startLongAnswer starts a server. Its responses are larger than all buffers. The channel reports
+// how each response ended.
 func startLongAnswer(t *testing.T, stall time.Duration) (service, <-chan error) {
 	t.Helper()
 	ended := make(chan error, 1)
@@ -129,7 +129,7 @@ func startLongAnswer(t *testing.T, stall time.Duration) (service, <-chan error) 
 	}), httpd.Options{Stall: stall}), ended
 }
 
-// readAll reads a long answer as fast as it can.
+// readAll reads a long response as fast as it can.
 func readAll(t *testing.T, stall time.Duration) (int64, error) {
 	t.Helper()
 	s, _ := startLongAnswer(t, stall)
@@ -212,7 +212,7 @@ func TestSilentConnectionsGiveWay(t *testing.T) {
 	}
 }
 
-// Over HTTP/2, the server counts a connection as idle before it sends the answer. It must not cut
+// Over HTTP/2, the server counts a connection as idle before it sends the response. It must not cut
 // the connection then.
 func TestAnswersOverHTTP2AreSentAtTheLimit(t *testing.T) {
 	donor := httptest.NewTLSServer(http.NotFoundHandler())
@@ -257,7 +257,8 @@ func upload(t *testing.T, s service, size, sent int) net.Conn {
 	return c
 }
 
-// statusOn returns the status of the answer on a connection, and whether the connection then ends.
+// statusOn returns the status of the response on a connection, and whether the connection then
+// ends.
 func statusOn(t *testing.T, c net.Conn) (status int, ends bool) {
 	t.Helper()
 	answer, err := http.ReadResponse(bufio.NewReader(c), nil)
@@ -310,7 +311,7 @@ func TestBodiesAreBounded(t *testing.T) {
 	}
 }
 
-// The memory of an inflated body counts like the body.
+// An inflated body counts against the same memory limit as the body itself.
 func TestInflatedBodiesAreBounded(t *testing.T) {
 	limiter := &httpd.Limiter{Limit: 1, Bodies: 1 << 20, Full: errFull, Refuse: refuse}
 	s := start(t, limiter.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -326,9 +327,9 @@ func TestInflatedBodiesAreBounded(t *testing.T) {
 	}
 }
 
-// A request can reach the end of its body after other requests have taken all places. The limiter
-// refuses this request, because it has not begun anything yet. The server serves the other
-// requests.
+// A request can reach the end of its body after other requests have taken all slots of the limiter.
+// The limiter refuses this request, because it has not begun anything yet. The server serves the
+// other requests.
 func TestRequestIsRefusedWhenPlacesWereTakenDuringItsBody(t *testing.T) {
 	limiter := &httpd.Limiter{Limit: 1, Full: errFull, Refuse: refuse}
 	reading, entered, leave := make(chan bool, 1), make(chan bool), make(chan bool)

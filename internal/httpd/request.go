@@ -12,7 +12,7 @@ import (
 	"passerelle/internal/tracing"
 )
 
-// RequestIDHeader is the header with the request's id in every answer. The server ignores a value
+// RequestIDHeader is the header with the request's id in every response. The server ignores a value
 // that a client sends under this name.
 const RequestIDHeader = "X-Request-Id"
 
@@ -21,9 +21,9 @@ const RequestIDHeader = "X-Request-Id"
 type exchange struct {
 	id    string
 	route string
-	// answer is the header of the answer.
+	// answer is the header of the response.
 	answer http.Header
-	// encrypted is set when the answer tells browsers to use only https.
+	// encrypted is set when the response tells browsers to use only https.
 	encrypted bool
 	// body is the state of the request's body. It is nil for a request without a limiter.
 	body *holding
@@ -46,7 +46,7 @@ func SetRoute(ctx context.Context, pattern string) {
 	exchangeOf(ctx).route = pattern
 }
 
-// RequireTLS makes the answer tell browsers to use only https from now on (RFC 6797). The caller
+// RequireTLS makes the response tell browsers to use only https from now on (RFC 6797). The caller
 // must not have written anything yet.
 func RequireTLS(ctx context.Context) {
 	x := exchangeOf(ctx)

@@ -45,16 +45,16 @@ type Options struct {
 	// Tracer records requests. It may be nil.
 	Tracer *tracing.Tracer
 	// Failure answers a request whose handler panicked before it wrote anything. Without Failure,
-	// the answer is a 500 without a body.
+	// the response is a 500 without a body.
 	Failure http.HandlerFunc
 
 	// HeaderTimeout limits the time to read a request's header. ReadTimeout limits the time to read
 	// the whole request. IdleTimeout limits the wait for the next request. Zero means the default,
 	// and a negative value means no limit.
 	HeaderTimeout, ReadTimeout, IdleTimeout time.Duration
-	// Stall is the longest time that a client may need to take each part of an answer. A part has
+	// Stall is the longest time that a client may need to take each part of a response. A part has
 	// at most 64 KiB. The server cuts off a slower client. Zero means the default. The time for the
-	// complete answer has no limit, because a call that waits for a bank or a large file may take
+	// complete response has no limit, because a call that waits for a bank or a large file may take
 	// long.
 	Stall time.Duration
 	// Connections limits the open connections. At the limit, the server closes an idle connection
@@ -72,7 +72,7 @@ type Server struct {
 	server   *http.Server
 	ids      sequence
 	ended    chan error
-	// draining is set when the server ends each connection after the next answer.
+	// draining is set when the server ends each connection after the next response.
 	draining atomic.Bool
 }
 
@@ -136,9 +136,9 @@ func (s *Server) serve() error {
 // serving ended without Stop.
 func (s *Server) Ended() <-chan error { return s.ended }
 
-// Drain makes the server end each connection after the next answer. The server still accepts
-// connections. A proxy that holds connections then leaves the server without an error: if the server
-// itself closed a waiting connection, the proxy could be sending a request on it.
+// Drain makes the server end each connection after the next response. The server still accepts
+// connections, and does not close idle ones, because a proxy could be sending a request on such a
+// connection. A proxy can therefore leave the server without an error.
 func (s *Server) Drain() { s.draining.Store(true) }
 
 // Stop accepts no more connections, and waits for running requests. When the context ends first, it

@@ -264,7 +264,7 @@ func TestSlowAndOversizedHeadersEndTheConnection(t *testing.T) {
 	}
 }
 
-// held returns a handler that signals a request and answers when the test releases it.
+// held returns a handler that signals a request, and responds when the test releases it.
 func held() (handler http.Handler, arrived, proceed chan struct{}) {
 	arrived, proceed = make(chan struct{}), make(chan struct{})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -308,8 +308,8 @@ func TestStopDrains(t *testing.T) {
 	}
 }
 
-// TestDrainEndsEachConnectionAfterAnAnswer: a draining server answers on connections that wait and
-// on new ones, in both versions of HTTP. Each of them ends after one answer.
+// TestDrainEndsEachConnectionAfterAnAnswer checks that a draining server still answers on idle and
+// new connections, in both versions of HTTP. Each connection must end after one response.
 func TestDrainEndsEachConnectionAfterAnAnswer(t *testing.T) {
 	donor := httptest.NewTLSServer(http.NotFoundHandler())
 	defer donor.Close()
@@ -330,7 +330,7 @@ func TestDrainEndsEachConnectionAfterAnAnswer(t *testing.T) {
 	}
 }
 
-// connectionOf returns what a server says about the connection of a request.
+// connectionOf returns the text by which a test server identifies the connection of a request.
 func connectionOf(t *testing.T, client *http.Client, s service) string {
 	t.Helper()
 	answer, err := client.Get("https://" + s.Addr())
@@ -458,7 +458,7 @@ func TestAmbiguousLengthsEndTheConnection(t *testing.T) {
 	}
 }
 
-// A client may write a too large body before it reads. It gets the answer. The connection stays
+// A client may write a too large body before it reads. It gets the response. The connection stays
 // open if the complete body arrived.
 func TestTooLargeIsAnAnswer(t *testing.T) {
 	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -87,8 +87,8 @@ type previewing struct {
 	domain     passerelle.DomainID
 	connection passerelle.ConnectionID
 	values     map[string]string
-	// memory is the memory that the connection would have after the files so far. brought has the
-	// transactions that these files would have added.
+	// memory is the connection's memory, as in connector.DataRequest, after the files so far.
+	// brought has the transactions that these files would have added.
 	memory  []byte
 	brought brought
 	formats map[string]statementfile.Format
@@ -354,7 +354,7 @@ func (i *Imports) read(ctx context.Context, d passerelle.Domain, f File) error {
 	return nil
 }
 
-// number adds the ids of the accounts in the file.
+// number adds the ids of the accounts to the report.
 func (i *Imports) number(ctx context.Context, d passerelle.Domain, f File, report *FileReport) error {
 	stored, err := i.accounts(ctx, d.ID, f.Connection)
 	for n := range report.Accounts {

@@ -53,7 +53,8 @@ func (i *Initiation) Answer(ctx context.Context, d passerelle.Domain, id passere
 }
 
 // idle loads the session of a payment. It fails when an attempt is under way. The session has no
-// attempt if the payment has none. The reads in others share the round trip.
+// attempt if the payment has none. The same round trip to the database also executes the reads in
+// others.
 func (i *Initiation) idle(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, others ...func(*store.Reader) error) (bankSession, error) {
 	s, err := i.bankSession(ctx, d, id, others...)
 	switch {

@@ -71,8 +71,8 @@ func (i *Initiation) bankSession(ctx context.Context, d passerelle.Domain, id pa
 	return bankSession{domain: d, payment: p, attempt: a, bank: c, callback: callback, saved: &savedMemory{memory: a.Memory}}, errors.Join(err, wrong)
 }
 
-// errSealedPayment means that the account numbers of a payment cannot be decrypted. Callers that
-// continue after store.ErrSealed need the payment, so this error is another one.
+// errSealedPayment means that the account numbers of a payment cannot be decrypted. It is not
+// store.ErrSealed, because callers continue after store.ErrSealed and need the payment.
 var errSealedPayment = errors.New("decrypt the account numbers of payment")
 
 // order returns the order for the connector. It copies slices and maps, because a connector may
@@ -97,8 +97,8 @@ func (s bankSession) asked(tx *store.Tx, report payment.Report) error {
 	return s.remember(tx, report)
 }
 
-// took reports whether the connector took the callback in a call that failed: it has stored a memory,
-// in the report or in the middle of the call.
+// took reports whether the connector used the callback in a call that failed. A connector that used
+// it has returned a new memory, or has stored one during the call.
 func (s bankSession) took(report payment.Report) bool {
 	return report.Memory != nil || !bytes.Equal(s.lastMemory(), s.attempt.Memory)
 }
@@ -170,15 +170,16 @@ func (s bankSession) lastMemory() []byte {
 }
 
 // abandoned reports whether the payer has abandoned the payment and not answered the bank since. A
-// cancellation that the bank refused afterwards changes nothing. The payer's no to a question of the
-// bank is not meant: the bank is told, so that the order ends there. A payment that waits for its
-// client's confirmation was approved at the bank.
+// cancellation that the bank refused afterwards changes nothing. A payer who answers no to
+// psuValidation has not abandoned the payment: the bank receives this answer and ends the order. A
+// payment that waits for its client's confirmation was approved at the bank.
 func (s bankSession) abandoned() bool {
 	p := s.payment
 	return !s.attempt.Abandoned.IsZero() && p.State == payment.Validating && p.Action != payment.PSUValidation && p.Action != payment.Confirm
 }
 
-// abandons reports whether the attempt is the payer's no, and not what followed it.
+// abandons reports whether the attempt is the answer no to psuValidation. The attempt of a payer
+// who abandons a payment also has this form.
 func abandons(a store.Attempt) bool {
 	return a.Kind == store.AttemptAnswer && a.Action == payment.PSUValidation && !a.Agreed
 }
@@ -239,11 +240,12 @@ func status(ctx context.Context, bank connector.Initiator, o connector.Order) (p
 	return bank.Status(ctx, o)
 }
 
-// statusOrResend asks for the state of the order. It sends the order again only if the bank does
-// not know the key and would still recognise the key (see repeatable). The order is the same as
-// before, with the stored device of the payer. A connector refuses it only if the bank certainly has
-// no order with this key. The bank may also refuse it for a reason that the operator can remove, such
-// as a certificate. Such a refusal says nothing about the first order, so the outcome stays unknown.
+// statusOrResend asks for the state of the order. It sends the order again only if the bank says
+// that it has no order with this key, and would still remember the key (see repeatable). The order
+// is the same as before, with the stored device of the payer. A connector may report a refusal only
+// if the bank certainly has no order with this key. The bank may also refuse the order for a reason
+// that the operator can remove, such as a certificate. Such a refusal says nothing about the first
+// order, so the outcome stays unknown.
 func (s bankSession) statusOrResend(ctx context.Context, bank connector.Initiator, o connector.Order) (payment.Report, error) {
 	report, err := bank.Status(ctx, o)
 	if !errors.Is(err, connector.ErrUnknownOrder) || !s.repeatable {

@@ -84,8 +84,8 @@ func (s bankSession) abandons() bool {
 	return !s.cancellable() || s.payment.MayCancel(payment.ByClient, true) != nil && s.bank.Profile().ApprovalLife == 0
 }
 
-// Abandons reports whether a payer who cancels a payment after its order only abandons it. The bank
-// then receives no request, and could still accept an approval.
+// Abandons reports whether a payer who cancels a payment only abandons it, after the order was
+// sent. The bank then receives no request to cancel, and may still accept an approval.
 func (i *Initiation) Abandons(p *payment.Payment) bool {
 	bank, _ := i.Connectors.Initiator(p.Connector)
 	return bankSession{payment: p, bank: bank}.abandons()

@@ -348,7 +348,7 @@ func TestAbandonedAndApproved(t *testing.T) {
 }
 
 // TestAbandonedUnanswered checks that a payment is abandoned even if the bank could not be asked at
-// first. The connector must be told not to give the payer a new way to approve.
+// first. The connector must be informed, so that it offers the payer no new way to approve.
 func TestAbandonedUnanswered(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.line.breaks(nil, before(fails(errCut)))
@@ -371,7 +371,8 @@ func TestAbandonedUnanswered(t *testing.T) {
 }
 
 // TestAbandonedAndCancelled checks that a cancellation that the bank refuses neither revokes nor
-// prolongs an abandonment: the payment ends when the time for approvals since the payer's act is over.
+// prolongs an abandonment: the payment ends when the time for approvals, counted from the payer's
+// act, is over.
 func TestAbandonedAndCancelled(t *testing.T) {
 	byPayer := initiation.CancelRequest{By: payment.ByPayer}
 	refused := before(fails(&payment.Refusal{Code: payment.NoSpecifiedReason}))
@@ -421,7 +422,7 @@ func TestAbandonedAndCancelled(t *testing.T) {
 }
 
 // TestAbandonedAndConfirmed checks that a payer who approves at the bank after abandoning the payment
-// has approved it, also when the client confirms it after the time for approvals.
+// has approved it, even if the client confirms it after the time for approvals.
 func TestAbandonedAndConfirmed(t *testing.T) {
 	for agreed, want := range map[bool]payment.ErrorCode{true: "", false: payment.ConfirmationRefused} {
 		t.Run(strconv.FormatBool(agreed), func(t *testing.T) {

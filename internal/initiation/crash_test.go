@@ -174,8 +174,9 @@ func TestRepeatedOrder(t *testing.T) {
 	})
 }
 
-// TestRequestsOfUnknownOutcomes checks that the timeline names the requests to the bank whose outcome
-// is unknown, once however often the bank is asked in vain.
+// TestRequestsOfUnknownOutcomes checks that the timeline names the requests to the bank whose
+// outcome is unknown. It must name them only once, even if the bank is asked repeatedly without a
+// result.
 func TestRequestsOfUnknownOutcomes(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		const sent = "initiate 0b9f6a30-7a63-4d3c-9f5c-2a1f4c0f6d11"
@@ -231,9 +232,8 @@ func TestNeverSentAgain(t *testing.T) {
 }
 
 // TestOldOrdersAreNotSentAgain uses a bank that recognises keys for a limited time. Within this
-// time, the order must be sent again. After this time, only the bank's answer tells the outcome.
-// The time is real: the clock of the sandbox does not change it. An order of a version that stored
-// no time counts as old.
+// time, the order must be sent again. After this time, only the bank can report the outcome. The
+// time is real time, not the time of the sandbox. An order without a stored time counts as old.
 func TestOldOrdersAreNotSentAgain(t *testing.T) {
 	for _, test := range []struct {
 		name, sent string

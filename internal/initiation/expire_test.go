@@ -128,8 +128,8 @@ func TestManyExpire(t *testing.T) {
 	})
 }
 
-// TestLastCheckBeforeExpiry checks that payments which the bank executed during an outage of the service do not
-// expire, although a pass checks only some of them.
+// TestLastCheckBeforeExpiry has payments that the bank executed during an outage of the service.
+// None may expire, although a pass checks only some of them.
 func TestLastCheckBeforeExpiry(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		var all []passerelle.PaymentID

@@ -211,11 +211,11 @@ func (i *Initiation) ask(ctx context.Context, s bankSession, unloaded error) (*p
 	return p, err
 }
 
-// keepUntaken stores the callback of a call that failed, so that the next call has it. It removes the
-// callback if the connector took it, because the bank may refuse a code that it gets a second time.
-// It also removes it after a second failure of calls that were sent, which the callback may cause. A
-// caller whose payment was changed by another act keeps nothing, because that act may have used the
-// callback.
+// keepUntaken stores the callback of a call that failed, so that the next call has it. It removes
+// the callback if the connector used it, because the bank may refuse a code that it gets a second
+// time. It also removes the callback when a second call that was sent has failed, because the
+// callback may be the cause. If another act has changed the payment, the caller does not store the
+// callback, because that act may have used it.
 func (i *Initiation) keepUntaken(ctx context.Context, s bankSession, taken, sent bool) error {
 	again := s.attempt.Callback != nil && s.callback.Encode() == string(s.attempt.Callback)
 	switch {
@@ -243,8 +243,8 @@ func (i *Initiation) apply(ctx context.Context, s bankSession, report payment.Re
 }
 
 // applyToChanged applies a report to a payment that has changed since the session was loaded. It
-// reports whether what the connector took from the callback is stored. Otherwise the connector needs
-// the callback again.
+// returns false if the connector used the callback but the resulting memory is not stored. The
+// connector then needs the callback again.
 func (i *Initiation) applyToChanged(ctx context.Context, s bankSession, report payment.Report) (*payment.Payment, bool, error) {
 	now, err := i.bankSession(ctx, s.domain, s.payment.ID)
 	if err != nil {

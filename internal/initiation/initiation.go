@@ -11,8 +11,8 @@
 // from a bank does not reject the payment. In this case, the attempt stays recorded and blocks
 // other acts on the payment. A loop asks the bank for the state of the order. The service sends an
 // order again only under three conditions. First, the connector declares that its bank recognises a
-// repeated key. Second, the bank says that it does not know the key. Third, the order is younger
-// than the bank's memory of keys. The service never repeats an answer or a cancellation.
+// repeated key. Second, the bank says that it does not know the key. Third, the bank still
+// remembers keys of the order's age. The service never repeats an answer or a cancellation.
 package initiation
 
 import (

@@ -55,9 +55,9 @@ func (s bankSession) recovery() (bankCall, bool) {
 }
 
 // repeatable reports whether the order may be sent again. The connector must declare that the bank
-// recognises a repeated key, and the order must arrive before the bank forgets the key. The time of
-// the bank's memory is real time, also in a sandbox. After this time, only an answer of the bank or
-// a person can tell the outcome.
+// recognises a repeated key, and the order must arrive before the bank forgets the key. The time
+// for which a bank remembers keys is real time, also in a sandbox. After this time, only the bank
+// or a person can report the outcome.
 func (i *Initiation) repeatable(ctx context.Context, s bankSession) (bool, error) {
 	if s.bank == nil || s.attempt.Kind != store.AttemptInitiation || !s.bank.Profile().Idempotent {
 		return false, nil
@@ -74,9 +74,9 @@ func keyLife(bank connector.Initiator) time.Duration {
 	return cmp.Or(bank.Profile().KeyLife, connector.DefaultKeyLife)
 }
 
-// conclude interprets a report as the outcome of an attempt. If a payer or a client answered no,
-// the order has ended unless the bank continued it. No other answer will come. If the bank does not
-// mention a requested cancellation, it will not execute the cancellation.
+// conclude interprets a report as the outcome of an attempt. After the answer no of a payer or a
+// client, the order has ended unless the bank has continued it. The bank then reports nothing more.
+// If the bank does not mention a requested cancellation, it will not execute the cancellation.
 func (s bankSession) conclude(report payment.Report, now time.Time) payment.Report {
 	abandoned := s.abandoned()
 	if s.attempt.Live() && !(abandoned && abandons(s.attempt)) {
@@ -108,7 +108,8 @@ func concludeAct(a store.Attempt, report payment.Report) payment.Report {
 // concludeAbandoned ends a payment that the payer has abandoned. It does so when the bank refuses
 // the order or no longer accepts an approval. Until then, the payment continues if the payer still
 // approves it at the bank. If the bank does not show approvals, the payment waits for the bank's
-// next status or for its expiry: the bank may execute the order, so no other state is true.
+// next status or for its expiry: the bank may still execute the order, so a final state could be
+// wrong.
 func (s bankSession) concludeAbandoned(report payment.Report, now time.Time) payment.Report {
 	waits := report.Status == payment.Awaiting
 	approvable := s.bank != nil && now.Before(s.attempt.Abandoned.Add(s.bank.Profile().ApprovalLife))

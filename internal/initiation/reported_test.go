@@ -36,8 +36,8 @@ func (w *fixture) notify(t *testing.T, d passerelle.Domain, id passerelle.Paymen
 	must(t, n.Receive(t.Context(), d, address.Query().Get("state")))
 }
 
-// TestReportDuringACall has a bank that reports during a call about the order, of any kind. The
-// service must ask the bank again once, as soon as the call has ended.
+// TestReportDuringACall has a bank that sends a report during a call about the order. Each kind of
+// call is tested. The service must ask the bank again once, as soon as the call has ended.
 func TestReportDuringACall(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		week := w.later(7 * 24 * time.Hour) // much later than a check, so the next check is hours away
@@ -87,9 +87,9 @@ func TestReportDuringACall(t *testing.T) {
 	})
 }
 
-// TestReportAboutAnUnknownOutcome: while the outcome of a call is unknown, and the next question is an hour
-// away, a notification or a return makes it due now. A report during a question makes the next one due.
-// Each report leads to one question.
+// TestReportAboutAnUnknownOutcome: while the outcome of a call is unknown, and the next question is
+// an hour away, a notification or a return makes this question due now. A report during a question
+// makes another question due. Each report leads to one question.
 func TestReportAboutAnUnknownOutcome(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)
@@ -134,7 +134,8 @@ func TestReportAboutAnUnknownOutcome(t *testing.T) {
 	})
 }
 
-// TestReportDuringAQuestion: a report makes no second process ask while one is asking.
+// TestReportDuringAQuestion: while one process asks the bank, a report does not make another
+// process ask.
 func TestReportDuringAQuestion(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)
@@ -252,8 +253,9 @@ func TestReturnToABusyBank(t *testing.T) {
 	})
 }
 
-// TestReturnThatFails: the code with which a payer returned reaches the bank with the next call, when
-// the first call fails. A connector that took the code, and stored a memory, gets it only once.
+// TestReturnThatFails: when the first call after a payer's return fails, the next call gives the
+// bank the payer's code. A connector that used the code and stored a memory gets the code only
+// once.
 func TestReturnThatFails(t *testing.T) {
 	cut := func(report payment.Report, save bool) fault {
 		return func(ctx context.Context, o connector.Order, _ exchange) (payment.Report, error) {
@@ -323,8 +325,8 @@ func TestReturnThatFailsDuringAChange(t *testing.T) {
 	})
 }
 
-// TestReturnDuringAnotherMemory checks that a query is kept when the memory that the connector made of
-// it is not stored, because another act has stored a memory in the meantime.
+// TestReturnDuringAnotherMemory has a connector that uses a query, while another act stores a
+// memory. The connector's memory is then not stored, so the query must be kept.
 func TestReturnDuringAnotherMemory(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)

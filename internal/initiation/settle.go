@@ -13,8 +13,8 @@ import (
 	"passerelle/payment"
 )
 
-// Settlement is the outcome of an order that an operator has learned from the bank. The service
-// could not find out this outcome.
+// Settlement is the outcome of an order that an operator has learned from the bank, because the
+// service could not find it out.
 type Settlement struct {
 	// State is done when the bank has executed the order, and accepted when it will execute the
 	// order. It is rejected when the bank does not have the order.
@@ -72,8 +72,8 @@ func (i *Initiation) Settle(ctx context.Context, d passerelle.Domain, id passere
 	return &p, raced(err)
 }
 
-// unanswerable returns the session of a payment whose order has an outcome that only a person can
-// find out. It fails for other payments.
+// unanswerable returns the session of a payment if only a person can find out the outcome of its
+// order. It fails for other payments.
 func (i *Initiation) unanswerable(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) (bankSession, error) {
 	s, err := i.bankSession(ctx, d, id)
 	sealed := errors.Is(err, store.ErrSealed) // the key of the order's fields is lost, so the service cannot ask the bank

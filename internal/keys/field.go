@@ -40,7 +40,7 @@ type PublicKey struct {
 	Exponent  string
 }
 
-// GenerateFieldKey makes a new pair. It needs a noticeable part of a second.
+// GenerateFieldKey makes a new pair. It takes a noticeable fraction of a second.
 func GenerateFieldKey() (*FieldKey, error) {
 	private, err := rsa.GenerateKey(rand.Reader, fieldKeyBits)
 	if err != nil {

@@ -50,8 +50,8 @@ func LoadOrCreate(path string) (*Ring, error) {
 func Create(path string) error { return Generate().write(path, nameNew) }
 
 // Save writes the ring to a key file. Only the owner can read a new file. Save replaces the whole
-// file, so a crash leaves either the old file or the new one. The new one has the mode of the old one
-// and, if root calls Save, its owner and group. The service can then still read it.
+// file, so a crash leaves either the old file or the new one. The new file gets the mode of the old
+// one. If root calls Save, it also gets the owner and group, so that the service can still read it.
 func (r *Ring) Save(path string) error {
 	return r.write(path, replace)
 }
@@ -64,7 +64,7 @@ var (
 
 // Lock keeps other processes from changing a key file until the returned function is called or the
 // process ends. It fails with ErrBusy while another process has the lock. The lock is on a separate
-// file beside the key file, because a change replaces the key file. That file stays.
+// file beside the key file, because a change replaces the key file. The lock file is never removed.
 func Lock(path string) (func() error, error) {
 	stat, err := os.Stat(path)
 	if err != nil {
@@ -84,8 +84,8 @@ func Lock(path string) (func() error, error) {
 }
 
 // Replace saves another ring in the key file from which r was loaded. It fails with ErrChanged when
-// the file no longer has the keys of r: the other ring would lack keys that processes use by now.
-// The caller has the lock of the file.
+// the file no longer has the keys of r, because the other ring would lack keys that processes already
+// use. The caller must have the lock of the file.
 func (r *Ring) Replace(path string, other *Ring) error {
 	now, err := Load(path)
 	if err != nil {

@@ -12,11 +12,12 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 )
 
-// errSoon is the error when no request is made, because an earlier request failed a moment ago.
+// errSoon is the error when no request is made, because an earlier request failed within the time
+// silence.
 var errSoon = errors.New("it was asked in vain a moment ago")
 
 // keys has a provider's signing keys. When an unknown key has signed a token, the package fetches
-// the keys. After a fetch without that key, no further fetch takes place for a moment.
+// the keys. After a fetch without that key, no further fetch takes place for the time silence.
 type keys struct {
 	remote *oidc.RemoteKeySet
 	now    func() time.Time
@@ -83,8 +84,8 @@ type transport func(*http.Request) (*http.Response, error)
 // RoundTrip calls the function.
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
 
-// frank returns a client that fails for answers with another status than 200. The library would put
-// the bodies of such answers into errors, and these bodies can contain anything.
+// frank returns a client that fails for responses with a status other than 200. The library would
+// put the bodies of such responses into errors, and these bodies can contain any text.
 func frank(client *http.Client) *http.Client {
 	twin := *client
 	twin.Transport = transport(func(r *http.Request) (*http.Response, error) {

@@ -54,8 +54,8 @@ type Config struct {
 	// NameClaim is the claim with the name of an operator. A first sign-in uses it. It is empty
 	// when no claim has the name. The claim "email" counts only if it is verified.
 	NameClaim string
-	// SecondFactor lists the values of the claims amr and acr that mean a second factor. Without
-	// values, no sign-in counts as one with a second factor.
+	// SecondFactor lists the values of the claims amr and acr that mean a second factor. When it is
+	// empty, no sign-in counts as a sign-in with a second factor.
 	SecondFactor []string
 	// Loopback allows a provider on this machine and without TLS, for development.
 	Loopback bool
@@ -112,8 +112,8 @@ func (c *Config) mayBe(address string) bool {
 	return c.safe(u)
 }
 
-// safe reports whether no third party can read or change the provider's answers on their way. It
-// also accepts plain http if Loopback is set.
+// safe reports whether TLS protects requests to a URL. It also accepts plain http if Loopback is
+// set.
 func (c *Config) safe(u *url.URL) bool {
 	return u.Scheme == "https" || c.Loopback && u.Scheme == "http"
 }
@@ -238,9 +238,10 @@ func (p *Provider) config(found *description, back string) *oauth2.Config {
 	return &oauth2.Config{ClientID: p.ClientID, ClientSecret: p.ClientSecret, Endpoint: endpoint, RedirectURL: back, Scopes: scopes}
 }
 
-// style returns how the service authenticates at the provider. All providers must support the
-// header. style returns the body for a provider that does not list the header, and for a service
-// without a secret. style makes no test call, because a failed call would use up the code.
+// style returns how the service authenticates at the provider. The usual method is the
+// Authorization header. style chooses parameters in the body when the provider lists methods
+// without the header, and when the service has no secret. style makes no test call, because a
+// failed call would use up the code.
 func (p *Provider) style(found *description) oauth2.AuthStyle {
 	var said struct {
 		Methods []string `json:"token_endpoint_auth_methods_supported"`
@@ -251,7 +252,7 @@ func (p *Provider) style(found *description) oauth2.AuthStyle {
 	return oauth2.AuthStyleInHeader
 }
 
-// Departure is the sealed data that a browser stores while it is at the provider.
+// Departure is the data that a browser stores while it is at the provider. The caller must seal it.
 type Departure struct {
 	State, Nonce, Verifier string
 }

@@ -103,7 +103,7 @@ const maxIdentity = 1000
 // Unlink removes an operator's identities, and ends the operator's sessions.
 func (a *Operators) Unlink(ctx context.Context, name string) (operatorstore.Operator, error) {
 	return a.change(ctx, name, actUnlink, func(tx *store.Tx, o operatorstore.Operator) error {
-		operatorstore.In(tx).UnlinkOperator(o.ID) // this comes first and waits for concurrent sign-ins, so their sessions exist and can be ended
+		operatorstore.In(tx).UnlinkOperator(o.ID) // this waits for concurrent sign-ins, so RevokeSessions also ends their sessions
 		operatorstore.In(tx).RevokeSessions(o.ID, 0, a.Now())
 		return nil
 	})

@@ -25,12 +25,13 @@ import (
 	"passerelle/internal/store"
 )
 
-// A subject is locked after this many failed attempts, each within lockSpan of the previous one.
-// The lock ends lockSpan after the last counted attempt. A name is first locked only at the
-// guessing address, so the name's owner can sign in elsewhere. The limit for a name at all
-// addresses stops guesses from many addresses. The limit for an address is higher, because many
-// people may share an address. The service asks for a second factor, or for the password in a
-// session, only after a right password. Strangers can therefore not lock these.
+// A subject, such as a name or an address, is locked after this many failed attempts, each within
+// lockSpan of the previous one. The lock ends lockSpan after the last counted attempt. A name is
+// first locked only at the guessing address, so the name's owner can sign in elsewhere. The limit
+// for a name at all addresses stops guesses from many addresses. The limit for an address is
+// higher, because many people may share an address. The service asks for a second factor, or for
+// the password in a session, only after a right password. Strangers can therefore not lock these
+// two steps.
 const (
 	maxFailuresHere      = 5
 	maxFailuresOfName    = 100
@@ -39,8 +40,8 @@ const (
 	lockSpan             = 15 * time.Minute
 )
 
-// These are limits for the subjects with a count of failures, for the counts that one unit removes,
-// and for the units in one call of Forget.
+// These are limits for the subjects with a count of failures, for the counts that one transaction
+// removes, and for the transactions in one call of Forget.
 const (
 	maxRemembered = 100_000
 	forgetBatch   = 1000
@@ -62,7 +63,7 @@ var (
 type Operators struct {
 	DB  *store.DB
 	Now func() time.Time
-	// MAC makes the keyed hashes under which the database has addresses.
+	// MAC makes the keyed hashes that the database stores instead of addresses.
 	MAC func(purpose string, data []byte) []byte
 
 	unknown unknownNames
@@ -190,7 +191,7 @@ func (a *Operators) recognise(ctx context.Context, name, password string) (opera
 	return o, nil
 }
 
-// take counts an attempt in each counter before anything is compared.
+// take counts an attempt in each counter before the service compares a password or code.
 func (a *Operators) take(ctx context.Context, all ...operatorstore.SignInCounter) error {
 	err := a.DB.Write(ctx, func(tx *store.Tx) error {
 		for _, k := range all {
@@ -204,9 +205,9 @@ func (a *Operators) take(ctx context.Context, all ...operatorstore.SignInCounter
 	return err
 }
 
-// Forget removes the counts that no longer lock a subject. Strangers can cause too many counts,
-// with unknown names and many addresses. Forget then also removes the lowest counts. Forget records
-// the number of refusals that were only counted, if their hour is over.
+// Forget removes the counts that no longer lock a subject. When there are too many counts, because
+// strangers tried many names or addresses, Forget also removes the lowest counts. At the end of an
+// hour, Forget records how many refusals were counted but not recorded.
 func (a *Operators) Forget(ctx context.Context) error {
 	if err := a.record(ctx, a.unknown.ended(a.Now())); err != nil {
 		return fmt.Errorf("record refusals of unknown names: %w", err)
@@ -229,8 +230,8 @@ func (a *Operators) Forget(ctx context.Context) error {
 	return nil
 }
 
-// refuse records a failure and returns ErrRefused. It counts failures with unknown names beyond a
-// limit instead, because strangers can cause any number of them.
+// refuse records a failure and returns ErrRefused. Beyond a limit, it only counts failures with
+// unknown names, because strangers can cause any number of them.
 func (a *Operators) refuse(ctx context.Context, entry store.Audit) error {
 	entry.At, entry.Refused = a.Now(), true
 	acts := []store.Audit{entry}

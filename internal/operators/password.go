@@ -36,7 +36,7 @@ const (
 // make the process use much memory.
 var hashing = make(chan struct{}, 4)
 
-// derive waits for a place, and then computes the slow hash.
+// derive waits for a free slot in hashing, and then computes the slow hash.
 func derive(ctx context.Context, password string, salt []byte, passes, memory uint32) ([]byte, error) {
 	select {
 	case hashing <- struct{}{}:

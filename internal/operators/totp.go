@@ -87,16 +87,16 @@ func newProposal(name string, secret []byte) TOTPProposal {
 // proposalLife is the time in which an operator must enter the first code of a second factor.
 const proposalLife = 10 * time.Minute
 
-// pendingTOTP is a proposed secret. Only the session that requested it can confirm it, until its
-// end.
+// pendingTOTP is a proposed secret. Only the session that requested it can confirm it, before it
+// expires.
 type pendingTOTP struct {
 	secret  []byte
 	session int64
 	until   time.Time
 }
 
-// bytes returns the stored form of a proposal: the secret, the number of the session, and the end
-// in seconds.
+// bytes returns the stored form of a proposal: the secret, the number of the session, and the time
+// of expiry in seconds.
 func (p pendingTOTP) bytes() []byte {
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(slices.Clone(p.secret), uint64(p.session)), uint64(p.until.Unix()))
 }
@@ -177,8 +177,8 @@ func (a *Operators) ConfirmTOTP(ctx context.Context, v SignedIn, code, request s
 		if err := operatorstore.In(tx).ConfirmTOTP(v.Operator.ID, secret, step); err != nil {
 			return err
 		}
-		// A concurrent sign-in without the second factor either commits before this unit or is
-		// refused. If it commits before, this unit revokes its session below.
+		// A concurrent sign-in without the second factor either commits before this transaction or
+		// is refused. If it commits before, the statements below revoke its session.
 		operatorstore.In(tx).RaiseSession(v.ID)
 		operatorstore.In(tx).RevokeSessions(v.Operator.ID, v.ID, a.Now())
 		operatorstore.In(tx).ReturnSignIn(proofCounter(v).Subject)

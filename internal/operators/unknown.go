@@ -7,18 +7,20 @@ import (
 	"passerelle/internal/store"
 )
 
-// A process records this many refusals with unknown names in an hour. It only counts further ones.
+// A process records this many refusals with unknown names in an hour. It only counts further
+// refusals.
 const (
 	maxUnknown  = 100
 	unknownSpan = time.Hour
 )
 
-// furtherAttempts is the subject of the act that has the number of counted refusals as its id.
+// furtherAttempts is the subject of an audit entry whose subject id is the number of counted
+// refusals.
 const furtherAttempts = "further attempts"
 
 // unknownNames limits the acts in the audit log about attempts to sign in with unknown names. The
-// log keeps all acts, so strangers could otherwise fill the disk. The zero value is ready. The end of
-// the process loses the count of the present hour.
+// log keeps all acts, so strangers could otherwise fill the disk. The zero value is ready. The
+// count of the current hour is lost when the process ends.
 type unknownNames struct {
 	mu                sync.Mutex
 	since             time.Time

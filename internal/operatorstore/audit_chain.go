@@ -22,9 +22,9 @@ type AuditLink struct {
 	// set together with the place.
 	Previous, Hash []byte
 	// Content is the part of the hash input that comes from the act: the bytes of the columns in
-	// auditColumns, in that order. NULL is a byte 0. Any other value is a byte 1, followed by the value. A number has eight
-	// bytes, the most significant first. A boolean is the number 0 or 1. A text is its length in
-	// bytes, followed by its bytes.
+	// auditColumns, in that order. NULL is a byte 0. Any other value is a byte 1, followed by the
+	// value. A number has eight bytes, the most significant first. A boolean is the number 0 or 1. A
+	// text is its length in bytes, followed by its bytes.
 	Content []byte
 }
 
@@ -149,8 +149,8 @@ func (r Reader) AuditEnd(ctx context.Context, chain passerelle.DomainID) (AuditE
 }
 
 // AuditLinks reads the acts of a chain that follow the act in the argument after, in the order of
-// their places. It reads at most limit acts. The schema refuses two acts with the same place. If there are two nevertheless,
-// AuditLinks reads both.
+// their places. It reads at most limit acts. The schema refuses two acts with the same place. If
+// there are two nevertheless, AuditLinks reads both.
 func (r Reader) AuditLinks(ctx context.Context, chain passerelle.DomainID, after AuditLink, limit int) ([]AuditLink, error) {
 	return database.Collect(ctx, r.rows, scanLink, `SELECT `+linkColumns+` FROM audit WHERE `+chainOf+` = $1 AND number IS NOT NULL AND (number, id) > ($2, $3)
 		ORDER BY number, id LIMIT $4`, int64(chain), after.Number, after.ID, limit)

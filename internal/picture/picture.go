@@ -1,10 +1,10 @@
 // Package picture has the small pictures that the service shows: generated logos of connectors, the
 // operator's own logos from a folder, and thumbnails of documents.
 //
-// The package owns only the look of these pictures. A thumbnail shows a sheet with the kind of the
-// file. It never shows the content, so the package reads no document. Equal input gives equal
-// pictures. Drawing does not fail: it omits a letter that the font does not have. Logos.Load fails
-// with an error that names the files that are not pictures.
+// The package owns only the appearance of these pictures. A thumbnail shows a sheet with the kind
+// of the file. It never shows the content, so the package reads no document. Equal input gives
+// equal pictures. Drawing does not fail: it omits a letter that the font does not have. Logos.Load
+// fails with an error that names the files that are not pictures.
 package picture
 
 import (

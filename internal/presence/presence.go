@@ -1,8 +1,8 @@
 // Package presence remembers the devices of users who share data, until the data is read.
 //
-// It owns the time for which a user counts as present after an act, and forgets devices after it.
-// It does not own the reads, and stores nothing: another process does not know these devices. It
-// never fails.
+// It owns the time for which a user counts as present after an act. After this time, it forgets the
+// device. It does not own the reads. It keeps devices only in the memory of the process. It never
+// fails.
 package presence
 
 import (

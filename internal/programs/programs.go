@@ -23,12 +23,12 @@ import (
 	"passerelle/internal/store"
 )
 
-// firstNumber is less than the numbers of all connector programs. The connectors of bank files and
-// of this program have smaller numbers.
+// firstNumber is the lower limit of the numbers of connector programs. All other connectors have
+// smaller numbers.
 const firstNumber = 1_000_000
 
 // Programs adds, checks and removes connector programs. The transaction of each change also stores
-// the audit entries in the call.
+// the audit entries that the caller passes.
 type Programs struct {
 	DB *store.DB
 	// Own reports whether a connector that is not an external program has this UUID.

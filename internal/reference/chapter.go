@@ -26,13 +26,13 @@ type Call struct {
 	// Kinds lists the kinds of token that the call accepts. It is empty when the call needs no
 	// token. The token must have at least one of Scopes.
 	Kinds, Scopes []string
-	// Body is a sample of a request's body. Sample is the answer to that request, and Status is the
-	// answer's status.
+	// Body is a sample of a request's body. Sample is the response to that request, and Status is
+	// the response's status.
 	Body, Sample string
 	Status       int
 }
 
-// Answer is a possible status of an answer, with its body and its error codes.
+// Answer is a possible status of a response, with its body and its error codes.
 type Answer struct {
 	Status string
 	Codes  []Code
@@ -64,7 +64,7 @@ func (d document) chapters() []Chapter {
 	return all
 }
 
-// addSample adds a request and its answer to a call. Both come from a recorded request that
+// addSample adds a request and its response to a call. Both come from a recorded request that
 // succeeded. Without a recorded request, addSample makes them from the schema of the body.
 func (d document) addSample(samples map[string]sample, c *Call) {
 	one, is := sampleOf(samples, *c)
@@ -202,7 +202,7 @@ func (d document) bodies(s schema) []Body {
 	return []Body{{Value: value, Fields: fields(d.Components.Schemas[s.name()])}}
 }
 
-// answer describes an error by its codes, and all other answers by their bodies.
+// answer describes an error by its codes, and all other responses by their bodies.
 func answer(status string, c content) Answer {
 	if status >= "400" {
 		a := Answer{Status: status}

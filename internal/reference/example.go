@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// answersJSON has requests that succeeded, with their answers, by method and path. A test of the
+// answersJSON has requests that succeeded, with their responses, by method and path. A test of the
 // whole service writes it.
 //
 //go:embed answers.json

@@ -140,8 +140,9 @@ func plainText(n ast.Node, source []byte) string {
 	return b.String()
 }
 
-// leavePictures removes the blocks that show pictures, which a service does not have, with what
-// announces them: a paragraph that ends with a colon, or the heading of a picture.
+// leavePictures removes the blocks that show pictures, because a service does not serve pictures.
+// It also removes the block that announces a picture: a paragraph that ends with a colon, or a
+// heading.
 func leavePictures(tree ast.Node, source []byte) {
 	for block := tree.FirstChild(); block != nil; {
 		next := block.NextSibling()
@@ -209,8 +210,8 @@ func lift(parent, n ast.Node) {
 	parent.RemoveChild(parent, n)
 }
 
-// address returns the address in a running service that a link in a file means. It returns false
-// when the service does not have the link's target.
+// address converts a link in a file to an address in a running service. It returns false when the
+// service does not have the link's target.
 func address(to, folder string) (string, bool) {
 	if strings.Contains(to, "://") || strings.HasPrefix(to, "#") {
 		return to, true

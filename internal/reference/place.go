@@ -8,8 +8,8 @@ import (
 	"passerelle"
 )
 
-// place has what examples need from the reader's host: the address of the API and, in a sandbox,
-// the ids of the newest objects. Readers can send examples with these values unchanged.
+// place has the data of the reader's host that examples need: the address of the API and, in a
+// sandbox, the ids of the newest objects. Readers can send examples with these values unchanged.
 type place struct {
 	base    string
 	sandbox bool

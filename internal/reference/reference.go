@@ -56,8 +56,7 @@ type Config struct {
 	// OpenAPI returns the document as the API serves it. The document is large. The package reads
 	// it for the first reader, because most services have no readers.
 	OpenAPI func() []byte
-	// Domain finds the domain of a host. Pages for an unknown host do not show what only sandboxes
-	// have.
+	// Domain finds the domain of a host. Pages for an unknown host omit the features of sandboxes.
 	Domain func(ctx context.Context, host string) (passerelle.Domain, error)
 	// IDs returns the ids of the newest objects in a sandbox. The keys are the names of parameters
 	// in paths. Readers can send examples with these ids unchanged.

@@ -188,8 +188,8 @@ func TestReferenceInABrowser(t *testing.T) {
 	}
 }
 
-// TestTheFirstPage checks that browsers get the page. Programs must get the same answer as without
-// the page.
+// TestTheFirstPage checks that browsers get the page. Programs must get the same response as
+// without the page.
 func TestTheFirstPage(t *testing.T) {
 	t.Parallel()
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
@@ -230,7 +230,8 @@ func TestTheFirstPage(t *testing.T) {
 	}
 }
 
-// Guides leave out pictures, which the service does not have, with what announces them.
+// Guides omit pictures, because the service does not serve them. They also omit the blocks that
+// announce pictures.
 func TestGuidesWithoutPictures(t *testing.T) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	for name, left := range map[string][]string{

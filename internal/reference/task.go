@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Task is something that people do with the API. It has the chapters for this task.
+// Task has the chapters for a task that integrators do with the API.
 type Task struct {
 	Name     string
 	Chapters []Chapter

@@ -14,13 +14,13 @@ import (
 // other units wait meanwhile on SQLite.
 const earlierAtOnce = 100
 
-// earlierTables lists the tables with the progress of this work: since the table payment_word exists,
-// and since it also has the names of beneficiaries.
+// earlierTables lists the tables with the progress of this work. The first is for payments from
+// before the table payment_word, and the second for payments from before it contained names of
+// beneficiaries.
 var earlierTables = []string{"payment_word_earlier", "payment_name_earlier"}
 
-// AddEarlier adds the words of those payments of a domain that are older than the storing of these
-// words. The newest payments come first. AddEarlier stops without an error when another
-// process does the same work.
+// AddEarlier adds the words of a domain's payments from before the service stored words. The newest
+// payments come first. AddEarlier stops without an error when another process does the same work.
 func AddEarlier(ctx context.Context, db *store.DB, domain passerelle.DomainID) error {
 	for _, table := range earlierTables {
 		if err := addEarlier(ctx, db, domain, table); err != nil {

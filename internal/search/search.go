@@ -2,13 +2,14 @@
 // address of a payer or beneficiary.
 //
 // The package owns the table payment_word, which has a row for each word of a payment. In its
-// index, the newest payments with a word are next to each other. Words are in folded case. The table has a blind value in place of an e-mail address. Equal addresses in a domain have
-// equal values, which are useless without the key file. The package does not own the payments
-// themselves. They are in package store.
+// index, the newest payments with a word are next to each other. Words are in folded case. The
+// table has a blind value in place of an e-mail address. Equal addresses in a domain have equal
+// values, which are useless without the key file. The package does not own the payments themselves.
+// They are in package store.
 //
 // The package fails with the errors of package store. Searches find payments that are older than
-// the table only after AddEarlier has added their words. Two tables, payment_word_earlier and payment_name_earlier,
-// record the progress of AddEarlier.
+// the table only after AddEarlier has added their words. Two tables, payment_word_earlier and
+// payment_name_earlier, record the progress of AddEarlier.
 package search
 
 import (
@@ -33,8 +34,9 @@ const (
 	// words are cut off.
 	minWord = 2
 	maxWord = 32
-	// maxWords is the largest number of words of labels in a payment, and that of words of names. It
-	// is enough for most bulk payments, because they repeat their words.
+	// maxWords is the largest number of stored words of a payment's labels. The same limit applies
+	// to the words of its names. It is enough for most bulk payments, because they repeat their
+	// words.
 	maxWords = 100
 )
 
@@ -119,8 +121,8 @@ type source interface {
 	Rows() *database.Querier
 }
 
-// mostCompared is the number of payments with the rarest word that a search for several words compares, and
-// maxSought is the number of words that a search uses.
+// mostCompared is the number of payments with the rarest word that a search for several words
+// compares, and maxSought is the number of words that a search uses.
 const (
 	mostCompared = 2000
 	maxSought    = 8
@@ -128,8 +130,8 @@ const (
 
 // ByWords returns payments of a domain that have all words of a text in their labels and names of
 // beneficiaries, newest first. A position is the time of registration in microseconds, and the id.
-// For several words, ByWords compares only the 2,000 payments from the position that have the rarest
-// word.
+// For several words, ByWords reads at most 2,000 payments with the rarest word, from the position
+// on, and compares these.
 func ByWords(ctx context.Context, from source, domain passerelle.DomainID, text string, w store.Window) ([]passerelle.PaymentID, error) {
 	words := Words(text)
 	if len(words) == 0 {
@@ -150,7 +152,8 @@ func ByMail(ctx context.Context, from source, domain passerelle.DomainID, addres
 	return find(ctx, from, domain, []string{mail(from.Keys(), domain, address)}, w)
 }
 
-// rarestFirst sorts words by the number of payments that have them. It counts at most mostCompared payments.
+// rarestFirst sorts words by the number of payments that have them. It counts at most mostCompared
+// payments.
 func rarestFirst(ctx context.Context, from source, domain passerelle.DomainID, words []string) error {
 	counts := map[string]int64{}
 	for _, word := range words {
@@ -165,8 +168,8 @@ func rarestFirst(ctx context.Context, from source, domain passerelle.DomainID, w
 	return nil
 }
 
-// find returns the payments that have all words. It reads payments with the first word, and looks for
-// the others at the same place of the index.
+// find returns the payments that have all words. It reads payments with the first word, and
+// searches the index for the same payments with the other words.
 func find(ctx context.Context, from source, domain passerelle.DomainID, words []string, w store.Window) ([]passerelle.PaymentID, error) {
 	sign, order, limit := "<", "DESC", w.Limit
 	if w.Backward {

@@ -7,8 +7,8 @@ package service
 var ballast []byte
 
 // Ballast makes this process collect garbage only when there are at least 32 MiB of garbage. The
-// ballast itself takes no memory. Only the garbage that is not collected yet takes memory. The
-// caller must call Ballast once, before the process serves requests.
+// ballast takes no physical memory, but the uncollected garbage does. The caller must call Ballast
+// once, before the process serves requests.
 func Ballast() {
 	if ballast == nil {
 		ballast = make([]byte, 32<<20)

@@ -28,7 +28,7 @@ func (s *Service) newBank() *sandbox.Bank {
 }
 
 // bankBase returns the base address of the simulated bank's pages for a domain. If the domain
-// cannot be loaded, the address does not work, and the page at the address says so.
+// cannot be loaded, it logs the error and returns an empty address.
 func (s *Service) bankBase(domain passerelle.DomainID) string {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()

@@ -63,7 +63,7 @@ var (
 	locationForm = regexp.MustCompile(`^GEO:-?[0-9]{1,2}\.[0-9]{6};-?[0-9]{1,3}\.[0-9]{6}$`)
 )
 
-// formed returns a value that has a form, and otherwise "".
+// formed returns the value if it matches the form, and "" otherwise.
 func formed(value string, form *regexp.Regexp) string {
 	if !form.MatchString(value) {
 		return ""

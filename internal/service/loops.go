@@ -34,8 +34,8 @@ func (s *Service) erase(ctx context.Context) error {
 	return errors.Join(s.eachDomain(s.eraseUsers)(ctx), s.Aggregation.EraseWithdrawn(ctx), s.Documents.RemoveFiles(ctx))
 }
 
-// addEarlierWords adds the words of payments that are older than the storing of words. Searches
-// then find these payments too.
+// addEarlierWords adds the words of payments from before the service stored words. Searches then
+// find these payments too.
 func (s *Service) addEarlierWords(ctx context.Context, d passerelle.Domain) error {
 	return search.AddEarlier(ctx, s.DB, d.ID)
 }
@@ -112,8 +112,8 @@ func (s *Service) maintenance(ctx context.Context) (bool, error) {
 	return since != nil, err
 }
 
-// readCertificate uses a changed certificate for new connections. A certificate that cannot be used
-// fails the pass, and the service keeps the one before.
+// readCertificate uses a changed certificate for new connections. If the certificate cannot be
+// used, the pass fails, and the service keeps the previous certificate.
 func (s *Service) readCertificate(ctx context.Context) error {
 	changed, err := s.config.Certificate.Reload()
 	if changed {

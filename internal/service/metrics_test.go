@@ -122,8 +122,8 @@ func expressions(text string) []string {
 	return all
 }
 
-// TestOneFailingDomain damages the data of one domain. The metrics of the other domain are published
-// all the same, with a new time.
+// TestOneFailingDomain damages the data of one domain. The metrics of the other domain must still
+// be published, with a new time.
 func TestOneFailingDomain(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		now := time.Now()

@@ -83,8 +83,8 @@ func (s *Service) busyPlaces() places {
 	}...)}
 }
 
-// wait counts a request for a page. It returns the time for which the address must wait. Each form
-// also counts as a request.
+// wait counts a request for a page, and returns the time for which the client's address must wait.
+// A form counts towards both limits.
 func (s *Service) wait(r *http.Request, form bool) (time.Duration, error) {
 	found, err := s.servedDomain(r.Context(), &s.DB.Reader, r.Host)
 	if err != nil {
@@ -97,8 +97,8 @@ func (s *Service) wait(r *http.Request, form bool) (time.Duration, error) {
 	return length, nil
 }
 
-// ofDomain looks up the domain of a request, although the answer is the same for all domains. If
-// people reach the domain only over https, the answer must say so to browsers.
+// ofDomain looks up the domain of a request, although the body is the same for all domains. The
+// lookup adds the header Strict-Transport-Security for a domain that is reached only over https.
 func (s *Service) ofDomain(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = s.domain(r.Context(), r.Host) // an unknown host gets the same answer
@@ -194,8 +194,8 @@ func (s *Service) console(domain func(context.Context, string) (passerelle.Domai
 	})
 }
 
-// ServeHTTP passes the request to the first matching place. It gives the place's prefix to the
-// access log, and not the path, because a path may contain ids.
+// ServeHTTP passes the request to the first matching place. The access log gets the place's prefix
+// instead of the path, because a path may contain ids.
 func (p places) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for _, place := range p.below {
 		if r.URL.Path == place.prefix || (strings.HasSuffix(place.prefix, "/") && strings.HasPrefix(r.URL.Path, place.prefix)) {

@@ -10,8 +10,8 @@ import (
 	"passerelle/internal/settings"
 )
 
-// The pages have the limit of the API's addresses, and a lower one for forms about connections. In
-// every language, a person who is refused reads what to do.
+// The API's limit for each address also applies to pages. Forms about connections have a lower
+// limit. The page of a refusal says in every language what to do.
 func TestRatesOfPages(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		set := func(values map[string]string) {

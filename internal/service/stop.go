@@ -38,8 +38,8 @@ func (s *Service) Stop(ctx context.Context) error {
 	return errors.Join(served, <-worked, s.stopCalls(ctx), s.closeDatabase(ctx), s.traces.Close(ctx))
 }
 
-// stopCalls ends the reads whose clients did not wait for them, so that they release their
-// connections. The lease of a read that does not end in time lapses.
+// stopCalls ends the reads that continued after their clients left. Each read then releases its
+// connection. The lease of a read that does not end in time lapses.
 func (s *Service) stopCalls(ctx context.Context) error {
 	early, cancel := sooner(ctx)
 	defer cancel()

@@ -88,7 +88,7 @@ type sale struct {
 	key, kind string
 	bank      bankConnector
 	id        int64
-	// back is the address of the payer's return that the service has not answered yet.
+	// back is the address to which the payer returns, until the service has answered it.
 	back string
 }
 
@@ -105,8 +105,8 @@ type saleState struct {
 	}
 }
 
-// saleKinds are the kinds of payments. A bank has booked each kind this often when it is done. No
-// periodic payment is executed during the test.
+// saleKinds are the kinds of payments. The values are the numbers of bookings at the bank for a
+// payment that is done. No periodic payment is executed during the test.
 var saleKinds = map[string]int{"single": 1, "bulk": 2, "periodic": 0}
 
 // draft returns the payment of a sale.
@@ -212,8 +212,8 @@ func (s *merchant) act(o *sale, p saleState) {
 	}
 }
 
-// approve confirms the payment on the bank's page, and follows the redirect back. If the service does not answer, the
-// payer loads the address of the return again, as people do in a browser.
+// approve confirms the payment on the bank's page, and follows the redirect back. If the service
+// does not answer, the payer loads the address of the return again, as people do in a browser.
 func (s *merchant) approve(o *sale, page string) {
 	if o.back == "" {
 		o.back = s.decide(page)
@@ -256,8 +256,8 @@ func (s *merchant) decideInApp(bank string) {
 }
 
 // finish makes every payment final. It advances the clock of the service, because the service
-// seldom asks a bank about old payments. Without all, payments with an unknown outcome may remain, and
-// the payments of payers who have lost their way back expire.
+// seldom asks a bank about old payments. Without all, payments with an unknown outcome may remain.
+// Payments that their payers can no longer approve expire (see expire).
 func (s *merchant) finish(all bool) {
 	s.t.Helper()
 	open := s.sold
@@ -291,9 +291,10 @@ func (s *merchant) advanceClock(open []*sale, by string) []*sale {
 	return s.advanceAll(open)
 }
 
-// expire lets the payments expire whose payers have lost their way back: the answer with the token of
-// their approval was lost, and the bank's page accepts no second approval. It returns the payments that
-// neither waited for a person nor for such a payer, or that do not expire.
+// expire lets payments expire that their payers can no longer approve: the answer with the token of
+// the approval was lost, and the bank's page accepts no second approval. It ignores payments that
+// wait for an operator. It returns the payments that do not expire. If some of them are at banks
+// where this cannot happen, it returns all of them at once.
 func (s *merchant) expire(open []*sale) []*sale {
 	s.t.Helper()
 	lost := slices.DeleteFunc(slices.Clone(open), func(o *sale) bool { return s.waitForPerson([]*sale{o}) })

@@ -182,8 +182,8 @@ func (m *marks) another() {
 	}
 }
 
-// rest runs a function while clients begin no work. Otherwise a turn of delivery would not end on a
-// busy machine.
+// rest runs a function while clients begin no work. Otherwise a pass of the sender might not end on
+// a busy machine.
 func (m *marks) rest(do func() bool) bool {
 	m.ledger.d.begins.Lock()
 	defer m.ledger.d.begins.Unlock()

@@ -258,7 +258,7 @@ func orders(limit int, stop <-chan struct{}, simulated func() bool) <-chan *orde
 func always() bool { return true }
 
 // payAll makes clients bring orders to their final state. Each client works on one order at a time.
-// Clients finish later the orders that a kill delays, so the next kill also interrupts new orders.
+// Clients postpone the orders that a kill delays, so the next kill also interrupts new orders.
 func (d *driver) payAll(clients int, orders <-chan *order) {
 	later := d.payEach(clients, orders, time.Second)
 	left := make(chan *order, len(later))

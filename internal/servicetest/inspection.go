@@ -25,11 +25,12 @@ const wrongs = `Object.entries({
 	"with scripts or styles of its own": document.querySelector("script:not([src]), [style], [onclick]") !== null,
 }).filter(([, wrong]) => wrong).map(([name]) => name)`
 
-// smallest is the width in CSS pixels of the smallest phone. Windows up to phone wide are phones.
+// smallest is the width in CSS pixels of the smallest phone. A window that is at most phone wide
+// counts as a phone.
 const smallest, phone = 320, 400
 
-// inspectSizes checks the shown page against the rules for all pages. It makes the window of a phone as
-// narrow as that of the smallest phone, too.
+// inspectSizes checks the shown page against the rules for all pages. For a phone, it also checks
+// the page in a window with the width of the smallest phone.
 func inspectSizes(ctx context.Context, t testing.TB, name string) {
 	t.Helper()
 	size, err := chromedp.Run(ctx, chromedp.Evaluate[[]int64](`[innerWidth, innerHeight]`))
@@ -104,8 +105,8 @@ func Listen(ctx context.Context, t testing.TB) Console {
 	return c
 }
 
-// Silent checks that the browser has sent no messages, and that it would send one for an error.
-// Messages that contain a text of but are expected, such as the status of an error page.
+// Silent checks that the browser has sent no messages, and that it would send one for an error. It
+// ignores messages that contain one of the texts in but, such as the status of an error page.
 func (c Console) Silent(t testing.TB, but ...string) {
 	t.Helper()
 	const end = "the end"

@@ -41,8 +41,8 @@ type Process struct {
 	log io.Writer
 }
 
-// build builds the normal program. buildMarked builds the program with marks, at which a test can
-// make it crash.
+// build builds the normal program. buildMarked builds the program with marks, so that a test can
+// make it crash at a mark.
 var (
 	build       = sync.OnceValues(func() (string, error) { return builtWith("") })
 	buildMarked = sync.OnceValues(func() (string, error) { return builtWith("torture") })

@@ -254,9 +254,8 @@ func TestWebauthForged(t *testing.T) {
 	})
 }
 
-// Only the redirected browser can use the return address. An attacker may make another person agree
-// in the attacker's place. The attacker then does not get that person's accounts. Such an attempt
-// does not use up the state parameter.
+// Only the redirected browser can use the return address. An attacker who makes another person
+// agree must not get that person's accounts. Such an attempt does not use up the state parameter.
 func TestWebauthInAnotherBrowser(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p *person) {
 		f := p.page(p.sent(p.open(p.address())).String())

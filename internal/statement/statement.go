@@ -1,12 +1,12 @@
 // Package statement makes statements in the format CFONB 120 from the payloads of events. It is for
 // domains whose receivers request statements instead of JSON.
 //
-// The package decides which accounts and transactions of a payload a statement contains, and where
-// their values are in it. Package cfonb owns the format. Callers decide which events are sent as
-// statements. The package only computes.
+// The package decides which accounts and transactions of a payload a statement contains, and which
+// members of the payload have their values. Package cfonb owns the format. Callers decide which
+// events are sent as statements. The package does no I/O.
 //
 // The package fails with an Invalid *passerelle.Error that names a member of the payload. The
-// member has another type than the documented one, or its value does not fit its columns.
+// member has a wrong type, or its value does not fit its columns.
 package statement
 
 import (
@@ -64,11 +64,11 @@ type transaction struct {
 	Deleted         *string                    `json:"deleted"`
 }
 
-// Of returns one statement for each account of a payload, in order. The statement of a single new
+// Of returns one statement for each account of a payload, in order. The statement of a newly found
 // account has no movements. Of also returns the number of accounts that it omits. It omits disabled
 // and deleted accounts, and accounts without a French IBAN. It also omits accounts whose balance,
-// currency or update is not in the payload. An amount has the decimals of its currency. It has more
-// decimals if any amount of its statement needs them.
+// currency or update is not in the payload. All amounts of a statement have as many decimals as its
+// currency, or more if one of them needs more.
 func Of(body []byte) ([]byte, int, error) {
 	var (
 		text    []byte
@@ -106,7 +106,7 @@ func read(body []byte) ([]account, error) {
 		return nil, passerelle.InvalidField("data", "must be the payload of an event: %s", err)
 	}
 	if p.Connection == nil && p.Connections == nil {
-		p.Disabled, p.Transactions = nil, nil // an account without a connection is only discovered
+		p.Disabled, p.Transactions = nil, nil // a found account is disabled, but gets a statement without movements
 		return []account{p.account}, nil
 	}
 	var accounts []account

@@ -21,8 +21,8 @@ import (
 // in a column. Nobody can compute a number from its blind value without the key file. The last four
 // characters of a blind value represent the last four characters of the number. Lists can therefore
 // search for a whole number and for its last four characters. Each of these searches has an index.
-// The account numbers of banking data are not encrypted, because a page of transactions would have
-// to decrypt one for each row.
+// The account numbers of banking data are not encrypted, because a page of transactions would have to
+// decrypt a number for each row.
 
 // These are the columns of account numbers. A blind value depends on the name of its column, so the
 // same number has different blind values in different columns.
@@ -47,7 +47,7 @@ func (r *Reader) sealsNumbers(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("read whether account numbers are sealed: %w", err)
 	}
-	if on { // once on, sealing stays on, so the answer is cached
+	if on { // sealing is never switched off, so the result is cached
 		r.sealing.Store(true)
 	}
 	return on, nil

@@ -24,7 +24,7 @@ var addressees = `SELECT ` + servedDomainColumns + `, ` + qualified("w", webhook
 	LEFT JOIN auth_provider a ON a.domain_id = w.domain_id AND a.id = w.auth_id AND a.deleted IS NULL
 	WHERE w.domain_id = $1 AND w.id = $2`
 
-// Addressee loads the addressee of a webhook, including deleted webhooks. It fails with
+// Addressee loads the addressee of a webhook, even if the webhook is deleted. It fails with
 // ErrNotFound when the webhook does not exist.
 func (r *Reader) Addressee(ctx context.Context, domain passerelle.DomainID, id passerelle.WebhookID) (Addressee, error) {
 	var (

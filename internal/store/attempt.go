@@ -41,8 +41,8 @@ type Attempt struct {
 	Action payment.Action
 	Agreed bool
 	By     payment.Actor
-	// Abandoned is the time of the payer's first no since the last yes to a bank, zero when there is
-	// none. Other attempts may have followed.
+	// Abandoned is the time at which the payer first refused the psuValidation since the last
+	// agreement. It is zero without such a refusal. Other attempts may have followed.
 	Abandoned time.Time
 	// Trace is the trace in which the order was sent, as [tracing.Parent] returns it. Trace is
 	// empty when there was no trace.
@@ -270,8 +270,8 @@ func (tx *Tx) SaveOrder(a Attempt, version int64, memory []byte) error {
 	return tx.RememberOrder(a, memory)
 }
 
-// AskedAs copies two values from the argument before: the callback and the count of reports. The
-// service asked the bank with that copy of the attempt.
+// AskedAs copies the callback and the count of reports from the argument before, the copy of the
+// attempt with which the service asked the bank.
 func (a *Attempt) AskedAs(before Attempt) {
 	a.Reported, a.Callback, a.sealedCallback = before.Reported, before.Callback, before.sealedCallback
 }
@@ -289,8 +289,8 @@ func (tx *Tx) KeepCallback(a Attempt, callback []byte) error {
 	return nil
 }
 
-// EndCallback removes the stored query of a payment that has ended. It may have a code of the bank,
-// which nobody needs any more.
+// EndCallback removes the stored query of a payment that has ended. The query may contain a code of
+// the bank, and the service no longer needs the code.
 func (tx *Tx) EndCallback(p *payment.Payment) {
 	tx.unit.Exec(`UPDATE attempt SET callback = NULL WHERE +domain_id = $1 AND payment_id = $2 AND number = 1 AND callback IS NOT NULL`, int64(p.Domain), int64(p.ID))
 }
@@ -321,7 +321,7 @@ func (tx *Tx) PostponeAttempt(a Attempt, wait time.Duration) {
 const AttemptLease = 30 * time.Second
 
 // hastened is the lease of an attempt of unknown outcome whose next question is due now. A lease that
-// ends within AttemptLease stays: a process may be asking at this moment, and there must not be two.
+// ends within AttemptLease stays: a process may be asking now, and a second one must not ask too.
 var hastened = fmt.Sprintf(`CASE WHEN state = 'unknown' AND lease_until > {now} + %d THEN {now} - 1000 ELSE lease_until END`, AttemptLease.Microseconds())
 
 // HastenAttemptIfReported makes the next question about an attempt due now if the bank has reported, or
@@ -331,9 +331,10 @@ func (tx *Tx) HastenAttemptIfReported(a Attempt) {
 		AND $3 < (SELECT bank_reports FROM payment WHERE id = payment_id)`, int64(a.Domain), a.ID, a.Reported)
 }
 
-// ClaimAttempts takes over at most limit attempts that have lost their lease, in one domain. It
-// gives each of them a new lease. It leaves out attempts of the connectors in except. The UPDATE does not repeat the subquery's condition on the state.
-// With that condition, PostgreSQL would start with all unanswered attempts.
+// ClaimAttempts takes over at most limit attempts of a domain whose lease has expired. It gives each
+// of them a new lease. It leaves out attempts of the connectors in except. The UPDATE does not repeat
+// the subquery's condition on the state. With that condition, PostgreSQL would start with all
+// unanswered attempts.
 func (tx *Tx) ClaimAttempts(domain passerelle.DomainID, lease time.Duration, limit int, except []string, into *[]Due) {
 	others, args := without(except, connectorOfAttempt, []any{int64(domain), lease.Microseconds()})
 	tx.dueOf(into, `WITH due AS MATERIALIZED (
@@ -344,5 +345,5 @@ func (tx *Tx) ClaimAttempts(domain passerelle.DomainID, lease time.Duration, lim
 		RETURNING payment_id, `+connectorOfAttempt, args...)
 }
 
-// connectorOfAttempt is the connector of an attempt. Only orders store their own.
+// connectorOfAttempt is the SQL expression for an attempt's connector. Only orders store their own.
 const connectorOfAttempt = `COALESCE(connector_uuid, (SELECT p.connector_uuid FROM payment p WHERE p.id = attempt.payment_id))`

@@ -157,8 +157,8 @@ func TestAttemptIsClaimedAfterItsLease(t *testing.T) {
 	})
 }
 
-// TestReportsHastenQuestions: a report of the bank makes a question due that is planned for later, but
-// none that a process may be asking.
+// TestReportsHastenQuestions checks that a report of the bank makes a question due that is planned
+// for later, unless a process may be asking it now.
 func TestReportsHastenQuestions(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.attempt("key", time.Hour)
@@ -199,8 +199,8 @@ func TestReportsHastenQuestions(t *testing.T) {
 	})
 }
 
-// TestCallbacks: the query of a payer's return is stored until the bank has got it or the payment ends.
-// A newer query stays when the bank has got the older one.
+// TestCallbacks checks that the query of a payer's return is stored until the bank has received it or
+// the payment ends. A newer query must stay when the bank has received the older one.
 func TestCallbacks(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.attempt("key", time.Hour)
@@ -327,8 +327,8 @@ func TestFieldValues(t *testing.T) {
 	})
 }
 
-// TestAttemptAndOutcomeAreOne has a payment that has changed since it was read. The attempt must
-// then not be answered either.
+// TestAttemptAndOutcomeAreOne stores the outcome of a payment that has changed since it was read. The
+// attempt must stay unanswered.
 func TestAttemptAndOutcomeAreOne(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.attempt("key", time.Hour)
@@ -383,8 +383,8 @@ func TestAttemptsFollowTheOrder(t *testing.T) {
 	})
 }
 
-// TestAbandonmentIsRemembered: an attempt has the time of the payer's first no since the last yes,
-// whatever attempts follow.
+// TestAbandonmentIsRemembered checks that an attempt has the time of the payer's first refusal since
+// the last agreement, whatever attempts follow.
 func TestAbandonmentIsRemembered(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.attempt("key", time.Hour)

@@ -247,9 +247,9 @@ func (tx *Tx) CreateAuthProvider(a *AuthProvider) error {
 	return nil
 }
 
-// RenameAuthProvider changes only the name of a provider, or no more than its time of change if the
-// name is nil. It therefore does not undo a simultaneous change of the secret. Write fails with
-// ErrDuplicate when the name is in use.
+// RenameAuthProvider changes only the name and the time of change of a provider. If name is nil, it
+// changes only the time. It therefore does not undo a simultaneous change of the secret. Write fails
+// with ErrDuplicate when the name is in use.
 func (tx *Tx) RenameAuthProvider(domain passerelle.DomainID, id int64, name *string, now time.Time) {
 	tx.unit.ExecOne(ErrNotFound, `UPDATE auth_provider SET name = COALESCE($1, name), updated = $2 WHERE domain_id = $3 AND id = $4 AND deleted IS NULL`,
 		name, database.Micros(now), int64(domain), id)

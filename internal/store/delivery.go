@@ -110,11 +110,11 @@ func (r *Reader) Undelivered(ctx context.Context, w Webhook, after passerelle.De
 	return all[:min(limit, len(all))], nil
 }
 
-// Following lists the deliveries that became the head of their subject when the deliveries in over
-// were delivered or dropped. It finds them by events and ids, because a search through all waiting
-// deliveries would slow down as the backlog grows. The queries also avoid the indexes of waiting
-// deliveries. PostgreSQL would read such an index completely if its statistics are from a time when
-// few deliveries waited.
+// Following lists the deliveries that became the head of their subject when the deliveries in the
+// argument over were delivered or dropped. It finds them by events and ids, because a search through
+// all waiting deliveries would slow down as the backlog grows. The queries also avoid the indexes of
+// waiting deliveries. PostgreSQL would read such an index completely if its statistics are from a
+// time when few deliveries waited.
 func (r *Reader) Following(ctx context.Context, over []passerelle.DeliveryID) ([]Delivery, error) {
 	var x, d database.Clauses
 	next, err := database.Collect(ctx, r.rows, scanOwner, `SELECT (
@@ -139,9 +139,9 @@ func scanOwner(row database.Row) (int64, error) {
 }
 
 // DeliveryAttempt is the record of one request to a receiver. At is the time at which the request
-// began, in the domain's time. Status is zero when no answer arrived. Failure is empty on success.
-// Answer is the beginning of the answer to a failed request. Detail is a sentence with more
-// details.
+// began, in the domain's time. Status is zero when no response arrived. Failure is empty on success.
+// Answer is the beginning of the receiver's response to a failed request. Detail is a sentence with
+// more details.
 type DeliveryAttempt struct {
 	Delivery       passerelle.DeliveryID
 	At             time.Time
@@ -150,8 +150,8 @@ type DeliveryAttempt struct {
 	Failure        string
 	Answer, Detail string
 	Signed         Signed
-	// Reached means that the request reached the receiver. Only these requests count in the average
-	// time. The health counters store Reached, but the attempt does not.
+	// Reached means that the request reached the receiver. Only these requests count towards the
+	// average time. Reached is part of the health counters, but not of the stored attempt.
 	Reached bool
 }
 
@@ -161,7 +161,7 @@ type Signed struct {
 	Opening, Signature, Next string
 }
 
-// TimedOut is the failure of a request without an answer in time.
+// TimedOut is the Failure of a request without a response in time.
 const TimedOut = "timeout"
 
 // Batch contains the results of a sender's work for one webhook. One unit records all of them.
@@ -192,7 +192,7 @@ type Batch struct {
 // RecordBatch stores results, marks accepted deliveries as delivered and renews the lease. Write
 // stores nothing and fails with ErrConflict when the lease has lapsed. In that case, another sender
 // may have sent the same deliveries. RecordBatch erases the body of a user's event when no webhook
-// still needs it.
+// needs it any more.
 func (tx *Tx) RecordBatch(w Webhook, b Batch) error {
 	tx.keepBatch(w, b)
 	if err := tx.recordAttempts(w, b.Attempts); err != nil {
@@ -320,7 +320,7 @@ func rowList(rows, same, columns int) string {
 	return string(list)
 }
 
-// drop gives up those deliveries that are neither delivered nor given up yet.
+// drop gives up those of the deliveries that are still pending.
 //
 // The conditions here and in eraseBodies are written differently from those of the indexes.
 // Otherwise PostgreSQL might choose an index of waiting deliveries or of users, and read the whole
@@ -335,8 +335,8 @@ func (tx *Tx) drop(domain passerelle.DomainID, ids []passerelle.DeliveryID, reas
 		append(args, database.Micros(now), reason)...)
 }
 
-// eraseBodies erases the body of a user's event when no webhook still needs it. A deleted webhook
-// still needs a body until PurgeUndeliverable drops its deliveries, because the webhook may be
+// eraseBodies erases the body of a user's event when no webhook needs it any more. A deleted
+// webhook still needs a body until PurgeUndeliverable drops its deliveries, because the webhook may be
 // restored. The unit locks the events first. When two senders end the last two deliveries of an
 // event at the same time, the second sender waits. It then sees that no delivery is left.
 func (tx *Tx) eraseBodies(domain passerelle.DomainID, events []int64, now time.Time) {

@@ -42,8 +42,8 @@ const ForgottenFile = `next_fetch = NULL, due = CASE WHEN lease_until > {now} TH
 // erase, $3 is the domain's present instant.
 var remains = []struct{ rows, erase string }{
 	{
-		// The answers that are stored for repeated requests contain data of the user. The query
-		// begins with the tokens, because a user has fewer tokens than a domain has answers.
+		// The responses that are stored for repeated requests contain data of the user. The query
+		// begins with the tokens, because a user has fewer tokens than a domain has responses.
 		rows: `SELECT i.id FROM token t CROSS JOIN idempotency i WHERE t.domain_id = $1 AND t.user_id = $2
 			AND i.domain_id = +t.domain_id AND i.token_id = t.id`,
 		erase: `DELETE FROM idempotency WHERE id IN ({rows})`,
@@ -59,7 +59,7 @@ var remains = []struct{ rows, erase string }{
 		erase: `UPDATE delivery SET dropped = $3, drop_reason = 'the user was deleted' WHERE id IN ({rows})`,
 	},
 	{
-		// A receiver's answer may repeat the request, and may therefore contain data of the user.
+		// A receiver's response may repeat the request, and may therefore contain data of the user.
 		rows: `SELECT a.id FROM event e JOIN delivery d ON d.event_id = e.id JOIN delivery_attempt a ON a.delivery_id = d.id
 			WHERE e.domain_id = $1 AND e.user_id = $2 AND (a.answer IS NOT NULL OR a.detail IS NOT NULL)`,
 		erase: `UPDATE delivery_attempt SET answer = NULL, detail = NULL WHERE id IN ({rows})`,
@@ -89,9 +89,9 @@ var remains = []struct{ rows, erase string }{
 }
 
 // EachPending calls do with each row that list returns, until list returns no row or was called
-// passes times. After a success, the row must no longer be in the list. A failing row stays. It does
-// not delay the others: list skips as many rows as have failed. EachPending returns the number of
-// failures and the first one.
+// passes times. After a success, the row must no longer be in the list. A failing row stays in the
+// list. It does not delay other rows, because list skips as many rows as have failed. EachPending
+// returns the number of failures and the first one.
 func EachPending[Row any](ctx context.Context, passes int, list func(skip int) ([]Row, error), do func(Row) error) error {
 	var (
 		failed int
@@ -139,8 +139,8 @@ func (r *Reader) ErasuresDue(ctx context.Context, domain passerelle.DomainID, re
 }
 
 // Erase erases a deleted user's data until nothing is left that may be erased now. Each unit erases
-// at most batch rows of each kind. If other data must wait, the erasure is due again at the time
-// next, in real time. The argument now is the domain's time.
+// at most batch rows of each kind. If some data cannot be erased yet, the erasure is due again at the
+// time next, in real time. The argument now is the domain's time.
 func (db *DB) Erase(ctx context.Context, e Erasure, batch int, now, realNow, next time.Time) error {
 	for {
 		if err := db.Write(ctx, func(tx *Tx) error { tx.erase(e, batch, now); return nil }); err != nil {

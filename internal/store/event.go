@@ -28,8 +28,7 @@ type EmittedEvent struct {
 	// Account is the account of the event, zero for none or several.
 	Account passerelle.AccountID
 	// MediaType is the media type of the body. Empty means application/json. Bodies of other types
-	// have no place for id_webhook_data. Omitted is the number of accounts that the body leaves
-	// out.
+	// are sent without id_webhook_data. Omitted is the number of accounts that the body leaves out.
 	MediaType string
 	Omitted   int
 	// Holds lists the data in the body that the user can withdraw. When the user withdraws some of
@@ -50,13 +49,13 @@ type EmittedEvent struct {
 	NotBefore time.Time
 }
 
-// JSON is the media type of a body with a place for id_webhook_data.
+// JSON is the media type of a body to which deliveries add id_webhook_data.
 const JSON = "application/json"
 
 // Emit stores an event, and one delivery for each enabled webhook that is registered for the event
 // now. It does so in the transaction of the change. Emit does not store the body of a user's event
-// without deliveries. It fails when a JSON body is not an object, because only an object has a
-// place for id_webhook_data.
+// that has no deliveries. It fails when a JSON body is not an object, because only an object can
+// contain id_webhook_data.
 func (tx *Tx) Emit(e EmittedEvent) error {
 	if e.Unwanted {
 		return tx.emitUnwanted(e)
@@ -146,8 +145,8 @@ func (e EmittedEvent) first() byte {
 	return 0
 }
 
-// eventID returns the id of an event, and the length of a body in parts. The id of a body in parts
-// is already reserved.
+// eventID returns the id of an event, and the length of a body in parts. For a body in parts, the id
+// is the one that was reserved with the first part.
 func (tx *Tx) eventID(e EmittedEvent) (int64, int64, error) {
 	var (
 		id  int64
@@ -189,10 +188,10 @@ func (tx *Tx) DropHeld(domain passerelle.DomainID, user passerelle.UserID) {
 	tx.unit.Exec(`DELETE FROM event WHERE domain_id = $1 AND user_id = $2 AND held`, int64(domain), int64(user))
 }
 
-// DropHeldBack gives up the deliveries of a subject, up to a version, that are still held back at
-// now, in the domain's time. Receivers do not need these deliveries, because they already know the
-// state. The condition not_before > 0 is the same as in the index of held back deliveries. It lets
-// the databases use that index.
+// DropHeldBack gives up those deliveries of a subject up to a version that are still held back.
+// Receivers do not need these deliveries, because they already know the state. The condition
+// not_before > 0 lets the databases use the index of held back deliveries. The argument now is in the
+// domain's time.
 func (tx *Tx) DropHeldBack(domain passerelle.DomainID, subject string, subjectID, version int64, now time.Time, reason string) {
 	tx.unit.Exec(`UPDATE delivery SET dropped = $1, drop_reason = $2 WHERE domain_id = $3 AND subject = $4 AND subject_id = $5 AND version <= $6
 		AND delivered IS NULL AND dropped IS NULL AND not_before > 0 AND not_before > $1`,

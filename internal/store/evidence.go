@@ -11,9 +11,9 @@ import (
 	"passerelle/payment"
 )
 
-// Witness stores what a payer saw before acting. It stores this as evidence for the payment's
-// newest attempt. The content is encrypted. Witness ignores the attempt in e. Write fails with
-// ErrDuplicate when the attempt already has evidence.
+// Witness stores what a payer saw before acting, as evidence for the payment's newest attempt. The
+// content is encrypted. Witness ignores the attempt in e. Write fails with ErrDuplicate when the
+// attempt already has evidence.
 func (tx *Tx) Witness(e payment.Evidence) error {
 	id, err := tx.unit.NewID("payment_evidence")
 	if err != nil {

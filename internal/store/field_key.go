@@ -62,8 +62,8 @@ func (r *Reader) scanFieldKey(row database.Row) (StoredFieldKey, error) {
 
 const selectFieldKey = `SELECT id, domain_id, number, kid, private, created FROM field_key WHERE domain_id = $1 `
 
-// NewestFieldKey returns the key pair with the highest number. Clients receive its public key. It
-// fails with ErrNotFound when there is none.
+// NewestFieldKey returns the key pair with the highest number. It fails with ErrNotFound when there
+// is none. Clients receive the pair's public key.
 func (r *Reader) NewestFieldKey(ctx context.Context, domain passerelle.DomainID) (StoredFieldKey, error) {
 	return database.One(ctx, r.rows, r.scanFieldKey, selectFieldKey+`ORDER BY number DESC LIMIT 1`, int64(domain))
 }

@@ -12,9 +12,9 @@ import (
 	"passerelle/internal/keys"
 )
 
-// answerRetention is the time during which answers are stored for repeated requests. keyLease is
-// the time after which another request may take over the key of an interrupted request. The
-// executing request renews the lease of its key. Both times are measured by the database's clock.
+// answerRetention is the time during which responses are stored for repeated requests. keyLease is
+// the time after which another request may take over the key of an interrupted request. The executing
+// request renews the lease of its key. Both times are measured by the database's clock.
 const (
 	answerRetention = 24 * time.Hour
 	keyLease        = 20 * time.Second
@@ -46,7 +46,7 @@ type Claim struct {
 	// must not create that object again.
 	Execution Execution
 	Subject   int64
-	// Answer is the stored answer of the first execution.
+	// Answer is the stored response of the first execution.
 	Answer []byte
 	// Other is true when the key belongs to a different request.
 	Other bool
@@ -170,14 +170,14 @@ func (tx *Tx) Executed(e Execution, subject int64) {
 
 type creationKey struct{}
 
-// creation is an execution that creates an object with an id of a sequence.
+// creation is an execution that creates an object. The object's id comes from a sequence.
 type creation struct {
 	Execution
 	sequence string
 }
 
-// Creating returns a context for an execution. A unit that is written with it and takes an id of the
-// sequence records this id like [Tx.Executed].
+// Creating returns a context for an execution. A unit that is written with this context records the
+// first id that it takes from the sequence, like [Tx.Executed].
 func Creating(ctx context.Context, e Execution, sequence string) context.Context {
 	if e.ID == 0 || sequence == "" {
 		return ctx
@@ -185,7 +185,7 @@ func Creating(ctx context.Context, e Execution, sequence string) context.Context
 	return context.WithValue(ctx, creationKey{}, creation{e, sequence})
 }
 
-// Answered does the same as Executed, and ends the execution. It stores the answer that repetitions
+// Answered does the same as Executed, and ends the execution. It stores the response that repetitions
 // of the request get.
 func (tx *Tx) Answered(e Execution, subject int64, answer []byte) error {
 	if e.ID == 0 {
@@ -208,7 +208,7 @@ func (tx *Tx) sealAnswer(e Execution, answer []byte) ([]byte, error) {
 	return sealed, nil
 }
 
-// KeepAnswer ends an execution and stores the answer that repetitions of the request get. It stores
+// KeepAnswer ends an execution and stores the response that repetitions of the request get. It stores
 // nothing when another execution has taken over the key.
 func (tx *Tx) KeepAnswer(e Execution, answer []byte) error {
 	if e.ID == 0 {
@@ -228,7 +228,7 @@ func (tx *Tx) ForgetSubject(e Execution) {
 	tx.unit.Exec(`UPDATE idempotency SET subject = NULL WHERE +domain_id = $1 AND id = $2 AND run = $3 AND answer IS NULL`, int64(e.Domain), e.ID, e.Run)
 }
 
-// ReleaseKey ends an execution without an answer, so that the same key can be used again
+// ReleaseKey ends an execution without a response, so that the same key can be used again
 // immediately. The id of an object that the execution created stays recorded.
 func (tx *Tx) ReleaseKey(e Execution) {
 	if e.ID == 0 {

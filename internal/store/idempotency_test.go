@@ -161,7 +161,7 @@ func TestAnExecutionThatWasTakenOverMakesNothing(t *testing.T) {
 	})
 }
 
-// TestAnswersWithWhatWasMade stores the answer together with the created object, unless another
+// TestAnswersWithWhatWasMade stores the response together with the created object, unless another
 // execution has taken over the key.
 func TestAnswersWithWhatWasMade(t *testing.T) {
 	onEachWithDomain(t, func(t *testing.T, db *store.DB, domain passerelle.DomainID) {

@@ -129,9 +129,9 @@ type Breach struct {
 	What      []string
 }
 
-// CheckInvariants checks all data of a domain. The time is proportional to the size of the data. It
-// allows that events from before since were removed. It checks each rule in a separate snapshot, so
-// that other work can continue. This is correct because each rule holds at every moment.
+// CheckInvariants checks all data of a domain. It checks each rule in a separate snapshot, so that
+// other work can continue. This is correct because each rule holds at every moment. The time is
+// proportional to the size of the data. Events from before the instant since may have been removed.
 func (r *Reader) CheckInvariants(ctx context.Context, domain passerelle.DomainID, since time.Time) ([]Breach, error) {
 	var breaches []Breach
 	for _, invariant := range invariants {
@@ -161,8 +161,8 @@ const sequencesBehind = `SELECT s.name FROM sequence s WHERE s.name = $1 AND s.n
 // sequences have no difference.
 var idsAfter = map[string]int64{"category": int64(passerelle.FirstOwnCategory) - 1}
 
-// numberedByDatabase has the tables whose ids the database itself gives. A restore adds a row for each
-// of them, which nothing uses.
+// numberedByDatabase has the tables whose ids the database assigns. A restore adds an unused row for
+// each of them to the table of sequences.
 var numberedByDatabase = map[string]bool{"delivery": true, "setting_change": true, "withdrawal": true}
 
 // SequencesBehind lists the sequences whose next id is already in use. A faulty restore can cause

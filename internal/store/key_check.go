@@ -38,8 +38,8 @@ func (db *DB) BindKeys(ctx context.Context) error {
 }
 
 // Seal encrypts a value that the unit stores. The unit fails when the database has been bound to
-// other keys since this process read its keys. Otherwise nobody could decrypt the value after its
-// key is retired. A process with an older key file then gets Unavailable.
+// other keys since this process read its keys, because nobody could decrypt the value after its key
+// is retired. A process with an older key file gets Unavailable.
 func (tx *Tx) Seal(p keys.Place, plain []byte) ([]byte, error) {
 	if err := tx.proveKeys(); err != nil {
 		return nil, err

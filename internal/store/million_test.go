@@ -27,9 +27,9 @@ func inALongRun(t *testing.T, variable string, usual int) (number int, long bool
 // than reading a million rows.
 const pageTimeout = 25 * time.Millisecond
 
-// measure limits the time of a page of a long list, or of a late page, in two ways. The time may be
-// at most a multiple of the time of a page of a short list, or of an early page. It may also not
-// exceed a fixed time, because both pages might read the whole table.
+// measure limits the time for a page of a long list, or for a late page. The time may be at most a
+// multiple of the time for a page of a short list, or for an early page. It must also not exceed a
+// fixed time, because both pages might read the whole table.
 type measure struct {
 	most  float64
 	limit time.Duration

@@ -10,7 +10,7 @@ import (
 	"passerelle/payment"
 )
 
-// Due is a payment that a loop handles. Connector is the connector that has its order.
+// Due is a payment that a loop handles. Connector is the UUID of the payment's connector.
 type Due struct {
 	Payment   passerelle.PaymentID
 	Connector string
@@ -45,9 +45,10 @@ func without(connectors []string, column string, args []any) (string, []any) {
 
 // DuePayments leases at most limit payments of a domain that are due for a check at the domain's
 // instant. It leaves out payments with an unanswered attempt, because the recovery of attempts
-// handles them. It also leaves out payments of the connectors in except. A scalar subquery looks up the unanswered attempt of each payment. The index
-// attempt_live allows only one. NOT EXISTS would be slow while an unreachable bank leaves many
-// unanswered attempts: with old statistics, PostgreSQL compares each payment with all of them.
+// handles them. It also leaves out payments of the connectors in except. A scalar subquery looks up
+// the unanswered attempt of each payment. The index attempt_live allows only one. NOT EXISTS would be
+// slow while an unreachable bank leaves many unanswered attempts: with old statistics, PostgreSQL
+// compares each payment with all of them.
 func (tx *Tx) DuePayments(domain passerelle.DomainID, now time.Time, lease time.Duration, limit int, except []string, into *[]Due) {
 	others, args := without(except, "connector_uuid", []any{int64(domain), database.Micros(now), lease.Microseconds()})
 	tx.dueOf(into, `WITH due AS MATERIALIZED (
@@ -59,10 +60,10 @@ func (tx *Tx) DuePayments(domain passerelle.DomainID, now time.Time, lease time.
 		RETURNING id, connector_uuid`, args...)
 }
 
-// ExpiringPayments leases at most limit payments of a domain that have waited for a definitive
-// status at least since the instant in the argument before. It leaves out payments with an open
-// attempt, and those whose check is due at now: the bank may know their end, such as after an outage of
-// the service.
+// ExpiringPayments leases at most limit payments of a domain that have waited for a definitive status
+// at least since the instant in the argument before. It leaves out payments with an open attempt. It
+// also leaves out payments whose check is due at now, because the bank may already know the outcome,
+// for example after an outage of the service.
 func (tx *Tx) ExpiringPayments(domain passerelle.DomainID, before, now time.Time, lease time.Duration, limit int, into *[]int64) {
 	tx.unit.ReturningIDs(into, `WITH due AS MATERIALIZED (
 			SELECT id FROM payment WHERE domain_id = $1 AND expires_from <= $2 AND check_lease < {now}
@@ -74,11 +75,11 @@ func (tx *Tx) ExpiringPayments(domain passerelle.DomainID, before, now time.Time
 		RETURNING id`, int64(domain), database.Micros(before), lease.Microseconds(), database.Micros(now))
 }
 
-// HastenCheck makes the check of a payment due now, unless it is due earlier, and also the next
-// question about an attempt of unknown outcome. It also counts the report. A call that is under way
-// then calls HastenIfReported or HastenAttemptIfReported, which notice the report. HastenCheck changes
-// the rows in any case. It therefore waits for a transaction that plans the next check or question, and
-// does not miss that plan.
+// HastenCheck makes the check of a payment due now, unless it is due earlier. It does the same for
+// the next question about an attempt of unknown outcome. It also counts the report. A call that is
+// under way then calls HastenIfReported or HastenAttemptIfReported, which notice the report.
+// HastenCheck always updates the rows. It therefore waits for a transaction that plans the next check
+// or question, and replaces that plan.
 func (tx *Tx) HastenCheck(domain passerelle.DomainID, id passerelle.PaymentID, now time.Time) {
 	tx.unit.Exec(`UPDATE payment SET bank_reports = bank_reports + 1, next_check = CASE WHEN next_check > $1 THEN $1 ELSE next_check END
 		WHERE +domain_id = $2 AND id = $3`, database.Micros(now), int64(domain), int64(id))

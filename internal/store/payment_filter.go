@@ -88,8 +88,8 @@ func (s selection) and(clause string, values ...any) selection {
 	return s
 }
 
-// selection returns the conditions of the filter. It leaves out several connectors, because the
-// payments of each connector can be read as a separate list.
+// selection returns the conditions of the filter. It omits the condition on several connectors,
+// because the payments of each connector can be read as a separate list.
 func (f PaymentFilter) selection() selection {
 	s := f.source()
 	if f.Only != 0 {

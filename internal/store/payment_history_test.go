@@ -103,8 +103,8 @@ func TestIllegalHistoryIsRefused(t *testing.T) {
 	})
 }
 
-// TestLegalStepByHand checks that the same statement with a legal step succeeds. The refusals above
-// are therefore not caused by the direct use of SQL.
+// TestLegalStepByHand checks that the same statement with a legal step succeeds. The refusals in
+// TestIllegalHistoryIsRefused are therefore not caused by the direct use of SQL.
 func TestLegalStepByHand(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.create(draft(1), now)

@@ -25,8 +25,8 @@ func crowd(t *testing.T) (payments int, long bool) {
 const numbers = `WITH RECURSIVE n(i) AS (SELECT CAST($1 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i < $2) `
 
 // populate fills the tables with SQL, because creating the payments through package payment would
-// take hours. A quarter each is created, validating, rejected and expired. Each filter matches half
-// or a quarter of the payments.
+// take hours. Each of the states created, validating, rejected and expired has a quarter of the
+// payments. Each filter matches half or a quarter of the payments.
 var populate = []string{
 	`INSERT INTO payment_transition (payment_id, seq, domain_id, to_state, cause, actor, bank_status, at)
 		SELECT i, 0, $3, 'created', '', 'client', '', i FROM n`,
@@ -137,7 +137,7 @@ func million(s fixture, n int) map[string]stretchOfList {
 
 const pageOfList = 100
 
-// unlisted has the fields of a filter that no list of the test of a million payments needs, with the reason.
+// unlisted has the fields of a filter that no list of TestMillion needs, with the reason.
 var unlisted = map[string]string{"Only": "selects at most one payment"}
 
 // TestMillionHasEveryFilter fails for a field of the filter that none of the long lists sets.
@@ -158,7 +158,8 @@ func TestMillionHasEveryFilter(t *testing.T) {
 }
 
 // TestMillion reads the first page of every list, and the page after nine tenths of its matches.
-// Neither may read more rows than the other. In a long run, it may take at most half as long again.
+// In a long run, the later page may take at most 1.5 times as long as the first. In PostgreSQL, it
+// must not read more rows than the first.
 func TestMillion(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		n, long := crowd(t)

@@ -65,8 +65,8 @@ func nameOf(parameter string) string {
 
 // NameConnector stores the name of a connector. Lists are sorted by this name. A unit must call it
 // before it stores a payment with that connector. If the name is already stored, it only reads the
-// name. On PostgreSQL, a conflicting INSERT locks the existing row even if it updates nothing. All
-// orders to one bank would then commit one after the other.
+// name. With an INSERT for each payment, all orders to one bank would commit one after the other on
+// PostgreSQL, because a conflicting INSERT locks the existing row even if it updates nothing.
 func (tx *Tx) NameConnector(uuid, name string) {
 	tx.unit.Exec(`INSERT INTO connector_name (uuid, name) SELECT CAST($1 AS TEXT), CAST($2 AS TEXT)
 		WHERE NOT EXISTS (SELECT 1 FROM connector_name WHERE uuid = CAST($1 AS TEXT) AND name = CAST($2 AS TEXT))
@@ -191,8 +191,8 @@ func (tx *Tx) UpdatePayment(p *payment.Payment, transitions []payment.Transition
 	return nil
 }
 
-// forgetEarlyData removes personal data that serves only a payment in the state created: field values
-// that arrived before the validation, and the payer's device, with which an order is sent again.
+// forgetEarlyData removes personal data that only a payment in the state created needs: the field
+// values from before the validation, and the payer's device, which is needed to send the order again.
 func (tx *Tx) forgetEarlyData(p *payment.Payment) {
 	tx.unit.Exec(`DELETE FROM payment_given WHERE +domain_id = $1 AND payment_id = $2`, int64(p.Domain), int64(p.ID))
 	tx.unit.Exec(`UPDATE attempt SET device = NULL WHERE +domain_id = $1 AND payment_id = $2 AND device IS NOT NULL`, int64(p.Domain), int64(p.ID))

@@ -9,7 +9,7 @@ import (
 	"passerelle/internal/database"
 )
 
-// PurgeExpired removes expired answers to requests, and the tokens and console sessions that
+// PurgeExpired removes expired responses to requests, and the tokens and console sessions that
 // expired before tokensBefore. A unit removes at most batch rows of each kind, so that it does not
 // block the database for long. PurgeExpired returns after at most batches units, and the next call
 // continues.

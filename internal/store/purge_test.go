@@ -31,7 +31,7 @@ func TestPurgeGoesOnUntilNothingIsLeft(t *testing.T) {
 	})
 }
 
-// claimExpired inserts an expired row for a request whose execution began but has no answer.
+// claimExpired inserts an expired row for a request whose execution began but has no response.
 func (s fixture) claimExpired(key []byte) {
 	s.t.Helper()
 	if _, err := s.db.ClaimKey(s.t.Context(), store.RepeatKey{Domain: s.domain, Token: 1, Key: key, Request: key}); err != nil {

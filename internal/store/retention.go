@@ -134,8 +134,8 @@ func (tx *Tx) removeAttempts(r Retention, removed *rowCount) {
 }
 
 // removeDeliveries removes deliveries, and each event whose last delivery it removed. over contains
-// pairs: the id of a delivery and the id of its event. It leaves deliveries with more attempts than
-// one transaction should remove.
+// pairs: the id of a delivery and the id of its event. removeDeliveries leaves deliveries with more
+// attempts than one transaction should remove.
 func (tx *Tx) removeDeliveries(r Retention, over [][2]int64) {
 	if len(over) == 0 {
 		return

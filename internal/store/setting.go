@@ -62,8 +62,8 @@ func (r *Reader) SettingRecords(ctx context.Context, domain passerelle.DomainID)
 	return records, err
 }
 
-// HoldSettings locks the settings of a domain until the unit ends. Without the lock, a record of a
-// change could have a previous value that differs from the new value of the record before it.
+// HoldSettings locks the settings of a domain until the unit ends. Without the lock, the previous
+// value in the record of a change could differ from the new value in the record before it.
 func (tx *Tx) HoldSettings(domain passerelle.DomainID) {
 	tx.unit.Exec(`UPDATE domain SET created = created WHERE id = $1`, int64(domain))
 }

@@ -10,7 +10,7 @@ import (
 	"passerelle/internal/keys"
 )
 
-// SignKey is a key pair. The service signs the answers of a domain with it.
+// SignKey is a key pair. The service signs its responses in a domain with it.
 type SignKey struct {
 	ID     int64
 	Domain passerelle.DomainID

@@ -84,9 +84,9 @@ func (r *Reader) Tokens(ctx context.Context, f TokenFilter, w Window) ([]Token, 
 	return database.Collect(ctx, r.rows, scanToken, sql, s.Args...)
 }
 
-// CreateToken stores a token and sets its id. Write fails with ErrNoClient when the token's client
-// is deleted. While the unit runs, the client cannot be deleted. A deletion therefore revokes the
-// token.
+// CreateToken stores a token and sets its id. Write fails with ErrNoClient when the token's client is
+// deleted. The client cannot be deleted while the unit runs. A later deletion therefore also revokes
+// the token.
 func (tx *Tx) CreateToken(t *Token) error {
 	id, err := tx.unit.NewID("token")
 	if err != nil {
@@ -107,8 +107,8 @@ func (tx *Tx) CreateToken(t *Token) error {
 	return nil
 }
 
-// NoteTokenUse records that a token was used at the time at. It writes nothing when a use after
-// since is already recorded.
+// NoteTokenUse records that a token was used at the time at. It writes nothing when a use after the
+// time since is already recorded.
 func (tx *Tx) NoteTokenUse(domain passerelle.DomainID, id int64, at, since time.Time) {
 	tx.unit.Exec(`UPDATE token SET last_used = $1 WHERE +domain_id = $2 AND id = $3 AND (last_used IS NULL OR last_used <= $4)`,
 		database.Micros(at), int64(domain), id, database.Micros(since))
@@ -132,7 +132,7 @@ func (tx *Tx) RevokeUserTokens(domain passerelle.DomainID, client passerelle.Cli
 	tx.unit.Exec(`DELETE FROM user_token WHERE domain_id = $1 AND user_id = $2 AND (client_id IS NULL OR client_id = $3)`, int64(domain), int64(user), int64(client))
 }
 
-// EndPaymentTokens limits the remaining lifetime of a payment's tokens to the duration in.
+// EndPaymentTokens makes a payment's tokens expire after the duration in, unless they expire earlier.
 func (tx *Tx) EndPaymentTokens(domain passerelle.DomainID, payment passerelle.PaymentID, in time.Duration) {
 	tx.unit.Exec(`UPDATE token SET expires = {now} + $1 WHERE domain_id = $2 AND payment_id = $3 AND expires > {now} + $1`,
 		in.Microseconds(), int64(domain), int64(payment))

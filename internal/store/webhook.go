@@ -165,9 +165,9 @@ func (tx *Tx) PlanFlush(w Webhook, due, next time.Time) {
 		WHERE +domain_id = $2 AND id = $3 AND deleted IS NULL AND next_flush = $4`, database.Micros(next), int64(w.Domain), int64(w.ID), database.Micros(due))
 }
 
-// LeaveToFlusher leaves the deliveries of a webhook up to last to the flusher while the flusher has
-// work. This includes deliveries that were never tried. It does nothing when held back deliveries
-// were released since the webhook was loaded.
+// LeaveToFlusher makes the flusher send the deliveries of a webhook up to the delivery last, while
+// the flusher has work. This includes deliveries that were never tried. It does nothing when held
+// back deliveries were released since the webhook was loaded.
 func (tx *Tx) LeaveToFlusher(w Webhook, holder string, last passerelle.DeliveryID) {
 	tx.unit.Exec(`UPDATE webhook SET news_after = $1 WHERE +domain_id = $2 AND id = $3 AND holder = $4 AND news_after = $5`,
 		int64(last), int64(w.Domain), int64(w.ID), holder, int64(w.FirstTriesAfter))

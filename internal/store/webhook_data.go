@@ -254,7 +254,7 @@ func (r *Reader) lastAttempts(ctx context.Context, domain passerelle.DomainID, d
 	const tenth = "FROM delivery_attempt b WHERE b.delivery_id = d.id ORDER BY b.at DESC, b.id DESC LIMIT 1 OFFSET 9"
 	// The outer query does not join the table of deliveries. With that join, PostgreSQL might read
 	// all requests of each delivery and check their times afterwards. The limit of the inner query
-	// excludes no delivery. It keeps databases from merging the two queries.
+	// excludes no delivery. It only keeps databases from merging the two queries.
 	return database.Collect(ctx, r.rows, scanWebhookLog, fmt.Sprintf(`SELECT %s
 		FROM (SELECT d.id AS id, d.event_id AS event_id, d.delivered AS delivered, d.dropped AS dropped, (SELECT b.at %s) AS at, (SELECT b.id %s) AS first
 			FROM delivery d WHERE +d.domain_id = $1 AND d.id IN (%s) LIMIT %d) AS place
@@ -326,8 +326,8 @@ func (r *Reader) OneDelivery(ctx context.Context, w Webhook, id passerelle.Deliv
 }
 
 // BeforeDelivery returns the delivery that an undelivered delivery waits for. This is an earlier
-// delivery of the same subject, or the delivery itself while it is held back. The result is zero
-// when it waits for none or was accepted.
+// delivery of the same subject, or the delivery itself while it is held back. The result is zero when
+// the delivery need not wait or was accepted.
 func (r *Reader) BeforeDelivery(ctx context.Context, w Webhook, id passerelle.DeliveryID) (passerelle.DeliveryID, error) {
 	first, err := database.One(ctx, r.rows, database.ScanInt, `SELECT COALESCE((SELECT p.id FROM delivery p WHERE p.webhook_id = d.webhook_id AND p.delivered IS NULL AND p.dropped IS NULL
 			AND p.subject = d.subject AND p.subject_id = d.subject_id AND p.version <= d.version
@@ -371,7 +371,7 @@ func (tx *Tx) CreateTest(w Webhook, body []byte, now time.Time, id *passerelle.D
 }
 
 // RecoverWebhook makes the flusher of a webhook due now, and lets a stopped webhook continue. The
-// flusher continues at the first pending delivery whose event happened at since or later.
+// flusher continues at the first pending delivery of an event at or after the instant since.
 // RecoverWebhook changes nothing when there is no such delivery.
 func (tx *Tx) RecoverWebhook(w Webhook, since, now time.Time) {
 	s := WebhookDataFilter{Domain: w.Domain, Webhook: w.ID, State: WebhookPending, From: since}.selection()

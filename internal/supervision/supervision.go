@@ -72,8 +72,8 @@ func (s *Supervision) report(ctx context.Context, limit time.Duration, alive fun
 // closing is the time that the service needs to end after its last request.
 const closing = 15 * time.Second
 
-// Stop reports that the service is stopping, and that its requests may take the given time to end.
-// systemd then waits longer than its unit says, if necessary. No report follows.
+// Stop reports that the service is stopping, and that its running requests may take this time to
+// end. systemd then waits longer than its unit says, if necessary. No report follows.
 func (s *Supervision) Stop(requests time.Duration) {
 	s.cancel()
 	s.running.Wait()

@@ -46,7 +46,7 @@ func (p Page) ancestors() string {
 	return strings.Join(p.Ancestors, " ")
 }
 
-// Attach begins an answer that browsers save as a file. The file's name may contain letters,
+// Attach begins a response that browsers save as a file. The file's name may contain letters,
 // digits, dashes and points.
 func Attach(w http.ResponseWriter, name, mediaType string) {
 	secure(w.Header())
@@ -83,7 +83,7 @@ func leave(w http.ResponseWriter, status int, address string) {
 	w.WriteHeader(status)
 }
 
-// Download begins an answer with a file that the browser saves. The file's name may contain
+// Download begins a response with a file that the browser saves. The file's name may contain
 // letters, digits and hyphens.
 func Download(w http.ResponseWriter, mediaType, name string) {
 	secure(w.Header())

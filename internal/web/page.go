@@ -19,12 +19,12 @@ import (
 //go:embed layout/*.html
 var layouts embed.FS
 
-// Page is one answer that comes from a template. The template gets the Page as its data, so it can
-// use short names for texts and content.
+// Page is one response that comes from a template. The template gets the Page as its data, so it
+// can use short names for texts and content.
 type Page struct {
 	// Name is the name of the template's file, without its extension.
 	Name string
-	// Status is the status of the answer. Zero means 200.
+	// Status is the status of the response. Zero means 200.
 	Status int
 	// Words has the texts in the reader's language.
 	Words Words
@@ -99,7 +99,7 @@ func mustParse(folders []fs.FS) map[string]*template.Template {
 	return pages
 }
 
-// sum adds numbers. Templates need it to draw.
+// sum adds numbers. Templates use it for drawings.
 func sum(all ...int64) int64 {
 	total := int64(0)
 	for _, n := range all {

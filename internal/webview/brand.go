@@ -24,8 +24,8 @@ func brandOf(c store.Client) web.Brand {
 	return brand
 }
 
-// logo serves the picture of an application to everybody. It answers the address of a former
-// picture like the address of any other missing asset.
+// logo serves the picture of an application to everybody. The address of a former picture counts as
+// a missing asset.
 func (w *Webview) logo(writer http.ResponseWriter, request *http.Request) {
 	first, second, _ := strings.Cut(strings.TrimPrefix(request.URL.Path, logoPath), "-")
 	client, _ := strconv.ParseInt(first, 10, 64)

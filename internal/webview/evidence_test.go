@@ -89,8 +89,8 @@ func TestWhatThePayerSawWhenAsked(t *testing.T) {
 	})
 }
 
-// An act may be unable to store its evidence, because other evidence is in its place. The act then
-// does not change the payment.
+// An act whose evidence cannot be stored does not change the payment. In this test, the database
+// already has other evidence of the act.
 func TestEvidenceIsKeptWithTheActOrNotAtAll(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		p := s.create(t, nil)

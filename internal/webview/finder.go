@@ -42,8 +42,8 @@ func (w *Webview) markOf(uuid, name string) chooser.Mark {
 // bankLogoPath is the path of the operator's logos of institutions.
 const bankLogoPath = web.AssetPath + "banks/"
 
-// bankLogo serves the operator's logo of an institution. It answers an address with another version
-// of the logo like the address of any missing asset.
+// bankLogo serves the operator's logo of an institution. An address with another version of the
+// logo counts as a missing asset.
 func (w *Webview) bankLogo(writer http.ResponseWriter, request *http.Request) {
 	uuid, version, _ := strings.Cut(strings.TrimPrefix(request.URL.Path, bankLogoPath), ".")
 	content, current := w.Logos.Find(uuid)

@@ -44,7 +44,7 @@ type flowState struct {
 	// Form is a token in every form of the flow.
 	Form   string              `json:"k"`
 	Client passerelle.ClientID `json:"a"`
-	// User is zero until the person has arrived with a code or has acted.
+	// User is zero until a code identifies the person, or the person's first action creates a user.
 	User passerelle.UserID `json:"u,omitempty"`
 	// New is set for a user that was created during the flow. The client receives a code for it.
 	New         bool   `json:"n,omitempty"`

@@ -132,7 +132,7 @@ func (pc *pageContext) page(s *payerSession, name, title string, body any, probl
 	return page
 }
 
-// formTargets lists the origins to which the answer to a form may redirect. The list contains the
+// formTargets lists the origins to which the response to a form may redirect. The list contains the
 // client's origin for payments that are refused, cancelled or complete. It does not contain the
 // bank's site, because the service does not know it yet. A later page of this service redirects to
 // the bank.

@@ -27,8 +27,8 @@ const sessionLife = 24 * time.Hour
 type session struct {
 	Code    string               `json:"code"`
 	Payment passerelle.PaymentID `json:"payment"`
-	// RedirectURI is the address for a person whose payment cannot be made. The client may use this
-	// address. It is empty when the link names no such address.
+	// RedirectURI is the address for a person whose payment cannot be made. The service has checked
+	// that the client may use it. It is empty when the link names no such address.
 	RedirectURI string `json:"redirect_uri,omitempty"`
 	State       string `json:"state,omitempty"`
 	// Form is a token in every form of this session.

@@ -94,8 +94,8 @@ func (w *Webview) lastAttempt(pc *pageContext, id passerelle.PaymentID) (store.A
 	return last, nil
 }
 
-// awaited reports whether the bank still has to answer. The missing answer is about the payer's
-// last act, or says how the payer approves.
+// awaited reports whether the page must wait for the bank: it has not yet answered the payer's last
+// act, or has not yet said how the payer approves.
 func awaited(last store.Attempt, p *payment.Payment) bool {
 	return last.Live() && last.By != payment.ByClient || last.Number > 0 && (p.State == payment.Created || p.State == payment.Validating && p.Action == "")
 }
@@ -130,7 +130,7 @@ type stepBody struct {
 // LeftText formats Left as minutes and seconds.
 func (b stepBody) LeftText() string { return fmt.Sprintf("%d:%02d", b.Left/60, b.Left%60) }
 
-// Late reports whether the page no longer asks the bank without a click.
+// Late reports whether the page has stopped asking the bank automatically.
 func (b stepBody) Late() bool { return b.After == 0 && b.Notice == "" }
 
 // step returns the body of a page. The keys of the page's texts begin with key.

@@ -40,7 +40,7 @@ type Categorized struct {
 	IDCategory int64                      `json:"id_category"`
 }
 
-// NewCategorized renders the category that a label and a type result in.
+// NewCategorized renders the category of a transaction with this label and type.
 func NewCategorized(label string, kind passerelle.TransactionType) Categorized {
 	codes := passerelle.Categorize(label, kind)
 	return Categorized{Wording: label, Type: kind, Categories: categories(codes), IDCategory: int64(passerelle.CategoryNumber(codes))}

@@ -2,6 +2,7 @@
 // not see.
 //
 // The package owns the names and the order of the fields in answers, and it decides which fields
-// can be null. It does not own the meaning of the values, and it reads no requests. It only
-// computes. It cannot fail, because the service checks every value before it stores the value.
+// can be null. It does not own the meaning of the values, and it reads no requests. Rendering
+// cannot fail, because the service checks every value before it stores the value. A Payload fails
+// when its writer or one of its lists fails.
 package wire

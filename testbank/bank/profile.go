@@ -63,7 +63,7 @@ type Profile struct {
 	Life          time.Duration
 	CallsADay     int
 	WantsPSU      bool
-	// CorporateID means that a customer who acts for a company names it.
+	// CorporateID means that third parties must name the company for which a customer acts.
 	CorporateID bool
 	// TwoPasswords means that third parties must send two passwords. EncryptsPasswords means that
 	// they must encrypt passwords.
@@ -99,8 +99,8 @@ type Profile struct {
 	// Rewords means that a transaction gets another text and another value date when it is
 	// booked.
 	Rewords bool
-	// ByOffset means that the pages of a list count the entries as they are now. An entry that is booked
-	// between two pages moves all others, so that one is on both pages.
+	// ByOffset means that each page of a list counts the entries at the time of its request. An
+	// entry that is booked between two pages moves all others, so that one is on both pages.
 	ByOffset bool
 	PageSize int
 }

@@ -172,8 +172,9 @@ func (r Report) BookingStatus() string {
 	return "both"
 }
 
-// Transactions reads a page. All pages of a report show the account as it was when the first
-// page was read, even if entries are booked in between. A bank ByOffset shows the account as it is.
+// Transactions reads a page. All pages of a report show the account as it was when the first page
+// was read, even if entries are booked in between. With ByOffset, each page shows the account as it
+// is.
 func (b *Bank) Transactions(ctx context.Context, r Reading, q Query) (Report, error) {
 	window, err := b.window(q, r)
 	if err != nil {

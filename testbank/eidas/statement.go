@@ -59,7 +59,7 @@ type psd2 struct {
 	ID    string `asn1:"utf8"`
 }
 
-// statements encodes that a certificate is qualified, and its purpose and roles.
+// statements encodes the purpose and the roles of a qualified certificate.
 func statements(kind asn1.ObjectIdentifier, roles []Role) (pkix.Extension, error) {
 	permitted := psd2{Name: authorityName, ID: authorityID}
 	for _, role := range roles {

@@ -24,8 +24,8 @@ type Book struct{ db *sql.DB }
 type Tx struct {
 	ctx context.Context
 	tx  *sql.Tx
-	// prepared holds the statements that have been executed, by their text, because SQLite parses
-	// a short statement for longer than it runs it.
+	// prepared holds the statements that have been executed, by their text, because SQLite needs
+	// more time to parse a short statement than to execute it.
 	prepared map[string]*sql.Stmt
 	// after lists the functions to call after the commit.
 	after []func()

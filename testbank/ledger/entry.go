@@ -33,9 +33,9 @@ type Window struct {
 	From, To string
 	// Before omits the entry with this id and all newer entries. Zero omits none.
 	Before int64
-	// After omits entries without a change after this change. Zero omits none.
+	// After omits entries that have not changed since the change with this number. Zero omits none.
 	After int64
-	// Offset omits the newest entries of the rest, by their number.
+	// Offset is the number of the newest remaining entries to omit.
 	Offset int
 	Limit  int
 }

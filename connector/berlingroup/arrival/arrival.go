@@ -1,8 +1,8 @@
 // Package arrival reads the bodies of a bank's answers within limits of size and time.
 //
-// It owns the limits for answers that are read while they arrive. It does not own the request and
-// the meaning of the answer. It fails with ErrTooLarge when an answer exceeds its limit, and with
-// the error of the connection when the bank is too slow.
+// It owns the limits for answers that are read while they arrive. It does not own the request or the
+// meaning of the answer. It fails with ErrTooLarge when an answer exceeds its limit, and with the
+// error of the connection when the bank is too slow.
 package arrival
 
 import (
@@ -24,7 +24,7 @@ const (
 // ErrTooLarge means that an answer exceeds its limit.
 var ErrTooLarge = errors.New("its answer is too large")
 
-// All reads a complete answer of at most so many bytes.
+// All reads a complete answer. It fails with ErrTooLarge when the answer has more than most bytes.
 func All(body io.Reader, most int64) ([]byte, error) {
 	content, err := io.ReadAll(io.LimitReader(body, most+1))
 	if int64(len(content)) > most {
@@ -48,8 +48,8 @@ type Body struct {
 	failed error
 }
 
-// New returns a body whose timer runs only while the bank is to send. The timer ends the exchange
-// after the limit.
+// New returns a body. The timer runs only while Read waits for the bank, and ends the exchange after
+// the limit.
 func New(from io.Reader, timeout *time.Timer, limit time.Duration, now func() time.Time) *Body {
 	timeout.Stop()
 	return &Body{from: from, timeout: timeout, limit: limit, now: now}

@@ -62,15 +62,15 @@ func Refusals(all []Message) []Message {
 	return slices.DeleteFunc(slices.Clone(all), func(m Message) bool { return m.Category == warning })
 }
 
-// Meaning is the meaning of an error code: one of the service's codes and, when the operator rather
-// than the payer can act, the remedy.
+// Meaning contains one of the service's codes. If only the operator can act, it also contains the
+// remedy.
 type Meaning struct {
 	Code payment.ErrorCode
 	// Remedy describes what the operator can do, empty when the operator can do nothing.
 	Remedy string
 }
 
-// OfService reports whether a bank refuses the service itself, and not a request of it.
+// OfService reports whether a bank refuses the service itself rather than one request.
 func (m Meaning) OfService() bool {
 	return slices.Contains([]string{certificateRemedy, signatureRemedy, clockRemedy}, m.Remedy)
 }
@@ -166,7 +166,7 @@ var reasons = map[payment.ErrorCode][]string{
 // payer's or the beneficiary's.
 var sided = []string{"AC01", "AC04", "AC06"}
 
-// complained maps words in the path of a message to our code for that place of the request.
+// complained maps words in the path of a message to our code for that part of the request.
 var complained = []struct {
 	word string
 	code payment.ErrorCode
@@ -184,8 +184,8 @@ var complained = []struct {
 	{"monthsofexecution", payment.InvalidDate},
 }
 
-// placeOf returns the service's code for the place in a request that the path of a message
-// names, or "".
+// placeOf returns our code for the part of the request that a message's path names, or "" if the
+// path names no known part.
 func placeOf(path string) payment.ErrorCode {
 	path = strings.ToLower(path)
 	for _, one := range complained {
@@ -256,7 +256,7 @@ var statuses = map[int]Meaning{
 
 // Judge returns the meaning of a refusal: the meaning of the first message with a known code or, if
 // there is none, of the HTTP status. It also returns the bank's text. A text without a known code
-// is a message for users.
+// becomes a BankMessage for users.
 func Judge(status int, all []Message) (Meaning, string) {
 	for _, m := range all {
 		if found, known := m.Meant(); known {

@@ -27,13 +27,13 @@ func Rank(status string) int { return ranks[status] }
 // status is the last one.
 func Ended(status string) bool { return ends[status] != "" }
 
-// ends maps these statuses to states of the order, whether or not the payer has approved.
+// ends maps the statuses of Ended to states of the order, whether or not the payer has approved.
 var ends = map[string]payment.Status{Rejected: payment.Declined, Cancelled: payment.Declined, Settled: payment.Settled, "ACCC": payment.Settled, InPart: payment.Processing}
 
 // Standing returns the state of an order with a status and, once the order is settled, the state of
 // its lines. last is the best status that the bank ever reports. periodic means that the order is
-// executed repeatedly. The standard has no status for single executions. approved means that the
-// payer has done everything that the bank requires.
+// executed repeatedly: the standard has no status for each execution. approved means that the payer
+// has done everything that the bank requires.
 func Standing(status, last string, periodic, approved bool) (payment.Status, payment.InstructionState) {
 	known := Rank(status)
 	switch {

@@ -111,14 +111,14 @@ func (p *presentation) present(asked *tls.CertificateRequestInfo) (*tls.Certific
 	return shown, nil
 }
 
-// refusalTime is the time that the client waits for the refusal of a certificate, beyond the time
-// that an answer of the bank takes.
+// refusalTime is how long the client waits for the refusal of a certificate, in addition to the
+// bank's response time.
 const refusalTime = 20 * time.Millisecond
 
-// errTalkative means that a bank speaks before it is asked.
+// errTalkative means that a bank sends data before the first request.
 var errTalkative = errors.New("the bank sent data before the first request")
 
-// awaitRefusal returns an error when the bank sends anything before the first request.
+// awaitRefusal waits, and returns an error when the bank sends anything before the first request.
 func awaitRefusal(conn *tls.Conn, wait time.Duration) error {
 	if err := conn.SetReadDeadline(time.Now().Add(wait)); err != nil {
 		return err

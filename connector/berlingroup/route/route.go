@@ -18,7 +18,7 @@ import (
 // Ends are the addresses of this machine and of the bank.
 type Ends struct{ Own, Bank netip.Addr }
 
-// Route is the way to one bank.
+// Route determines the addresses at both ends of the connection to one bank.
 type Route struct {
 	// Find finds the ends of the route to a host and port.
 	Find func(ctx context.Context, to string) (Ends, error)
@@ -42,9 +42,9 @@ func New(api, own string) *Route {
 	return r
 }
 
-// Own returns the address that the operator names or, without one, that of the network interface which
-// leads to the bank. Behind address translation, the bank sees another one. The interface is looked up
-// once, because each look-up resolves the bank's name.
+// Own returns the address that the operator names or, without one, the address of the network
+// interface that leads to the bank. Behind address translation, the bank sees a different address.
+// Own determines the interface only once, because this requires resolving the bank's name.
 func (r *Route) Own(ctx context.Context) (netip.Addr, error) {
 	if known := r.own.Load(); known != nil {
 		return *known, nil

@@ -57,8 +57,8 @@ func Read(path string, into any) (*Places, error) {
 	return locate(path, content)
 }
 
-// Bounded reads a file of at most 1 MiB. Its error contains only the kind of a failure, because a
-// complaint contains the path.
+// Bounded reads a file of at most 1 MiB. Its error does not name the file, because the complaint
+// with this error contains the path.
 func Bounded(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err == nil && info.Size() > maxSize {

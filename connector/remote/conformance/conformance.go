@@ -1,7 +1,7 @@
 // Package conformance checks whether a program that speaks the connector protocol keeps the rules
 // for every connector and the rules for signatures.
 //
-// It owns the use of the call test, which makes the program under test act as the payer or the
+// It owns the use of the call "test", which makes the program under test act as the payer or the
 // user. The rules are in package connectortest, and the protocol is in package remote. Run returns
 // an error when the program does not describe itself. A broken rule is a result, not an error.
 package conformance
@@ -114,7 +114,7 @@ func (c candidate) subject(r *connectortest.Report) connectortest.Subject {
 	return s
 }
 
-// hand acts as the payer, with the call test.
+// hand acts as the payer, with the call "test".
 type hand struct {
 	program   *remote.Program
 	initiator connector.Initiator

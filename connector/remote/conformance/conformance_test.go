@@ -120,7 +120,7 @@ func handler(t *testing.T, c connector.Connector) http.Handler {
 }
 
 // TestEveryRuleApplies: a bank with all abilities keeps every rule, while its payers and users act
-// through the call test.
+// through the call "test".
 func TestEveryRuleApplies(t *testing.T) {
 	results := run(t, handler(t, newTested(t)))
 	for _, r := range results {

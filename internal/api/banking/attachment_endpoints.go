@@ -75,7 +75,7 @@ func (s *Service) attachmentFile(ctx context.Context, c *httpapi.Caller, in atta
 	return s.download(ctx, c, in.ID, found[i].File, found[i].Name)
 }
 
-// withAttachments embeds in each transaction its attachments, with one query.
+// withAttachments embeds the attachments of each transaction, with one query.
 func (s *Service) withAttachments(ctx context.Context, c *httpapi.Caller, user passerelle.UserID, shown []wire.Transaction) error {
 	place, ids := map[passerelle.TransactionID]*[]wire.Attachment{}, make([]passerelle.TransactionID, len(shown))
 	for i := range shown {

@@ -116,7 +116,7 @@ type connectionOutput struct {
 	status int
 }
 
-// HTTPStatus returns the status of the answer. The default is 200.
+// HTTPStatus returns the status of the response. The default is 200.
 func (o connectionOutput) HTTPStatus() int { return cmp.Or(o.status, http.StatusOK) }
 
 func (s *Service) shownConnection(ctx context.Context, c *httpapi.Caller, one bankstore.Connection, asked httpapi.Expansion) (connectionOutput, error) {

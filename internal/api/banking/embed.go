@@ -16,8 +16,7 @@ import (
 
 // These are the limits of expansions. maxBelow limits the accounts or subscriptions of a
 // connection. maxRecent limits the transactions that accounts show. maxEmbedded limits the objects
-// in an answer, where an object counts each time it is written: accounts in connections in accounts
-// multiply.
+// in a response. An object counts each time it is written, because nested expansions multiply.
 const (
 	maxBelow    = 1000
 	maxRecent   = 1000
@@ -42,7 +41,7 @@ func show[R, W any](rows []R, asked httpapi.Expansion, render func(R) W) rendere
 	return out
 }
 
-// weight returns how many objects the answer contains for one object: the object itself and all
+// weight returns how many objects the response contains for one object: the object itself and all
 // objects inside it.
 func (s rendered[W]) weight(i int) int {
 	if s.embedded == nil {
@@ -51,7 +50,7 @@ func (s rendered[W]) weight(i int) int {
 	return 1 + s.embedded[i]
 }
 
-// bounded fails when the answer would contain more than maxEmbedded objects.
+// bounded fails when the response would contain more than maxEmbedded objects.
 func (s rendered[W]) bounded() (rendered[W], error) {
 	total := len(s.list)
 	for _, n := range s.embedded {
@@ -82,7 +81,7 @@ func embedBelow[A, B any](above rendered[A], id func(*A) int64, below rendered[B
 	}
 }
 
-// embedAbove embeds in each object its owner.
+// embedAbove embeds the owner of each object.
 func embedAbove[A, B any](below rendered[B], of func(*B) int64, above rendered[A], id func(*A) int64, into func(*B) **A) {
 	place := make(map[int64]int, len(above.list))
 	for i := range above.list {
@@ -309,7 +308,7 @@ func (e embedding) accountsAbove(ctx context.Context, rows []passerelle.Transact
 	return accounts, err
 }
 
-// documentsBelow embeds in each transaction its attached documents.
+// documentsBelow embeds the attached documents of each transaction.
 func (e embedding) documentsBelow(ctx context.Context, of rendered[wire.Transaction], asked httpapi.Expansion) error {
 	ids := make([]passerelle.TransactionID, len(of.list))
 	for i := range of.list {

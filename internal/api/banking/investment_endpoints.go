@@ -118,7 +118,7 @@ func oneAsset[D, W any](s *Service, kind bankstore.AssetKind, show func(passerel
 }
 
 // listAssets returns the endpoint that lists assets of a kind. The function wrap names the list in
-// the answer.
+// the response.
 func listAssets[D, W, Out any](s *Service, kind bankstore.AssetKind, show func(passerelle.Asset[D], *time.Location) W, wrap func([]W, httpapi.Listing) Out) func(context.Context, *httpapi.Caller, listAssetsInput) (Out, error) {
 	return func(ctx context.Context, c *httpapi.Caller, in listAssetsInput) (Out, error) {
 		var out Out

@@ -152,8 +152,8 @@ type (
 	}
 )
 
-// settled is a place that exists. The field named has the account of the place. It is nil when the
-// place has no account.
+// settled is a place that settle has checked. The field named has the account of the place. It is
+// nil when the place has no account.
 type settled struct {
 	transactionPlace
 	named *bankstore.StoredAccount
@@ -347,7 +347,7 @@ func (s *Service) transactionPage(ctx context.Context, c *httpapi.Caller, q tran
 	return out, err
 }
 
-// writeDates sets the four dates of the answer. A date that the transactions do not supply is the
+// writeDates sets the four dates of the response. A date that the transactions do not supply is the
 // requested date, or today.
 func (s *Service) writeDates(c *httpapi.Caller, f bankstore.TransactionFilter, span bankstore.TransactionSpan, page []passerelle.Transaction, out *listTransactionsOutput) {
 	today := passerelle.DateOf(c.Domain.Clock.Now(s.Now()), c.Location)
@@ -366,7 +366,7 @@ func or(d, otherwise passerelle.Date) passerelle.Date {
 	return d
 }
 
-// withInformations embeds in each transaction the notes about it, with one query.
+// withInformations embeds the notes about each transaction, with one query.
 func (s *Service) withInformations(ctx context.Context, c *httpapi.Caller, rows []passerelle.Transaction, shown []wire.Transaction) error {
 	place, ids := map[passerelle.TransactionID]map[string]string{}, make([]passerelle.TransactionID, len(rows))
 	for i, t := range rows {
@@ -382,7 +382,7 @@ func (s *Service) withInformations(ctx context.Context, c *httpapi.Caller, rows 
 	return nil
 }
 
-// withCategory embeds in each transaction its category, with one query.
+// withCategory embeds the category of each transaction, with one query.
 func (s *Service) withCategory(ctx context.Context, c *httpapi.Caller, user passerelle.UserID, shown []wire.Transaction) error {
 	own, err := bankstore.From(s.DB).OwnCategories(ctx, c.Domain.ID, user, nil)
 	if err != nil {

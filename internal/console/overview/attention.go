@@ -208,8 +208,8 @@ func expiry(left time.Duration) string {
 	return "expires in " + page.Age(left)
 }
 
-// worst keeps the first problems. It counts the others with words, in a problem whose remedy is that
-// of rest.
+// worst keeps the first problems. It replaces the others with one problem, which has the text words
+// with their number and the remedy of rest.
 func worst(all []concern, words string, rest concern) []concern {
 	more := len(all) - maxConcerns
 	if more <= 1 {
@@ -229,7 +229,7 @@ func unanswered(here bool, failures int) string {
 }
 
 // troubles are the kinds of connections that cannot be read, by who can repair them. Connections
-// that are being read need nobody.
+// that a sync reads now need no repair.
 var troubles = []struct {
 	by                                 passerelle.Resolution
 	filter, one, many, forOne, forMany string

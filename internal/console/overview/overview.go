@@ -82,8 +82,8 @@ type overviewData struct {
 	Requests int64
 	// Oldest is the payment that has waited longest, or nil.
 	Oldest *oldest
-	// Empty is set when no payment was registered in the period and in the previous period. Earlier
-	// is set when the domain has older payments.
+	// Empty is set when no payment was registered in the period or the previous period. Earlier is
+	// set when the domain has older payments.
 	Empty, Earlier bool
 }
 

@@ -43,7 +43,7 @@ func spanOf(pc *page.Context) (span, span) {
 }
 
 // first returns the number of the first part of a period. The last part of that period contains
-// now. Parts begin by the clock of the time zone of now.
+// now. Parts are counted in local time, with the UTC offset of now.
 func (s span) first(now time.Time) int64 { return s.at(now) - s.parts + 1 }
 
 func (s span) at(t time.Time) int64 {
@@ -51,15 +51,15 @@ func (s span) at(t time.Time) int64 {
 	return (t.Unix() + int64(zone)) / int64(s.part.Seconds())
 }
 
-// begin returns the beginning of a part, by the clock of now. The zone may have had another clock
-// then, but all parts of a period follow one clock.
+// begin returns the beginning of a part, with the UTC offset of now. All parts of a period have
+// this offset, even when the offset of the zone changed during the period.
 func (s span) begin(part int64, now time.Time) time.Time {
 	_, zone := now.Zone()
 	return time.Unix(part*int64(s.part.Seconds())-int64(zone), 0).In(time.FixedZone("", zone))
 }
 
-// text describes the beginning of a part. It shows the clock by which parts are counted, because the
-// zone can have had another clock before.
+// text formats the beginning of a part in local time, with the same offset for all parts of a
+// period.
 func (s span) text(part int64) string {
 	return time.Unix(part*int64(s.part.Seconds()), 0).UTC().Format(s.layout)
 }
@@ -232,8 +232,8 @@ func (v *volumes) keep(key volumeKey, since time.Time, all []store.Volume) {
 	}
 }
 
-// volumeFigures calculates the figures of the period: for its parts beside the previous period, for
-// each bank, for each state, and for each reason of a rejection.
+// volumeFigures calculates the figures of the period: for each part, with the same part of the
+// previous period, for each bank, for each state, and for each reason of a rejection.
 func (h *handler) volumeFigures(pc *page.Context, data *overviewData) error {
 	data.Span, data.Other = spanOf(pc)
 	all, err := h.volumes.of(pc, data.Span)

@@ -61,7 +61,7 @@ func (h *handler) openConcerns(pc *page.Context) ([]concern, error) {
 // that began first comes first.
 func (h *handler) slow(pc *page.Context, state payment.State, queues []store.Queue) ([]concern, error) {
 	if len(queues) == 0 || pc.Now().Sub(queues[0].Since) <= shortWait {
-		return nil, nil // the others wait less long
+		return nil, nil // the payments of all other queues have waited less
 	}
 	usual, err := h.usualTimes(pc)
 	if err != nil {

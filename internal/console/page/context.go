@@ -17,7 +17,7 @@ import (
 	"passerelle/internal/web"
 )
 
-// Context has a request for a page, and what the page needs.
+// Context has a request for a page, and the data that the page needs.
 type Context struct {
 	context.Context
 	Writer  http.ResponseWriter
@@ -57,7 +57,7 @@ func (pc *Context) takeForm(room int64) error {
 		err = pc.Request.ParseMultipartForm(room) // this keeps the complete form in memory
 	}
 	if err == nil || errors.Is(err, http.ErrNotMultipart) {
-		_, err = io.Copy(io.Discard, pc.Request.Body) // the sender of a form may not be signed in yet
+		_, err = io.Copy(io.Discard, pc.Request.Body) // the handler runs only after the complete body has arrived
 	}
 	var over *http.MaxBytesError
 	switch {

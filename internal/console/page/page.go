@@ -43,7 +43,7 @@ func MustPages(files fs.FS) *Templates {
 	return &Templates{web.MustPages(folder(embedded), folder(files))}
 }
 
-// frame has what every page shows around its content Data.
+// frame has the data that every page shows around its content, which is Data.
 type frame struct {
 	Operator, Role, Form string
 	Domain               *passerelle.Domain

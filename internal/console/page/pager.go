@@ -64,7 +64,7 @@ func (pc *Context) TextPlace(sealed string) ([]any, bool) {
 	return []any{p.Text, id}, err == nil
 }
 
-// place reads from a link a position whose numbers are separated by dashes.
+// place reads a position from a link. Dashes separate its numbers.
 func place(text string, numbers int) ([]any, bool) {
 	words := strings.Split(text, "-")
 	if len(words) != numbers {

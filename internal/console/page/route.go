@@ -87,8 +87,8 @@ func find(routes []Route, r *http.Request) (Route, []int64, error) {
 }
 
 // pageAbove returns the address of the nearest page above an address that accepts only forms. A
-// person opens such an address with GET by reloading the answer to a form. It returns an empty text
-// when there is no page.
+// person opens such an address with GET by reloading the response to a form. pageAbove returns an
+// empty text when there is no page.
 func pageAbove(routes []Route, address string) string {
 	isPage := func(one Route) bool {
 		_, matches := numbersOf(one.Pattern, address)

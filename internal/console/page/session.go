@@ -59,7 +59,7 @@ const (
 
 // turnAway handles a request that admit refused. A link on another site opens a page without the
 // session's cookie, because browsers send this cookie only with requests from the console's pages.
-// The answer is then a page of the console that opens the same address. It changes nothing. For a
+// The response is then a page of the console that opens the same address. It changes nothing. For a
 // person without a session, turnAway stores the address until after the sign-in.
 func (h *Handler) turnAway(pc *Context, err error) error {
 	if !errors.Is(err, operators.ErrNoSession) || pc.Request.Method != http.MethodGet || pc.Part() {

@@ -9,7 +9,7 @@ import (
 // StateWord is a state of a payment, an instruction, a webhook or a delivery.
 type StateWord string
 
-// Word returns the state in words. Names that are words already stay as they are.
+// Word returns the state in words. It returns names that already are words unchanged.
 func (s StateWord) Word() string { return cmp.Or(stateWords[s], string(s)) }
 
 var stateWords = map[StateWord]string{

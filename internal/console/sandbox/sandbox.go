@@ -2,7 +2,7 @@
 // clock, the scenarios of the simulated banks, and the requests to the built-in receiver.
 //
 // The package owns these pages and the rules about which role may do what on them. Package
-// simulation changes the clock and creates the payments. It uses the same use cases as for the JSON
+// simulation changes the clock and creates the payments. It uses the same use cases as the JSON
 // API, and records the acts of operators.
 //
 // The package fails like package page. Its pages do not exist in a live domain.

@@ -15,7 +15,7 @@ import (
 
 const (
 	// shownAttempts is the number of requests that the page of a delivery lists. shownAnswer is the
-	// number of characters that it shows of each answer.
+	// number of characters that it shows of each response.
 	shownAttempts = 10
 	shownAnswer   = 500
 )
@@ -165,7 +165,7 @@ func (h *hooks) addAttempts(pc *page.Context, data *deliveryData) error {
 	return nil
 }
 
-// newAttemptRow returns a request as a row. It omits a receiver's answer that may contain data of
+// newAttemptRow returns a request as a row. It omits a receiver's response that may contain data of
 // real people.
 func newAttemptRow(pc *page.Context, l store.WebhookLog, hidden bool) attemptRow {
 	row := attemptRow{

@@ -44,14 +44,14 @@ type Provider struct {
 	Description map[string]any
 	// Nonsense is the content of /nonsense, with status 200.
 	Nonsense string
-	// Faults maps paths, such as "/keys", to the bodies of their answers. These answers have the
-	// status 500.
+	// Faults maps paths, such as "/keys", to the bodies of their responses. These responses have
+	// the status 500.
 	Faults map[string]string
 	// Token makes a token from its claims. If it is nil, the current key signs the claims.
 	Token func(claims []byte) string
-	// Answer has additional parameters for the query of returning browsers.
+	// Answer has additional query parameters for the redirect back to the service.
 	Answer url.Values
-	// Exchange is the status of answers to codes. Zero means 200.
+	// Exchange is the status of responses from the token endpoint. Zero means 200.
 	Exchange int
 	// Now returns the time at which tokens are made.
 	Now func() time.Time

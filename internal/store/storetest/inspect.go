@@ -16,13 +16,13 @@ import (
 )
 
 // Inspection reads a database while a service uses it. A test can then compare the stored rows with
-// the service's answers. It cannot write to SQLite and does not write to PostgreSQL.
+// the service's responses. It cannot write to SQLite and does not write to PostgreSQL.
 type Inspection struct {
 	t        testing.TB
 	pool     *sql.DB
 	tables   []string
 	counts   string
-	prepared sync.Map // *sql.Stmt by its text, because SQLite parses the long ones for longer than it runs them
+	prepared sync.Map // *sql.Stmt by its text, because SQLite takes longer to parse a long text than to run it
 }
 
 // Event is a row of the table of events.
@@ -42,8 +42,8 @@ func (e Event) Is(other Event) bool {
 	return e == other
 }
 
-// Inspect opens an inspection of a database with a complete schema until the test ends. It
-// leaves out the table unit_mark, whose rows only mark transactions.
+// Inspect opens an inspection of a database with a complete schema, and closes it when the test
+// ends. It leaves out the table unit_mark, whose rows only mark transactions.
 func Inspect(t testing.TB, url string) *Inspection {
 	t.Helper()
 	driver, address, tables := "pgx", Direct(t, url), `SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema() AND table_name <> 'unit_mark' ORDER BY table_name`

@@ -1,7 +1,7 @@
 // Package storetest provides databases of each kind to tests. A database is empty, or has the
 // complete schema if the test imports package migrated.
 //
-// The package owns these databases: it chooses their place and removes them. It does not open
+// The package owns these databases: it chooses their location and removes them. It does not open
 // stores or create the schema, so that the tests of package store can use it. Without a PostgreSQL
 // server, a test fails in CI and is skipped elsewhere.
 package storetest

@@ -150,7 +150,7 @@ func (q List) Check(t *rapid.T) {
 	}
 }
 
-// IDs converts the answer of a read to the ids of its rows.
+// IDs returns a function that converts the result of a read to the ids of its rows.
 func IDs[T any](id func(T) int64) func([]T, error) ([]int64, error) {
 	return func(rows []T, err error) ([]int64, error) {
 		var ids []int64

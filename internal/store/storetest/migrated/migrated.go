@@ -1,7 +1,7 @@
 // Package migrated makes the databases of package storetest start with the schema of this program,
 // and collects the statements of the program. A test only has to import it.
 //
-// It owns nothing else: package storetest chooses the place of databases. It is separate because
+// It owns nothing else: package storetest chooses where databases are. It is separate because
 // the tests inside package store import storetest, so storetest cannot import store. If a migration
 // fails, the first test that asks for a database fails.
 package migrated
