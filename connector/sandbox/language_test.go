@@ -41,7 +41,7 @@ func TestTheBankSpeaksToThePayer(t *testing.T) {
 // English.
 func TestPagesInTheBrowsersLanguage(t *testing.T) {
 	bank, page := opened(t, instruction())
-	for target, want := range map[string]string{page: "Diese Zahlung freigeben?", "/sandbox/bank/none": "Diese Seite gibt es bei dieser Bank nicht"} {
+	for target, want := range map[string]string{page: "Diese Zahlung freigeben?", "/sandbox/bank/none": "Diese Seite gibt es nicht"} {
 		request := httptest.NewRequestWithContext(t.Context(), "GET", target, nil)
 		request.Header.Set("Accept-Language", "de-AT")
 		w := httptest.NewRecorder()

@@ -26,9 +26,11 @@ type orderView struct {
 	Reference string
 	Total     string
 	When      string
-	Ordered   string
-	ReturnURL string
-	Lines     []lineView
+	// Ordered is the time of the order, and OrderedStamp is the same time in a form for programs.
+	Ordered      string
+	OrderedStamp string
+	ReturnURL    string
+	Lines        []lineView
 }
 
 type lineView struct {
@@ -45,6 +47,7 @@ func newOrderView(says speech.Speech, o order, reference string) *orderView {
 	v := &orderView{
 		App: now.app, Title: says.Say(now.title), Lead: says.Say(now.lead), Step: o.At, Reference: reference, ReturnURL: o.ReturnURL,
 		Total: says.Money(o.Total, currency), When: when(says, o), Ordered: says.Day(ordered.Format(time.DateOnly)) + ordered.Format(", 15:04 UTC"),
+		OrderedStamp: ordered.Format(time.RFC3339),
 	}
 	for _, b := range now.buttons {
 		b.Label = says.Say(b.Label)

@@ -2,9 +2,7 @@ package console
 
 import (
 	"html/template"
-	"time"
 
-	"passerelle"
 	"passerelle/internal/console/page"
 	"passerelle/internal/operators"
 )
@@ -32,10 +30,10 @@ type accountData struct {
 	Sessions []sessionRow
 }
 
-// sessionRow is one session of the operator. Its times are in UTC.
+// sessionRow is one session of the operator.
 type sessionRow struct {
 	ID                     int64
-	Created, Seen, Expires string
+	Created, Seen, Expires page.When
 	Here                   bool
 }
 
@@ -57,8 +55,7 @@ func (c *Console) account(pc *page.Context) error {
 	}
 	for _, s := range all {
 		data.Sessions = append(data.Sessions, sessionRow{
-			ID: s.ID, Created: passerelle.FormatDateTime(s.Created, time.UTC), Seen: passerelle.FormatDateTime(s.Seen, time.UTC),
-			Expires: passerelle.FormatDateTime(s.Expires, time.UTC), Here: s.ID == pc.Who.ID,
+			ID: s.ID, Created: pc.RealWhen(s.Created), Seen: pc.RealWhen(s.Seen), Expires: pc.RealWhen(s.Expires), Here: s.ID == pc.Who.ID,
 		})
 	}
 	return pages.Send(pc, "account", "Your account", data)
@@ -74,7 +71,7 @@ func (c *Console) changePassword(pc *page.Context) error {
 		pc.Problem = "The two new passwords differ."
 		return c.account(pc)
 	}
-	return c.backToAccount(pc, c.Operators.ChangePassword(pc, pc.Who, pc.Field("present"), pc.Field("next"), c.RequestID(pc)), "Your password is changed, and your other sessions have ended.")
+	return c.backToAccount(pc, c.Operators.ChangePassword(pc, pc.Who, pc.Field("present"), pc.Field("next"), c.RequestID(pc)), "Your password was changed, and your other sessions have ended.")
 }
 
 func (c *Console) proposeTOTP(pc *page.Context) error {
@@ -86,7 +83,7 @@ func (c *Console) confirmTOTP(pc *page.Context) error {
 }
 
 func (c *Console) withdrawTOTP(pc *page.Context) error {
-	return c.backToAccount(pc, c.Operators.WithdrawTOTP(pc, pc.Who), "The setup of the second factor is cancelled.")
+	return c.backToAccount(pc, c.Operators.WithdrawTOTP(pc, pc.Who), "The setup of the second factor was cancelled.")
 }
 
 func (c *Console) endSession(pc *page.Context) error {

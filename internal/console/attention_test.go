@@ -71,8 +71,8 @@ func TestConnectionsAreGrouped(t *testing.T) {
 		waiting := []int64{d.connect(token, "otp"), d.connect(token, "action"), d.connect(token, "otp")}
 		failing := []int64{d.connect(token, "down"), d.connect(token, "limited")}
 		body := d.shows(d.domainPath(""), []string{
-			"3 connections wait for their users", "bank asks the user: 2, user must act at the bank: 1. Ask these users to open the webview again.", d.domainPath("/connections?state=user"),
-			"2 connections cannot be read", "too many requests: 1, bank not reachable: 1. The service retries automatically.", d.domainPath("/connections?state=retry"),
+			"3 connections wait for their users", "Bank asks the user: 2, user must act at the bank: 1. Ask these users to open the webview again.", d.domainPath("/connections?state=user"),
+			"2 connections cannot be read", "Too many requests: 1, bank not reachable: 1. The service retries automatically.", d.domainPath("/connections?state=retry"),
 		}).body
 		if n := strings.Count(body, "<article"); n != 2 {
 			t.Errorf("there are %d problems: %s", n, body)

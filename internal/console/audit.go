@@ -36,6 +36,8 @@ type auditData struct {
 	Operator                       store.OperatorID
 	Act, Subject, ID, Since, Until string
 	Refused                        bool
+	// Selected is set when the page shows only some of the acts.
+	Selected bool
 	// Deployment is set for acts that belong to no domain: sign-ins, and changes of operators and
 	// domains.
 	Deployment  bool
@@ -121,6 +123,7 @@ func (c *Console) auditFilter(pc *page.Context, data *auditData) (operatorstore.
 	data.Act, data.Subject, data.ID, data.Refused = supplied("act"), supplied("subject"), supplied("id"), supplied("refused") == "1"
 	data.Since, data.Until = supplied("since"), supplied("until")
 	f.Act, f.Subject, f.Refused = data.Act, data.Subject, data.Refused
+	data.Selected = data.Deployment || data.Refused || data.Act+data.Subject+data.ID+data.Since+data.Until+supplied("operator") != ""
 	if f.Operator, err = numberIn[store.OperatorID]("operator", supplied("operator")); err != nil {
 		return f, err
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp"
+
 	"passerelle/internal/audit"
 	"passerelle/internal/oidc"
 	"passerelle/internal/oidc/oidctest"
@@ -101,7 +103,7 @@ func TestSigningInWithAProviderInABrowser(t *testing.T) {
 			p.typeAndGo("main button", "#code", phoneCode(t, key, time.now()))
 			p.do(servicetest.Shown(`.figures`))
 			p.open(p.domainPath("/audit"))
-			p.do(servicetest.Shown(`.filters`), servicetest.Follow(`section form button`), servicetest.Shown(`[role=status] h2`))
+			p.do(chromedp.Click(`.selection summary`), servicetest.Shown(`.filters`), servicetest.Follow(`section form button`), servicetest.Shown(`[role=status] h2`))
 			p.checked(window.name + "-audit-checked")
 		})
 	}

@@ -32,7 +32,7 @@ func (d *fixture) onlyProvider() store.AuthProvider {
 func TestProvidersThatSign(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Administrator)
-		d.shows(d.providersPath(""), []string{"None yet."})
+		d.shows(d.providersPath(""), []string{"No providers yet."})
 		form := d.providersPath("/new")
 		d.wants(form+"?type=hmac_signature", form, 422, "name:", "type", "hmac_signature", "name", hostile)
 		d.wants(form+"?type=hmac_signature", form, 422, "name:", "type", "hmac_signature")
@@ -52,11 +52,11 @@ func TestProvidersThatSign(t *testing.T) {
 
 		d.wants(page, page+"/rotate", 422, "overlap:", "overlap", "soon")
 		d.wants(page, page+"/rotate", 422, "overlap:", "overlap", "31d")
-		next := once(t, d.wantsOnce(page, page+"/rotate", "Signs with two secrets until", "overlap", "2h"))
+		next := once(t, d.wantsOnce(page, page+"/rotate", "The new secret alone signs", "overlap", "2h"))
 		if rotated := d.onlyProvider(); rotated.Secret != secret || rotated.NextSecret != next || rotated.NextFrom == nil {
 			t.Errorf("beside it: %+v", rotated)
 		}
-		d.shows(page, []string{"Signs with two secrets until"}, secret, next)
+		d.shows(page, []string{"The new secret alone signs"}, secret, next)
 		last := once(t, d.wantsOnce(page, page+"/rotate", "shown only once", "overlap", "0s"))
 		if rotated := d.onlyProvider(); rotated.Secret != last || rotated.NextFrom != nil {
 			t.Errorf("at once: %+v", rotated)

@@ -48,10 +48,15 @@ type clientsData struct {
 }
 
 type clientRow struct {
-	ID                  passerelle.ClientID
-	Name, Created, Used string
+	ID            passerelle.ClientID
+	Name          string
+	Created, Used page.When
 	// Redirects is the number of the application's redirect URIs.
 	Redirects int
+}
+
+func newClientRow(pc *page.Context, one store.Client) clientRow {
+	return clientRow{one.ID, one.Name, pc.RealWhen(one.Created), pc.RealWhenEver(one.Used), len(one.RedirectURIs)}
 }
 
 // clientForm is a form about an application. RedirectURIs has one URI in each line.
@@ -90,7 +95,7 @@ func (c *Console) clients(pc *page.Context) error {
 	}
 	rows, data.Pager = page.Paged(pc, w, rows, func(one store.Client) []any { return page.ByID(one.ID) })
 	for _, one := range rows {
-		data.Rows = append(data.Rows, clientRow{one.ID, one.Name, pc.Moment(&one.Created), pc.Moment(one.Used), len(one.RedirectURIs)})
+		data.Rows = append(data.Rows, newClientRow(pc, one))
 	}
 	return pages.Send(pc, "clients", "Applications", data)
 }
@@ -130,7 +135,7 @@ func (c *Console) client(pc *page.Context) error {
 		return fmt.Errorf("load client %d: %w", pc.Numbers[1], err)
 	}
 	data := clientData{
-		clientRow: clientRow{one.ID, one.Name, pc.Moment(&one.Created), pc.Moment(one.Used), len(one.RedirectURIs)},
+		clientRow: newClientRow(pc, one),
 		Form: clientForm{
 			one.Name, strings.Join(one.RedirectURIs, "\n"), one.PrimaryColor, one.SecondaryColor,
 			one.Description, one.DescriptionBanks, one.DescriptionProviders, one.Pro,
@@ -154,7 +159,7 @@ func (c *Console) changeClient(pc *page.Context) error {
 	}
 	id := passerelle.ClientID(pc.Numbers[1])
 	_, _, err := c.Access.Update(pc, pc.Domain.ID, id, typedClient(pc).change(), pc.Record(actChangeClient, "client", int64(id)))
-	return pc.After(err, "The application is changed.", pc.Path("/clients/%d", id), c.client)
+	return pc.After(err, "The application was changed.", pc.Path("/clients/%d", id), c.client)
 }
 
 // resetSecret gives an application a new secret, and shows it.
@@ -180,5 +185,5 @@ func (c *Console) deleteClient(pc *page.Context) error {
 	if err == nil {
 		_, err = c.Access.Delete(pc, pc.Domain.ID, id, pc.Record(actDeleteClient, "client", int64(id)))
 	}
-	return pc.After(err, fmt.Sprintf("Application %d is deleted.", id), pc.Path("/clients"), c.client)
+	return pc.After(err, fmt.Sprintf("Application %d was deleted.", id), pc.Path("/clients"), c.client)
 }

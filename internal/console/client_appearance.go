@@ -68,7 +68,7 @@ func (c *Console) deleteLogo(pc *page.Context) error {
 	if errors.Is(err, store.ErrNotFound) {
 		err = nil
 	}
-	return c.afterClient(pc, err, "The logo is removed.")
+	return c.afterClient(pc, err, "The logo was removed.")
 }
 
 // addKept adds to data the texts that programs store for an application, by key.
@@ -95,7 +95,7 @@ func (c *Console) configureClient(pc *page.Context) error {
 	switch pc.Field("act") {
 	case "set":
 	case "remove":
-		done = key + " is removed."
+		done = key + " was removed."
 		one, err := c.DB.Client(pc, pc.Domain.ID, id)
 		if err != nil {
 			return fmt.Errorf("load client %d: %w", id, err)

@@ -26,7 +26,8 @@ type keyRow struct {
 	Name, Aliases, Value, Default, Takes, Help string
 	// Set is true when the domain has set a value. By and At say who set the value, and when.
 	Set, Unused bool
-	By, At      string
+	By          string
+	At          page.When
 	// Address is the address of the key's page.
 	Address string
 }
@@ -37,7 +38,7 @@ func (c *Console) keyRow(pc *page.Context, k settings.Key, supplied map[string]s
 		Address: pc.Path("/configuration/key?name=%s", url.QueryEscape(k.Name)),
 	}
 	if own, is := supplied[k.Name]; is {
-		row.Value, row.Set, row.By, row.At = own.Value, true, own.By, pc.Moment(&own.At)
+		row.Value, row.Set, row.By, row.At = own.Value, true, own.By, pc.When(own.At)
 	}
 	return row
 }
@@ -89,14 +90,15 @@ type keyData struct {
 
 // changeRow is a change of a key.
 type changeRow struct {
-	Key, At, By, Was, Is string
+	Key, By, Was, Is string
+	At               page.When
 	// Began is set when the old value was the default. Ended is set when the new value is the
 	// default.
 	Began, Ended bool
 }
 
 func newChangeRow(pc *page.Context, s store.SettingChange) changeRow {
-	row := changeRow{Key: s.Key, At: pc.Moment(&s.At), By: s.By, Began: s.Previous == nil, Ended: s.New == nil}
+	row := changeRow{Key: s.Key, At: pc.When(s.At), By: s.By, Began: s.Previous == nil, Ended: s.New == nil}
 	if s.Previous != nil {
 		row.Was = *s.Previous
 	}

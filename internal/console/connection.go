@@ -39,7 +39,7 @@ var resolutions = map[passerelle.ConnectionState]string{
 	passerelle.AdditionalInformationNeeded: "The institution asks the user for more information. Ask them to answer in the webview.",
 	passerelle.Decoupled:                   "The user must confirm in the institution's app, and then continue in the webview.",
 	passerelle.Validating:                  "Synchronisation is in progress. There is nothing to do.",
-	passerelle.ActionNeeded:                "The user must do something on the institution's site, which says what.",
+	passerelle.ActionNeeded:                "The user must act on the institution's site. The site says what to do.",
 	passerelle.PasswordExpired:             "The user must change the password at the institution, and then enter the new one in the webview.",
 	passerelle.Wrongpass:                   "The user must enter the right credentials in the webview. The service also retries the stored ones now and then, because institutions can be wrong.",
 	passerelle.RateLimiting:                "The institution accepts no more requests for now. The service retries automatically.",
@@ -217,15 +217,16 @@ type connectionData struct {
 type sourceRow struct {
 	Name                  string
 	State                 page.ConnectionWord
-	Read, Until, Disabled string
+	Read, Until, Disabled page.When
 }
 
 // syncRow is a sync of the connection.
 type syncRow struct {
-	At, Took, Message string
-	State             page.ConnectionWord
-	Accounts          int64
-	Attended          bool
+	At            page.When
+	Took, Message string
+	State         page.ConnectionWord
+	Accounts      int64
+	Attended      bool
 }
 
 // readingPause is the time after which the page reloads while a sync reads the connection.
@@ -255,7 +256,7 @@ func (c *Console) showConnection(pc *page.Context, revealed bool) error {
 		return fmt.Errorf("list the sources of connection %d: %w", id, err)
 	}
 	for _, s := range sources {
-		data.Sources = append(data.Sources, sourceRow{s.Name, page.ConnectionWord(s.State), pc.Moment(s.LastUpdate), pc.Moment(s.AccessExpire), pc.Moment(s.Disabled)})
+		data.Sources = append(data.Sources, sourceRow{s.Name, page.ConnectionWord(s.State), pc.WhenEver(s.LastUpdate), pc.WhenEver(s.AccessExpire), pc.WhenEver(s.Disabled)})
 	}
 	w := pc.Window(2)
 	syncs, err := bankstore.From(c.DB).ConnectionLogs(pc, bankstore.ConnectionLogFilter{Domain: pc.Domain.ID, User: user, Connection: id}, w)
@@ -284,15 +285,14 @@ func hidesMessages(pc *page.Context) bool {
 }
 
 func connectionFacts(pc *page.Context, one bankstore.Connection, revealed bool) []page.DetailRow {
-	facts := page.Details(
-		"What to do", resolutions[one.State],
-		"The institution says", nameText(pc, one.Message, revealed),
-		"Created", pc.Moment(&one.Created),
-		"First complete sync", pc.Moment(one.Established),
-		"Last sync", pc.Moment(one.LastUpdate),
-		"Next sync", pc.Moment(one.NextTry),
-		"Removed unless established by", pc.Moment(one.Expire),
-		"Consent until", pc.Moment(one.ConsentUntil),
+	facts := slices.Concat(
+		page.Details("What to do", resolutions[one.State], "The institution says", nameText(pc, one.Message, revealed)),
+		page.At("Created", pc.When(one.Created)),
+		page.At("First complete sync", pc.WhenEver(one.Established)),
+		page.At("Last sync", pc.WhenEver(one.LastUpdate)),
+		page.At("Next sync", pc.WhenEver(one.NextTry)),
+		page.At("Removed unless complete by then", pc.WhenEver(one.Expire)),
+		page.At("Consent ends", pc.WhenEver(one.ConsentUntil)),
 	)
 	if !one.Active {
 		facts = append(facts, page.Details("Background synchronisation", "off")...)
@@ -305,7 +305,7 @@ func connectionFacts(pc *page.Context, one bankstore.Connection, revealed bool) 
 
 func newSyncRow(pc *page.Context, l bankstore.ConnectionLog, revealed bool) syncRow {
 	return syncRow{
-		At: pc.Moment(&l.At), Took: l.At.Sub(l.Started).Round(time.Millisecond).String(), State: page.ConnectionWord(l.State), Message: nameText(pc, l.Message, revealed),
+		At: pc.When(l.At), Took: page.Took(l.At.Sub(l.Started)), State: page.ConnectionWord(l.State), Message: nameText(pc, l.Message, revealed),
 		Accounts: l.Accounts, Attended: l.Attended,
 	}
 }
@@ -337,5 +337,5 @@ func (c *Console) deleteConnection(pc *page.Context) error {
 	if err == nil {
 		err = c.Aggregation.Disconnect(pc, pc.Domain, user, id, pc.Record(actDeleteConnection, "connection", int64(id)))
 	}
-	return pc.After(err, fmt.Sprintf("Connection %d is deleted.", id), pc.Path("/users/%d", user), c.connection)
+	return pc.After(err, fmt.Sprintf("Connection %d was deleted.", id), pc.Path("/users/%d", user), c.connection)
 }

@@ -33,12 +33,12 @@ type connectorRow struct {
 	Hidden                                   bool
 	// Disabled is the number of the connector's disabled sources.
 	Disabled int
-	// Disturbed is set when the connector's last calls failed. Expires is the day on which a
-	// certificate in the bank file expires. It is empty when that day is far away.
+	// Disturbed is set when the connector's last calls failed. Expires is the time at which
+	// a certificate in the bank file expires. It is empty when that time is far away.
 	Disturbed bool
 	// Refused is set when the bank refuses the service's certificate, signature, role or clock.
 	Refused bool
-	Expires string
+	Expires page.When
 }
 
 // connectorsData is the content of a page that lists the connectors whose names match the search.
@@ -61,11 +61,11 @@ func (c *Console) connectors(pc *page.Context) error {
 	w := pc.Window(1)
 	banks = page.Within(w, banks, func(b wire.Bank) int64 { return b.ID })
 	banks, data.Pager = page.Paged(pc, w, banks, func(b wire.Bank) []any { return page.ByID(b.ID) })
-	data.Rows = c.connectorRows(banks)
+	data.Rows = c.connectorRows(pc, banks)
 	return pages.Send(pc, "connectors", "Banks", data)
 }
 
-func (c *Console) connectorRows(banks []wire.Bank) []connectorRow {
+func (c *Console) connectorRows(pc *page.Context, banks []wire.Bank) []connectorRow {
 	rows := make([]connectorRow, len(banks))
 	for i, b := range banks {
 		rows[i] = connectorRow{ID: b.ID, Name: b.Name, Countries: countries(b.Countries), Reads: strings.Join(b.Capabilities, ", "), Mechanisms: listed(mechanisms(b)), Hidden: b.Hidden}
@@ -73,7 +73,7 @@ func (c *Console) connectorRows(banks []wire.Bank) []connectorRow {
 		if h, monitored := c.Aggregation.Connectors.Health(b.UUID); monitored {
 			rows[i].Refused = h.Refused
 			if first, soon := h.Expires(c.Now()); soon {
-				rows[i].Expires = first.Until.UTC().Format(time.DateOnly)
+				rows[i].Expires = pc.RealWhen(first.Until)
 			}
 		}
 		if b.Payments != nil {
@@ -108,11 +108,11 @@ func mechanisms(b wire.Bank) []passerelle.AuthMechanism {
 	return slices.Compact(all)
 }
 
-// listed joins words of the API with commas.
+// listed joins words of the API with commas. It shows names such as first_open_day as words.
 func listed[T ~string](words []T) string {
 	texts := make([]string, len(words))
 	for i, word := range words {
-		texts[i] = string(word)
+		texts[i] = strings.ReplaceAll(string(word), "_", " ")
 	}
 	return strings.Join(texts, ", ")
 }
@@ -126,12 +126,31 @@ type connectorData struct {
 	Health  []page.DetailRow
 	Refused bool
 	Calls   []callRow
-	Amounts []amountsRow
-	Choices []passerelle.AuthMechanism
+	// Channels lists the sources of the connector.
+	Channels []channelRow
+	Amounts  []amountsRow
+	Choices  []passerelle.AuthMechanism
 	// These are the domain's own settings. A text is empty where the connector's default applies.
 	// OwnHidden is "1" for hidden and "0" for shown.
 	OwnHidden, OwnMechanism, OwnDays string
 	MaySetUp                         bool
+}
+
+// channelRow is a source of a connector. Since is the time at which the domain disabled the source.
+type channelRow struct {
+	wire.Source
+	Since page.When
+}
+
+func newChannelRow(pc *page.Context, s wire.Source) channelRow {
+	row := channelRow{Source: s}
+	if s.Disabled == nil {
+		return row
+	}
+	if at, err := passerelle.ParseDateTime("disabled", *s.Disabled, pc.Zone); err == nil {
+		row.Since = pc.When(at)
+	}
+	return row
 }
 
 // callRow has the results of the recent calls of one kind.
@@ -150,7 +169,7 @@ func (c *Console) addHealth(pc *page.Context, data *connectorData) {
 	if !monitored {
 		return
 	}
-	state := "well"
+	state := "working"
 	switch {
 	case h.Open:
 		state = "failing: not called, except for occasional test calls"
@@ -160,25 +179,26 @@ func (c *Console) addHealth(pc *page.Context, data *connectorData) {
 	if data.Refused = h.Refused; h.Refused {
 		state = "refused by the bank: it does not accept the service's certificate, signature, role or clock"
 	}
-	data.Health = page.Details("State", state, "Failures in a row", number(h.Failures), "Last success", since(pc, h.LastSuccess), "Last failure", since(pc, h.LastFailure))
+	data.Health = page.Details("State", state, "Failures in a row", number(h.Failures))
+	data.Health = slices.Concat(data.Health, page.At("Last success", since(pc, h.LastSuccess)), page.At("Last failure", since(pc, h.LastFailure)))
 	for _, one := range h.Certificates {
-		end := one.Until.UTC().Format(time.DateOnly)
+		remark := ""
 		if first, soon := h.Expires(c.Now()); soon && !one.Until.After(first.Until) {
-			end += ": renew it"
+			remark = "renew it"
 		}
-		data.Health = append(data.Health, page.Details(cmp.Or(certificates[one.Field], one.Field), "until "+end)...)
+		data.Health = append(data.Health, page.AtWith(cmp.Or(certificates[one.Field], one.Field)+" expires", pc.RealWhen(one.Until), remark)...)
 	}
 	for _, call := range h.Calls {
-		data.Calls = append(data.Calls, callRow{call.Call, strconv.Itoa(100*call.Good/call.Window) + " %", call.P95.Round(time.Millisecond).String(), call.Calls})
+		data.Calls = append(data.Calls, callRow{call.Call, strconv.Itoa(100*call.Good/call.Window) + " %", page.Took(call.P95), call.Calls})
 	}
 }
 
-// since formats an instant. It returns an empty text for the zero time.
-func since(pc *page.Context, at time.Time) string {
+// since converts an instant in real time. It accepts the zero time.
+func since(pc *page.Context, at time.Time) page.When {
 	if at.IsZero() {
-		return ""
+		return page.When{}
 	}
-	return pc.Time(at)
+	return pc.RealWhen(at)
 }
 
 // amountsRow has the limits for one type of payment.
@@ -217,6 +237,9 @@ func (c *Console) connectorPage(pc *page.Context) error {
 	if b.Payments != nil {
 		data.Paying, data.Amounts = payingFacts(*b.Payments), amounts(*b.Payments)
 	}
+	for _, s := range b.Sources {
+		data.Channels = append(data.Channels, newChannelRow(pc, s))
+	}
 	c.addHealth(pc, &data)
 	return pages.Send(pc, "connector", b.Name, data)
 }
@@ -232,7 +255,7 @@ func readingFacts(b wire.Bank) []page.DetailRow {
 		"Countries", strings.Join(b.Countries, ", "),
 		"Reads", strings.Join(b.Capabilities, ", "),
 		"Account types", listed(b.AccountTypes),
-		"Used", listed(b.Usages),
+		"For", forWhom(b.Usages),
 		"Documents", strings.Join(b.Documents, ", "),
 		"Sign-in", listed(mechanisms(b)),
 		"Fields", strings.Join(fields, ", "),
@@ -241,6 +264,18 @@ func readingFacts(b wire.Bank) []page.DetailRow {
 		facts = append(facts, page.Details("Months of history", cmp.Or(number(b.MonthsToFetch), "all available"))...)
 	}
 	return facts
+}
+
+// usages maps each kind of use of accounts to the people who use them so.
+var usages = map[passerelle.Usage]string{passerelle.Private: "individuals", passerelle.Organisation: "businesses", passerelle.Association: "associations"}
+
+// forWhom returns the people who use a connector's accounts.
+func forWhom(all []passerelle.Usage) string {
+	texts := make([]string, len(all))
+	for i, one := range all {
+		texts[i] = cmp.Or(usages[one], string(one))
+	}
+	return strings.Join(texts, ", ")
 }
 
 // number formats a number. It returns an empty text for zero.
@@ -307,7 +342,7 @@ func (c *Console) configureConnector(pc *page.Context) error {
 	}
 	change := settings.ConnectorChange{Connector: b.UUID, Hidden: &hidden, Mechanism: &mechanism, SyncDays: &days}
 	err = c.Aggregation.ConfigureConnectors(pc, pc.Domain, []settings.ConnectorChange{change}, pc.By(), c.connectorRecord(pc, b))
-	return pc.After(err, "The bank is changed in this domain.", pc.Path("/connectors/%d", b.ID), c.connectorPage)
+	return pc.After(err, "The bank was changed in this domain.", pc.Path("/connectors/%d", b.ID), c.connectorPage)
 }
 
 // configureSource changes the domain's settings for a source of a connector.
@@ -325,7 +360,7 @@ func (c *Console) configureSource(pc *page.Context) error {
 		change.Mechanism = &mechanism
 	}
 	err = c.Aggregation.ConfigureSource(pc, pc.Domain, change, pc.By(), c.connectorRecord(pc, b))
-	return pc.After(err, "The source is changed in this domain.", pc.Path("/connectors/%d", b.ID), c.connectorPage)
+	return pc.After(err, "The source was changed in this domain.", pc.Path("/connectors/%d", b.ID), c.connectorPage)
 }
 
 func (c *Console) connectorRecord(pc *page.Context, b wire.Bank) store.Audit {

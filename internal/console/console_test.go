@@ -125,14 +125,14 @@ func TestRoles(t *testing.T) {
 		}{
 			operators.Viewer:        {nil, 403, 403},
 			operators.Developer:     {[]string{"Simulate"}, 403, 403},
-			operators.Acting:        {[]string{"Simulate", "Cancel the payment", "Show personal data"}, 303, 200},
-			operators.Administrator: {[]string{"Simulate", "Cancel the payment", "Show personal data"}, 303, 200},
+			operators.Acting:        {[]string{"Simulate", "Cancel payment", "Show personal data"}, 303, 200},
+			operators.Administrator: {[]string{"Simulate", "Cancel payment", "Show personal data"}, 303, 200},
 		} {
 			fresh := newFixture(t, d.Instance)
 			fresh.enter(role)
 			id := d.Create(token, servicetest.Draft())
 			body := fresh.get(d.paymentPath(id)).body
-			for _, button := range []string{"Simulate", "Cancel the payment", "Show personal data"} {
+			for _, button := range []string{"Simulate", "Cancel payment", "Show personal data"} {
 				shown := strings.Contains(body, button)
 				if wanted := strings.Contains(strings.Join(want.buttons, "|"), button); shown != wanted {
 					t.Errorf("%s sees %q: %t", role, button, shown)
@@ -367,6 +367,6 @@ func TestSettingUpASecondFactor(t *testing.T) {
 		if a := d.submit(account, account+"/second-factor/cancel"); a.location != account {
 			t.Errorf("cancelling: %d %s", a.status, a.body)
 		}
-		d.shows(account, []string{"The setup of the second factor is cancelled.", "Set up a second factor"}, "otpauth:")
+		d.shows(account, []string{"The setup of the second factor was cancelled.", "Set up second factor"}, "otpauth:")
 	})
 }

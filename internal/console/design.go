@@ -38,7 +38,7 @@ const designSample = `{"id":42,"state":"done","instructions":[{"amount":12.50,"c
 func (c *Console) design(pc *page.Context) error {
 	now := pc.Now()
 	data := designData{
-		Facts: page.Details("Registered", passerelle.FormatDateTime(now, time.UTC), "Execution", "instant"),
+		Facts: append(page.At("Registered", pc.RealWhen(now)), page.Details("Execution", "instant")...),
 		Pager: page.Pager{Newer: "#newer", Older: "#older"}, Chart: designChart{Caption: "Payments by state"},
 		Code: "curl --request GET 'https://bank.example/2.0/payments/42'",
 	}

@@ -3,7 +3,6 @@ package console
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"passerelle"
 	"passerelle/internal/console/page"
@@ -53,14 +52,13 @@ type domainsData struct {
 }
 
 type domainRow struct {
-	ID                           passerelle.DomainID
-	Name, Kind, BaseURL, Created string
+	ID                  passerelle.DomainID
+	Name, Kind, BaseURL string
+	Created             page.When
 }
 
-// newDomainRow returns a domain as a row. Its times are in UTC, because each domain has its own
-// time zone.
-func newDomainRow(d passerelle.Domain) domainRow {
-	return domainRow{d.ID, d.Name, string(d.Kind), d.BaseURL, passerelle.FormatDateTime(d.Created, time.UTC)}
+func newDomainRow(pc *page.Context, d passerelle.Domain) domainRow {
+	return domainRow{d.ID, d.Name, string(d.Kind), d.BaseURL, pc.RealWhen(d.Created)}
 }
 
 func (c *Console) domains(pc *page.Context) error {
@@ -73,7 +71,7 @@ func (c *Console) domains(pc *page.Context) error {
 	all = page.Within(w, all, func(d passerelle.Domain) passerelle.DomainID { return d.ID })
 	all, data.Pager = page.Paged(pc, w, all, func(d passerelle.Domain) []any { return page.ByID(d.ID) })
 	for _, d := range all {
-		data.Rows = append(data.Rows, newDomainRow(d))
+		data.Rows = append(data.Rows, newDomainRow(pc, d))
 	}
 	if pc.Problem != "" {
 		data.Name, data.Kind, data.BaseURL = pc.Field("name"), pc.Field("kind"), pc.Field("base_url")
@@ -95,7 +93,7 @@ func (c *Console) createDomain(pc *page.Context) error {
 		return c.domains(pc)
 	}
 	err := domains.Create(pc, c.DB, &d, pc.Record(actCreateDomain, "domain", 0))
-	return pc.After(err, "The domain is created.", page.Root+"domains", c.domains)
+	return pc.After(err, "The domain was created.", page.Root+"domains", c.domains)
 }
 
 // domainData is the content of a domain's page.
@@ -112,7 +110,7 @@ const maxSignKeys = 10
 
 type signKeyRow struct {
 	ID      int64
-	Created string
+	Created page.When
 }
 
 func (c *Console) domainPage(pc *page.Context) error { return c.showDomain(pc, false) }
@@ -122,9 +120,9 @@ func (c *Console) showDomain(pc *page.Context, moved bool) error {
 	if err != nil {
 		return fmt.Errorf("list the keys for answers of domain %d: %w", pc.Domain.ID, err)
 	}
-	data := domainData{domainRow: newDomainRow(pc.Domain), Moved: moved, MayMove: pc.Who.May(operators.SetUp) && pc.Certain(), MayRotate: pc.MaySetUp()}
+	data := domainData{domainRow: newDomainRow(pc, pc.Domain), Moved: moved, MayMove: pc.Who.May(operators.SetUp) && pc.Certain(), MayRotate: pc.MaySetUp()}
 	for _, k := range keys {
-		data.Keys = append(data.Keys, signKeyRow{k.ID, pc.Moment(&k.Created)})
+		data.Keys = append(data.Keys, signKeyRow{k.ID, pc.RealWhen(k.Created)})
 	}
 	if pc.Problem != "" {
 		data.BaseURL = pc.Field("base_url")

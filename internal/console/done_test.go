@@ -26,12 +26,12 @@ func TestThePageAfterAnAct(t *testing.T) {
 		d.enter(operators.Administrator)
 		id := d.register("PAYMENT_STATE_UPDATED", "http://127.0.0.1:1/hook", nil)
 		page := d.webhookPath(id)
-		d.shows(page, []string{"Delete it…"}, "The webhook is deleted.")
+		d.shows(page, []string{"Delete…"}, "The webhook was deleted.")
 		if a := d.submit(page, page, "act", "delete webhook"); a.location != page {
 			t.Fatalf("deleting: %d %s", a.status, a.body)
 		}
-		d.shows(page, []string{"The webhook is deleted.", "Restore it"})
-		d.shows(page, []string{"Restore it"}, "The webhook is deleted.")
+		d.shows(page, []string{"The webhook was deleted.", "Restore"})
+		d.shows(page, []string{"Restore"}, "The webhook was deleted.")
 	})
 }
 
@@ -51,9 +51,9 @@ func TestConfirmingIsAskedAbout(t *testing.T) {
 		if !strings.Contains(body, "/confirm?act=confirm%20payment") || strings.Contains(body, `name="act" value="confirm payment"`) {
 			t.Fatalf("there is no page that asks: %s", body)
 		}
-		d.shows(d.paymentPath(id)+"/confirm?act=confirm+payment", []string{"Confirm the payment?", "12.50 EUR", "money moves"})
+		d.shows(d.paymentPath(id)+"/confirm?act=confirm+payment", []string{"Confirm payment?", "12.50 EUR", "money moves"})
 		d.submit(d.paymentPath(id)+"/confirm?act=confirm+payment", d.paymentPath(id), "act", "confirm payment")
-		d.shows(d.paymentPath(id), []string{"The payment is confirmed."})
+		d.shows(d.paymentPath(id), []string{"The payment was confirmed."})
 		if got := d.state(id); got != "done" {
 			t.Errorf("the payment is %s", got)
 		}
@@ -96,7 +96,7 @@ func TestSettling(t *testing.T) {
 			t.Errorf("without a reason the payment is %s", got)
 		}
 		d.submit(confirm, d.paymentPath(id), "act", "settle payment as done", "reason", "Booked on 20 November, says the bank's desk.")
-		d.shows(d.paymentPath(id), []string{"The payment is settled.", "Booked on 20 November", "settled"}, "The bank executed it")
+		d.shows(d.paymentPath(id), []string{"The payment was settled.", "Booked on 20 November", "settled"}, "The bank executed it")
 		if got := d.state(id); got != "done" || !slices.Contains(d.acts(), fmt.Sprint("settle payment as done payment ", id)) {
 			t.Errorf("the payment is %s, and on record is %v", got, d.acts())
 		}
@@ -140,7 +140,7 @@ func TestRefunds(t *testing.T) {
 		if got != "created 2.50 Sorry DE89370400440532013000 FR7630006000011234567890189" {
 			t.Errorf("the refund is %s", got)
 		}
-		d.shows(a.location, []string{fmt.Sprintf("The refund of payment %d is created.", id), "This payment refunds", `href="` + d.paymentPath(id) + `"`})
+		d.shows(a.location, []string{fmt.Sprintf("The refund of payment %d was created.", id), "This payment refunds", `href="` + d.paymentPath(id) + `"`})
 		if acts := d.acts(); len(acts) != 1 || acts[0] != fmt.Sprint("refund payment payment ", made) {
 			t.Errorf("on record: %q", acts)
 		}

@@ -58,7 +58,8 @@ type instructionRow struct {
 
 // evidenceRow is the evidence of one act of the payer on a page.
 type evidenceRow struct {
-	At, Act, Language, Shown string
+	At                   page.When
+	Act, Language, Shown string
 	// Lines lists the first instructions, and Omitted is the number of the others.
 	Lines   []string
 	Omitted int
@@ -189,7 +190,7 @@ func (c *Console) evidence(pc *page.Context, id passerelle.PaymentID, revealed b
 		hidden := !revealed && pc.Domain.Kind != passerelle.Sandbox
 		shown := []string{e.Shown.Application, e.Shown.Bank, e.Shown.Amount, e.Shown.When, nameText(pc, e.Shown.From, revealed)}
 		rows[i] = evidenceRow{
-			At: passerelle.FormatDateTime(e.At, pc.Zone), Act: string(e.Act), Language: e.Language,
+			At: pc.When(e.At), Act: string(e.Act), Language: e.Language,
 			Shown: strings.Join(slices.DeleteFunc(shown, func(s string) bool { return s == "" }), " · "),
 		}
 		if hidden {
@@ -205,8 +206,7 @@ func (c *Console) evidence(pc *page.Context, id passerelle.PaymentID, revealed b
 
 // facts returns the rows about the whole payment.
 func (c *Console) facts(pc *page.Context, p *payment.Payment, revealed bool) []page.DetailRow {
-	facts := page.Details(
-		"Registered", passerelle.FormatDateTime(p.Created, pc.Zone),
+	facts := append(page.At("Registered", pc.When(p.Created)), page.Details(
 		"Execution", dateTypeText(p.DateType()),
 		"State in the API", strings.Join(strings.Fields(string(p.State)+" "+string(p.Detail)+" "+string(p.Action)), ", "),
 		"The bank says", nameText(pc, p.ErrorDescription, revealed),
@@ -215,7 +215,7 @@ func (c *Console) facts(pc *page.Context, p *payment.Payment, revealed bool) []p
 		"Application", fmt.Sprint(p.Client),
 		"Payer returns to", p.ClientRedirectURI,
 		"Application's state", nameText(pc, p.ClientState, revealed),
-	)
+	)...)
 	if p.Payer != nil {
 		facts = append(facts, page.Details("Payer", nameText(pc, p.Payer.Label, revealed), "Payer's account", accountText(*p.Payer, revealed))...)
 	}
@@ -347,15 +347,15 @@ func (c *Console) clientActs(p *payment.Payment) []actButton {
 	var acts []actButton
 	if p.Action == payment.Confirm {
 		acts = append(acts,
-			actButton{Act: actConfirm, Label: "Confirm the payment", Effect: "The bank executes the order, and money moves. This cannot be undone."},
-			actButton{Act: actRefuse, Label: "Refuse the payment", Effect: "The payment ends, and no money moves. This cannot be undone.", Grave: true},
+			actButton{Act: actConfirm, Label: "Confirm payment", Effect: "The bank executes the order, and money moves. This cannot be undone."},
+			actButton{Act: actRefuse, Label: "Refuse payment", Effect: "The payment ends, and no money moves. This cannot be undone.", Grave: true},
 		)
 	}
 	if p.Action == payment.Decoupled {
-		acts = append(acts, actButton{Act: actResume, Label: "Ask the bank now"})
+		acts = append(acts, actButton{Act: actResume, Label: "Ask bank now"})
 	}
 	if p.MayCancel(payment.ByClient, c.cancellable(p)) == nil {
-		acts = append(acts, actButton{Act: actCancel, Label: "Cancel the payment", Effect: "The payment ends. This cannot be undone.", Grave: true})
+		acts = append(acts, actButton{Act: actCancel, Label: "Cancel payment", Effect: "The payment ends. This cannot be undone.", Grave: true})
 	}
 	return acts
 }
@@ -455,7 +455,7 @@ func (c *Console) act(pc *page.Context) error {
 
 // doneTexts maps each act to its confirmation.
 var doneTexts = map[string]string{
-	actConfirm: "The payment is confirmed.", actRefuse: "The payment is refused.", actResume: "The bank has been asked.",
-	actCancel: "The cancellation is in progress. The state below shows how far it is.", actSimulate: "The change of state is simulated.",
-	actSettleDone: "The payment is settled.", actSettleAccepted: "The payment is settled.", actSettleRejected: "The payment is settled.",
+	actConfirm: "The payment was confirmed.", actRefuse: "The payment was refused.", actResume: "The bank has been asked.",
+	actCancel: "The cancellation is in progress. The state below shows how far it is.", actSimulate: "The change of state was simulated.",
+	actSettleDone: "The payment was settled.", actSettleAccepted: "The payment was settled.", actSettleRejected: "The payment was settled.",
 }

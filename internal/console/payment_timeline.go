@@ -40,13 +40,27 @@ type timelineRow struct {
 	Text    string          `json:"-"`
 	// Said has the bank's answer in the bank's own words.
 	Said []page.DetailRow `json:"-"`
+	// Delivered is the time at which a webhook's receiver accepted a delivery. DeliveredAt is the
+	// same time in the form for programs.
+	Delivered   page.When `json:"-"`
+	DeliveredAt string    `json:"delivered_at,omitempty"`
 	// Requests lists the requests of a delivery, oldest first.
-	Requests []string `json:"requests,omitempty"`
+	Requests []requestRow `json:"requests,omitempty"`
 	// Effect marks a row that follows from the state in the row above it.
 	Effect bool `json:"-"`
 
 	at time.Time
 }
+
+// requestRow is one request of a delivery. At is the same instant as When, in the form for programs.
+type requestRow struct {
+	At   string
+	When page.When
+	Text string
+}
+
+// MarshalText returns the request in one line, for support files.
+func (r requestRow) MarshalText() ([]byte, error) { return []byte(r.At + ": " + r.Text), nil }
 
 // timeline returns all events of a payment: requests, calls to the bank, changes, and deliveries.
 func (c *Console) timeline(pc *page.Context, p *payment.Payment, revealed bool) ([]timelineRow, error) {
@@ -209,21 +223,22 @@ func (c *Console) deliveriesByTransition(pc *page.Context, id passerelle.Payment
 	rows := map[int64][]timelineRow{}
 	for _, d := range deliveries {
 		row := timelineRow{
-			At: pc.Time(d.Created), Kind: timelineDelivery, What: fmt.Sprintf("webhook %d: %s", d.Webhook, deliveryText(pc, d)),
+			At: pc.Time(d.Created), Kind: timelineDelivery, What: fmt.Sprintf("webhook %d: %s", d.Webhook, deliveryText(d)),
 			Because: "reports the state change above", Who: "service", Effect: true, at: d.Created, Address: pc.Path("/webhooks/%d/data/%d", d.Webhook, d.ID),
+			Delivered: pc.WhenEver(d.Delivered), DeliveredAt: pc.Moment(d.Delivered),
 		}
 		for _, one := range requests[d.ID] {
-			row.Requests = append(row.Requests, requestText(pc, one))
+			row.Requests = append(row.Requests, newRequestRow(pc, one))
 		}
 		rows[d.Version] = append(rows[d.Version], row)
 	}
 	return rows, nil
 }
 
-func deliveryText(pc *page.Context, d store.SubjectDelivery) string {
+func deliveryText(d store.SubjectDelivery) string {
 	switch {
 	case d.Delivered != nil:
-		return "delivered at " + pc.Time(*d.Delivered)
+		return "delivered"
 	case d.Dropped != nil:
 		return "given up: " + d.DropReason
 	case d.Attempts == 0:
@@ -232,12 +247,12 @@ func deliveryText(pc *page.Context, d store.SubjectDelivery) string {
 	return fmt.Sprintf("not delivered after %d attempts", d.Attempts)
 }
 
-func requestText(pc *page.Context, l store.WebhookLog) string {
+func newRequestRow(pc *page.Context, l store.WebhookLog) requestRow {
 	outcome := l.Failure
 	if l.Status > 0 {
 		outcome = strings.TrimSpace(fmt.Sprintf("%d %s", l.Status, l.Failure))
 	}
-	return fmt.Sprintf("%s: %s in %d ms", pc.Time(l.At), outcome, l.Duration.Milliseconds())
+	return requestRow{pc.Time(l.At), pc.When(l.At), fmt.Sprintf("%s in %d ms", outcome, l.Duration.Milliseconds())}
 }
 
 // objection is a connector that cannot make a payment, or that has a warning about the payment.

@@ -59,7 +59,7 @@ func TestTimelineOfAPayment(t *testing.T) {
 		place := 0
 		for _, want := range []string{
 			"request registered created requested by application", "bank order sent to Banque Exemple, webauth the payer validated", "answered",
-			"state waits for approval created → validating a bank was chosen and has the order", "delivery webhook 1: delivered at", ": 204 in", "the state change above service",
+			"state waits for approval created → validating a bank was chosen and has the order", "delivery webhook 1: delivered", ": 204 in", "the state change above service",
 		} {
 			found := strings.Index(text[place:], want)
 			if found < 0 {

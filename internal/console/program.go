@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"passerelle"
 	"passerelle/internal/console/page"
@@ -60,7 +59,7 @@ func (c *Console) mayChangePrograms(pc *page.Context) (bool, error) {
 	return !slices.ContainsFunc(all, func(d passerelle.Domain) bool { return d.Kind == passerelle.Live }), nil
 }
 
-// programs lists the connector programs. Times are in UTC.
+// programs lists the connector programs.
 func (c *Console) programs(pc *page.Context) error {
 	all, err := programs.List(pc, &c.DB.Reader)
 	if err != nil {
@@ -71,7 +70,7 @@ func (c *Console) programs(pc *page.Context) error {
 		return err
 	}
 	for _, p := range all {
-		data.Rows = append(data.Rows, c.programRow(p))
+		data.Rows = append(data.Rows, c.programRow(pc, p))
 	}
 	if pc.Problem != "" {
 		data.Address = pc.Field("address")
@@ -85,7 +84,7 @@ var leftAlone = map[bool]string{
 	true: "not called, except for occasional test calls", false: "not called by another replica; this one still calls it",
 }
 
-func (c *Console) programRow(p programs.Program) programRow {
+func (c *Console) programRow(pc *page.Context, p programs.Program) programRow {
 	var able []string
 	if p.Described.Payments != nil {
 		able = append(able, "payments")
@@ -105,15 +104,14 @@ func (c *Console) programRow(p programs.Program) programRow {
 	case monitored && !h.LastSuccess.IsZero():
 		state = "working"
 	}
-	return programRow{p.Number(), cmp.Or(p.Described.Name, p.UUID), monitored && h.Disturbed(), page.Details(
+	return programRow{p.Number(), cmp.Or(p.Described.Name, p.UUID), monitored && h.Disturbed(), append(page.Details(
 		"Number", strconv.FormatInt(p.Number(), 10),
 		"UUID", p.UUID,
 		"Address", p.Address,
 		"Countries", countries(p.Described.Countries),
 		"Does", strings.Join(able, ", "),
 		"State", state,
-		"Added, UTC", passerelle.FormatDateTime(p.Added, time.UTC),
-	)}
+	), page.At("Added", pc.RealWhen(p.Added))...)}
 }
 
 // changeProgram changes the program in the address. It then redirects to the list with a
@@ -143,19 +141,19 @@ func (c *Console) addProgram(pc *page.Context) error {
 		return page.ErrForbidden
 	}
 	_, err = c.Programs.Add(pc, strings.TrimSpace(pc.Field("address")), strings.TrimSpace(pc.Field("secret")), pc.Record(actAddProgram, "connector", 0))
-	return pc.After(err, "The program is added.", page.Root+"programs", c.programs)
+	return pc.After(err, "The program was added.", page.Root+"programs", c.programs)
 }
 
 // checkProgram reads a program's description again.
 func (c *Console) checkProgram(pc *page.Context) error {
-	return c.changeProgram(pc, "The program's profile is updated.", func(p programs.Program) error {
+	return c.changeProgram(pc, "The program's profile was updated.", func(p programs.Program) error {
 		return c.Programs.Check(pc, p, pc.Record(actCheckProgram, "connector", p.Number()))
 	})
 }
 
 // removeProgram removes a program from all domains. The operator must type the program's number.
 func (c *Console) removeProgram(pc *page.Context) error {
-	return c.changeProgram(pc, "The program is removed from all domains.", func(p programs.Program) error {
+	return c.changeProgram(pc, "The program was removed from all domains.", func(p programs.Program) error {
 		if err := pc.Confirmed(p.Number()); err != nil {
 			return err
 		}

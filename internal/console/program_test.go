@@ -25,7 +25,7 @@ func TestConnectorPrograms(t *testing.T) {
 		must(t, os.WriteFile(filepath.Join(folder, "current.csv"), []byte("2026-01-02,-12.50,Bread\n"), 0o600))
 		address := servicetest.StartProgram(t, "source.py", folder)
 		o, _ := d.enter(operators.Administrator)
-		d.shows(listOfPrograms, []string{"None yet."})
+		d.shows(listOfPrograms, []string{"No programs yet."})
 		add := func(status int, text, address, secret string) {
 			t.Helper()
 			d.wants(listOfPrograms, listOfPrograms, status, text, "address", address, "secret", secret)
@@ -51,7 +51,7 @@ func TestConnectorPrograms(t *testing.T) {
 		d.wants(listOfPrograms, listOfPrograms+"/7/check", 404, "")
 		d.wants(listOfPrograms, at+"/remove", 422, "number: must be", "number", "1")
 		d.wants(listOfPrograms, at+"/remove", 303, "", "number", fmt.Sprint(number))
-		d.shows(listOfPrograms, []string{"None yet."})
+		d.shows(listOfPrograms, []string{"No programs yet."})
 		d.wantProgramActs(o.ID, "remove connector", "check connector", "add connector")
 		d.ReloadBanks(t.Context())
 		if a := d.get(d.domainPath(fmt.Sprint("/connectors/", number))); a.status != 404 {
@@ -96,7 +96,7 @@ func TestWhoChangesPrograms(t *testing.T) {
 		for role, status := range map[operators.Role]int{operators.Viewer: 403, operators.Developer: 403, operators.Acting: 403, operators.Administrator: 422} {
 			f := newFixture(t, d.Instance)
 			_, password := f.enter(role)
-			f.shows(listOfPrograms, []string{"None yet."})
+			f.shows(listOfPrograms, []string{"No programs yet."})
 			if wants(f, status); role == operators.Administrator {
 				f.live()
 				f.shows(listOfPrograms, nil, `name="secret"`)

@@ -196,7 +196,7 @@ func (c *Console) refund(pc *page.Context) error {
 	if err := c.withdrawExcess(pc, p, made); err != nil {
 		return pc.After(err, "", "", c.askForRefund)
 	}
-	return pc.Lead(pc.Path("/payments/%d", made.ID), fmt.Sprintf("The refund of payment %d is created. The owner of the account approves it in the webview.", p.ID))
+	return pc.Lead(pc.Path("/payments/%d", made.ID), fmt.Sprintf("The refund of payment %d was created. The owner of the account approves it in the webview.", p.ID))
 }
 
 // withdrawExcess cancels a new refund when another operator has created a refund at the same time,

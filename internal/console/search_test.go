@@ -159,8 +159,8 @@ func TestNeedsAttention(t *testing.T) {
 		d.connect(token, "otp")
 		body := d.shows(d.domainPath(""), []string{
 			fmt.Sprintf("Webhook %d (PAYMENT_STATE_UPDATED): the last request failed", hook), "1 event waits. The service retries each one.", `href="` + d.webhookPath(hook) + `"`,
-			"1 connection cannot be read", "bank not reachable: 1. The service retries automatically.", "/connections?state=retry",
-			"1 connection waits for its user", "bank asks the user: 1. Ask these users", "/connections?state=user",
+			"1 connection cannot be read", "Bank not reachable. The service retries automatically.", "/connections?state=retry",
+			"1 connection waits for its user", "Bank asks the user. Ask the user to open the webview again.", "/connections?state=user",
 			"Payments by hour",
 		}, "Nothing needs attention. Payments").body
 		if strings.Count(body, "<article") != 3 {
@@ -182,7 +182,7 @@ func TestIrreversibleActsAreConfirmed(t *testing.T) {
 		id := d.Create(d.Token("payments:admin"), servicetest.Draft())
 		confirm := d.paymentPath(id) + "/confirm?act=" + url.QueryEscape("cancel payment")
 		d.shows(d.paymentPath(id), []string{"The payer has not chosen a bank yet.", "/confirm?act=cancel%20payment"})
-		d.shows(confirm, []string{"Cancel the payment?", "12.50 EUR", "This cannot be undone."})
+		d.shows(confirm, []string{"Cancel payment?", "12.50 EUR", "This cannot be undone."})
 		if got := d.state(id); got != "created" {
 			t.Errorf("to ask makes the payment %s", got)
 		}

@@ -24,7 +24,7 @@ func TestConfiguration(t *testing.T) {
 		d.shows(list, []string{"api.timezone", "IANA time zone of", "Keys without effect", "oauth2.enabled"})
 		d.shows(list+"?search=TIMEZONE", []string{"api.timezone"}, "payment.max_amount", "oauth2.enabled")
 		d.shows(list+"?search=nothing", []string{"No key matches."})
-		d.shows(key, []string{"an IANA time zone such as Europe/Paris", "This key has never been changed."}, "Restore the default")
+		d.shows(key, []string{"an IANA time zone such as Europe/Paris", "This key has never been changed."}, "Restore default")
 
 		to, set := d.domainPath("/configuration/key"), []string{"name", "api.timezone", "act", "set", "value"}
 		a := d.wants(key, to, 422, "api.timezone: must be an IANA time zone", append(set, "<Nowhere>")...)
@@ -36,7 +36,7 @@ func TestConfiguration(t *testing.T) {
 		d.wants(key, to, 303, "", append(set, "Europe/Paris")...)
 		by := fmt.Sprint("operator ", o.ID)
 		d.shows(list, []string{"<strong>Europe/Paris</strong>", by})
-		d.shows(key, []string{"Restore the default", by, "<em>default</em>", "Europe/Paris"})
+		d.shows(key, []string{"Restore default", by, "<em>default</em>", "Europe/Paris"})
 		d.shows(d.domainPath("/configuration/log"), []string{"Europe/Paris", by})
 		var logs struct {
 			Logs []struct {
@@ -114,8 +114,8 @@ func TestHealthOfABank(t *testing.T) {
 		must(t, err)
 		d.Aggregation.Connectors, d.Initiation.Connectors = registry, registry
 		end := time.Now().UTC().AddDate(0, 0, 20).Format(time.DateOnly)
-		d.shows(d.domainPath("/connectors"), []string{">failing<", "certificate expires on " + end})
-		d.shows(d.domainPath(fmt.Sprint("/connectors/", model.Profile().ID)), []string{">failing<", "Health", "accounts", "25 %", "1.5s", end + ": renew it", "Failures in a row"},
+		d.shows(d.domainPath("/connectors"), []string{">failing<", "certificate expires <time", end + " "})
+		d.shows(d.domainPath(fmt.Sprint("/connectors/", model.Profile().ID)), []string{">failing<", "Health", "accounts", "25 %", "1.5 s", ": renew it", "Failures in a row"},
 			time.Now().UTC().AddDate(1, 0, 0).Format(time.DateOnly)+": renew it")
 	})
 }
@@ -219,7 +219,7 @@ func TestClients(t *testing.T) {
 			t.Errorf("with the secret: %d", got)
 		}
 		must(t, d.Access.KeepUses(t.Context()))
-		d.shows(page, []string{"about 20", "https://shop.example/back\nhttps://shop.example/other", "planted"}, secret, `<b id="planted"`)
+		d.shows(page, []string{`Secret last used</dt><dd class="digits"><time`, "https://shop.example/back\nhttps://shop.example/other", "planted"}, secret, `<b id="planted"`)
 		d.shows(list, []string{"planted"}, `<b id="planted"`)
 
 		d.wants(page, page, 422, "primary_color: must be", "name", "Shop", "primary_color", "red")

@@ -131,12 +131,12 @@ func TestTasksOfOperators(t *testing.T) {
 		{"make a client and a webhook", func(k *task) {
 			k.choose("Applications")
 			k.types("#name", "Corner shop")
-			k.choose("Create the application")
+			k.choose("Create application")
 			k.reads("Copy it now. It is shown only once")
-			k.choose("Register a webhook for this application")
+			k.choose("Register webhook for this application")
 			k.types("#url", in.endpoint.URL)
-			k.choose("Register the webhook")
-			k.reads("The webhook is registered.")
+			k.choose("Register webhook")
+			k.reads("The webhook was registered.")
 		}},
 		{"read what an event means", func(k *task) {
 			k.choose("Webhooks")
@@ -146,10 +146,10 @@ func TestTasksOfOperators(t *testing.T) {
 		{"turn the second factor on", func(k *task) {
 			k.click(`header a[href$="/account"]`)
 			k.types("#proof", password)
-			k.choose("Set up a second factor")
+			k.choose("Set up second factor")
 			k.do(servicetest.Shown(".qr"))
 			k.types("#code", phoneCode(t, k.value(`document.querySelector(".key").textContent`), time.now()))
-			k.choose("Turn it on")
+			k.choose("Turn on")
 			k.reads("The second factor is on.")
 		}},
 	} {

@@ -99,5 +99,5 @@ func (c *Console) revokeToken(pc *page.Context) error {
 	}
 	id := pc.Numbers[1]
 	_, err := c.Access.Revoke(pc, pc.Domain.ID, id, pc.Record(actRevokeToken, "token", id))
-	return pc.After(err, fmt.Sprintf("Token %d is revoked.", id), pc.Path("/tokens?id=%d", id), c.tokens)
+	return pc.After(err, fmt.Sprintf("Token %d was revoked.", id), pc.Path("/tokens?id=%d", id), c.tokens)
 }

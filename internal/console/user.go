@@ -173,5 +173,5 @@ func (c *Console) deleteUser(pc *page.Context) error {
 	if err == nil {
 		err = c.Aggregation.DeleteUser(pc, pc.Domain, passerelle.UserID(id), pc.Record(actDeleteUser, "user", id))
 	}
-	return pc.After(err, fmt.Sprintf("User %d is deleted.", id), pc.Path("/users"), c.user)
+	return pc.After(err, fmt.Sprintf("User %d was deleted.", id), pc.Path("/users"), c.user)
 }

@@ -10,9 +10,10 @@ import (
 
 // consentRow is one consent.
 type consentRow struct {
-	ID                                   int64
-	Connection                           passerelle.ConnectionID
-	To, Words, Where, Granted, Withdrawn string
+	ID                 int64
+	Connection         passerelle.ConnectionID
+	To, Words, Where   string
+	Granted, Withdrawn page.When
 }
 
 // consents lists the consents of a user, newest first.
@@ -34,7 +35,7 @@ func (c *Console) consents(pc *page.Context) error {
 }
 
 func newConsentRow(pc *page.Context, one bankstore.Consent) consentRow {
-	row := consentRow{ID: one.ID, Connection: one.Connection, Words: one.TextVersion, Where: one.Origin, Granted: pc.Moment(&one.Granted), Withdrawn: pc.Moment(one.Withdrawn)}
+	row := consentRow{ID: one.ID, Connection: one.Connection, Words: one.TextVersion, Where: one.Origin, Granted: pc.When(one.Granted), Withdrawn: pc.WhenEver(one.Withdrawn)}
 	switch {
 	case one.Account != 0:
 		row.To = fmt.Sprintf("account %d", one.Account)

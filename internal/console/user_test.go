@@ -91,7 +91,7 @@ func (d *fixture) shows(path string, texts []string, hidden ...string) answer {
 func TestUsersAreListedAndFound(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
-		d.shows(d.domainPath("/users"), []string{"None yet."})
+		d.shows(d.domainPath("/users"), []string{"No users yet."})
 		var ids []passerelle.UserID
 		must(t, d.DB.Write(t.Context(), func(tx *store.Tx) error {
 			for range 51 {
@@ -145,7 +145,7 @@ func TestOneUser(t *testing.T) {
 		page := d.userPath(id, "/accounts")
 		d.shows(page, []string{masked, "Show personal data", "planted"}, shared.IBAN, shared.Number, hostile, `id="planted"`)
 		a := d.wants(page, page, 200, shared.IBAN)
-		if !strings.Contains(a.body, "audit log records that you looked") || !strings.Contains(a.body, shared.Number) || strings.Contains(a.body, `id="planted"`) {
+		if !strings.Contains(a.body, "The audit log has a record of this.") || !strings.Contains(a.body, shared.Number) || strings.Contains(a.body, `id="planted"`) {
 			t.Errorf("the accounts are not shown: %s", a.body)
 		}
 		page = d.userPath(id, "/subscriptions")
@@ -159,7 +159,7 @@ func TestOneUser(t *testing.T) {
 		onlooker.enter(operators.Viewer)
 		onlooker.shows(d.userPath(id, "/accounts"), []string{masked}, "Show personal data")
 		onlooker.wants("/console/account", d.userPath(id, "/accounts"), 403, "")
-		onlooker.shows(d.userPath(id, ""), nil, "Export all", "Delete the user")
+		onlooker.shows(d.userPath(id, ""), nil, "Export all", "Delete user")
 		for _, path := range []string{"/accounts", "/subscriptions", "/consents", "/connections/1", "/connections/999999"} {
 			if a := d.get(d.userPath(999999, path)); a.status != 404 {
 				t.Errorf("%s of nobody: %d", path, a.status)
@@ -314,8 +314,8 @@ func TestLiveDomainsWantASecondFactor(t *testing.T) {
 		}
 		d.shows(at("/users/%d/accounts", user), []string{"E…", "DE93 **** 0001"}, name, number, "Show personal data")
 		for path, button := range map[string]string{
-			at("/users/%d", user): "Delete the user", at("/users/%d/connections/%d", user, connection): "Synchronise now", at("/clients"): "Create the application",
-			at("/tokens"): "Create the token", at("/configuration/key?name=api.timezone"): "Keep", at("/domain"): "Move the domain",
+			at("/users/%d", user): "Delete user", at("/users/%d/connections/%d", user, connection): "Synchronise now", at("/clients"): "Create application",
+			at("/tokens"): "Create token", at("/configuration/key?name=api.timezone"): ">Save<", at("/domain"): "Move domain",
 		} {
 			d.shows(path, nil, button)
 		}

@@ -358,7 +358,7 @@ func TestResendingAndRecovering(t *testing.T) {
 		if a.location != d.webhookPath(id) {
 			t.Errorf("recovering: %d to %q: %s", a.status, a.location, a.body)
 		}
-		d.shows(a.location, []string{"1 undelivered since 2020-01-01 00:00:00 will be sent now."})
+		d.shows(a.location, []string{"1 undelivered, now being sent."})
 		d.OK(d.Call("POST", "/sandbox/run", d.ConfigToken, nil))
 		if got := d.deliveries(id)[0]; got["state"] != "delivered" || len(to.all()) != 3 {
 			t.Errorf("recovered: %v, %d requests", got, len(to.all()))
@@ -657,13 +657,13 @@ func TestLiveDeliveriesAreShownOnRecord(t *testing.T) {
 		for _, role := range []operators.Role{operators.Viewer, operators.Administrator} {
 			once := newFixture(t, s)
 			once.enter(role)
-			if body := once.get(page).body; strings.Contains(body, "Mustermann") || !strings.Contains(body, "(hidden)") || strings.Contains(body, "Show the payload") {
+			if body := once.get(page).body; strings.Contains(body, "Mustermann") || !strings.Contains(body, "(hidden)") || strings.Contains(body, "Show payload") {
 				t.Errorf("%s with a password alone sees %s", role, body)
 			}
 		}
 		twice := newFixture(t, s)
 		twice.enterTwice(operators.Acting, now)
-		if body := twice.get(page).body; strings.Contains(body, "Mustermann") || !strings.Contains(body, "Show the payload") {
+		if body := twice.get(page).body; strings.Contains(body, "Mustermann") || !strings.Contains(body, "Show payload") {
 			t.Errorf("unasked: %s", body)
 		}
 		wantActs(t, live)

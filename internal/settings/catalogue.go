@@ -93,7 +93,7 @@ var catalogue = append([]Key{
 	{Name: PlainFields, Default: "0", Help: "Whether payment fields may be sent unencrypted in a live domain.", check: boolean},
 	{Name: AutoConfirmation, Default: "1", Help: "Whether banks execute payments without waiting for the client's confirmation.", check: boolean},
 	{Name: ExpireDays, Default: "30", Help: "Days after which a payment without a final state expires; 0 for never.", check: whole(0, 36500)},
-	{Name: Systematic, Default: "", Help: "Whether webhooks report every state change of a payment (1), or leave out those that the payer reports at the callback (0); by default 0 in domains created before 2024-09-13 and 1 in others.", check: booleanOrNone},
+	{Name: Systematic, Default: "", Help: "Whether webhooks report every state change of a payment (1), or leave out those that the payer reports at the callback (0); by default 0 in domains created before 13 September 2024 and 1 in others.", check: booleanOrNone},
 	{Name: CallbackGrace, Default: "5", Help: "Minutes that PAYMENT_STATE_UPDATED waits for the payer to report the change, where webhooks do not report every change; 0 for no wait.", check: whole(0, 1440)},
 	{Name: FlushInterval, Default: "60", Help: "Seconds between two attempts to deliver the waiting payloads of a webhook that failed.", check: whole(1, 86400)},
 	{Name: DeliveryTimeout, Default: "10", Help: "Seconds that a receiver has to accept a webhook.", check: whole(1, maxTimeoutSeconds)},

@@ -156,7 +156,7 @@ func TestRefusalsInALanguage(t *testing.T) {
 			{"a.txt", "", "Sie enthält keine Umsätze."},
 			{"a.xml", "<Document>", "Sie ist beschädigt oder unvollständig."},
 			{"a.csv", "date,amount\n2026-11-02,1.00\n", "Sie nennt ihr Konto und dessen Währung nicht. (Zeile 2, Feld account.)"},
-			{"b.csv", strings.Replace(november, "95.00", "96.00", 1), "Ihre Umsätze führen nicht vom Saldo am Anfang zu dem am Ende."},
+			{"b.csv", strings.Replace(november, "95.00", "96.00", 1), "Ihre Umsätze passen nicht zu Anfangs- und Endsaldo."},
 			{"c.txt", "hello", "Sie hat keines der unterstützten Formate"},
 		} {
 			page := p.click(p.open(strings.Replace(p.link("manage", "connection_id", id), "/en/", "/de/", 1)), "Kontoauszüge")

@@ -17,6 +17,8 @@ type concern struct {
 	// Grave is set for a problem that stops payments or events.
 	Grave                         bool
 	What, Detail, Remedy, Address string
+	// Ends is the time at which something stops working, if that time is known.
+	Ends page.When
 }
 
 // These are limits for the first page of a domain.
@@ -190,12 +192,20 @@ func (h *handler) bankConcerns(pc *page.Context) ([]concern, error) {
 		}
 		if end, soon := health.Expires(h.Now()); soon {
 			all = append(all, concern{
-				Grave: end.Until.Before(h.Now()), What: fmt.Sprintf("The certificate %s for %s expires on %s", end.Field, bank.Profile.Name, end.Until.UTC().Format(time.DateOnly)),
+				Grave: end.Until.Before(h.Now()), What: fmt.Sprintf("The certificate %s for %s %s", end.Field, bank.Profile.Name, expiry(end.Until.Sub(h.Now()))), Ends: pc.RealWhen(end.Until),
 				Remedy: "Renew it, then reload the bank files", Address: address,
 			})
 		}
 	}
 	return worst(all, "%d more problems with banks", concern{Remedy: "See all banks", Address: pc.Path("/connectors")}), nil
+}
+
+// expiry says in how much time a certificate expires.
+func expiry(left time.Duration) string {
+	if left < 0 {
+		return "has expired"
+	}
+	return "expires in " + page.Age(left)
 }
 
 // worst keeps the first problems. It replaces the others with one problem, which has the text words
@@ -221,11 +231,11 @@ func unanswered(here bool, failures int) string {
 // troubles are the kinds of connections that cannot be read, by who can repair them. Connections
 // that a sync reads now need no repair.
 var troubles = []struct {
-	by                             passerelle.Resolution
-	filter, one, many, whatFollows string
+	by                                 passerelle.Resolution
+	filter, one, many, forOne, forMany string
 }{
-	{passerelle.ByPerson, page.UntilUser, "1 connection waits for its user", "%s connections wait for their users", "Ask these users to open the webview again."},
-	{passerelle.ByRetry, page.UntilRetry, "1 connection cannot be read", "%s connections cannot be read", "The service retries automatically."},
+	{passerelle.ByPerson, page.UntilUser, "1 connection waits for its user", "%s connections wait for their users", "Ask the user to open the webview again.", "Ask these users to open the webview again."},
+	{passerelle.ByRetry, page.UntilRetry, "1 connection cannot be read", "%s connections cannot be read", "The service retries automatically.", "The service retries automatically."},
 }
 
 // connectionConcerns returns a problem for each kind of connections that cannot be read.
@@ -236,26 +246,38 @@ func (h *handler) connectionConcerns(pc *page.Context) ([]concern, error) {
 	}
 	var found []concern
 	for _, kind := range troubles {
-		count, states := int64(0), []string(nil)
+		count, states, counts := int64(0), []string(nil), []int64(nil)
 		for _, one := range all {
 			if passerelle.ConnectionState(one.State).Resolution() == kind.by {
 				count += one.Count
-				states = append(states, page.ConnectionWord(one.State).Word()+": "+page.UpTo(one.Count, store.MaxOverviewRows))
+				states, counts = append(states, page.ConnectionWord(one.State).Word()), append(counts, one.Count)
 			}
 		}
 		if count == 0 {
 			continue
 		}
-		what := kind.one
+		what, detail := kind.one, states[0]+". "+kind.forOne
 		if count > 1 {
-			what = fmt.Sprintf(kind.many, page.UpTo(count, store.MaxOverviewRows))
+			what, detail = fmt.Sprintf(kind.many, page.UpTo(count, store.MaxOverviewRows)), countedStates(states, counts)+". "+kind.forMany
 		}
 		found = append(found, concern{
-			What: what, Detail: strings.Join(states, ", ") + ". " + kind.whatFollows, Remedy: "See the connections", Address: pc.Path("/connections?state=%s", kind.filter),
+			What: what, Detail: upperFirst(detail), Remedy: "See the connections", Address: pc.Path("/connections?state=%s", kind.filter),
 		})
 	}
 	return found, nil
 }
+
+// countedStates returns the states in words with the number of connections in each.
+func countedStates(states []string, counts []int64) string {
+	texts := make([]string, len(states))
+	for i, state := range states {
+		texts[i] = state + ": " + page.UpTo(counts[i], store.MaxOverviewRows)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// upperFirst returns a text that begins with a letter of the English alphabet as a sentence.
+func upperFirst(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // consentConcerns returns a problem when consents end soon.
 func (h *handler) consentConcerns(pc *page.Context) ([]concern, error) {

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/url"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -75,7 +74,11 @@ type column struct {
 }
 
 // figures has the results of a period's payments, as texts.
-type figures struct{ Registered, Success, Final, Amounts string }
+type figures struct {
+	Registered, Success, Final string
+	// Amounts has the amount in each currency.
+	Amounts []string
+}
 
 // bankRow has the results of the payments through one bank.
 type bankRow struct {
@@ -128,7 +131,7 @@ func (n *counts) figures() figures {
 	for _, one := range currencies[:min(len(currencies), 3)] {
 		texts = append(texts, page.Amount(passerelle.Money{Minor: n.amounts[one], Currency: one}))
 	}
-	f.Amounts = strings.Join(texts, ", ")
+	f.Amounts = texts
 	return f
 }
 

@@ -9,9 +9,10 @@ import (
 	"passerelle"
 )
 
-// DetailRow has a name and a value.
+// DetailRow has a name and a value. When the row has an instant, Value is a remark about the instant.
 type DetailRow struct {
 	Name, Value string
+	At          When
 }
 
 // Details returns rows from pairs of a name and a value. It omits pairs without a value.
@@ -19,16 +20,38 @@ func Details(pairs ...string) []DetailRow {
 	var facts []DetailRow
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
-			facts = append(facts, DetailRow{pairs[i], pairs[i+1]})
+			facts = append(facts, DetailRow{Name: pairs[i], Value: pairs[i+1]})
 		}
 	}
 	return facts
+}
+
+// At returns a row with an instant. It returns no row when there is no instant.
+func At(name string, at When) []DetailRow { return AtWith(name, at, "") }
+
+// AtWith is like At, with a remark about the instant.
+func AtWith(name string, at When, remark string) []DetailRow {
+	if at.Age == "" {
+		return nil
+	}
+	return []DetailRow{{name, remark, at}}
 }
 
 // Percent formats a fraction as a percentage, rounded down.
 func Percent(part, whole int64) string {
 	tenths := 1000 * part / whole
 	return fmt.Sprintf("%d.%d %%", tenths/10, tenths%10)
+}
+
+// Took formats the duration of a call.
+func Took(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	}
+	return Age(d)
 }
 
 // UpTo formats a count that stops at a limit.

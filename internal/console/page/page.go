@@ -47,9 +47,10 @@ func MustPages(files fs.FS) *Templates {
 type frame struct {
 	Operator, Role, Form string
 	Domain               *passerelle.Domain
-	// Problem describes the mistake in a form, and Done confirms an act. Clock is the time on a
-	// sandbox's clock if it differs from the real time.
-	Problem, Done, Clock string
+	// Problem describes the mistake in a form, and Done confirms an act.
+	Problem, Done string
+	// Clock is the time on a sandbox's clock. It is nil when the clock shows the real time.
+	Clock *clockReading
 	// Menu has the links to the pages of the domain and of the deployment.
 	Menu []menuGroup
 	// Query is the search text, and Searched is the domain in which the search box searches: the
@@ -71,7 +72,7 @@ func newFrame(pc *Context, data any) frame {
 	f := frame{Searched: pc.host, Operator: pc.Who.Operator.Name, Role: pc.Who.Operator.Role, Problem: pc.Problem, Tabs: pc.Tabs, Data: data}
 	root := ""
 	if pc.Domain.ID != 0 {
-		f.Domain, f.Searched, f.Query, root, f.Clock = &pc.Domain, pc.Domain, pc.Query, pc.Path(""), pc.clockText()
+		f.Domain, f.Searched, f.Query, root, f.Clock = &pc.Domain, pc.Domain, pc.Query, pc.Path(""), pc.readClock()
 	}
 	if pc.Who.ID != 0 {
 		f.Done = pc.takeDone()

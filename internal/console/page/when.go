@@ -13,8 +13,9 @@ type When struct {
 	// Age is how long ago the instant was. For an old instant, it is the day. It is empty when
 	// there is no instant.
 	Age string
-	// Exact is the instant with its zone. Stamp is the same instant in a form for programs.
-	Exact, Stamp string
+	// Exact is the instant with its zone. Stamp is the same instant in a form for programs. Clock
+	// names the clock in a sandbox, which has a clock of its own.
+	Exact, Stamp, Clock string
 }
 
 // longAgo is the smallest age for which lists show the day instead of the age.
@@ -24,13 +25,19 @@ const longAgo = 7 * 24 * time.Hour
 func (pc *Context) When(at time.Time) When {
 	w := pc.newWhen(at, pc.Now())
 	if pc.Domain.Kind == passerelle.Sandbox {
-		w.Exact += ", by the clock of the sandbox"
+		w.Clock = ", by the clock of the sandbox"
 	}
 	return w
 }
 
 // RealWhen converts an instant in real time. The domain's clock does not affect it.
-func (pc *Context) RealWhen(at time.Time) When { return pc.newWhen(at, pc.handler.Now()) }
+func (pc *Context) RealWhen(at time.Time) When {
+	w := pc.newWhen(at, pc.handler.Now())
+	if pc.Domain.Kind == passerelle.Sandbox {
+		w.Clock = ", in real time"
+	}
+	return w
+}
 
 func (pc *Context) newWhen(at, now time.Time) When {
 	age, zone := now.Sub(at), cmp.Or(pc.Zone, time.UTC)
@@ -81,19 +88,25 @@ func rest(n int64, unit string) string {
 	return fmt.Sprintf(" %d %s", n, unit)
 }
 
-// clockText returns the time on a sandbox's clock. It returns an empty text when the clock shows
-// the real time.
-func (pc *Context) clockText() string {
+// clockReading is the time on a sandbox's clock, with the text before it.
+type clockReading struct {
+	Text string
+	Now  When
+}
+
+// readClock returns the time on a sandbox's clock. It returns nil when the clock shows the real
+// time.
+func (pc *Context) readClock() *clockReading {
 	if pc.Domain.Kind != passerelle.Sandbox {
-		return ""
+		return nil
 	}
 	now := pc.Now()
 	ahead := now.Sub(pc.handler.Now()).Round(time.Minute)
 	switch {
 	case pc.Domain.Clock.Frozen != nil:
-		return "Its clock is stopped at " + pc.Time(now) + " " + pc.Zone.String() + "."
+		return &clockReading{"Its clock is stopped at", pc.When(now)}
 	case ahead >= time.Minute:
-		return "Its clock is " + Age(ahead) + " ahead: " + pc.Time(now) + " " + pc.Zone.String() + "."
+		return &clockReading{"Its clock is " + Age(ahead) + " ahead:", pc.When(now)}
 	}
-	return ""
+	return nil
 }

@@ -30,7 +30,9 @@ const (
 
 // simulationData is the content of the first page of the simulation.
 type simulationData struct {
-	Now    string
+	// Now is the time on the sandbox's clock. Input is the same time in the form's field.
+	Now    page.When
+	Input  string
 	Frozen bool
 	// May is set when the operator may act.
 	May bool
@@ -53,7 +55,7 @@ func (c *handler) simulation(pc *page.Context) error {
 	if err := simulation.Open(pc.Domain); err != nil {
 		return err
 	}
-	data := simulationData{Now: pc.Time(pc.Now()), Frozen: pc.Domain.Clock.Frozen != nil, May: pc.Who.May(operators.Simulate), Steps: steps}
+	data := simulationData{Now: pc.When(pc.Now()), Input: pc.Time(pc.Now()), Frozen: pc.Domain.Clock.Frozen != nil, May: pc.Who.May(operators.Simulate), Steps: steps}
 	query := pc.Request.URL.Query()
 	for _, one := range fired {
 		if n, err := strconv.Atoi(query.Get(one.name)); err == nil {

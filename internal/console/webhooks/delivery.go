@@ -3,6 +3,7 @@ package webhooks
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"passerelle"
@@ -44,7 +45,8 @@ type deliveryData struct {
 
 // attemptRow is one request of a delivery.
 type attemptRow struct {
-	At, Duration, Status, Failure, Answer, Detail, Opening, Signature, Next string
+	At                                                                  page.When
+	Duration, Status, Failure, Answer, Detail, Opening, Signature, Next string
 }
 
 // delivery shows a delivery, and masks its personal data.
@@ -106,26 +108,25 @@ func (h *hooks) showDelivery(pc *page.Context, whole bool) error {
 }
 
 func deliveryFacts(pc *page.Context, w store.Webhook, d store.WebhookData) []page.DetailRow {
-	return page.Details(
-		"Event", string(d.Event), "To", w.URL, "Occurred", pc.Moment(&d.Created), "User", orNothing(int64(d.User)),
-		"Held back until", pc.Moment(d.NotBefore), "Accepted", pc.Moment(d.Delivered), "Given up", dropped(pc, d),
-		"Requests", strconv.FormatInt(d.Attempts, 10), "Next attempt", nextTryOf(pc, w, d), "Media type", d.MediaType,
+	return slices.Concat(
+		page.Details("Event", string(d.Event), "To", w.URL), page.At("Occurred", pc.When(d.Created)), page.Details("User", orNothing(int64(d.User))),
+		page.At("Held back until then", pc.WhenEver(d.NotBefore)), page.At("Accepted", pc.WhenEver(d.Delivered)), dropped(pc, d),
+		page.Details("Requests", strconv.FormatInt(d.Attempts, 10)), page.At("Next attempt", nextTryOf(pc, w, d)), page.Details("Media type", d.MediaType),
 	)
 }
 
-// dropped returns a text that says when and why the service gave up a delivery.
-func dropped(pc *page.Context, d store.WebhookData) string {
+// dropped returns a row that says when and why the service gave up a delivery.
+func dropped(pc *page.Context, d store.WebhookData) []page.DetailRow {
 	if d.State() != store.WebhookDropped {
-		return ""
+		return nil
 	}
-	return pc.Moment(d.Dropped) + ": " + d.DropReason
+	return page.AtWith("Given up", pc.WhenEver(d.Dropped), d.DropReason)
 }
 
-// nextTryOf returns the earliest time of the next request. It returns an empty text when that time
-// is not known.
-func nextTryOf(pc *page.Context, w store.Webhook, d store.WebhookData) string {
+// nextTryOf returns the earliest time of the next request, if that time is known.
+func nextTryOf(pc *page.Context, w store.Webhook, d store.WebhookData) page.When {
 	if d.State() != store.WebhookPending || d.Attempts == 0 && !w.Stopped {
-		return ""
+		return page.When{}
 	}
 	return nextTry(pc, w)
 }
@@ -168,7 +169,7 @@ func (h *hooks) addAttempts(pc *page.Context, data *deliveryData) error {
 // real people.
 func newAttemptRow(pc *page.Context, l store.WebhookLog, hidden bool) attemptRow {
 	row := attemptRow{
-		At: pc.Moment(&l.At), Duration: fmt.Sprintf("%d ms", l.Duration.Milliseconds()), Status: "no answer", Failure: l.Failure,
+		At: pc.When(l.At), Duration: fmt.Sprintf("%d ms", l.Duration.Milliseconds()), Status: "no answer", Failure: l.Failure,
 		Answer: passerelle.Excerpt(l.Answer, shownAnswer), Detail: l.Detail, Opening: l.Signed.Opening, Signature: l.Signed.Signature, Next: l.Signed.Next,
 	}
 	if l.Status != 0 {

@@ -3,6 +3,7 @@ package webhooks
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"passerelle"
@@ -37,8 +38,9 @@ type providersData struct {
 }
 
 type providerRow struct {
-	ID                           int64
-	Name, Kind, Created, Changed string
+	ID               int64
+	Name, Kind       string
+	Created, Changed page.When
 	// Signs is set for a provider that signs requests. The operator can rotate its secret.
 	Signs bool
 }
@@ -47,7 +49,7 @@ type providerRow struct {
 var kinds = map[string]string{delivery.HMAC: "signs requests", delivery.OAuth: "gets access tokens"}
 
 func newProviderRow(pc *page.Context, a store.AuthProvider) providerRow {
-	return providerRow{ID: a.ID, Name: a.Name, Kind: kinds[a.Type], Created: pc.Moment(&a.Created), Changed: pc.Moment(a.Updated), Signs: a.Type == delivery.HMAC}
+	return providerRow{ID: a.ID, Name: a.Name, Kind: kinds[a.Type], Created: pc.When(a.Created), Changed: pc.WhenEver(a.Updated), Signs: a.Type == delivery.HMAC}
 }
 
 func (h *hooks) providers(pc *page.Context) error {
@@ -178,7 +180,7 @@ func (h *hooks) changeProvider(pc *page.Context) error {
 	_, err = h.Delivery.UpdateProvider(pc, pc.Domain, a.ID, delivery.ProviderChange{
 		Name: &form.Name, Endpoint: form.endpoint(pc), By: pc.By(),
 	}, pc.Record(delivery.ActChangeProvider, delivery.SubjectProvider, 0))
-	return pc.After(err, "The provider is changed.", pc.Path("/webhooks/auth/%d", a.ID), func(pc *page.Context) error { return h.askForProvider(pc, form) })
+	return pc.After(err, "The provider was changed.", pc.Path("/webhooks/auth/%d", a.ID), func(pc *page.Context) error { return h.askForProvider(pc, form) })
 }
 
 // shownUsers is the number of webhooks that a provider's page names.
@@ -221,9 +223,9 @@ func (h *hooks) provider(pc *page.Context) error {
 }
 
 func (h *hooks) providerFacts(pc *page.Context, a store.AuthProvider) []page.DetailRow {
-	facts := page.Details("Type", a.Type, "Name", a.Name, "Created", pc.Moment(&a.Created), "Changed", pc.Moment(a.Updated))
+	facts := slices.Concat(page.Details("Type", a.Type, "Name", a.Name), page.At("Created", pc.When(a.Created)), page.At("Changed", pc.WhenEver(a.Updated)))
 	if _, next := a.Secrets(h.Now()); next != "" {
-		facts = append(facts, page.Details("Signs with two secrets until", pc.Moment(a.NextFrom))...)
+		facts = append(facts, page.At("The new secret alone signs", pc.RealWhenEver(a.NextFrom))...)
 	}
 	if e := a.Endpoint; e != nil {
 		facts = append(facts, page.Details("Token endpoint", e.URL, "Client id", e.ClientID, "Client secret", "stored, never shown", "Grant", e.GrantType)...)
@@ -257,5 +259,5 @@ func (h *hooks) deleteProvider(pc *page.Context) error {
 	if err == nil {
 		err = h.Delivery.DeleteProvider(pc, pc.Domain, id, pc.By(), pc.Record(delivery.ActDeleteProvider, delivery.SubjectProvider, 0))
 	}
-	return pc.After(err, fmt.Sprintf("Provider %d is deleted.", id), pc.Path("/webhooks/auth"), h.provider)
+	return pc.After(err, fmt.Sprintf("Provider %d was deleted.", id), pc.Path("/webhooks/auth"), h.provider)
 }

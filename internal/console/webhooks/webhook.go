@@ -79,11 +79,13 @@ func (h *hooks) showWebhook(pc *page.Context, w store.Webhook) error {
 
 func webhookFacts(pc *page.Context, w store.Webhook, row webhookRow) []page.DetailRow {
 	event, _ := webhook.Lookup(row.Event)
-	return page.Details(
-		"Event", row.Event, "Sent", event.Description, "URL", w.URL,
-		"Provider", row.Provider, "Application", orNothing(int64(w.Client)), "Only for user", orNothing(int64(w.User)),
-		"Registered", pc.Moment(&w.Created), "Changed", pc.Moment(w.Updated),
-		"Disabled", pc.Moment(w.Disabled), "Deleted", pc.Moment(w.Deleted), "Next attempt", nextTry(pc, w),
+	return slices.Concat(
+		page.Details(
+			"Event", row.Event, "Sent", event.Description, "URL", w.URL,
+			"Provider", row.Provider, "Application", orNothing(int64(w.Client)), "Only for user", orNothing(int64(w.User)),
+		),
+		page.At("Registered", pc.When(w.Created)), page.At("Changed", pc.WhenEver(w.Updated)),
+		page.At("Disabled", pc.WhenEver(w.Disabled)), page.At("Deleted", pc.WhenEver(w.Deleted)), page.At("Next attempt", nextTry(pc, w)),
 	)
 }
 
@@ -99,13 +101,12 @@ func bodyForm(values settings.Values, event webhook.Event) string {
 	return form
 }
 
-// nextTry returns the time at which the flusher sends again. It returns an empty text when there is
-// no such time.
-func nextTry(pc *page.Context, w store.Webhook) string {
+// nextTry returns the time at which the flusher sends again, if there is such a time.
+func nextTry(pc *page.Context, w store.Webhook) page.When {
 	if w.Deleted != nil || w.Disabled != nil || w.AuthDeleted {
-		return ""
+		return page.When{}
 	}
-	return pc.Moment(w.NextFlush)
+	return pc.WhenEver(w.NextFlush)
 }
 
 // listDeliveries adds to data the page of deliveries for the position in the address.
@@ -192,7 +193,7 @@ func (h *hooks) actOnWebhook(pc *page.Context) error {
 
 // doneTexts maps each act to its confirmation.
 var doneTexts = map[string]string{
-	actDisable: "The webhook is disabled.", actEnable: "The webhook is enabled.", actDelete: "The webhook is deleted.", actRestore: "The webhook is restored.",
+	actDisable: "The webhook was disabled.", actEnable: "The webhook was enabled.", actDelete: "The webhook was deleted.", actRestore: "The webhook was restored.",
 }
 
 // afterAct shows the webhook again, or the reason for a refusal. Another operator may have deleted
@@ -222,5 +223,5 @@ func (h *hooks) recoverWebhook(pc *page.Context, w store.Webhook) error {
 		return h.afterAct(pc, w, err, "")
 	}
 	h.Wake()
-	return h.toWebhook(pc, w.ID, page.UpTo(due, delivery.MaxDue)+" undelivered since "+pc.Moment(&since)+" will be sent now.")
+	return h.toWebhook(pc, w.ID, page.UpTo(due, delivery.MaxDue)+" undelivered, now being sent.")
 }

@@ -180,7 +180,7 @@ func (h *hooks) askForWebhook(pc *page.Context, form webhookForm) error {
 		return err
 	}
 	form.Events = webhook.Events()
-	title := "Register a webhook"
+	title := "Register webhook"
 	if form.ID != 0 {
 		title = fmt.Sprintf("Change webhook %d", form.ID)
 	}
@@ -255,7 +255,7 @@ func (h *hooks) registerWebhook(pc *page.Context) error {
 	if err != nil {
 		return err
 	}
-	return h.toWebhook(pc, made.ID, "The webhook is registered.")
+	return h.toWebhook(pc, made.ID, "The webhook was registered.")
 }
 
 // toWebhook redirects to the page of a webhook. That page shows a confirmation.
@@ -324,7 +324,7 @@ func (h *hooks) changeWebhook(pc *page.Context) error {
 	if err != nil {
 		return err
 	}
-	return h.toWebhook(pc, w.ID, "The webhook is changed.")
+	return h.toWebhook(pc, w.ID, "The webhook was changed.")
 }
 
 // webhookAt loads the webhook in the address. The webhook may have any state.

@@ -1,0 +1,162 @@
+package console_test
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/html"
+
+	"passerelle/connector"
+	"passerelle/connector/sandbox"
+	"passerelle/internal/bankstore"
+	"passerelle/internal/console"
+	"passerelle/internal/operators"
+	"passerelle/internal/servicetest"
+	"passerelle/internal/store"
+	"passerelle/internal/store/storetest"
+)
+
+// written matches a day or a time of day as people write it.
+var written = regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}\b|\b\d{1,2}:\d{2}(:\d{2})?\b`)
+
+// quoted lists the elements and classes whose content is not a text of the page: raw data of
+// programs, values of settings, and examples of what to type. A drawing has a scale of its own.
+var quoted = []string{"pre", "textarea", "option", "label", "script", "style", "svg", "json", "headers", "value", "code"}
+
+// timesOn adds to bare all times that a page shows outside a time element. It counts the time
+// elements, and adds to bare each one that lacks the exact time.
+func timesOn(n *html.Node, bare *[]string) (elements int) {
+	if n.Type == html.TextNode {
+		*bare = append(*bare, written.FindAllString(n.Data, -1)...)
+		return 0
+	}
+	attributes := map[string]string{}
+	for _, a := range n.Attr {
+		attributes[a.Key] = a.Val
+	}
+	if n.Type == html.ElementNode && n.Data == "time" {
+		if text := n.FirstChild.Data; !written.MatchString(attributes["title"]+text) || attributes["datetime"] == "" {
+			*bare = append(*bare, "a time element without the exact time: "+text)
+		}
+		return 1
+	}
+	if n.Type == html.ElementNode && slices.ContainsFunc(append(strings.Fields(attributes["class"]), n.Data), func(one string) bool { return slices.Contains(quoted, one) }) {
+		return 0
+	}
+	for child := n.FirstChild; child != nil; child = child.NextSibling {
+		elements += timesOn(child, bare)
+	}
+	return elements
+}
+
+// wantsExactTimes checks that a page shows every time in a time element with the exact time. It
+// returns the number of these elements in the main part of the page.
+func (d *fixture) wantsExactTimes(path string) int {
+	d.t.Helper()
+	a := d.get(path)
+	if a.status != http.StatusOK && a.status != http.StatusForbidden {
+		d.t.Errorf("%s: %d", path, a.status)
+	}
+	bar, main, _ := strings.Cut(a.body, "<main")
+	elements := 0
+	for _, part := range []string{bar, "<main" + main} {
+		root, err := html.Parse(strings.NewReader(part))
+		must(d.t, err)
+		var bare []string
+		elements = timesOn(root, &bare)
+		if len(bare) > 0 {
+			d.t.Errorf("%s shows %q", path, bare)
+		}
+	}
+	return elements
+}
+
+// elsewhere lists the routes that have no page of their own to look at.
+var elsewhere = []string{"", "provider", "provider/back", "sign-in", "second-factor", "domains/#/clients/#/logo/#", "domains/#/payments/#/support", "domains/#/payments/#/confirm", "domains/#/payments/#/refund"}
+
+// timed is a sandbox in which every page has something to show, and the numbers of these objects.
+// The key is the word before the number in an address. Its clock is ahead of the real time.
+type timed struct {
+	*fixture
+	people
+}
+
+func newTimed(t *testing.T, s *servicetest.Instance) timed {
+	t.Helper()
+	d := newFixture(t, s)
+	d.enter(operators.Administrator)
+	populate(t, s)
+	model, _ := d.Aggregation.Connectors.DataReader(sandbox.TestConnector)
+	registry, err := connector.NewRegistry(disturbed{model.(bank)})
+	must(t, err)
+	d.Aggregation.Connectors, d.Initiation.Connectors = registry, registry
+	form := d.providersPath("/new")
+	d.wants(form+"?type=hmac_signature", form, http.StatusSeeOther, "", "type", "hmac_signature", "name", "timed")
+	providers, err := d.DB.AuthProviders(t.Context(), store.ProviderFilter{Domain: d.Domain.ID}, store.Window{Limit: 10})
+	must(t, err)
+	last := providers[len(providers)-1].ID
+	d.wants(d.providersPath(fmt.Sprint("/", last)), d.providersPath(fmt.Sprintf("/%d/rotate", last)), http.StatusSeeOther, "", "overlap", "2h")
+	key := d.domainPath("/configuration/key?name=api.timezone")
+	d.wants(key, d.domainPath("/configuration/key"), http.StatusSeeOther, "", "name", "api.timezone", "act", "set", "value", "Europe/Paris")
+	connections, err := bankstore.From(d.DB).ConnectionsInTrouble(t.Context(), bankstore.TroubleFilter{Domain: d.Domain.ID}, store.Window{Limit: 1})
+	must(t, err)
+	if len(connections) == 0 {
+		t.Fatal("no connection fails")
+	}
+	clients, err := d.DB.Clients(t.Context(), d.Domain.ID)
+	must(t, err)
+	return timed{d, people{d, map[string]int64{
+		"domains": int64(d.Domain.ID), "payments": 1, "users": int64(connections[0].User), "connections": int64(connections[0].ID), "webhooks": 1, "data": 1,
+		"clients": int64(clients[0].ID), "connectors": model.Profile().ID, "auth": last,
+	}, 0}}
+}
+
+// TestEveryTimeIsShownWithTheExactTime walks every page of the table of routes, in a sandbox and in
+// a live domain.
+func TestEveryTimeIsShownWithTheExactTime(t *testing.T) {
+	t.Parallel()
+	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{Now: newClock().now})
+	sandboxed := newTimed(t, s)
+	live := newPeople(t, s)
+	without := map[string]bool{}
+	for _, route := range console.Routes() {
+		if route.Method != http.MethodGet || slices.Contains(elsewhere, route.Pattern) {
+			continue
+		}
+		path := sandboxed.address(route.Pattern)
+		if route.Pattern == "domains/#/configuration/key" {
+			path += "?name=api.timezone"
+		}
+		without[route.Pattern] = sandboxed.wantsExactTimes(path) == 0
+		if absent[route.Pattern] == "" {
+			sandboxed.wantsExactTimes(live.address(route.Pattern))
+		}
+	}
+	for _, query := range []string{"/payments?column=registered", "/audit?of=deployment", "/tokens?all=1", "/connections?ends=90", "?by=days", "/search?q=1", "/webhooks?all", "/payments/1/confirm?act=cancel+payment"} {
+		if a := sandboxed.get(sandboxed.domainPath(query)); a.status == http.StatusOK {
+			sandboxed.wantsExactTimes(sandboxed.domainPath(query))
+		}
+	}
+	for _, pattern := range []string{"account", "domains", "domains/#/domain", "domains/#/payments/#", "domains/#/connectors/#", "domains/#/clients", "domains/#/webhooks/#/data/#", "domains/#/audit"} {
+		if without[pattern] {
+			t.Errorf("%s shows no time", pattern)
+		}
+	}
+}
+
+// TestTimesNameTheirClock checks that a sandbox says by which clock its times are.
+func TestTimesNameTheirClock(t *testing.T) {
+	t.Parallel()
+	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{Now: time.Now})
+	d := newFixture(t, s)
+	d.enter(operators.Viewer)
+	id := d.Create(d.Token("payments:admin"), servicetest.Draft())
+	d.shows(d.paymentPath(id), []string{" UTC, by the clock of the sandbox"}, "in real time")
+	d.shows(d.domainPath("/clients"), []string{" UTC, in real time"}, "by the clock of the sandbox")
+	d.shows("/console/account", []string{` UTC">just now</time>`}, "by the clock of the sandbox", "in real time")
+}
