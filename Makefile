@@ -52,7 +52,7 @@ test: tools ## run everything that must pass: unit tests, both databases, API, b
 
 .PHONY: race
 race: tools ## run the tests of code that shares data between goroutines, with the race detector
-	scripts/with-postgres go test $(RACEFLAGS) -timeout 40m -skip 'Million|TestEveryStatement|TestTheCheckOfPlansFinds' $(RACE)
+	scripts/in-memory scripts/with-postgres go test $(RACEFLAGS) -timeout 40m -skip 'Million|TestEveryStatement|TestTheCheckOfPlansFinds' $(RACE)
 
 .PHONY: torture
 torture: tools ## run the random tests and the race tests at full length (an hour and more)

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -23,6 +24,13 @@ type Inspection struct {
 	tables   []string
 	counts   string
 	prepared sync.Map // *sql.Stmt by its text, because SQLite takes longer to parse a long text than to run it
+	state    string   // the query of the state, see stateNow
+	counted  struct {
+		sync.Mutex
+		watcher *sql.Conn // reads the state, and is opened by the first count
+		state   string
+		rows    map[string]int64
+	}
 }
 
 // Event is a row of the table of events.
@@ -46,17 +54,17 @@ func (e Event) Is(other Event) bool {
 // ends. It leaves out the table unit_mark, whose rows only mark transactions.
 func Inspect(t testing.TB, url string) *Inspection {
 	t.Helper()
-	driver, address, tables := "pgx", Direct(t, url), `SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema() AND table_name <> 'unit_mark' ORDER BY table_name`
+	driver, address, state, tables := "pgx", Direct(t, url), `SELECT pg_current_snapshot()::text`, `SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema() AND table_name <> 'unit_mark' ORDER BY table_name`
 	if path, isSQLite := strings.CutPrefix(url, "sqlite:"); isSQLite {
-		driver, address = "sqlite", "file:"+path+"?mode=ro&_pragma=busy_timeout(5000)"
+		driver, address, state = "sqlite", "file:"+path+"?mode=ro&_pragma=busy_timeout(5000)", `PRAGMA data_version`
 		tables = `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name`
 	}
 	pool, err := sql.Open(driver, address)
 	if err != nil {
 		t.Fatalf("inspect the database: %v", err)
 	}
-	t.Cleanup(func() { pool.Close() })
-	i := &Inspection{t: t, pool: pool}
+	i := &Inspection{t: t, pool: pool, state: state}
+	t.Cleanup(func() { i.forget(); pool.Close() })
 	var selects []string
 	i.query(tables, func(rows *sql.Rows) error {
 		var name string
@@ -100,8 +108,51 @@ func (i *Inspection) statement(text string) *sql.Stmt {
 	return statement
 }
 
-// Rows counts the rows of every table.
+// Rows counts the rows of every table. It counts only after a commit, because many callers ask
+// whether a refused request has changed anything.
 func (i *Inspection) Rows() map[string]int64 {
+	i.t.Helper()
+	i.counted.Lock()
+	defer i.counted.Unlock()
+	// The state comes first. A commit between the two queries then makes the next call count again.
+	if now := i.stateNow(); now == "" || now != i.counted.state {
+		i.counted.state, i.counted.rows = now, i.count()
+	}
+	return maps.Clone(i.counted.rows)
+}
+
+// stateNow returns a text that changes with every commit to the database: the data version that
+// SQLite counts in each session, or the set of transactions that PostgreSQL has completed. The
+// latter also changes with commits to other databases. The text is empty when the session has
+// ended, for example because a test killed the server.
+func (i *Inspection) stateNow() string {
+	i.t.Helper()
+	if i.counted.watcher == nil {
+		watcher, err := i.pool.Conn(context.Background())
+		if err != nil {
+			i.t.Fatalf("inspect the database: %v", err)
+		}
+		i.counted.watcher = watcher
+	}
+	var state string
+	if err := i.counted.watcher.QueryRowContext(context.Background(), i.state).Scan(&state); err != nil {
+		_ = i.counted.watcher.Close()
+		i.counted.watcher = nil
+		return ""
+	}
+	return state
+}
+
+// forget closes the session that reads the state.
+func (i *Inspection) forget() {
+	i.counted.Lock()
+	defer i.counted.Unlock()
+	if i.counted.watcher != nil {
+		_ = i.counted.watcher.Close()
+	}
+}
+
+func (i *Inspection) count() map[string]int64 {
 	i.t.Helper()
 	counts := map[string]int64{}
 	i.query(i.counts, func(rows *sql.Rows) error {
