@@ -319,8 +319,8 @@ func settlements() []actButton {
 	const ask = " Ask the bank about the order before you state this. It cannot be undone."
 	return []actButton{
 		{Act: actSettleDone, Label: "The bank executed it", Effect: "The payment becomes done." + ask, Reasoned: true},
-		{Act: actSettleAccepted, Label: "The bank has it", Effect: "The payment becomes accepted: the bank executes it later." + ask, Reasoned: true},
-		{Act: actSettleRejected, Label: "The bank does not have it", Effect: "The payment becomes rejected, and may be made again." + ask, Grave: true, Reasoned: true},
+		{Act: actSettleAccepted, Label: "The bank has it", Effect: "The payment becomes accepted: the bank has the order with the payer's approval, and executes it later." + ask, Reasoned: true},
+		{Act: actSettleRejected, Label: "The bank does not have it", Effect: "The payment becomes rejected, and may be made again. State this too if the bank has the order without the payer's approval: the payer can no longer approve it." + ask, Grave: true, Reasoned: true},
 	}
 }
 
