@@ -74,10 +74,21 @@ func (p payer) with(ctx context.Context, o connector.Order) (*ordering, error) {
 	}
 	v := &ordering{Bank: p.bank, Order: o}
 	if err := json.Unmarshal(o.Memory, &v.memory); err != nil || v.memory.Path == "" {
-		return nil, connector.ErrUnknownOrder
+		return nil, unconfirmed(requestID(o.Key))
 	}
 	return v, nil
 }
+
+// unconfirmed is the X-Request-ID of an order whose id at the bank is unknown. It is
+// [connector.ErrUnknownOrder], with words for the operator.
+type unconfirmed string
+
+func (u unconfirmed) Error() string {
+	return "the bank never confirmed this order, so the service cannot ask for its status; ask the bank about the X-Request-ID " + string(u)
+}
+
+// Is reports whether target is the error that connectors return for an order that they cannot identify.
+func (u unconfirmed) Is(target error) bool { return target == connector.ErrUnknownOrder }
 
 // keep adds the requests to a report, and the memory if it has changed.
 func (v *ordering) keep(r payment.Report, err error) (payment.Report, error) {

@@ -178,7 +178,7 @@ func saidAtEnd(pc *page.Context, t *payment.Transition, p *payment.Payment, reve
 
 // outcomes maps each state of a call to a bank to its description.
 var outcomes = map[string]string{
-	store.AttemptOpen: "no answer yet", store.AttemptAnswered: "answered", store.AttemptUnknown: "outcome unknown; the service is asking the bank",
+	store.AttemptOpen: "no answer yet", store.AttemptAnswered: "answered", store.AttemptUnknown: "outcome unknown",
 }
 
 // exchange returns the row for a call to the bank.

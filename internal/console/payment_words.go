@@ -27,7 +27,7 @@ var nextByState = map[payment.State]string{
 }
 
 // nextForUnknown says what a payment waits for when its order has an unknown outcome.
-const nextForUnknown = "The bank did not confirm the order. The service keeps asking the bank. If the bank cannot tell the service, ask it, and state below what it says."
+const nextForUnknown = "The bank did not confirm the order. The service asks again if the bank gave the order an id or recognises repeated orders. Otherwise, ask the bank, and state below what it says."
 
 // nextStep returns a text that says what a payment waits for. For a final state, the text describes
 // its meaning.

@@ -60,7 +60,7 @@ func (h *handler) unknownConcerns(pc *page.Context) ([]concern, error) {
 	var all []concern
 	for _, id := range ids {
 		all = append(all, concern{
-			Grave: true, What: fmt.Sprintf("Outcome unknown: the bank did not confirm payment %d", id), Detail: "The service keeps asking the bank. If the bank cannot tell, ask it, and settle the payment on its page.",
+			Grave: true, What: fmt.Sprintf("Outcome unknown: the bank did not confirm payment %d", id), Detail: "The service asks again if it can. If the payment stays here, ask the bank, and settle the payment on its page.",
 			Remedy: "See the payment", Address: pc.Path("/payments/%d", id),
 		})
 	}
