@@ -41,9 +41,10 @@ func (b *Bank) CheckCertificates(now time.Time) []Finding {
 	var findings []Finding
 	for _, c := range b.Certificates() {
 		f := Finding{Check: c.Field, Detail: "valid until " + c.Until.UTC().Format(time.DateOnly)}
+		invalid := c.invalid(now)
 		switch {
-		case now.After(c.Until):
-			f.Detail, f.Wrong = b.expired(now), true
+		case invalid != "":
+			f.Detail, f.Wrong = invalid, true
 		case now.Add(connector.ExpiryNotice).After(c.Until):
 			f.Detail, f.Wrong = f.Detail+": renew it", true
 		case len(c.Roles) > 0:

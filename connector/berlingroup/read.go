@@ -216,6 +216,9 @@ func (v *reading) readOnce(ctx context.Context) error {
 // outcomeOf ends a read that the bank refuses.
 func (v *reading) outcomeOf(err error) (connector.Outcome, error) {
 	var refused *readRefusal
+	if errors.Is(err, errUnfit) {
+		return connector.Outcome{State: passerelle.Bug}, err
+	}
 	if !errors.As(err, &refused) {
 		return connector.Outcome{}, err
 	}

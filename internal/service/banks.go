@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"time"
 
 	"passerelle/connector"
 	"passerelle/connector/berlingroup"
@@ -146,6 +147,9 @@ func (s *Service) loadFiles(ctx context.Context, all []connector.Connector, prog
 			s.config.Log.ErrorContext(ctx, "a bank file is wrong", "file", f.Path, "wrong", f.Err, "kept", f.Bank != nil)
 		}
 		if f.Bank != nil {
+			if wrong := f.Bank.Invalid(time.Now()); wrong != "" {
+				s.config.Log.ErrorContext(ctx, "a certificate for a bank is not valid", "file", f.Path, "bank", f.Bank.Profile().Name, "wrong", wrong)
+			}
 			all, next[f.Path] = append(all, f.Bank.Connector()), f.Bank
 		}
 	}

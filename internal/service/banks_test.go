@@ -1,12 +1,14 @@
 package service_test
 
 import (
+	"crypto/x509"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"passerelle/connector/berlingroup/berlingrouptest"
 	"passerelle/internal/servicetest"
@@ -30,6 +32,25 @@ sca = ["redirect"]
 [profile.payments]
 single = ["sepa-credit-transfers"]
 `
+
+// TestAnInvalidCertificateIsLogged checks that the log names a bank whose certificate of ours is not valid
+// when the service reads its file. The bank stays, because it may have payments.
+func TestAnInvalidCertificateIsLogged(t *testing.T) {
+	folder, authority := t.TempDir(), berlingrouptest.NewAuthority(t)
+	authority.Furnish(folder)
+	if err := os.WriteFile(filepath.Join(folder, "a.toml"), fmt.Appendf(nil, bankFile, 11, 11, "Bank A"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := servicetest.Start(t, "sqlite::memory:", servicetest.Options{Banks: folder, Quiet: true})
+	if log := s.Logs.String(); strings.Contains(log, "is not valid") {
+		t.Errorf("the log complains about a valid certificate:\n%s", log)
+	}
+	authority.Certify(folder, &x509.Certificate{NotBefore: time.Now().Add(-2 * time.Hour), NotAfter: time.Now().Add(-time.Hour)})
+	s.ReloadBanks(t.Context())
+	if log := s.Logs.String(); !strings.Contains(log, `"level":"ERROR"`) || !strings.Contains(log, `"bank":"Bank A","wrong":"tls.certificate is not valid after`) || !strings.Contains(log, `"banks":1`) {
+		t.Errorf("the log does not name the bank and its certificate:\n%s", log)
+	}
+}
 
 // TestBanksAreReloaded checks that files are independent of each other. An invalid file must not
 // change its bank.
