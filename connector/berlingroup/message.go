@@ -55,10 +55,14 @@ func (j judgement) remedied() string {
 // refusal interprets a refused request about an order. The error is a *payment.Refusal when the
 // refusal is final, and connector.ErrNotSent when the bank is closed or busy and has not accepted
 // the order. Otherwise the outcome is unknown. When the operator can act, the error is also a fault.
+// The bank's text about a fault of the operator is not for the payer.
 func (b *Bank) refusal(r request, a answer) error {
 	r.id = a.id
 	judged := b.judge(r, a)
 	says, refused := judged.says+": "+cmp.Or(judged.what.Remedy, codes.RequestRemedy)+b.skew(a), &payment.Refusal{Code: judged.what.Code, Description: judged.text}
+	if refused.Code == payment.Bug {
+		refused.Description, refused.Remark = "", judged.text
+	}
 	switch {
 	case a.status == http.StatusTooManyRequests, a.status == http.StatusServiceUnavailable && codes.Known(judged.all) == closedCode:
 		return b.fault(r, connector.ErrNotSent, says)

@@ -88,8 +88,11 @@ func (v *ordering) decline(report *payment.Report, s paymentStatus) {
 	default:
 		report.Code = payment.NoSpecifiedReason
 	}
-	if report.Code == payment.CancelledByUser {
+	switch report.Code {
+	case payment.CancelledByUser:
 		report.By = payment.ByPayer
+	case payment.Bug: // the bank's text is about a fault of the operator
+		report.Remark, report.Description = cmp.Or(report.Remark, report.Description), ""
 	}
 }
 
@@ -159,7 +162,10 @@ func (v *ordering) divide(report *payment.Report, s paymentStatus) {
 	for i := range v.Payment.Instructions {
 		line := payment.Line{Position: i, State: others}
 		if code, refused := v.memory.Lines[i]; refused {
-			line.State, line.Code, line.Description = payment.InstructionRejected, code, why[i].Text
+			line.State, line.Code = payment.InstructionRejected, code
+			if code != payment.Bug {
+				line.Description = why[i].Text
+			}
 		}
 		report.Lines = append(report.Lines, line)
 	}

@@ -578,6 +578,18 @@ func TestOrdersThatTimeOut(t *testing.T) {
 	}
 }
 
+// TestTextsAboutTheOperator checks that the bank's text about our certificate, in the status of an order,
+// is in the timeline only.
+func TestTextsAboutTheOperator(t *testing.T) {
+	bank := &answering{status: 200, body: map[string]any{"transactionStatus": "RJCT", "tppMessages": []any{map[string]string{"category": "ERROR", "code": "CERTIFICATE_REVOKED", "text": "Why."}}}}
+	o := ordersByKind["single"]
+	o.Memory = []byte(approvedMemory)
+	report, err := newFixture(t, bank, nil).initiator().Status(t.Context(), o)
+	if err != nil || report.Code != payment.Bug || report.Description != "" || report.Remark != "Why." {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
+
 // TestAbandonedOrders checks that the payer of an abandoned order gets no other page, and that the
 // service learns how long the payer can still approve.
 func TestAbandonedOrders(t *testing.T) {
@@ -796,6 +808,10 @@ func TestErrorCodes(t *testing.T) {
 			_, err := w.initiator().Initiate(t.Context(), ordersByKind["single"])
 			if got := meantBy(err); got != want {
 				t.Errorf("%s as %s: %s (%v), want %s", code, form, got, err, want)
+			}
+			var refused *payment.Refusal
+			if errors.As(err, &refused) && (refused.Code == payment.Bug) != (refused.Description == "" && refused.Remark == "Why.") {
+				t.Errorf("%s as %s: the payer reads %q, the operator %q", code, form, refused.Description, refused.Remark)
 			}
 			var fault *connector.Fault
 			if errors.As(err, &fault) && !strings.Contains(fault.Says, "Example Bank") {
