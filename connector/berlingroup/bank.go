@@ -60,6 +60,9 @@ func (b *Bank) Continue(former *Bank) { b.health = former.health }
 // Path returns the path of the file that the bank was loaded from.
 func (b *Bank) Path() string { return b.where.Path }
 
+// Complaint returns a complaint about a field of the bank's file.
+func (b *Bank) Complaint(field, message string) error { return b.where.Complaint(field, message) }
+
 // Profile describes the bank and reports in Disturbed whether calls to it are suspended because
 // earlier calls failed. Callers must not change its maps and slices, because they are shared.
 func (b *Bank) Profile() connector.Profile {
