@@ -1018,8 +1018,8 @@ func TestWarningsRefuseNothing(t *testing.T) {
 }
 
 // TestPartOfABulk checks that only the lines that a bank refuses by name are rejected immediately.
-// The other lines are pending until the bank reports another status. If the bank does not report
-// executions, they are accepted when it names no further line for a business day.
+// The others are pending until the bank reports another status. If the bank names no further line for a
+// business day, they are accepted, also at a bank that reports executions.
 func TestPartOfABulk(t *testing.T) {
 	for name, steps := range map[string][]partStep{
 		"nothing else": {
@@ -1064,8 +1064,12 @@ func TestPartOfABulk(t *testing.T) {
 		},
 		"at a bank that reports executions": {
 			{0, "PART", []int{1}, "pending: pending rejected pending", "refuses 1 of 3"},
-			{30 * 24 * time.Hour, "PART", nil, "pending: pending rejected pending", ""},
-			{31 * 24 * time.Hour, "ACSC", nil, "partial: done rejected done", ""},
+			{23 * time.Hour, "ACSC", nil, "partial: done rejected done", ""},
+		},
+		"at a bank that reports executions, but not after PART": {
+			{0, "PART", []int{1}, "pending: pending rejected pending", "refuses 1 of 3"},
+			{23 * time.Hour, "PART", nil, "pending: pending rejected pending", ""},
+			{24 * time.Hour, "PART", nil, "partial: accepted rejected accepted", "count as accepted"},
 		},
 		"none named": {
 			{0, "PART", nil, "pending: pending pending pending", ""},
@@ -1075,7 +1079,7 @@ func TestPartOfABulk(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o, last := bulkOfThree(approvedMemory), "ACSP"
 			switch name {
-			case "at a bank that reports executions":
+			case "at a bank that reports executions", "at a bank that reports executions, but not after PART":
 				last = "ACSC"
 			case "before the execution":
 				for i := range o.Payment.Instructions {
