@@ -41,6 +41,9 @@ type judgement struct {
 func (b *Bank) judge(r request, a answer) judgement {
 	all := b.messages(r, a)
 	what, text := codes.Judge(a.status, all)
+	if b.signer != nil {
+		what = what.Signed()
+	}
 	return judgement{all, what, text, strings.TrimSpace(fmt.Sprintf("it answers %d %s", a.status, codes.Words(all)))}
 }
 
