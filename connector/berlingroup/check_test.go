@@ -86,6 +86,12 @@ func TestCheckFails(t *testing.T) {
 		{"ours has another role", unknown, nil, func(w *fixture) {
 			w.certify(&x509.Certificate{ExtraExtensions: berlingrouptest.PSD2(w.t, berlingroup.RoleInformation)})
 		}, "lacks the roles that the profile needs: PSP_PI"},
+		{"ours has no role", unknown, nil, func(w *fixture) {
+			w.certify(&x509.Certificate{ExtraExtensions: berlingrouptest.QcType(w.t, 3)})
+		}, "lacks the roles that the profile needs: PSP_PI"},
+		{"ours is a seal", unknown, nil, func(w *fixture) {
+			w.certify(&x509.Certificate{ExtraExtensions: berlingrouptest.QcType(w.t, 2)})
+		}, "is a QSealC: the bank wants a QWAC here"},
 		{"a certificate that it does not take", answers(401, `{"tppMessages": [{"category": "ERROR", "code": "CERTIFICATE_INVALID"}]}`), nil, nil, "it answers 401 CERTIFICATE_INVALID: look at tls.certificate and signature.certificate"},
 		{"a signature that it does not take", answers(401, `{"type": "x", "code": "SIGNATURE_INVALID"}`), nil, nil, "it answers 401 SIGNATURE_INVALID: look at the table signature"},
 		{"no bank", answers(200, `<html>`), nil, nil, "it answers 200"},
@@ -121,6 +127,17 @@ func TestCheckFails(t *testing.T) {
 			}
 			t.Errorf("%q is not among %q", test.says, all)
 		})
+	}
+}
+
+// TestCheckOfTestCertificates: a certificate without QCStatements is not wrong, because sandboxes accept it.
+// The check says so.
+func TestCheckOfTestCertificates(t *testing.T) {
+	w := newFixture(t, http.HandlerFunc(unknown), nil)
+	w.certify(&x509.Certificate{})
+	all := w.load().CheckCertificates(time.Now())
+	if len(all) == 0 || all[0].Wrong || !strings.Contains(all[0].Detail, "without QCStatements") {
+		t.Errorf("the check finds %+v", all)
 	}
 }
 

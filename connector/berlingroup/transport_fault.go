@@ -60,7 +60,9 @@ var remedies = []struct {
 	{func(err error) bool { return strings.Contains(err.Error(), "net/http: invalid header field") }, "a value of the request has a line break or another control character, which a header cannot have"},
 	{func(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }, "it cannot be reached at address.api: the connection was refused; look whether host and port are right"},
 	{func(err error) bool { return errors.Is(err, syscall.ECONNRESET) }, "it cannot be reached at address.api, or broke off: the connection was reset"},
-	{func(err error) bool { return errors.Is(err, syscall.ENETUNREACH) || errors.Is(err, syscall.EHOSTUNREACH) }, "it cannot be reached at address.api: there is no route to it; look at this machine's network and firewall"},
+	{func(err error) bool {
+		return errors.Is(err, syscall.ENETUNREACH) || errors.Is(err, syscall.EHOSTUNREACH)
+	}, "it cannot be reached at address.api: there is no route to it; look at this machine's network and firewall"},
 	{as[*net.OpError], "it cannot be reached at address.api, or broke off"},
 }
 
