@@ -39,7 +39,7 @@ func Load(path string) (*Bank, error) {
 	if err != nil {
 		return nil, err
 	}
-	file.preset()
+	file.preset(where)
 	if err := file.check(where); err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func settings(prefix string, table reflect.Value, where *tomlfile.Places) []Sett
 		switch {
 		case value.IsValid() && value.Kind() == reflect.Struct:
 			all = append(all, settings(name+".", value, where)...)
-		case value.IsValid() && !value.IsZero():
+		case value.IsValid() && (!value.IsZero() || value.CanInt() && where.Has(name)):
 			all = append(all, Setting{name, value.Interface(), !where.Has(name)})
 		}
 	}

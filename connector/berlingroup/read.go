@@ -306,6 +306,9 @@ func (v *reading) count(call string) error {
 	if v.Device.Address.IsValid() {
 		return nil
 	}
+	if v.file.Profile.CallsADay == 0 {
+		return &interruption{connector.Outcome{State: passerelle.RateLimiting, RetryAfter: callsWindow}}
+	}
 	made := slices.DeleteFunc(v.memory.Calls[call], func(at time.Time) bool { return v.Now.Sub(at) >= callsWindow })
 	if len(made) >= v.file.Profile.CallsADay {
 		wait := made[len(made)-v.file.Profile.CallsADay].Add(callsWindow).Sub(v.Now)
