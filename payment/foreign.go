@@ -193,7 +193,7 @@ func (l Line) tidy() Line {
 	if l.Description == "" && !l.Code.known() {
 		l.Description = string(l.Code)
 	}
-	why := (&Refusal{l.Code, l.Description}).tidy()
+	why := (&Refusal{Code: l.Code, Description: l.Description}).tidy()
 	l.Code, l.Description = why.Code, why.Description
 	return l
 }

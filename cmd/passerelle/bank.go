@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -48,8 +49,14 @@ type bankView struct {
 	ID        int64    `json:"id,omitempty"`
 	Name      string   `json:"name,omitempty"`
 	Countries []string `json:"countries,omitempty"`
-	Wrong     []string `json:"wrong,omitempty"`
+	Wrong     mistakes `json:"wrong,omitempty"`
 }
+
+// mistakes are the complaints about a bank file.
+type mistakes []string
+
+// String puts each complaint on a line of its own, under the first one.
+func (m mistakes) String() string { return strings.Join(m, "\n"+strings.Repeat(" ", 17)) }
 
 func viewBank(f service.BankFile) bankView {
 	view := bankView{File: f.Path}
@@ -72,6 +79,10 @@ func (l *bankList) Run(c *console) error {
 		return err
 	}
 	if err := c.show(views(files, viewBank)); err != nil {
+		return err
+	}
+	if len(files) == 0 && !c.json {
+		_, err := fmt.Fprintf(c.out, "%s has no bank file (*.toml)\n", l.Banks)
 		return err
 	}
 	if slices.ContainsFunc(files, func(f service.BankFile) bool { return f.Err != nil }) {

@@ -32,7 +32,7 @@ var hostile = map[string]struct {
 	},
 	"an expired certificate": {
 		line: `/qwac\.`, with: `/expired-qwac.`,
-		says: "put the new certificate in its place and have the banks read again", paid: "rejected websiteUnavailable", read: "websiteUnavailable",
+		says: "put the new certificate in its place and have the banks read again", paid: "rejected bug", read: "bug",
 	},
 	"a certificate that the bank does not trust": {
 		line: `/qwac\.`, with: `/foreign-qwac.`,

@@ -3,9 +3,31 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
+
+// TestListOfBankFiles: the list has each complaint on a line of its own, and says that a folder is empty.
+func TestListOfBankFiles(t *testing.T) {
+	folder := t.TempDir()
+	list := func() string {
+		var out, diagnostics bytes.Buffer
+		run(t.Context(), []string{"bank", "list", "--banks", folder}, nil, &out, &diagnostics)
+		return out.String()
+	}
+	if got := list(); got != folder+" has no bank file (*.toml)\n" {
+		t.Errorf("the list of an empty folder says %q", got)
+	}
+	path := filepath.Join(folder, "a.toml")
+	if err := os.WriteFile(path, []byte("one = 1\ntwo = 2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := list(), path+":1:1: one: is no field of a bank file\n                 "+path+":2:1: two: "; !strings.Contains(got, want) {
+		t.Errorf("the list says %q, want %q", got, want)
+	}
+}
 
 // TestTestBanksAreConnected: the connector reads the files that the test banks write. Each bank
 // runs in another process and accepts our certificates and signatures.

@@ -39,7 +39,7 @@ func Load(path string) (*Bank, error) {
 	if err != nil {
 		return nil, err
 	}
-	file.preset()
+	file.preset(where)
 	if err := file.check(where); err != nil {
 		return nil, err
 	}
@@ -59,6 +59,9 @@ func (b *Bank) Continue(former *Bank) { b.health = former.health }
 
 // Path returns the path of the file that the bank was loaded from.
 func (b *Bank) Path() string { return b.where.Path }
+
+// Complaint returns a complaint about a field of the bank's file.
+func (b *Bank) Complaint(field, message string) error { return b.where.Complaint(field, message) }
 
 // Profile describes the bank and reports in Disturbed whether calls to it are suspended because
 // earlier calls failed. Callers must not change its maps and slices, because they are shared.
@@ -87,7 +90,7 @@ func settings(prefix string, table reflect.Value, where *tomlfile.Places) []Sett
 		switch {
 		case value.IsValid() && value.Kind() == reflect.Struct:
 			all = append(all, settings(name+".", value, where)...)
-		case value.IsValid() && !value.IsZero():
+		case value.IsValid() && (!value.IsZero() || value.CanInt() && where.Has(name)):
 			all = append(all, Setting{name, value.Interface(), !where.Has(name)})
 		}
 	}

@@ -20,11 +20,15 @@ import (
 type Certificate struct {
 	// Field is the name in the bank file: tls.certificate or signature.certificate.
 	Field string
-	// Until is the last instant at which the certificate is valid.
-	Until time.Time
+	// From and Until are the first and the last instant at which the certificate is valid.
+	From, Until time.Time
 	// Roles are the PSD2 roles in the certificate, such as PSP_PI. A certificate without a PSD2
 	// QCStatement has none.
 	Roles []string
+	// Kind is roles.Web, roles.Seal, or empty when the certificate states neither. Stated means that it has
+	// QCStatements, as every qualified certificate has.
+	Kind   string
+	Stated bool
 }
 
 // The roles of ETSI TS 119 495 that a bank requires.
@@ -145,16 +149,26 @@ func (b *Bank) Certificates() []Certificate {
 }
 
 func describe(field string, c *x509.Certificate) Certificate {
-	return Certificate{Field: field, Until: c.NotAfter, Roles: roles.Of(c)}
+	return Certificate{Field: field, From: c.NotBefore, Until: c.NotAfter, Roles: roles.Of(c), Kind: roles.Kind(c), Stated: roles.Stated(c)}
 }
 
-// expired describes an operator's certificate that is no longer valid, or returns "" if there is
-// none.
-func (b *Bank) expired(now time.Time) string {
+// Invalid describes an operator's certificate that is no longer valid, or not yet, with the remedy. It
+// returns "" if there is none. The bank would refuse every call with such a certificate.
+func (b *Bank) Invalid(now time.Time) string {
 	for _, c := range b.Certificates() {
-		if now.After(c.Until) {
-			return fmt.Sprintf("%s is not valid after %s: put the new certificate in its place and have the banks read again (SIGHUP)", c.Field, c.Until.UTC().Format(time.RFC3339))
+		if wrong := c.invalid(now); wrong != "" {
+			return wrong
 		}
+	}
+	return ""
+}
+
+func (c Certificate) invalid(now time.Time) string {
+	switch {
+	case now.After(c.Until):
+		return fmt.Sprintf("%s is not valid after %s: put the new certificate in its place and have the banks read again (SIGHUP)", c.Field, c.Until.UTC().Format(time.RFC3339))
+	case now.Before(c.From):
+		return fmt.Sprintf("%s is not valid before %s: look whether this machine's clock is right, or use the former certificate until then", c.Field, c.From.UTC().Format(time.RFC3339))
 	}
 	return ""
 }

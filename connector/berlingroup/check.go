@@ -12,6 +12,7 @@ import (
 
 	"passerelle/connector"
 	"passerelle/connector/berlingroup/codes"
+	"passerelle/connector/berlingroup/roles"
 )
 
 // Finding is the result of one check of a bank.
@@ -41,21 +42,30 @@ func (b *Bank) CheckCertificates(now time.Time) []Finding {
 	var findings []Finding
 	for _, c := range b.Certificates() {
 		f := Finding{Check: c.Field, Detail: "valid until " + c.Until.UTC().Format(time.DateOnly)}
+		invalid := c.invalid(now)
 		switch {
-		case now.After(c.Until):
-			f.Detail, f.Wrong = b.expired(now), true
+		case invalid != "":
+			f.Detail, f.Wrong = invalid, true
 		case now.Add(connector.ExpiryNotice).After(c.Until):
 			f.Detail, f.Wrong = f.Detail+": renew it", true
 		case len(c.Roles) > 0:
 			f.Detail += ", with the roles " + strings.Join(c.Roles, ", ")
+		case !c.Stated:
+			f.Detail += ", without QCStatements: only sandboxes accept such a test certificate"
 		}
 		findings = append(findings, f)
+		if right := kinds[c.Field]; c.Kind != "" && c.Kind != right {
+			findings = append(findings, Finding{c.Field, "is a " + c.Kind + ": the bank wants a " + right + " here", true})
+		}
 		if missing := b.missing(c); len(missing) > 0 {
 			findings = append(findings, Finding{c.Field, "lacks the roles that the profile needs: " + strings.Join(missing, ", "), true})
 		}
 	}
 	return findings
 }
+
+// kinds maps the fields of a bank file to the kind of certificate that the bank wants.
+var kinds = map[string]string{"tls.certificate": roles.Web, "signature.certificate": roles.Seal}
 
 // checkRanges reports which payers are offered the bank, and which of its countries have no prefix.
 // A country without a prefix may be intended, so no finding is marked as wrong.
@@ -74,8 +84,8 @@ func (b *Bank) checkRanges() []Finding {
 	return []Finding{{Check: "iban_prefixes", Detail: detail}}
 }
 
-// missing returns the roles that a certificate with a PSD2 statement lacks. For a certificate
-// without such a statement it returns none, because only the bank can decide.
+// missing returns the roles that a certificate with QCStatements lacks. For a certificate without them,
+// such as a test certificate, it returns none, because only the bank can decide.
 func (b *Bank) missing(c Certificate) []string {
 	var needed []string
 	if b.file.Profile.Payments != nil {
@@ -84,7 +94,7 @@ func (b *Bank) missing(c Certificate) []string {
 	if b.file.Profile.Accounts != nil {
 		needed = append(needed, RoleInformation)
 	}
-	return slices.DeleteFunc(needed, func(role string) bool { return len(c.Roles) == 0 || slices.Contains(c.Roles, role) })
+	return slices.DeleteFunc(needed, func(role string) bool { return !c.Stated || slices.Contains(c.Roles, role) })
 }
 
 func found(check string, err error, reassurance string) Finding {

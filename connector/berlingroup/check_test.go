@@ -66,7 +66,10 @@ func TestCheckFails(t *testing.T) {
 		change  func(*fixture)
 		says    string
 	}{
-		{"gone", unknown, nil, func(w *fixture) { w.server.Close() }, "Example Bank (check): it cannot be reached at address.api"},
+		{"gone", unknown, nil, func(w *fixture) { w.server.Close() }, "Example Bank (check): it cannot be reached at address.api: the connection was refused"},
+		{"no authorisation server", unknown, nil, func(w *fixture) {
+			w.with(`metadata = "`+w.server.URL, `metadata = "https://127.0.0.1:9`)
+		}, "Example Bank (metadata): it cannot be reached at oauth.metadata: the connection was refused"},
 		{"another authority", unknown, nil, func(w *fixture) {
 			w.write("ca.pem", berlingrouptest.Encode("CERTIFICATE", berlingrouptest.NewAuthority(w.t).Certificate.Raw))
 		}, "an authority that tls.authorities does not have"},
@@ -83,7 +86,13 @@ func TestCheckFails(t *testing.T) {
 		{"ours has another role", unknown, nil, func(w *fixture) {
 			w.certify(&x509.Certificate{ExtraExtensions: berlingrouptest.PSD2(w.t, berlingroup.RoleInformation)})
 		}, "lacks the roles that the profile needs: PSP_PI"},
-		{"a certificate that it does not take", answers(401, `{"tppMessages": [{"category": "ERROR", "code": "CERTIFICATE_INVALID"}]}`), nil, nil, "it answers 401 CERTIFICATE_INVALID: look at tls.certificate"},
+		{"ours has no role", unknown, nil, func(w *fixture) {
+			w.certify(&x509.Certificate{ExtraExtensions: berlingrouptest.QcType(w.t, 3)})
+		}, "lacks the roles that the profile needs: PSP_PI"},
+		{"ours is a seal", unknown, nil, func(w *fixture) {
+			w.certify(&x509.Certificate{ExtraExtensions: berlingrouptest.QcType(w.t, 2)})
+		}, "is a QSealC: the bank wants a QWAC here"},
+		{"a certificate that it does not take", answers(401, `{"tppMessages": [{"category": "ERROR", "code": "CERTIFICATE_INVALID"}]}`), nil, nil, "it answers 401 CERTIFICATE_INVALID: look at tls.certificate and signature.certificate"},
 		{"a signature that it does not take", answers(401, `{"type": "x", "code": "SIGNATURE_INVALID"}`), nil, nil, "it answers 401 SIGNATURE_INVALID: look at the table signature"},
 		{"no bank", answers(200, `<html>`), nil, nil, "it answers 200"},
 		{"elsewhere", func(w http.ResponseWriter, r *http.Request) {
@@ -118,6 +127,17 @@ func TestCheckFails(t *testing.T) {
 			}
 			t.Errorf("%q is not among %q", test.says, all)
 		})
+	}
+}
+
+// TestCheckOfTestCertificates: a certificate without QCStatements is not wrong, because sandboxes accept it.
+// The check says so.
+func TestCheckOfTestCertificates(t *testing.T) {
+	w := newFixture(t, http.HandlerFunc(unknown), nil)
+	w.certify(&x509.Certificate{})
+	all := w.load().CheckCertificates(time.Now())
+	if len(all) == 0 || all[0].Wrong || !strings.Contains(all[0].Detail, "without QCStatements") {
+		t.Errorf("the check finds %+v", all)
 	}
 }
 

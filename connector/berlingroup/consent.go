@@ -295,7 +295,7 @@ func (v *reading) wish(ctx context.Context) error {
 	v.memory = v.memory.afresh()
 	v.memory.Asked = v.Now
 	r := request{call: "consent", method: http.MethodPost, path: consentsPath, header: v.person().header(), body: consentWish{
-		Access: v.access(), Recurring: true, ValidUntil: v.day().AddDays(v.file.Profile.Accounts.ConsentDays).String(), Frequency: v.file.Profile.CallsADay,
+		Access: v.access(), Recurring: true, ValidUntil: v.day().AddDays(v.file.Profile.Accounts.ConsentDays).String(), Frequency: max(v.file.Profile.CallsADay, 1),
 	}}
 	v.file.prefer(r.header)
 	v.file.Profile.notify(r.header, v.NotificationURL)

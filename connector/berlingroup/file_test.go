@@ -52,7 +52,20 @@ func TestWrongFile(t *testing.T) {
 		field, says            string
 	}{
 		{"no TOML", "id        = 9101", "id = [", 0, "", ""},
-		{"another type", "9101", `"many"`, 2, "id", "cannot decode"},
+		{"another type", "9101", `"many"`, 2, "id", "must be a whole number"},
+		{"a number as a name", `"Example Bank (Berlin Group, redirect)"`, "5", 3, "name", "must be text in quotes"},
+		{"a text as a list", `["DE"]`, `"DE"`, 4, "countries", "must be a list of texts"},
+		{"a number as a switch", "9101", "9101\nhidden = 1", 3, "hidden", "must be true or false"},
+		{"a port that is none", "https://127.0.0.1:9443\"\n\n[tls]", "https://127.0.0.1:99999\"\n\n[tls]", 15, "address.api", "has the port 99999"},
+		{"no instruction", "max_bulk     = 50", "max_bulk = 0", 41, "profile.payments.max_bulk", "from 1 to 1000"},
+		{"no page life", "[profile]", "[profile]\nredirect_seconds = 0", 0, "profile.redirect_seconds", "from 1"},
+		{"no approval life", "[profile]", "[profile]\nauthorisation_hours = 0", 0, "profile.authorisation_hours", "from 1"},
+		{"no time to repeat", "[profile]", "[profile]\nidempotent = true\nidempotent_minutes = 0", 0, "profile.idempotent_minutes", "from 1"},
+		{"a time to repeat for nothing", "[profile]", "[profile]\nidempotent_minutes = 5", 0, "profile.idempotent_minutes", "goes with idempotent"},
+		{"no consent at all", "[profile.accounts]", "[profile.accounts]\nconsent_days = 0", 46, "profile.accounts.consent_days", "from 1 to 180"},
+		{"history of no day", "[profile.accounts]", "[profile.accounts]\nhistory_days = 0", 46, "profile.accounts.history_days", "from 1"},
+		{"a maximum of no day", "max_days     = 365", "max_days = 0", 42, "profile.payments.max_days", "from 1"},
+		{"only pending", `["booked", "pending", "both"]`, `["pending"]`, 47, "profile.accounts.booking_statuses", "no booked transactions"},
 		{"a field that is none", "color     =", "colour =", 5, "colour", "is no field"},
 		{"a field of a table that is none", "future_dates =", "future =", 37, "profile.payments.future", "is no field"},
 		{"no UUID", `uuid      = "5d4c6a1e-8a0f-4f0e-9c65-0d3f5f6f2b11"`, "", 0, "uuid", "must be a UUID"},
@@ -94,7 +107,7 @@ func TestWrongFile(t *testing.T) {
 		{"an authorisation of a year", "sca = [", "authorisation_hours = 8760\nsca = [", 31, "profile.authorisation_hours", "from 1 to 720"},
 		{"passwords of an old version", "1.3.11", "1.3\"\n\n[passwords]\ncertificate = \"ca.pem", 14, "passwords", "needs version 1.3.3 of the standard; the bank has 1.3"},
 		{"months of an old version", "1.3.11", "1.3.4", 38, "profile.payments.frequencies", "needs version 1.3.5"},
-		{"no calls", "sca = [", "calls_a_day = -4\nsca = [", 31, "profile.calls_a_day", "from 1"},
+		{"no calls", "sca = [", "calls_a_day = -4\nsca = [", 31, "profile.calls_a_day", "from 0"},
 		{"no product", `single       = ["sepa-credit-transfers", "instant-sepa-credit-transfers"]`, "single = []", 34, "profile.payments.single", "names no product"},
 		{"an unknown product", "instant-sepa-credit-transfers", "cheques", 34, "profile.payments.single", `"cheques" is not one of`},
 		{"a product that no payment would use", "instant-sepa-credit-transfers", "target-2-payments", 34, "profile.payments.single", "describe each further one in a file of its own"},
@@ -105,9 +118,9 @@ func TestWrongFile(t *testing.T) {
 		{"a sum that is none", `"0.01"`, `"some"`, 39, "profile.payments.min_amount", "a sum in EUR"},
 		{"a sum of nothing", `"15000.00"`, `"0.00"`, 40, "profile.payments.max_amount", "a sum in EUR"},
 		{"no sum fits", `"0.01"`, `"15000.01"`, 39, "profile.payments.min_amount", "more than max_amount"},
-		{"too many instructions", "max_bulk     = 50", "max_bulk = 1001", 41, "profile.payments.max_bulk", "from 0 to 1000"},
+		{"too many instructions", "max_bulk     = 50", "max_bulk = 1001", 41, "profile.payments.max_bulk", "from 1 to 1000"},
 		{"a bound of no bulk", `bulk         = ["sepa-credit-transfers"]`, "", 41, "profile.payments.max_bulk", "goes with bulk"},
-		{"too many days", "max_days     = 365", "max_days = 9999", 42, "profile.payments.max_days", "from 0"},
+		{"too many days", "max_days     = 365", "max_days = 9999", 42, "profile.payments.max_days", "from 1"},
 		{"no day fits", "max_days     = 365", "max_days = 2\nmin_days = 3", 43, "profile.payments.min_days", "more than max_days"},
 		{"an unknown cancellation", `cancellation = "sca"`, `cancellation = "ask"`, 43, "profile.payments.cancellation", "none, direct, sca"},
 		{"no consent", `["global", "detailed", "available-accounts", "all-psd2"]`, "[]", 46, "profile.accounts.consents", "names no kind"},
@@ -278,6 +291,30 @@ func TestProfile(t *testing.T) {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestSingleComplaints: a wrong value does not cause complaints about fields that are right.
+func TestSingleComplaints(t *testing.T) {
+	for _, change := range [][2]string{{"1.3.11", "1.4.0"}, {"max_days     = 365", "max_days = -1"}, {"max_bulk     = 50", "max_bulk = 0"}} {
+		if _, err := berlingroup.Load(written(t, change[0], change[1])); len(tomlfile.Complaints(err)) != 1 {
+			t.Errorf("%s: %v", change[1], err)
+		}
+	}
+}
+
+// TestNoUnattendedCalls: the file may forbid reads without the user.
+func TestNoUnattendedCalls(t *testing.T) {
+	bank, err := berlingroup.Load(written(t, "[profile]", "[profile]\ncalls_a_day = 0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(bank.Settings(), berlingroup.Setting{Name: "profile.calls_a_day", Value: 0}) {
+		t.Errorf("the settings are %v", bank.Settings())
+	}
+	outcome, err := bank.Connector().(connector.DataReader).Read(t.Context(), connector.DataRequest{Now: noon, Memory: []byte(`{"consent":"c1","valid":true,"until":"2100-01-01T00:00:00Z"}`)}, nil)
+	if err != nil || outcome.State != passerelle.RateLimiting || outcome.RetryAfter != 24*time.Hour {
+		t.Errorf("a read without the user ends with %+v, %v", outcome, err)
 	}
 }
 

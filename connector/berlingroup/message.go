@@ -41,6 +41,9 @@ type judgement struct {
 func (b *Bank) judge(r request, a answer) judgement {
 	all := b.messages(r, a)
 	what, text := codes.Judge(a.status, all)
+	if b.signer != nil {
+		what = what.Signed()
+	}
 	return judgement{all, what, text, strings.TrimSpace(fmt.Sprintf("it answers %d %s", a.status, codes.Words(all)))}
 }
 
@@ -55,10 +58,14 @@ func (j judgement) remedied() string {
 // refusal interprets a refused request about an order. The error is a *payment.Refusal when the
 // refusal is final, and connector.ErrNotSent when the bank is closed or busy and has not accepted
 // the order. Otherwise the outcome is unknown. When the operator can act, the error is also a fault.
+// The bank's text about a fault of the operator is not for the payer.
 func (b *Bank) refusal(r request, a answer) error {
 	r.id = a.id
 	judged := b.judge(r, a)
 	says, refused := judged.says+": "+cmp.Or(judged.what.Remedy, codes.RequestRemedy)+b.skew(a), &payment.Refusal{Code: judged.what.Code, Description: judged.text}
+	if refused.Code == payment.Bug {
+		refused.Description, refused.Remark = "", judged.text
+	}
 	switch {
 	case a.status == http.StatusTooManyRequests, a.status == http.StatusServiceUnavailable && codes.Known(judged.all) == closedCode:
 		return b.fault(r, connector.ErrNotSent, says)

@@ -195,6 +195,9 @@ func (v *ordering) initiate(ctx context.Context) (payment.Report, error) {
 	if err == nil {
 		err = v.decode(r, a, &placed)
 	}
+	if errors.Is(err, errUnfit) && errors.Is(err, connector.ErrNotSent) && !v.Repeated {
+		return payment.Report{}, errors.Join(err, &payment.Refusal{Code: payment.Bug}) // waiting does not help
+	}
 	if !v.taken(r, a, placed.ID) {
 		return payment.Report{}, cmp.Or(err, v.fault(r, errMalformed, "its answer does not name the order that it has taken"))
 	}

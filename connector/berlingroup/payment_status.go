@@ -88,8 +88,11 @@ func (v *ordering) decline(report *payment.Report, s paymentStatus) {
 	default:
 		report.Code = payment.NoSpecifiedReason
 	}
-	if report.Code == payment.CancelledByUser {
+	switch report.Code {
+	case payment.CancelledByUser:
 		report.By = payment.ByPayer
+	case payment.Bug: // the bank's text is about a fault of the operator
+		report.Remark, report.Description = cmp.Or(report.Remark, report.Description), ""
 	}
 }
 
@@ -120,11 +123,12 @@ func (v *ordering) elsewhere(a *authorisation) bool {
 }
 
 // undivided returns the time from which the lines that a bank has not refused count as accepted: one
-// TARGET business day after both the execution and the bank's last refusal of a line. It returns
-// false if the bank reports executions, because the bank then reports the outcome of these lines.
+// day on which TARGET is open after the bank named the last refused line and after the execution. This
+// also applies to banks that report executions, because PART may be their last status of a bulk. It
+// returns false if the bank has not named a refused line.
 func (v *ordering) undivided() (time.Time, bool) {
 	from := v.memory.Divided
-	if from.IsZero() || codes.Rank(v.file.Profile.LastStatus) >= codes.Rank(codes.Settled) {
+	if from.IsZero() {
 		return from, false
 	}
 	for _, in := range v.Payment.Instructions {
@@ -137,10 +141,10 @@ func (v *ordering) undivided() (time.Time, bool) {
 }
 
 // divide marks the refused lines of a bulk payment. The status says that the bank has accepted some
-// of the other lines, but not which ones. So these lines stay pending until the bank reports another
-// status. The standard requires no such status. If the bank never reports executions, undivided
-// defines when these lines count as accepted. A bank may name a refused line only once. If the bank
-// has never named a line, divide marks none.
+// of the other lines, but not which ones. So these stay pending until the bank reports another
+// status. The standard requires no other status: for a bank that names no further line, undivided says
+// when the other lines are accepted. A bank may name a refused line only once.
+// If the bank has never named a line, divide marks none.
 func (v *ordering) divide(report *payment.Report, s paymentStatus) {
 	why := v.refusedLines(s)
 	if v.memory.Refused == 0 && len(v.memory.Lines) == 0 {
@@ -159,7 +163,10 @@ func (v *ordering) divide(report *payment.Report, s paymentStatus) {
 	for i := range v.Payment.Instructions {
 		line := payment.Line{Position: i, State: others}
 		if code, refused := v.memory.Lines[i]; refused {
-			line.State, line.Code, line.Description = payment.InstructionRejected, code, why[i].Text
+			line.State, line.Code = payment.InstructionRejected, code
+			if code != payment.Bug {
+				line.Description = why[i].Text
+			}
 		}
 		report.Lines = append(report.Lines, line)
 	}

@@ -578,6 +578,18 @@ func TestOrdersThatTimeOut(t *testing.T) {
 	}
 }
 
+// TestTextsAboutTheOperator checks that the bank's text about our certificate, in the status of an order,
+// is in the timeline only.
+func TestTextsAboutTheOperator(t *testing.T) {
+	bank := &answering{status: 200, body: map[string]any{"transactionStatus": "RJCT", "tppMessages": []any{map[string]string{"category": "ERROR", "code": "CERTIFICATE_REVOKED", "text": "Why."}}}}
+	o := ordersByKind["single"]
+	o.Memory = []byte(approvedMemory)
+	report, err := newFixture(t, bank, nil).initiator().Status(t.Context(), o)
+	if err != nil || report.Code != payment.Bug || report.Description != "" || report.Remark != "Why." {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
+
 // TestAbandonedOrders checks that the payer of an abandoned order gets no other page, and that the
 // service learns how long the payer can still approve.
 func TestAbandonedOrders(t *testing.T) {
@@ -797,6 +809,10 @@ func TestErrorCodes(t *testing.T) {
 			if got := meantBy(err); got != want {
 				t.Errorf("%s as %s: %s (%v), want %s", code, form, got, err, want)
 			}
+			var refused *payment.Refusal
+			if errors.As(err, &refused) && (refused.Code == payment.Bug) != (refused.Description == "" && refused.Remark == "Why.") {
+				t.Errorf("%s as %s: the payer reads %q, the operator %q", code, form, refused.Description, refused.Remark)
+			}
 			var fault *connector.Fault
 			if errors.As(err, &fault) && !strings.Contains(fault.Says, "Example Bank") {
 				t.Errorf("%s: the fault does not name the bank: %s", code, fault.Says)
@@ -1002,8 +1018,8 @@ func TestWarningsRefuseNothing(t *testing.T) {
 }
 
 // TestPartOfABulk checks that only the lines that a bank refuses by name are rejected immediately.
-// The other lines are pending until the bank reports another status. If the bank does not report
-// executions, they are accepted when it names no further line for a business day.
+// The others are pending until the bank reports another status. If the bank names no further line for a
+// business day, they are accepted, also at a bank that reports executions.
 func TestPartOfABulk(t *testing.T) {
 	for name, steps := range map[string][]partStep{
 		"nothing else": {
@@ -1048,8 +1064,12 @@ func TestPartOfABulk(t *testing.T) {
 		},
 		"at a bank that reports executions": {
 			{0, "PART", []int{1}, "pending: pending rejected pending", "refuses 1 of 3"},
-			{30 * 24 * time.Hour, "PART", nil, "pending: pending rejected pending", ""},
-			{31 * 24 * time.Hour, "ACSC", nil, "partial: done rejected done", ""},
+			{23 * time.Hour, "ACSC", nil, "partial: done rejected done", ""},
+		},
+		"at a bank that reports executions, but not after PART": {
+			{0, "PART", []int{1}, "pending: pending rejected pending", "refuses 1 of 3"},
+			{23 * time.Hour, "PART", nil, "pending: pending rejected pending", ""},
+			{24 * time.Hour, "PART", nil, "partial: accepted rejected accepted", "count as accepted"},
 		},
 		"none named": {
 			{0, "PART", nil, "pending: pending pending pending", ""},
@@ -1059,7 +1079,7 @@ func TestPartOfABulk(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o, last := bulkOfThree(approvedMemory), "ACSP"
 			switch name {
-			case "at a bank that reports executions":
+			case "at a bank that reports executions", "at a bank that reports executions, but not after PART":
 				last = "ACSC"
 			case "before the execution":
 				for i := range o.Payment.Instructions {

@@ -216,6 +216,9 @@ func (v *reading) readOnce(ctx context.Context) error {
 // outcomeOf ends a read that the bank refuses.
 func (v *reading) outcomeOf(err error) (connector.Outcome, error) {
 	var refused *readRefusal
+	if errors.Is(err, errUnfit) {
+		return connector.Outcome{State: passerelle.Bug}, err
+	}
 	if !errors.As(err, &refused) {
 		return connector.Outcome{}, err
 	}
@@ -302,6 +305,9 @@ const callsWindow = 24 * time.Hour
 func (v *reading) count(call string) error {
 	if v.Device.Address.IsValid() {
 		return nil
+	}
+	if v.file.Profile.CallsADay == 0 {
+		return &interruption{connector.Outcome{State: passerelle.RateLimiting, RetryAfter: callsWindow}}
 	}
 	made := slices.DeleteFunc(v.memory.Calls[call], func(at time.Time) bool { return v.Now.Sub(at) >= callsWindow })
 	if len(made) >= v.file.Profile.CallsADay {

@@ -4,11 +4,16 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"passerelle"
 	"passerelle/connector"
+	"passerelle/connector/berlingroup"
 	"passerelle/connector/berlingroup/berlingrouptest"
+	"passerelle/payment"
 )
 
 // TestARefusedCertificateSendsNoOrder: a bank that refuses our certificate ends the handshake and
@@ -25,7 +30,8 @@ func TestARefusedCertificateSendsNoOrder(t *testing.T) {
 			for range 20 {
 				refusing := w.load()
 				_, err := refusing.Connector().(connector.Initiator).Initiate(t.Context(), ordersByKind["single"])
-				if !errors.Is(err, connector.ErrNotSent) || !strings.Contains(err.Error(), "it refuses our transport certificate") {
+				var refusal *payment.Refusal
+				if !errors.Is(err, connector.ErrNotSent) || !errors.As(err, &refusal) || refusal.Code != payment.Bug || !strings.Contains(err.Error(), "it refuses our transport certificate") {
 					t.Errorf("the order fails with %v", err)
 				}
 				if h := refusing.Health(); !h.Refused || h.Failures > 0 || h.LastFailure.IsZero() {
@@ -34,6 +40,48 @@ func TestARefusedCertificateSendsNoOrder(t *testing.T) {
 			}
 			if len(bank.requests) > 0 {
 				t.Errorf("%d requests reached the bank", len(bank.requests))
+			}
+		})
+	}
+}
+
+// TestAnInvalidCertificateIsTheOperatorsFault: with a certificate of ours that is not valid, an order is
+// refused with the code bug and a read ends with it, as if the bank had refused the certificate. The bank
+// is not called.
+func TestAnInvalidCertificateIsTheOperatorsFault(t *testing.T) {
+	now := time.Now()
+	for says, certificate := range map[string]*x509.Certificate{
+		"tls.certificate is not valid after":  {NotBefore: now.Add(-2 * time.Hour), NotAfter: now.Add(-time.Hour)},
+		"tls.certificate is not valid before": {NotBefore: now.Add(time.Hour)},
+	} {
+		t.Run(says, func(t *testing.T) {
+			bank := &answering{status: 500}
+			w := newFixture(t, bank, nil)
+			w.file += "\n[profile.accounts]\nconsents = [\"global\"]\n"
+			w.certify(certificate)
+			loaded := w.load()
+			if !strings.Contains(loaded.Invalid(now), says) {
+				t.Errorf("the certificate is called %q", loaded.Invalid(now))
+			}
+			if !slices.ContainsFunc(loaded.CheckCertificates(now), func(f berlingroup.Finding) bool { return f.Wrong && strings.Contains(f.Detail, says) }) {
+				t.Errorf("the check finds %+v", loaded.CheckCertificates(now))
+			}
+			_, err := loaded.Connector().(connector.Initiator).Initiate(t.Context(), ordersByKind["single"])
+			var refused *payment.Refusal
+			if !errors.As(err, &refused) || refused.Code != payment.Bug || refused.Description != "" || !strings.Contains(err.Error(), says) {
+				t.Errorf("the order fails with %v", err)
+			}
+			repeated := ordersByKind["single"]
+			repeated.Repeated = true
+			if _, err := loaded.Connector().(connector.Initiator).Initiate(t.Context(), repeated); errors.As(err, &refused) || !errors.Is(err, connector.ErrNotSent) {
+				t.Errorf("the repeated order fails with %v", err)
+			}
+			outcome, err := loaded.Connector().(connector.DataReader).Read(t.Context(), connector.DataRequest{Now: now, Memory: []byte(`{"consent":"c1","valid":true,"until":"2100-01-01T00:00:00Z"}`)}, nil)
+			if outcome.State != passerelle.Bug || err == nil || !strings.Contains(err.Error(), says) {
+				t.Errorf("the read ends with %+v, %v", outcome, err)
+			}
+			if h := loaded.Health(); !h.Refused || h.Failures > 0 || len(bank.requests) > 0 {
+				t.Errorf("%d requests, and the health %+v", len(bank.requests), h)
 			}
 		})
 	}

@@ -148,8 +148,9 @@ func (b *Bank) call(ctx context.Context, r request) (answer, error) {
 	if err := ctx.Err(); err != nil {
 		return answer{}, b.fault(r, fmt.Errorf("%w: %w", connector.ErrNotSent, err), remedy(err))
 	}
-	if wrong := b.expired(begun); wrong != "" {
-		return answer{}, b.fault(r, connector.ErrNotSent, wrong)
+	if wrong := b.Invalid(begun); wrong != "" {
+		b.health.Record(r.call, begun, begun, connector.Refused)
+		return answer{}, b.fault(r, errors.Join(connector.ErrNotSent, errUnfit), wrong)
 	}
 	if !b.health.Enter(r.call, begun) {
 		return answer{}, b.fault(r, connector.ErrNotSent, "it has failed several times in a row and is left alone for a moment")
@@ -231,11 +232,18 @@ func (b *Bank) broken(ctx context.Context, r request, err error, unsent bool) er
 		err = why
 	}
 	says := remedy(err)
+	if refusesUs(err) {
+		err = errors.Join(errUnfit, err)
+	}
 	if unsent {
 		err = errors.Join(connector.ErrNotSent, err)
 	}
 	return b.fault(r, err, says)
 }
+
+// errUnfit means that our certificate is not valid, or that the bank refused it in the handshake. Only
+// the operator can act.
+var errUnfit = errors.New("our certificate is of no use at the bank")
 
 // errElsewhere means that a redirect or a link leads to another host. A request to that host would
 // disclose secrets.

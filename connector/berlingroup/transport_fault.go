@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 
 	"passerelle/connector"
 	"passerelle/connector/berlingroup/arrival"
@@ -21,6 +22,9 @@ import (
 func (b *Bank) fault(r request, err error, says string) error {
 	if r.id != "" && r.form == nil {
 		says += "; X-Request-ID " + r.id
+	}
+	if r.address != "" { // an address of the authorisation server
+		says = strings.ReplaceAll(says, "address.api", "oauth.metadata")
 	}
 	return &connector.Fault{Says: fmt.Sprintf("%s (%s): %s", b.profile.Name, r.call, says), Err: err}
 }
@@ -49,11 +53,23 @@ var remedies = []struct {
 	{as[*tls.CertificateVerificationError], "its server's certificate is not vouched for"},
 	{refusesUs, "it refuses our transport certificate: look whether tls.certificate is the one registered with the bank, is valid and has the role"},
 	{as[*net.DNSError], "the name in address.api cannot be resolved"},
+	{timedOut, "it cannot be reached at address.api: the connection timed out; look whether a firewall or the bank blocks this machine"},
 	{func(err error) bool { return errors.Is(err, context.DeadlineExceeded) }, "it did not answer in time"},
 	{func(err error) bool { return errors.Is(err, context.Canceled) }, "nobody waits for its answer any more"},
 	{func(err error) bool { return errors.Is(err, arrival.ErrTooLarge) }, "its answer is larger than is read"},
 	{func(err error) bool { return strings.Contains(err.Error(), "net/http: invalid header field") }, "a value of the request has a line break or another control character, which a header cannot have"},
+	{func(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }, "it cannot be reached at address.api: the connection was refused; look whether host and port are right"},
+	{func(err error) bool { return errors.Is(err, syscall.ECONNRESET) }, "it cannot be reached at address.api, or broke off: the connection was reset"},
+	{func(err error) bool {
+		return errors.Is(err, syscall.ENETUNREACH) || errors.Is(err, syscall.EHOSTUNREACH)
+	}, "it cannot be reached at address.api: there is no route to it; look at this machine's network and firewall"},
 	{as[*net.OpError], "it cannot be reached at address.api, or broke off"},
+}
+
+// timedOut reports whether no connection was opened in time.
+func timedOut(err error) bool {
+	var failed *net.OpError
+	return errors.As(err, &failed) && failed.Op == "dial" && failed.Timeout()
 }
 
 func as[T error](err error) bool {

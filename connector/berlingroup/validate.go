@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"passerelle"
@@ -59,6 +60,7 @@ const (
 	maxHours   = 24 * 30
 	maxConsent = 180
 	maxName    = 200
+	maxPort    = 1<<16 - 1
 )
 
 // rules collects the mistakes of a file.
@@ -99,11 +101,23 @@ func (r *rules) between(field string, number, least, most int) {
 	r.hold(number >= least && number <= most, field, "is %d; must be from %d to %d", number, least, most)
 }
 
+// least returns the smallest value of a number from 1 that is 0 when the file omits it.
+func (r *rules) least(field string) int {
+	if r.where.Has(field) {
+		return 1
+	}
+	return 0
+}
+
 // address checks that a text is an address of an API.
 func (r *rules) address(field, text string) {
 	u, err := url.Parse(text)
 	right := err == nil && u.Scheme == "https" && u.Hostname() != "" && u.User == nil && u.RawQuery == "" && u.Fragment == ""
 	r.hold(right, field, "must be an https address without user, query and fragment")
+	if right && u.Port() != "" {
+		port, err := strconv.Atoi(u.Port())
+		r.hold(err == nil && port > 0 && port <= maxPort, field, "has the port %s; must be from 1 to %d", u.Port(), maxPort)
+	}
 }
 
 // check checks a file after the defaults are set. It reads no other files and does not call the
@@ -120,7 +134,7 @@ func (f *File) check(where *tomlfile.Places) error {
 func (f *File) checkNames(r *rules) {
 	r.hold(uuidForm.MatchString(f.UUID), "uuid", "must be a UUID in lower case that never changes; uuidgen makes one")
 	r.hold(f.ID > 0 && f.ID < maxBankID, "id", "must be a number from 1 to %d that no other connector has", int64(maxBankID)-1)
-	r.hold(f.Name != "" && passerelle.CheckLine("name", f.Name, maxName) == nil, "name", "must be text of at most %d characters", maxName)
+	r.hold(f.Name != "" && passerelle.CheckLine("name", f.Name, maxName) == nil, "name", "must be text of 1 to %d characters in one line", maxName)
 	r.hold(len(f.Countries) > 0, "countries", "names no country")
 	for i, code := range f.Countries {
 		_, err := passerelle.ParseCountry("countries", code)
@@ -158,6 +172,9 @@ func (f *File) checkPlaces(r *rules) {
 
 // checkVersion checks that the version of the standard contains the elements that the profile uses.
 func (f *File) checkVersion(r *rules) {
+	if !versionForm.MatchString(f.Standard.Version) {
+		return // another rule says so
+	}
 	p, pay := &f.Profile, cmp.Or(f.Profile.Payments, &Payments{})
 	for _, part := range []struct {
 		used  bool
@@ -182,8 +199,9 @@ func (p *Profile) check(r *rules, oauth bool) {
 	r.among("profile.last_status", p.LastStatus, lastStatuses)
 	r.between("profile.redirect_seconds", p.RedirectSeconds, 1, maxLife)
 	r.between("profile.authorisation_hours", p.AuthorisationHours, 1, maxHours)
-	r.between("profile.calls_a_day", p.CallsADay, 1, mostCalls)
+	r.between("profile.calls_a_day", p.CallsADay, 0, mostCalls)
 	r.between("profile.idempotent_minutes", p.IdempotentMinutes, 1, maxHours*60)
+	r.hold(p.Idempotent || !r.where.Has("profile.idempotent_minutes"), "profile.idempotent_minutes", "goes with idempotent = true")
 	r.hold(p.Payments != nil || p.Accounts != nil, "profile", "has neither payments nor accounts")
 	if p.Payments != nil {
 		p.Payments.check(r)
@@ -205,10 +223,10 @@ func (p *Payments) check(r *rules) {
 	r.hold((len(p.Periodic) > 0) == (len(p.Frequencies) > 0), at+"frequencies", "goes with periodic: both or neither")
 	r.among(at+"cancellation", p.Cancellation, cancellations)
 	r.hold(p.MaxBulk == 0 || len(p.Bulk) > 0, at+"max_bulk", "goes with bulk")
-	r.between(at+"max_bulk", p.MaxBulk, 0, payment.MaxInstructions)
+	r.between(at+"max_bulk", p.MaxBulk, r.least(at+"max_bulk"), payment.MaxInstructions)
 	r.between(at+"min_days", p.MinDays, 0, maxDays)
-	r.between(at+"max_days", p.MaxDays, 0, maxDays)
-	r.hold(p.MaxDays == 0 || p.MinDays <= p.MaxDays, at+"min_days", "is more than max_days")
+	r.between(at+"max_days", p.MaxDays, r.least(at+"max_days"), maxDays)
+	r.hold(p.MaxDays <= 0 || p.MinDays <= p.MaxDays, at+"min_days", "is more than max_days")
 	least := r.amount(at+"min_amount", p.MinAmount)
 	most := r.amount(at+"max_amount", p.MaxAmount)
 	r.hold(most == 0 || least <= most, at+"min_amount", "is more than max_amount")
@@ -238,6 +256,7 @@ func (a *Accounts) check(r *rules) {
 	r.each(at+"consents", a.Consents, consentKinds)
 	r.each(at+"booking_statuses", a.BookingStatuses, bookingStatuses)
 	r.hold(len(a.reports(accountsPath)) > 0, at+"booking_statuses", "information selects standing orders and no transactions: add booked, both or all")
+	r.hold(!slices.Contains(a.BookingStatuses, "pending") || len(a.BookingStatuses) > 1, at+"booking_statuses", "selects no booked transactions: add booked, both or all")
 	r.each(at+"formats", a.Formats, reportFormats)
 	r.hold(formats[a.formatOf(accountsPath)].groups || slices.ContainsFunc(a.BookingStatuses, func(status string) bool { return status != "pending" && status != "information" }), at+"formats",
 		"%s has what is booked and no more: booking_statuses needs booked, both or all", a.Formats[0])
@@ -245,8 +264,15 @@ func (a *Accounts) check(r *rules) {
 	r.between(at+"history_days", a.HistoryDays, 1, maxDays)
 }
 
+// presetNumber sets the default of a number that the file omits. A 0 in the file stays.
+func presetNumber(where *tomlfile.Places, field string, number *int, preset int) {
+	if *number == 0 && !where.Has(field) {
+		*number = preset
+	}
+}
+
 // preset sets the defaults of omitted fields.
-func (f *File) preset() {
+func (f *File) preset(where *tomlfile.Places) {
 	if s := f.Signature; s != nil {
 		s.Digest = cmp.Or(s.Digest, digests[0])
 		if len(s.Headers) == 0 {
@@ -256,20 +282,20 @@ func (f *File) preset() {
 	p := &f.Profile
 	p.Start = cmp.Or(p.Start, starts[0])
 	p.DebtorAccount = cmp.Or(p.DebtorAccount, "optional")
-	p.RedirectSeconds = cmp.Or(p.RedirectSeconds, 600)
-	p.AuthorisationHours = cmp.Or(p.AuthorisationHours, 24)
-	p.CallsADay = cmp.Or(p.CallsADay, 4)
-	p.IdempotentMinutes = cmp.Or(p.IdempotentMinutes, 60)
+	presetNumber(where, "profile.redirect_seconds", &p.RedirectSeconds, 600)
+	presetNumber(where, "profile.authorisation_hours", &p.AuthorisationHours, 24)
+	presetNumber(where, "profile.calls_a_day", &p.CallsADay, 4)
+	presetNumber(where, "profile.idempotent_minutes", &p.IdempotentMinutes, 60)
 	p.LastStatus = cmp.Or(p.LastStatus, "ACSC")
 	if pay := p.Payments; pay != nil {
 		pay.Cancellation = cmp.Or(pay.Cancellation, cancellations[0])
 		if len(pay.Bulk) > 0 {
-			pay.MaxBulk = cmp.Or(pay.MaxBulk, payment.MaxInstructions)
+			presetNumber(where, "profile.payments.max_bulk", &pay.MaxBulk, payment.MaxInstructions)
 		}
 	}
 	if a := p.Accounts; a != nil {
-		a.ConsentDays = cmp.Or(a.ConsentDays, maxConsent)
-		a.HistoryDays = cmp.Or(a.HistoryDays, 90)
+		presetNumber(where, "profile.accounts.consent_days", &a.ConsentDays, maxConsent)
+		presetNumber(where, "profile.accounts.history_days", &a.HistoryDays, 90)
 		if len(a.BookingStatuses) == 0 {
 			a.BookingStatuses = bookingStatuses[:1]
 		}

@@ -34,8 +34,9 @@ type connectorRow struct {
 	// Disabled is the number of the connector's disabled sources.
 	Disabled int
 	// Disturbed is set when the connector's last calls failed. Expires is the time at which
-	// a certificate in the bank file expires. It is empty when that time is far away.
-	Disturbed bool
+	// a certificate in the bank file expires. It is empty when that time is far away. Expired means that
+	// this time is over.
+	Disturbed, Expired bool
 	// Refused is set when the bank refuses the service's certificate, signature, role or clock.
 	Refused bool
 	Expires page.When
@@ -73,7 +74,7 @@ func (c *Console) connectorRows(pc *page.Context, banks []wire.Bank) []connector
 		if h, monitored := c.Aggregation.Connectors.Health(b.UUID); monitored {
 			rows[i].Refused = h.Refused
 			if first, soon := h.Expires(c.Now()); soon {
-				rows[i].Expires = pc.RealWhen(first.Until)
+				rows[i].Expires, rows[i].Expired = pc.RealWhen(first.Until), first.Until.Before(c.Now())
 			}
 		}
 		if b.Payments != nil {
@@ -182,11 +183,14 @@ func (c *Console) addHealth(pc *page.Context, data *connectorData) {
 	data.Health = page.Details("State", state, "Failures in a row", number(h.Failures))
 	data.Health = slices.Concat(data.Health, page.At("Last success", since(pc, h.LastSuccess)), page.At("Last failure", since(pc, h.LastFailure)))
 	for _, one := range h.Certificates {
-		remark := ""
+		remark, ends := "", " expires"
+		if one.Until.Before(c.Now()) {
+			ends = " expired"
+		}
 		if first, soon := h.Expires(c.Now()); soon && !one.Until.After(first.Until) {
 			remark = "renew it"
 		}
-		data.Health = append(data.Health, page.AtWith(cmp.Or(certificates[one.Field], one.Field)+" expires", pc.RealWhen(one.Until), remark)...)
+		data.Health = append(data.Health, page.AtWith(cmp.Or(certificates[one.Field], one.Field)+ends, pc.RealWhen(one.Until), remark)...)
 	}
 	for _, call := range h.Calls {
 		data.Calls = append(data.Calls, callRow{call.Call, strconv.Itoa(100*call.Good/call.Window) + " %", page.Took(call.P95), call.Calls})

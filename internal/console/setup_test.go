@@ -104,6 +104,27 @@ func TestBankThatRefusesTheService(t *testing.T) {
 	})
 }
 
+// expired is a bank with a certificate of the operator that has expired.
+type expired struct{ bank }
+
+func (e expired) Health() connector.BankHealth {
+	return connector.BankHealth{Certificates: []connector.Expiry{{Field: "tls.certificate", Until: time.Now().AddDate(0, 0, -2)}}}
+}
+
+// TestBankWithAnExpiredCertificate checks that operators see that a certificate has expired already.
+func TestBankWithAnExpiredCertificate(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		d.enter(operators.Viewer)
+		model, _ := d.Aggregation.Connectors.DataReader(sandbox.TestConnector)
+		registry, err := connector.NewRegistry(expired{model.(bank)})
+		must(t, err)
+		d.Aggregation.Connectors, d.Initiation.Connectors = registry, registry
+		d.shows(d.domainPath(""), []string{"The certificate tls.certificate for " + model.Profile().Name + " has expired"})
+		d.shows(d.domainPath("/connectors"), []string{"certificate expired <time"}, "certificate expires")
+		d.shows(d.domainPath(fmt.Sprint("/connectors/", model.Profile().ID)), []string{" expired</dt>", "renew it"})
+	})
+}
+
 // TestHealthOfABank checks what operators see of a failing bank: the calls that fail, and the
 // certificate that they must renew.
 func TestHealthOfABank(t *testing.T) {

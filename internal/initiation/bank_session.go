@@ -215,7 +215,7 @@ func (i *Initiation) callBank(ctx context.Context, s bankSession, call bankCall)
 			i.Log.ErrorContext(ctx, "a bank refuses an order for a reason that the operator can remove",
 				"payment", s.payment.ID, "connector", s.attempt.Connector, "error", fault)
 		}
-		return payment.Report{Status: payment.Declined, Code: refusal.Code, Description: refusal.Description, Raw: "refused", Memory: report.Memory, Requests: report.Requests}, nil
+		return payment.Report{Status: payment.Declined, Code: refusal.Code, Description: refusal.Description, Remark: refusal.Remark, Raw: "refused", Memory: report.Memory, Requests: report.Requests}, nil
 	}
 	return report, err
 }

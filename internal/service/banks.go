@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"time"
 
 	"passerelle/connector"
 	"passerelle/connector/berlingroup"
@@ -41,27 +42,67 @@ func readBanks(folder string, own []connector.Connector, before map[string]*berl
 	slices.Sort(paths)
 	names := takenNames{}
 	for _, c := range own {
-		if err := names.take(c.Profile(), "a connector of this program"); err != nil {
-			return nil, err
+		if taken := names.take(c.Profile(), "a connector of this program"); len(taken) > 0 {
+			return nil, fmt.Errorf("a connector of this program: %s", taken[0].message)
 		}
 	}
 	files := make([]BankFile, len(paths))
 	for i, path := range paths {
 		files[i] = BankFile{Path: path}
 		files[i].Bank, files[i].Err = berlingroup.Load(path)
-		if files[i].Err == nil {
-			files[i].Err = names.take(files[i].Bank.Profile(), path)
-		}
-		if files[i].Err != nil {
-			files[i].Bank = before[path]
-		} else if former := before[path]; former != nil {
-			files[i].Bank.Continue(former)
-		}
-		if kept := files[i].Bank; files[i].Err != nil && kept != nil {
-			files[i].Err = errors.Join(files[i].Err, names.take(kept.Profile(), path))
-		}
+	}
+	for _, i := range inTurn(files, before) {
+		files[i].claim(names, before[files[i].Path])
 	}
 	return files, nil
+}
+
+// inTurn returns the indexes of the files in the order in which they reserve names: first banks that run
+// and keep their names, then banks that run and change them, and then new files. So a copy of a file
+// cannot take the names of a running bank.
+func inTurn(files []BankFile, before map[string]*berlingroup.Bank) []int {
+	turn := func(i int) int {
+		former, next := before[files[i].Path], files[i].Bank
+		switch {
+		case former == nil:
+			return 2
+		case next != nil && (next.Profile().UUID != former.Profile().UUID || next.Profile().ID != former.Profile().ID):
+			return 1
+		}
+		return 0
+	}
+	order := make([]int, len(files))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return turn(a) - turn(b) })
+	return order
+}
+
+// claim reserves the names of a file's bank. If the file is invalid or another connector has its names,
+// the file keeps the former bank, unless another connector has the names of that bank by now.
+func (f *BankFile) claim(names takenNames, former *berlingroup.Bank) {
+	if f.Err == nil {
+		f.Err = complaints(f.Bank, names.take(f.Bank.Profile(), f.Path))
+	}
+	switch {
+	case f.Err == nil && former != nil:
+		f.Bank.Continue(former)
+	case f.Err != nil:
+		f.Bank = former
+		if former != nil && len(names.take(former.Profile(), f.Path)) > 0 {
+			f.Bank = nil
+		}
+	}
+}
+
+// complaints converts taken names to complaints about the file of a bank.
+func complaints(bank *berlingroup.Bank, taken []takenName) error {
+	var all []error
+	for _, one := range taken {
+		all = append(all, bank.Complaint(one.field, one.message+": give each bank file its own uuid and id, or remove one of the two"))
+	}
+	return errors.Join(all...)
 }
 
 // emptyFolder fails unless the folder exists. An empty folder is valid, because the operator may
@@ -77,19 +118,28 @@ func emptyFolder(folder string) error {
 // takenNames maps each UUID and number of a connector to the connector's source.
 type takenNames map[string]string
 
-// take reserves the UUID and the numbers of a connector. It reserves all of them or none.
-func (t takenNames) take(p connector.Profile, whose string) error {
-	names := []string{p.UUID, strconv.FormatInt(p.ID, 10)}
+// takenName is a name that another connector has. It comes from a field of a bank file.
+type takenName struct{ field, message string }
+
+// take reserves the UUID and the numbers of a connector. It reserves all of them or none, and returns
+// those that are taken.
+func (t takenNames) take(p connector.Profile, whose string) []takenName {
+	type claimed struct{ field, name string }
+	claims := []claimed{{"uuid", p.UUID}, {"id", strconv.FormatInt(p.ID, 10)}}
 	for _, s := range p.Sources {
-		names = append(names, "source "+strconv.FormatInt(s.ID, 10))
+		claims = append(claims, claimed{"id", "source " + strconv.FormatInt(s.ID, 10)})
 	}
-	for _, name := range names {
-		if other, taken := t[name]; taken {
-			return fmt.Errorf("%s: %s is taken by %s", whose, name, other)
+	var taken []takenName
+	for _, c := range claims {
+		if other, has := t[c.name]; has && !slices.ContainsFunc(taken, func(one takenName) bool { return one.field == c.field }) {
+			taken = append(taken, takenName{c.field, fmt.Sprintf("%s is taken by %s", c.name, other)})
 		}
 	}
-	for _, name := range names {
-		t[name] = whose
+	if len(taken) > 0 {
+		return taken
+	}
+	for _, c := range claims {
+		t[c.name] = whose
 	}
 	return nil
 }
@@ -146,6 +196,9 @@ func (s *Service) loadFiles(ctx context.Context, all []connector.Connector, prog
 			s.config.Log.ErrorContext(ctx, "a bank file is wrong", "file", f.Path, "wrong", f.Err, "kept", f.Bank != nil)
 		}
 		if f.Bank != nil {
+			if wrong := f.Bank.Invalid(time.Now()); wrong != "" {
+				s.config.Log.ErrorContext(ctx, "a certificate for a bank is not valid", "file", f.Path, "bank", f.Bank.Profile().Name, "wrong", wrong)
+			}
 			all, next[f.Path] = append(all, f.Bank.Connector()), f.Bank
 		}
 	}

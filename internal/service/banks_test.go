@@ -1,14 +1,17 @@
 package service_test
 
 import (
+	"crypto/x509"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"passerelle/connector/berlingroup/berlingrouptest"
+	"passerelle/internal/service"
 	"passerelle/internal/servicetest"
 )
 
@@ -30,6 +33,73 @@ sca = ["redirect"]
 [profile.payments]
 single = ["sepa-credit-transfers"]
 `
+
+// TestAnInvalidCertificateIsLogged checks that the log names a bank whose certificate of ours is not valid
+// when the service reads its file. The bank stays, because it may have payments.
+func TestAnInvalidCertificateIsLogged(t *testing.T) {
+	folder, authority := t.TempDir(), berlingrouptest.NewAuthority(t)
+	authority.Furnish(folder)
+	if err := os.WriteFile(filepath.Join(folder, "a.toml"), fmt.Appendf(nil, bankFile, 11, 11, "Bank A"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := servicetest.Start(t, "sqlite::memory:", servicetest.Options{Banks: folder, Quiet: true})
+	if log := s.Logs.String(); strings.Contains(log, "is not valid") {
+		t.Errorf("the log complains about a valid certificate:\n%s", log)
+	}
+	authority.Certify(folder, &x509.Certificate{NotBefore: time.Now().Add(-2 * time.Hour), NotAfter: time.Now().Add(-time.Hour)})
+	s.ReloadBanks(t.Context())
+	if log := s.Logs.String(); !strings.Contains(log, `"level":"ERROR"`) || !strings.Contains(log, `"bank":"Bank A","wrong":"tls.certificate is not valid after`) || !strings.Contains(log, `"banks":1`) {
+		t.Errorf("the log does not name the bank and its certificate:\n%s", log)
+	}
+}
+
+// TestCopiedBankFile checks that a copy of a bank file does not stop the reload of the others. The log
+// and the commands blame the copy, with line and field. At the start, the first file by name counts.
+func TestCopiedBankFile(t *testing.T) {
+	folder := t.TempDir()
+	berlingrouptest.NewAuthority(t).Furnish(folder)
+	write := func(name string, number int, title string) {
+		if err := os.WriteFile(filepath.Join(folder, name), fmt.Appendf(nil, bankFile, number, number, title), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("oauth.toml", 12, "Bank O")
+	write("redirect.toml", 11, "Bank R")
+	s := servicetest.Start(t, "sqlite::memory:", servicetest.Options{Banks: folder, Quiet: true})
+	expect := func(s *servicetest.Instance, when string, want ...string) {
+		t.Helper()
+		var got []string
+		for _, c := range s.Initiation.Connectors.All() {
+			if p := c.Profile(); strings.HasPrefix(p.Name, "Bank ") {
+				got = append(got, p.Name)
+			}
+		}
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", when, got, want)
+		}
+	}
+	write("copy.toml", 11, "Bank Copy")
+	write("oauth.toml", 12, "Bank O, renamed")
+	s.ReloadBanks(t.Context())
+	expect(s, "with a copy", "Bank O, renamed", "Bank R")
+	copied, real := filepath.Join(folder, "copy.toml"), filepath.Join(folder, "redirect.toml")
+	for _, want := range []string{
+		`"file":"` + copied + `","line":1,"field":"uuid","wrong":"5d4c6a1e-8a0f-4f0e-9c65-0d3f5f6f2b11 is taken by ` + real,
+		`"file":"` + copied + `","line":2,"field":"id"`,
+	} {
+		if log := s.Logs.String(); !strings.Contains(log, want) || strings.Contains(log, "as they were") {
+			t.Errorf("the log lacks %s:\n%s", want, log)
+		}
+	}
+	write("oauth.toml", 11, "Bank O, renumbered")
+	s.ReloadBanks(t.Context())
+	expect(s, "with a bank that takes the number of another", "Bank O, renamed", "Bank R")
+	expect(servicetest.Start(t, "sqlite::memory:", servicetest.Options{Banks: folder, Quiet: true}), "at the start", "Bank Copy")
+	files, err := service.BankFiles(folder, nil)
+	if err != nil || len(files) != 3 || files[0].Err != nil || !strings.Contains(fmt.Sprint(files[2].Err), "redirect.toml:1:1: uuid: 5d4c6a1e") {
+		t.Errorf("the list says %+v, %v", files, err)
+	}
+}
 
 // TestBanksAreReloaded checks that files are independent of each other. An invalid file must not
 // change its bank.

@@ -110,6 +110,20 @@ func PSD2(t testing.TB, roles ...string) []pkix.Extension {
 	return []pkix.Extension{{Id: asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 3}, Value: value}}
 }
 
+// QcType returns the extension of ETSI EN 319 412-5 that contains the kind of a certificate: 2 for a seal, 3
+// for a website. It states no roles.
+func QcType(t testing.TB, kind int) []pkix.Extension {
+	t.Helper()
+	value, err := asn1.Marshal([]struct {
+		ID   asn1.ObjectIdentifier
+		Info []asn1.ObjectIdentifier
+	}{{asn1.ObjectIdentifier{0, 4, 0, 1862, 1, 6}, []asn1.ObjectIdentifier{{0, 4, 0, 1862, 1, 6, kind}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []pkix.Extension{{Id: asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 3}, Value: value}}
+}
+
 // Encode returns the data as PEM.
 func Encode(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})

@@ -72,19 +72,28 @@ type Meaning struct {
 
 // OfService reports whether a bank refuses the service itself rather than one request.
 func (m Meaning) OfService() bool {
-	return slices.Contains([]string{certificateRemedy, signatureRemedy, clockRemedy}, m.Remedy)
+	return slices.Contains([]string{certificateRemedy, certificatesRemedy, signatureRemedy, clockRemedy}, m.Remedy)
+}
+
+// Signed returns the meaning for a signed request. The bank may mean either certificate.
+func (m Meaning) Signed() Meaning {
+	if m.Remedy == certificateRemedy {
+		m.Remedy = certificatesRemedy
+	}
+	return m
 }
 
 // Remedies for codes that only the operator can act on.
 const (
-	certificateRemedy = "look at tls.certificate: the bank wants one that is valid, registered there and has the role for payments (PSP_PI) or accounts (PSP_AI)"
-	signatureRemedy   = "look at the table signature: the bank does not take our signature"
-	tokenRemedy       = "look at the table oauth: the bank does not take our access token"
-	productRemedy     = "look at profile.payments: the bank does not have this product"
-	RequestRemedy     = "the bank does not take a request that is as the standard has it: look whether standard.version and the profile are right"
-	clockRemedy       = "look whether this machine's clock is right"
-	consentRemedy     = "the bank does not take the consent that goes with the request"
-	busyRemedy        = "the bank takes no more requests for now"
+	certificateRemedy  = "look at tls.certificate: the bank wants one that is valid, registered there and has the role for payments (PSP_PI) or accounts (PSP_AI)"
+	certificatesRemedy = "look at tls.certificate and signature.certificate: the bank wants both valid, registered there and with the role for payments (PSP_PI) or accounts (PSP_AI)"
+	signatureRemedy    = "look at the table signature: the bank does not take our signature"
+	tokenRemedy        = "look at the table oauth: the bank does not take our access token"
+	productRemedy      = "look at profile.payments: the bank does not have this product"
+	RequestRemedy      = "the bank does not take a request that is as the standard has it: look whether standard.version and the profile are right"
+	clockRemedy        = "look whether this machine's clock is right"
+	consentRemedy      = "the bank does not take the consent that goes with the request"
+	busyRemedy         = "the bank takes no more requests for now"
 )
 
 // meanings maps the codes of the standard to their meanings, as the interface specification

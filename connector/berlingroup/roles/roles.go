@@ -1,4 +1,5 @@
-// Package roles reads the PSD2 roles of a payment service provider from a certificate.
+// Package roles reads the PSD2 roles of a payment service provider, and the kind of the certificate, from
+// a certificate.
 //
 // It owns the form of the statement in ETSI TS 119 495. It does not own the check of the
 // certificate. It never fails: a certificate without a statement, or with one that cannot be parsed,
@@ -16,6 +17,16 @@ import (
 var (
 	statementsOID = asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 3}
 	psd2OID       = asn1.ObjectIdentifier{0, 4, 0, 19495, 2}
+	kindOID       = asn1.ObjectIdentifier{0, 4, 0, 1862, 1, 6} // QcType of ETSI EN 319 412-5
+)
+
+// kinds maps the last number of a QcType to the kind of a certificate.
+var kinds = map[int]string{2: Seal, 3: Web}
+
+// The kinds of certificates that banks want.
+const (
+	Seal = "QSealC"
+	Web  = "QWAC"
 )
 
 // statement is one QCStatement of a certificate (RFC 3739). Its content can be of any type.
@@ -35,9 +46,14 @@ type psd2Statement struct {
 	AuthorityID   string `asn1:"utf8"`
 }
 
-// Of returns the roles in the PSD2 statement of a certificate, or none when the statement cannot be
-// parsed.
-func Of(c *x509.Certificate) []string {
+// Stated reports whether a certificate has QCStatements. Qualified certificates have them, and test
+// certificates often do not.
+func Stated(c *x509.Certificate) bool {
+	return slices.ContainsFunc(c.Extensions, func(e pkix.Extension) bool { return e.Id.Equal(statementsOID) })
+}
+
+// statements returns the QCStatements with an identifier, or none when they cannot be parsed.
+func statements(c *x509.Certificate, id asn1.ObjectIdentifier) []statement {
 	i := slices.IndexFunc(c.Extensions, func(e pkix.Extension) bool { return e.Id.Equal(statementsOID) })
 	if i < 0 {
 		return nil
@@ -46,12 +62,31 @@ func Of(c *x509.Certificate) []string {
 	if _, err := asn1.Unmarshal(c.Extensions[i].Value, &all); err != nil {
 		return nil
 	}
-	var names []string
-	for _, one := range all {
-		var said psd2Statement
-		if !one.ID.Equal(psd2OID) {
-			continue
+	return slices.DeleteFunc(all, func(one statement) bool { return !one.ID.Equal(id) })
+}
+
+// Kind returns the kind of a certificate, Seal or Web, or "" when it states neither.
+func Kind(c *x509.Certificate) string {
+	for _, one := range statements(c, kindOID) {
+		var stated []asn1.ObjectIdentifier
+		if _, err := asn1.Unmarshal(one.Info.FullBytes, &stated); err != nil {
+			return ""
 		}
+		for _, id := range stated {
+			if len(id) == len(kindOID)+1 && id[:len(kindOID)].Equal(kindOID) {
+				return kinds[id[len(kindOID)]]
+			}
+		}
+	}
+	return ""
+}
+
+// Of returns the roles in the PSD2 statement of a certificate, or none when the statement cannot be
+// parsed.
+func Of(c *x509.Certificate) []string {
+	var names []string
+	for _, one := range statements(c, psd2OID) {
+		var said psd2Statement
 		if _, err := asn1.Unmarshal(one.Info.FullBytes, &said); err != nil {
 			return nil
 		}

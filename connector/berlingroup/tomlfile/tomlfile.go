@@ -6,10 +6,12 @@ package tomlfile
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
@@ -86,9 +88,25 @@ func complain(path string, err error) error {
 	var wrong *toml.DecodeError
 	if errors.As(err, &wrong) {
 		line, column := wrong.Position()
-		return &Complaint{path, line, column, strings.Join(wrong.Key(), "."), strings.TrimPrefix(wrong.Error(), "toml: ")}
+		return &Complaint{path, line, column, strings.Join(wrong.Key(), "."), plain(strings.TrimPrefix(wrong.Error(), "toml: "))}
 	}
 	return &Complaint{Path: path, Message: err.Error()}
+}
+
+// plain says what a field of another type must be. It returns other messages of the decoder unchanged.
+func plain(message string) string {
+	if found := mismatch.FindStringSubmatch(message); found != nil {
+		return cmp.Or(types[found[1]], "must be a table")
+	}
+	return message
+}
+
+// mismatch matches the decoder's messages about a value of another type. Their last word is the type.
+var mismatch = regexp.MustCompile(`^cannot (?:decode|store) .* ([^ ]+)$`)
+
+var types = map[string]string{
+	"string": "must be text in quotes", "bool": "must be true or false", "int": "must be a whole number", "int64": "must be a whole number",
+	"[]string": `must be a list of texts, such as ["one", "two"]`,
 }
 
 // Places has the positions of the fields in a file.
