@@ -97,10 +97,9 @@ func formerAddresses(folder string) bankAddresses {
 	}
 	for _, address := range []string{former.API, former.Pages, former.Control} {
 		listener, err := net.Listen("tcp", address)
-		if err != nil {
+		if err != nil || listener.Close() != nil {
 			return bankAddresses{free, free, free}
 		}
-		listener.Close()
 	}
 	return former
 }

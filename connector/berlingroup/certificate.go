@@ -25,10 +25,10 @@ type Certificate struct {
 	// Roles are the PSD2 roles in the certificate, such as PSP_PI. A certificate without a PSD2
 	// QCStatement has none.
 	Roles []string
-	// Kind is roles.Web, roles.Seal, or empty when the certificate states neither. Stated means that it has
+	// Kind is roles.Web, roles.Seal, or empty when the certificate names neither. Qualified means that it has
 	// QCStatements, as every qualified certificate has.
-	Kind   string
-	Stated bool
+	Kind      string
+	Qualified bool
 }
 
 // The roles of ETSI TS 119 495 that a bank requires.
@@ -149,7 +149,7 @@ func (b *Bank) Certificates() []Certificate {
 }
 
 func describe(field string, c *x509.Certificate) Certificate {
-	return Certificate{Field: field, From: c.NotBefore, Until: c.NotAfter, Roles: roles.Of(c), Kind: roles.Kind(c), Stated: roles.Stated(c)}
+	return Certificate{Field: field, From: c.NotBefore, Until: c.NotAfter, Roles: roles.Of(c), Kind: roles.Kind(c), Qualified: roles.Qualified(c)}
 }
 
 // Invalid describes an operator's certificate that is no longer valid, or not yet, with the remedy. It

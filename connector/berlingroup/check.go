@@ -50,7 +50,7 @@ func (b *Bank) CheckCertificates(now time.Time) []Finding {
 			f.Detail, f.Wrong = f.Detail+": renew it", true
 		case len(c.Roles) > 0:
 			f.Detail += ", with the roles " + strings.Join(c.Roles, ", ")
-		case !c.Stated:
+		case !c.Qualified:
 			f.Detail += ", without QCStatements: only sandboxes accept such a test certificate"
 		}
 		findings = append(findings, f)
@@ -94,7 +94,7 @@ func (b *Bank) missing(c Certificate) []string {
 	if b.file.Profile.Accounts != nil {
 		needed = append(needed, RoleInformation)
 	}
-	return slices.DeleteFunc(needed, func(role string) bool { return !c.Stated || slices.Contains(c.Roles, role) })
+	return slices.DeleteFunc(needed, func(role string) bool { return !c.Qualified || slices.Contains(c.Roles, role) })
 }
 
 func found(check string, err error, reassurance string) Finding {

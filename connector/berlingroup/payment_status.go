@@ -88,10 +88,10 @@ func (v *ordering) decline(report *payment.Report, s paymentStatus) {
 	default:
 		report.Code = payment.NoSpecifiedReason
 	}
-	switch report.Code {
-	case payment.CancelledByUser:
+	if report.Code == payment.CancelledByUser {
 		report.By = payment.ByPayer
-	case payment.Bug: // the bank's text is about a fault of the operator
+	}
+	if report.Code == payment.Bug { // the bank's text is about a fault of the operator
 		report.Remark, report.Description = cmp.Or(report.Remark, report.Description), ""
 	}
 }

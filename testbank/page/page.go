@@ -63,10 +63,10 @@ type view struct {
 	Customer  bank.Customer
 	Questions []questionView
 	// Banks are the banks to choose from.
-	Banks []*Pages
-	Front bool
-	App       bool
-	SignIn    bool
+	Banks  []*Pages
+	Front  bool
+	App    bool
+	SignIn bool
 }
 
 func (p *Pages) show(w http.ResponseWriter, status int, v view) {

@@ -46,9 +46,9 @@ type psd2Statement struct {
 	AuthorityID   string `asn1:"utf8"`
 }
 
-// Stated reports whether a certificate has QCStatements. Qualified certificates have them, and test
+// Qualified reports whether a certificate has QCStatements. Qualified certificates have them, and test
 // certificates often do not.
-func Stated(c *x509.Certificate) bool {
+func Qualified(c *x509.Certificate) bool {
 	return slices.ContainsFunc(c.Extensions, func(e pkix.Extension) bool { return e.Id.Equal(statementsOID) })
 }
 
@@ -65,14 +65,14 @@ func statements(c *x509.Certificate, id asn1.ObjectIdentifier) []statement {
 	return slices.DeleteFunc(all, func(one statement) bool { return !one.ID.Equal(id) })
 }
 
-// Kind returns the kind of a certificate, Seal or Web, or "" when it states neither.
+// Kind returns the kind of a certificate, Seal or Web, or "" when it names neither.
 func Kind(c *x509.Certificate) string {
 	for _, one := range statements(c, kindOID) {
-		var stated []asn1.ObjectIdentifier
-		if _, err := asn1.Unmarshal(one.Info.FullBytes, &stated); err != nil {
+		var named []asn1.ObjectIdentifier
+		if _, err := asn1.Unmarshal(one.Info.FullBytes, &named); err != nil {
 			return ""
 		}
-		for _, id := range stated {
+		for _, id := range named {
 			if len(id) == len(kindOID)+1 && id[:len(kindOID)].Equal(kindOID) {
 				return kinds[id[len(kindOID)]]
 			}
