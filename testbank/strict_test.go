@@ -27,6 +27,7 @@ func TestCertificatesAreJudged(t *testing.T) {
 		{"expired-qwac", "CERTIFICATE_EXPIRED", "CERTIFICATE_EXPIRED"},
 		{"foreign-qwac", "CERTIFICATE_INVALID", "CERTIFICATE_INVALID"},
 		{"server", "CERTIFICATE_INVALID", "CERTIFICATE_INVALID"},
+		{"qsealc", "CERTIFICATE_INVALID", "CERTIFICATE_INVALID"},
 		{"payments-qwac", "RESOURCE_UNKNOWN", "ROLE_INVALID"},
 		{"accounts-qwac", "ROLE_INVALID", "CONSENT_UNKNOWN"},
 		{"qwac", "RESOURCE_UNKNOWN", "CONSENT_UNKNOWN"},

@@ -2,6 +2,7 @@ package eidas
 
 import (
 	"crypto/x509"
+	"encoding/asn1"
 	"errors"
 	"slices"
 	"time"
@@ -14,15 +15,22 @@ type Fault string
 const (
 	Missing Fault = "there is no certificate"
 	Expired Fault = "the certificate is not valid at this time"
-	Unknown Fault = "the certificate is not from an authority that the bank trusts, or not qualified"
+	Unknown Fault = "the certificate is not from an authority that the bank trusts, or not qualified for this purpose"
 	NoRole  Fault = "the certificate does not carry the role for this service"
 )
 
 func (f Fault) Error() string { return string(f) }
 
-// Judge checks that a certificate comes from one of the authorities, is valid now and names an
-// organization. The error is a Fault.
-func Judge(c *x509.Certificate, authorities *x509.CertPool, now time.Time) error {
+// The types of qualified certificates (ETSI EN 319 412-5, section 4.2.3): for connections and for
+// signatures.
+var (
+	Web  = webNumber
+	Seal = sealNumber
+)
+
+// Judge checks that a certificate comes from one of the authorities, has the type, is valid now and
+// names an organization. The error is a Fault.
+func Judge(c *x509.Certificate, kind asn1.ObjectIdentifier, authorities *x509.CertPool, now time.Time) error {
 	if c == nil {
 		return Missing
 	}
@@ -31,7 +39,7 @@ func Judge(c *x509.Certificate, authorities *x509.CertPool, now time.Time) error
 	switch {
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		return Expired
-	case err != nil || Organization(c) == "" || len(Roles(c)) == 0:
+	case err != nil || Organization(c) == "" || len(Roles(c)) == 0 || !isOf(c, kind):
 		return Unknown
 	}
 	return nil

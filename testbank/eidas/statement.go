@@ -5,6 +5,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/asn1"
 	"fmt"
+	"slices"
 )
 
 // Role is a service that an authority permits a payment service provider to offer.
@@ -98,19 +99,34 @@ func Roles(c *x509.Certificate) []Role {
 	return roles
 }
 
-func permissions(c *x509.Certificate) psd2 {
-	var found psd2
+func permissions(c *x509.Certificate) psd2 { return roleStatement(statementsOf(c)) }
+
+// isOf reports whether a certificate has the type.
+func isOf(c *x509.Certificate, kind asn1.ObjectIdentifier) bool {
+	for _, s := range statementsOf(c) {
+		var kinds []asn1.ObjectIdentifier
+		if !s.ID.Equal(kindNumber) {
+			continue
+		}
+		if _, err := asn1.Unmarshal(s.Info.FullBytes, &kinds); err == nil && slices.ContainsFunc(kinds, kind.Equal) {
+			return true
+		}
+	}
+	return false
+}
+
+// statementsOf returns the statements of a certificate, or none when they cannot be read.
+func statementsOf(c *x509.Certificate) []statement {
+	var all []statement
 	for _, extension := range c.Extensions {
 		if !extension.Id.Equal(statementsNumber) {
 			continue
 		}
-		var all []statement
 		if _, err := asn1.Unmarshal(extension.Value, &all); err != nil {
-			return psd2{}
+			return nil
 		}
-		found = roleStatement(all)
 	}
-	return found
+	return all
 }
 
 func roleStatement(all []statement) psd2 {

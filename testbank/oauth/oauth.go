@@ -74,7 +74,7 @@ func (s *Server) client(r *http.Request) (string, error) {
 		return "", bank.InvalidClient
 	}
 	certificate := r.TLS.PeerCertificates[0]
-	if eidas.Judge(certificate, s.Authorities, s.Clock()) != nil || r.PostForm.Get("client_id") != eidas.Organization(certificate) {
+	if eidas.Judge(certificate, eidas.Web, s.Authorities, s.Clock()) != nil || r.PostForm.Get("client_id") != eidas.Organization(certificate) {
 		return "", bank.InvalidClient
 	}
 	return eidas.Organization(certificate), nil

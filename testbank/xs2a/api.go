@@ -194,7 +194,7 @@ func (a *API) judge(r *http.Request, role eidas.Role) (*x509.Certificate, error)
 	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
 		certificate = r.TLS.PeerCertificates[0]
 	}
-	err := eidas.Judge(certificate, a.Authorities, a.Clock())
+	err := eidas.Judge(certificate, eidas.Web, a.Authorities, a.Clock())
 	if err == nil && role != "" {
 		err = eidas.HasRole(certificate, role)
 	}

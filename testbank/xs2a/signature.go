@@ -77,7 +77,7 @@ func (a *API) sealOf(r *http.Request) (*x509.Certificate, error) {
 	if err != nil || parseErr != nil {
 		return nil, bank.Refuse("CERTIFICATE_INVALID", name, "it cannot be read")
 	}
-	return certificate, refusalOf(eidas.Judge(certificate, a.Authorities, a.Clock()))
+	return certificate, refusalOf(eidas.Judge(certificate, eidas.Seal, a.Authorities, a.Clock()))
 }
 
 func checkDigest(header string, body []byte) error {
