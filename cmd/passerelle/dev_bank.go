@@ -72,7 +72,7 @@ func startBanks(ctx context.Context, data string, log *slog.Logger, diagnostics 
 	}
 	banks := &testbanks{ended: make(chan struct{})}
 	err = json.NewDecoder(out).Decode(&banks.banksView)
-	go banks.wait(ctx, command, out, log)
+	go banks.wait(ctx, command, out, log, err == nil)
 	if err != nil {
 		<-banks.ended
 		return nil, fmt.Errorf("start the test banks: %w", errors.Join(err, banks.err))
@@ -120,13 +120,13 @@ func rememberAddresses(folder string, v banksView) error {
 	return nil
 }
 
-// wait waits until the test banks have ended. If they end too early, it logs this, and the service
-// continues without them.
-func (b *testbanks) wait(ctx context.Context, command *exec.Cmd, out io.Reader, log *slog.Logger) {
+// wait waits until the test banks have ended. If they were ready and end too early, it logs this, and
+// the service continues without them.
+func (b *testbanks) wait(ctx context.Context, command *exec.Cmd, out io.Reader, log *slog.Logger, ready bool) {
 	defer close(b.ended)
 	_, _ = io.Copy(io.Discard, out)
 	b.err = command.Wait()
-	if ctx.Err() == nil {
+	if ready && ctx.Err() == nil {
 		log.Error("the test banks have ended; start this command again to have them", "error", b.err)
 	}
 }
