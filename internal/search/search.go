@@ -169,7 +169,9 @@ func rarestFirst(ctx context.Context, from source, domain passerelle.DomainID, w
 }
 
 // find returns the payments that have all words. It reads payments with the first word, and
-// searches the index for the same payments with the other words.
+// searches the index for the same payments with the other words. It counts these rows, because
+// PostgreSQL converts EXISTS to a join. A generic plan expects few payments with any word, so the
+// join may read all payments with a frequent word.
 func find(ctx context.Context, from source, domain passerelle.DomainID, words []string, w store.Window) ([]passerelle.PaymentID, error) {
 	sign, order, limit := "<", "DESC", w.Limit
 	if w.Backward {
@@ -185,8 +187,8 @@ func find(ctx context.Context, from source, domain passerelle.DomainID, words []
 	rows := fmt.Sprintf(`SELECT registered, payment_id FROM payment_word WHERE %s ORDER BY registered %s, payment_id %s LIMIT %s`, s.Conditions(), order, order, s.Bind(limit))
 	all := database.Selection{From: "place", Where: []string{"payment_id > 0"}, Args: s.Args}
 	for _, word := range words[1:] {
-		all = all.And(`EXISTS (SELECT 1 FROM payment_word other
-			WHERE other.domain_id = $1 AND other.word = $%d AND other.registered = place.registered AND other.payment_id = place.payment_id)`, word)
+		all = all.And(`(SELECT count(*) FROM payment_word other
+			WHERE other.domain_id = $1 AND other.word = $%d AND other.registered = place.registered AND other.payment_id = place.payment_id) = 1`, word)
 	}
 	return database.Collect(ctx, from.Rows(), func(row database.Row) (passerelle.PaymentID, error) {
 		var id passerelle.PaymentID
