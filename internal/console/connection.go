@@ -243,7 +243,7 @@ func (c *Console) revealConnection(pc *page.Context) error { return c.revealUser
 
 func (c *Console) showConnection(pc *page.Context, revealed bool) error {
 	user, id := connectionIDs(pc)
-	if _, err := c.about(pc, ""); err != nil {
+	if _, err := c.about(pc, "Connections"); err != nil {
 		return err
 	}
 	one, err := c.Aggregation.Connection(pc, pc.Domain, user, id)

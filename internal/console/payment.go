@@ -138,7 +138,7 @@ func (c *Console) show(pc *page.Context, revealed bool) error {
 		Revealable: !revealed && pc.MayReveal(), Revealed: revealed,
 	}
 	if unknown {
-		data.Next = nextForUnknown
+		data.State, data.Next = page.Unknown, nextForUnknown
 	}
 	if err := c.showRefunds(pc, p, &data); err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -101,6 +102,9 @@ func (c *Console) payments(pc *page.Context) error {
 	for _, row := range rows {
 		data.Table.Rows = append(data.Table.Rows, c.newListRow(pc, row.Payment))
 	}
+	if err := c.markUnknown(pc, data.Table.Rows); err != nil {
+		return err
+	}
 	if window.From == nil {
 		n, err := c.DB.CountPayments(pc, list.PaymentFilter, mostCounted)
 		if err != nil {
@@ -128,7 +132,9 @@ func (c *Console) unknownPayments(pc *page.Context) error {
 	}
 	data.Table = usualTable(nil)
 	for _, one := range found {
-		data.Table.Rows = append(data.Table.Rows, c.newListRow(pc, one.Payment))
+		row := c.newListRow(pc, one.Payment)
+		row.State = page.Unknown
+		data.Table.Rows = append(data.Table.Rows, row)
 	}
 	return pages.Send(pc, "payments", "Payments with an unknown outcome", data)
 }
@@ -142,6 +148,25 @@ func (c *Console) newListRow(pc *page.Context, p *payment.Payment) listRow {
 		Amount: totalText(p), Payee: nameText(pc, p.Instructions[0].Beneficiary.Label, false), Label: nameText(pc, p.Instructions[0].Label, false),
 		Bank: c.connector(p), More: len(p.Instructions) - 1, Client: fmt.Sprint(p.Client), Execution: dateTypeText(p.DateType()), Reference: p.Instructions[0].ReferenceID,
 	}
+}
+
+// markUnknown replaces the state of the payments whose order has an unknown outcome. These payments
+// do not wait for the payer.
+func (c *Console) markUnknown(pc *page.Context, rows []listRow) error {
+	sent := func(row listRow) bool { return row.State == page.StateWord(payment.Created) && row.Bank != "" }
+	if !slices.ContainsFunc(rows, sent) {
+		return nil
+	}
+	unknown, err := c.DB.UnknownOutcomes(pc, pc.Domain.ID, store.MaxOverviewRows)
+	if err != nil {
+		return fmt.Errorf("list the payments with an unknown outcome: %w", err)
+	}
+	for i, row := range rows {
+		if sent(row) && slices.Contains(unknown, row.ID) {
+			rows[i].State = page.Unknown
+		}
+	}
+	return nil
 }
 
 // window returns the window of the list for the position in the address.

@@ -18,6 +18,7 @@ import (
 	"passerelle/internal/search"
 	"passerelle/internal/store"
 	"passerelle/payment"
+	"passerelle/webhook"
 )
 
 func (c *Console) searchRoutes() []page.Route {
@@ -130,6 +131,12 @@ func (c *Console) find(pc *page.Context) error {
 	if len(pc.Query) == accountEnd {
 		data.accountsFirst()
 	}
+	findEvent(pc, &data)
+	for _, group := range data.Groups {
+		if err := c.markUnknown(pc, group.Payments); err != nil {
+			return err
+		}
+	}
 	return pages.Send(pc, "search", "Search", data)
 }
 
@@ -221,6 +228,15 @@ func beginsWith(p *payment.Payment, text string) bool {
 	return slices.ContainsFunc(p.Instructions, func(in payment.Instruction) bool {
 		return strings.HasPrefix(strings.ToLower(in.Label), strings.ToLower(text))
 	})
+}
+
+// findEvent adds the meaning of a webhook event. It leads to the webhooks.
+func findEvent(pc *page.Context, data *searchData) {
+	event, known := webhook.Lookup(strings.ToUpper(pc.Query))
+	if known {
+		link := foundLink{Name: fmt.Sprintf("%s: sent %s", event.Event, event.Description), Address: pc.Path("/webhooks")}
+		data.Groups = append(data.Groups, foundGroup{Name: "Event of webhooks", Links: []foundLink{link}})
+	}
 }
 
 // findRequest adds the acts of one request. Ids of requests are longer than all other numbers.

@@ -115,6 +115,7 @@ func TestTasksOfOperators(t *testing.T) {
 		{"revive a stopped webhook", func(k *task) {
 			in.endpoint.turn(200)
 			k.choose("Fix the endpoint, then send the waiting events")
+			k.reads("The last request failed: ", "Fix the endpoint, then send the undelivered payloads.")
 			k.choose("Send undelivered payloads")
 			p.OK(p.Call("POST", "/sandbox/run", p.ConfigToken, nil))
 			w, err := p.DB.Webhooks(t.Context(), store.WebhookFilter{Domain: p.Domain.ID, Failing: true}, store.Window{Limit: 10})
@@ -127,6 +128,9 @@ func TestTasksOfOperators(t *testing.T) {
 			k.choose("Failing connections")
 			k.click(fmt.Sprintf(`main a[href$="/connections/%d"]`, in.connection))
 			k.reads("What to do", "The institution cannot be reached. The service retries automatically.", fmt.Sprint("user ", in.user))
+			if got := k.value(`document.querySelector(".tabs [aria-current]").textContent`); got != "Connections" {
+				t.Errorf("the current tab is %q", got)
+			}
 		}},
 		{"make a client and a webhook", func(k *task) {
 			k.choose("Applications")
@@ -142,6 +146,12 @@ func TestTasksOfOperators(t *testing.T) {
 			k.choose("Webhooks")
 			k.click(fmt.Sprintf(`main a[href$="/webhooks/%d"]`, in.stopped))
 			k.reads("PAYMENT_STATE_UPDATED", "Sent", "after the state of a payment changes")
+		}},
+		{"search for an event", func(k *task) {
+			k.types("#find", "account_found")
+			k.clicks++
+			k.do(chromedp.KeyEvent("\r"), servicetest.Shown(`main .found`))
+			k.reads("ACCOUNT_FOUND: sent after a new bank account is discovered")
 		}},
 		{"turn the second factor on", func(k *task) {
 			k.click(`header a[href$="/account"]`)

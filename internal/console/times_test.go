@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
 	"golang.org/x/net/html"
 
 	"passerelle/connector"
@@ -158,5 +159,29 @@ func TestTimesNameTheirClock(t *testing.T) {
 	id := d.Create(d.Token("payments:admin"), servicetest.Draft())
 	d.shows(d.paymentPath(id), []string{" UTC, by the clock of the sandbox"}, "in real time")
 	d.shows(d.domainPath("/clients"), []string{" UTC, in real time"}, "by the clock of the sandbox")
-	d.shows("/console/account", []string{` UTC">just now</time>`}, "by the clock of the sandbox", "in real time")
+	d.shows("/console/account", []string{` UTC">just now <small>`}, "by the clock of the sandbox", "in real time")
+}
+
+// TestExactTimesWithoutAMouse checks that a phone shows exact times below the ages. The payment's
+// timeline and the audit log show them in every window.
+func TestExactTimesWithoutAMouse(t *testing.T) {
+	t.Parallel()
+	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
+	p := arriveAt(t, s, operators.Viewer, 390, 900)
+	id := p.Create(p.Token("payments:admin"), servicetest.Draft())
+	p.Subscribe("PAYMENT_STATE_UPDATED", "shop") // the audit log records it
+	const hidden = `[...document.querySelectorAll("%s")].filter((one) => !one.checkVisibility()).length`
+	p.open(p.domainPath("/payments"))
+	p.do(servicetest.Shown("main time small"))
+	if got := p.value(fmt.Sprintf(hidden, "main time small")); got != "0" {
+		t.Errorf("a phone does not show %s exact times", got)
+	}
+	for path, place := range map[string]string{p.paymentPath(id): ".timeline", p.domainPath("/audit"): ".exactly"} {
+		p.do(chromedp.EmulateViewport(1280, 900))
+		p.open(path)
+		p.do(servicetest.Shown(place + " time small"))
+		if got := p.value(fmt.Sprintf(hidden, place+" time small")); got != "0" {
+			t.Errorf("%s does not show %s exact times", path, got)
+		}
+	}
 }

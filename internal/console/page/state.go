@@ -9,6 +9,10 @@ import (
 // StateWord is a state of a payment, an instruction, a webhook or a delivery.
 type StateWord string
 
+// Unknown replaces the state of a payment whose order has an unknown outcome. In the API, the payment
+// has the state created.
+const Unknown StateWord = "unknown"
+
 // Word returns the state in words. It returns names that already are words unchanged.
 func (s StateWord) Word() string { return cmp.Or(stateWords[s], string(s)) }
 
@@ -18,6 +22,7 @@ var stateWords = map[StateWord]string{
 	"pending":    "in progress",
 	"done":       "executed",
 	"partial":    "partly executed",
+	Unknown:      "outcome unknown",
 }
 
 // ConnectionWord is the state of a connection that cannot be read. The zero value means that the

@@ -19,6 +19,8 @@ type webhookData struct {
 	Facts []page.DetailRow
 	// MayDeliver and MaySetUp are the rights of the operator.
 	MayDeliver, MaySetUp bool
+	// Failure is the reason why the last request failed. It is empty when that request succeeded.
+	Failure string
 	// Since is the time of the first undelivered event.
 	Since string
 
@@ -68,6 +70,9 @@ func (h *hooks) showWebhook(pc *page.Context, w store.Webhook) error {
 	if len(waiting) > 0 {
 		data.Since = pc.Time(waiting[0].Created)
 	}
+	if data.Failure, err = h.lastFailure(pc, w); err != nil {
+		return err
+	}
 	err = h.listDeliveries(pc, w, &data)
 	if known, is := page.UserMessage(err); is {
 		pc.Problem = known
@@ -75,6 +80,22 @@ func (h *hooks) showWebhook(pc *page.Context, w store.Webhook) error {
 		return err
 	}
 	return pages.Send(pc, "webhook", fmt.Sprintf("Webhook %d", w.ID), data)
+}
+
+// lastFailure returns the reason why the last request to a webhook failed. Webhooks that send nothing
+// for another reason have none.
+func (h *hooks) lastFailure(pc *page.Context, w store.Webhook) (string, error) {
+	if w.ConsecutiveFailures == 0 || w.Deleted != nil || w.Disabled != nil || w.AuthDeleted {
+		return "", nil
+	}
+	last, err := h.DB.WebhookLogs(pc, store.WebhookLogFilter{Domain: pc.Domain.ID, Webhook: w.ID}, store.Window{Limit: 1})
+	if err != nil {
+		return "", fmt.Errorf("read the last request to webhook %d: %w", w.ID, err)
+	}
+	if len(last) == 0 {
+		return "", nil
+	}
+	return last[0].Failure, nil
 }
 
 func webhookFacts(pc *page.Context, w store.Webhook, row webhookRow) []page.DetailRow {

@@ -157,6 +157,7 @@ type webhookForm struct {
 	Event, URL, Provider, Client, User string
 	Events                             []webhook.Entry
 	Providers                          []string
+	Clients                            []store.Client
 }
 
 // newWebhook shows the form for a new webhook. The address may name the webhook's application.
@@ -171,13 +172,16 @@ func (h *hooks) newWebhook(pc *page.Context) error {
 	return h.askForWebhook(pc, form)
 }
 
-// manySuggested is the number of providers that a form suggests.
+// manySuggested is the number of providers and of applications that a form suggests.
 const manySuggested = 50
 
 func (h *hooks) askForWebhook(pc *page.Context, form webhookForm) error {
 	var err error
 	if form.Providers, err = h.suggested(pc); err != nil {
 		return err
+	}
+	if form.Clients, err = h.DB.ClientPage(pc, pc.Domain.ID, store.Window{Limit: manySuggested}); err != nil {
+		return fmt.Errorf("list the applications of domain %d: %w", pc.Domain.ID, err)
 	}
 	form.Events = webhook.Events()
 	title := "Register webhook"
