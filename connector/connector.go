@@ -242,11 +242,11 @@ func newSet(connectors []Connector) (*set, error) {
 			}
 			sources[s.ID] = true
 		}
-		for _, name := range []string{p.UUID, fmt.Sprint(p.ID)} {
-			if _, taken := next.byID[name]; taken {
-				return nil, fmt.Errorf("connector %s: the name %s is taken", p.Name, name)
+		for _, id := range []string{p.UUID, fmt.Sprint(p.ID)} {
+			if other, taken := next.byID[id]; taken {
+				return nil, fmt.Errorf("connectors %s and %s have the same UUID or number %s", other.Profile().Name, p.Name, id)
 			}
-			next.byID[name] = c
+			next.byID[id] = c
 		}
 		if err := checkAbilities(c, p); err != nil {
 			return nil, err

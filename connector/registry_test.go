@@ -22,10 +22,10 @@ func TestReplace(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, wrong := range map[string]named{
-		"the name a is taken":                   {UUID: "a", ID: 3, Name: "Third"},
-		"the name 1 is taken":                   {UUID: "c", ID: 1, Name: "Third"},
-		"number 11 of its source  is taken":     {UUID: "c", ID: 3, Name: "Third", Sources: []connector.Source{{ID: 11}}},
-		"data settings and the ability to read": {UUID: "c", ID: 3, Name: "Third", Data: &connector.DataSettings{}},
+		"First and Third have the same UUID or number a": {UUID: "a", ID: 3, Name: "Third"},
+		"First and Third have the same UUID or number 1": {UUID: "c", ID: 1, Name: "Third"},
+		"number 11 of its source  is taken":              {UUID: "c", ID: 3, Name: "Third", Sources: []connector.Source{{ID: 11}}},
+		"data settings and the ability to read":          {UUID: "c", ID: 3, Name: "Third", Data: &connector.DataSettings{}},
 	} {
 		if err := r.Replace(first, second, wrong); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("replaced: %v, want %s", err, name)

@@ -283,6 +283,28 @@ func TestDocsNameWhatExists(t *testing.T) {
 	}
 }
 
+// defaultForm is how pages name the default of a setting.
+var defaultForm = regexp.MustCompile("setting\\s+`([a-z_.]+)`,\\s+`([^`]+)` by default")
+
+// TestDocsNameTheDefaults checks the defaults of settings that pages name.
+func TestDocsNameTheDefaults(t *testing.T) {
+	defaults, named := map[string]string{}, 0
+	for _, key := range settings.Keys() {
+		defaults[key.Name] = key.Default
+	}
+	for _, p := range pages(t) {
+		for _, match := range defaultForm.FindAllStringSubmatch(p.text, -1) {
+			named++
+			if want := defaults[match[1]]; match[2] != want {
+				t.Errorf("%s says that %s is %s by default. In internal/settings/catalogue.go it is %s.", p.path, match[1], match[2], want)
+			}
+		}
+	}
+	if named == 0 {
+		t.Error("no page names a default: defaultForm no longer finds them")
+	}
+}
+
 // TestDocsChecksFindWhatIsMissing checks that each kind of name is reported when it does not exist.
 func TestDocsChecksFindWhatIsMissing(t *testing.T) {
 	f := gatherFacts(t)

@@ -78,9 +78,11 @@ func (r *fixture) another(name string) *delivery.Delivery {
 	})
 }
 
+// newDomain creates a domain that retries every minute, whatever the default is.
 func (r *fixture) newDomain(name string, kind passerelle.DomainKind) passerelle.Domain {
 	d := passerelle.Domain{Name: name, Kind: kind, BaseURL: "https://" + name + ".example/2.0", Created: r.clock.Now()}
 	r.write(func(tx *store.Tx) error { return tx.CreateDomain(&d, name+".example") })
+	must(r.t, settings.Set(r.t.Context(), r.DB, d.ID, map[string]string{settings.FlushInterval: "60"}, r.clock.Now()))
 	return d
 }
 

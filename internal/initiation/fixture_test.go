@@ -113,7 +113,8 @@ func (w *fixture) another() *initiation.Initiation {
 	}
 }
 
-// createDomain makes a domain with a client and a webhook for payments.
+// createDomain makes a domain with a client, and a webhook for each event of payments, so that each
+// event has one delivery.
 func (w *fixture) createDomain(name string, kind passerelle.DomainKind, uris ...string) (passerelle.Domain, store.Client) {
 	w.t.Helper()
 	d := passerelle.Domain{Name: name, Kind: kind, BaseURL: "https://" + name + ".test/2.0", Created: noon}
@@ -121,8 +122,13 @@ func (w *fixture) createDomain(name string, kind passerelle.DomainKind, uris ...
 	must(w.t, w.db.Write(w.t.Context(), func(tx *store.Tx) error { return tx.CreateDomain(&d, name+".test") }))
 	c.Domain = d.ID
 	must(w.t, w.db.Write(w.t.Context(), func(tx *store.Tx) error { return tx.CreateClient(&c) }))
-	hook := store.Webhook{Domain: d.ID, Event: webhook.PaymentStateUpdated, URL: "https://shop.test/hook", Created: noon}
-	must(w.t, w.db.Write(w.t.Context(), func(tx *store.Tx) error { return tx.CreateWebhook(&hook) }))
+	for _, entry := range webhook.Events() {
+		if entry.Subject != webhook.SubjectPayment {
+			continue
+		}
+		hook := store.Webhook{Domain: d.ID, Event: entry.Event, URL: "https://shop.test/hook", Created: noon}
+		must(w.t, w.db.Write(w.t.Context(), func(tx *store.Tx) error { return tx.CreateWebhook(&hook) }))
+	}
 	return d, c
 }
 
