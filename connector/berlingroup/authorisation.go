@@ -75,7 +75,8 @@ type authorisation struct {
 	Declined bool   `json:"declined,omitempty"`
 	Code     string `json:"code,omitempty"`
 	OAuth    *grant `json:"oauth,omitempty"`
-	// Confirmation is the bank's answer to the confirmation at Confirm, empty until it has answered.
+	// Confirmation is the bank's response to our request to Confirm. It is empty until the bank has
+	// responded.
 	Confirmation string `json:"confirmation,omitempty"`
 	// Earlier are the authorisations that this one replaced, oldest first. The customer can still
 	// approve in them. Unlisted means that the bank may have started another authorisation although
@@ -342,7 +343,7 @@ func (a *authorisation) restart(status string) {
 }
 
 // errNoPage means that a browser must not follow the link to the bank's page.
-var errNoPage = errors.New("its page for the person has no https address")
+var errNoPage = errors.New("its approval page has no https address")
 
 // place stores the target of a link to the API. It stores nothing for an empty link.
 func (b *Bank) place(r request, href string, into *string) error {

@@ -53,7 +53,7 @@ func (a *Operators) Create(ctx context.Context, name string, role Role) (operato
 	return o, password, nil
 }
 
-// about returns the audit entry for an act of a command on an operator.
+// about returns the audit entry for a command that acts on an operator.
 func (a *Operators) about(o store.OperatorID, act string) store.Audit {
 	return store.Audit{At: a.Now(), Act: act, Subject: "operator", SubjectID: int64(o)}
 }

@@ -91,7 +91,7 @@ func (p *play) run() {
 	}
 	p.settle()
 	if diff := gocmp.Diff(p.scenario.Ends, p.ends, cmpopts.EquateEmpty()); diff != "" {
-		p.t.Errorf("it ends otherwise (-said +reached):\n%s", diff)
+		p.t.Errorf("the outcome differs (-want +got):\n%s", diff)
 	}
 	p.checkWebhooks()
 	p.checkOrders()
