@@ -211,7 +211,7 @@ func (p *Program) work(ctx context.Context, failed <-chan error) error {
 func (p *Program) runDue(ctx context.Context) {
 	for name, b := range p.banks {
 		if err := b.Run(ctx); err != nil && ctx.Err() == nil {
-			p.log.Error("what is due cannot be done", slog.String("bank", name), slog.Any("error", err))
+			p.log.Error("due work failed", slog.String("bank", name), slog.Any("error", err))
 		}
 	}
 }

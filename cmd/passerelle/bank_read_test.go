@@ -457,7 +457,7 @@ func TestDeletedConnectionEndsItsConsent(t *testing.T) {
 			c.OK(c.Call("DELETE", gone, c.token, nil))
 			c.OK(c.Call("POST", "/sandbox/run", c.ConfigToken, nil))
 			if n := valid(); n != 1 {
-				t.Errorf("%d consents are valid although the bank did not hear of the end", n)
+				t.Errorf("%d consents are valid although the bank received no request to end them", n)
 			}
 			c.OK(c.Call("POST", "/sandbox/clock", c.ConfigToken, map[string]any{"advance": "2m"}))
 			c.OK(c.Call("POST", "/sandbox/run", c.ConfigToken, nil))
@@ -700,10 +700,10 @@ func TestFailuresOfReads(t *testing.T) {
 		c.connect(banks.uuid("redirect"))
 		for _, fault := range []struct{ call, wire, says string }{
 			{"GET /v1/accounts", "lost", ""},
-			{"GET /v1/accounts", "huge", "its answer is larger than is read"},
+			{"GET /v1/accounts", "huge", "its response is larger than the limit"},
 			{"GET /transactions", "deep", "its answer is not valid JSON of the standard"},
 			{"GET /transactions", "malformed", "its answer is not valid JSON of the standard"},
-			{"GET /transactions", "cut", "the connection broke off"},
+			{"GET /transactions", "cut", "the connection was lost"},
 			{"GET /transactions", "elsewhere", "it redirects to another address"},
 		} {
 			logged := len(s.Logs.String())

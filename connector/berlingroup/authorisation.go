@@ -255,7 +255,7 @@ var stepLinks = []struct {
 var ended = map[string]step{"finalised": authorised, "exempted": authorised, "failed": failed}
 
 // errNoStep means that the bank requires a step that the connector does not support.
-var errNoStep = errors.New("it wants the person to authorise in a way that the connector does not know: look at profile.sca and passwords.certificate")
+var errNoStep = errors.New("it requires a way of authorisation that the connector does not know: check profile.sca and passwords.certificate")
 
 // update applies the bank's answer to the authorisation. The SCA approach is in the header
 // ASPSP-SCA-Approach.

@@ -167,9 +167,9 @@ func (b *Bank) Invalid(now time.Time) string {
 func (c Certificate) invalid(now time.Time) string {
 	switch {
 	case now.After(c.Until):
-		return fmt.Sprintf("%s is not valid after %s: put the new certificate in its place and have the banks read again (SIGHUP)", c.Field, c.Until.UTC().Format(time.RFC3339))
+		return fmt.Sprintf("%s is not valid after %s: replace it with the new certificate and send SIGHUP, which makes the service read the banks again", c.Field, c.Until.UTC().Format(time.RFC3339))
 	case now.Before(c.From):
-		return fmt.Sprintf("%s is not valid before %s: look whether this machine's clock is right, or use the former certificate until then", c.Field, c.From.UTC().Format(time.RFC3339))
+		return fmt.Sprintf("%s is not valid before %s: check that this machine's clock is right, or use the former certificate until then", c.Field, c.From.UTC().Format(time.RFC3339))
 	}
 	return ""
 }

@@ -175,11 +175,11 @@ func (b *Bank) metadata(ctx context.Context) (metadata, error) {
 	}
 	for _, address := range []string{m.Authorization, m.Token} {
 		if u, err := url.Parse(address); err != nil || u.Scheme != "https" && !b.page(address) || u.Host == "" {
-			return m, b.fault(r, errNoMetadata, "its metadata lacks an https address of authorization_endpoint or token_endpoint")
+			return m, b.fault(r, errNoMetadata, "its metadata lacks an https address for authorization_endpoint or token_endpoint")
 		}
 	}
 	if u, err := url.Parse(m.Token); err != nil || u.Scheme != "https" {
-		return m, b.fault(r, errNoMetadata, "its metadata lacks an https address of token_endpoint")
+		return m, b.fault(r, errNoMetadata, "its metadata lacks an https address for token_endpoint")
 	}
 	return m, nil
 }

@@ -92,8 +92,8 @@ func TestCheckFails(t *testing.T) {
 		{"ours is a seal", unknown, nil, func(w *fixture) {
 			w.certify(&x509.Certificate{ExtraExtensions: berlingrouptest.QcType(w.t, 2)})
 		}, "is a QSealC: the bank wants a QWAC here"},
-		{"a certificate that it does not take", answers(401, `{"tppMessages": [{"category": "ERROR", "code": "CERTIFICATE_INVALID"}]}`), nil, nil, "it answers 401 CERTIFICATE_INVALID: look at tls.certificate and signature.certificate"},
-		{"a signature that it does not take", answers(401, `{"type": "x", "code": "SIGNATURE_INVALID"}`), nil, nil, "it answers 401 SIGNATURE_INVALID: look at the table signature"},
+		{"a certificate that it does not take", answers(401, `{"tppMessages": [{"category": "ERROR", "code": "CERTIFICATE_INVALID"}]}`), nil, nil, "it answers 401 CERTIFICATE_INVALID: check tls.certificate and signature.certificate"},
+		{"a signature that it does not take", answers(401, `{"type": "x", "code": "SIGNATURE_INVALID"}`), nil, nil, "it answers 401 SIGNATURE_INVALID: check the table signature"},
 		{"no bank", answers(200, `<html>`), nil, nil, "it answers 200"},
 		{"elsewhere", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "https://elsewhere.example/", http.StatusFound)
@@ -104,12 +104,12 @@ func TestCheckFails(t *testing.T) {
 					return
 				}
 			}
-		}, nil, nil, "its answer is larger than is read"},
+		}, nil, nil, "its response is larger than the limit"},
 		{"too deep", answers(200, strings.Repeat(`{"a":`, 10000)+"1"+strings.Repeat("}", 10000)), nil, nil, "its answer is not valid JSON of the standard"},
 		{"an answer that is cut", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			fmt.Fprint(w, "{")
-		}, nil, nil, "the connection broke off"},
+		}, nil, nil, "the connection was lost"},
 		{"metadata without addresses", answers(200, `{}`), nil, nil, "its metadata lacks an https address"},
 		{"metadata of an open server", answers(200, `{"authorization_endpoint": "https://a.example", "token_endpoint": "http://a.example"}`), nil, nil, "token_endpoint"},
 		{"no metadata", answers(404, ``), nil, nil, "it answers 404: check oauth.metadata"},
@@ -322,7 +322,7 @@ func TestTransportHelperThatDoesNotSign(t *testing.T) {
 	for version, number := range map[string]uint16{"TLS 1.2": tls.VersionTLS12, "TLS 1.3": tls.VersionTLS13} {
 		for command, says := range map[string]string{
 			`["/bin/false"]`:          "exit status 1",
-			`["/bin/echo", "signed"]`: "it answered with what is no signature by the key of tls.certificate",
+			`["/bin/echo", "signed"]`: "its output is not a signature by the key of tls.certificate",
 			`["/nowhere/sign"]`:       "no such file or directory",
 		} {
 			t.Run(version+" "+command, func(t *testing.T) {

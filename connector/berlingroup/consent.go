@@ -311,7 +311,7 @@ func (v *reading) wish(ctx context.Context) error {
 		return err
 	}
 	if created.ID == "" || len(created.ID) > maxID {
-		return v.fault(r, errMalformed, "its answer has no consentId")
+		return v.fault(r, errMalformed, "its response has no consentId")
 	}
 	v.memory.Consent = created.ID
 	if created.Status == "valid" {

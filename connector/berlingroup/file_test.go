@@ -119,7 +119,7 @@ func TestWrongFile(t *testing.T) {
 		{"a sum of nothing", `"15000.00"`, `"0.00"`, 40, "profile.payments.max_amount", "a sum in EUR"},
 		{"no sum fits", `"0.01"`, `"15000.01"`, 39, "profile.payments.min_amount", "more than max_amount"},
 		{"too many instructions", "max_bulk     = 50", "max_bulk = 1001", 41, "profile.payments.max_bulk", "from 1 to 1000"},
-		{"a bound of no bulk", `bulk         = ["sepa-credit-transfers"]`, "", 41, "profile.payments.max_bulk", "goes with bulk"},
+		{"a bound of no bulk", `bulk         = ["sepa-credit-transfers"]`, "", 41, "profile.payments.max_bulk", "needs bulk"},
 		{"too many days", "max_days     = 365", "max_days = 9999", 42, "profile.payments.max_days", "from 1"},
 		{"no day fits", "max_days     = 365", "max_days = 2\nmin_days = 3", 43, "profile.payments.min_days", "more than max_days"},
 		{"an unknown cancellation", `cancellation = "sca"`, `cancellation = "ask"`, 43, "profile.payments.cancellation", "none, direct, sca"},

@@ -70,7 +70,7 @@ func (b *Bank) refusal(r request, a answer) error {
 	case a.status == http.StatusTooManyRequests, a.status == http.StatusServiceUnavailable && codes.Known(judged.all) == closedCode:
 		return b.fault(r, connector.ErrNotSent, says)
 	case a.status == http.StatusRequestTimeout, a.status >= http.StatusInternalServerError, a.status == http.StatusConflict && len(judged.all) == 0:
-		return b.fault(r, errUnknownOutcome, fmt.Sprintf("it answers %d, and nobody knows whether it has done what it was asked to", a.status))
+		return b.fault(r, errUnknownOutcome, fmt.Sprintf("it returns status %d, and may or may not have executed the request", a.status))
 	case judged.what.Remedy != "":
 		return b.fault(r, refused, says)
 	}

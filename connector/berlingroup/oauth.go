@@ -49,7 +49,7 @@ func (g *grant) bear(h http.Header) {
 func (b *Bank) openServer(ctx context.Context, a *authorisation, p person) error {
 	if b.file.OAuth == nil {
 		r := request{call: "authorise"}
-		return b.fault(r, errNoMetadata, "it wants OAuth, and the bank file has no table oauth")
+		return b.fault(r, errNoMetadata, "it requires OAuth, but the bank file has no table oauth")
 	}
 	m, err := b.metadata(ctx)
 	if err != nil {
@@ -171,7 +171,7 @@ func (b *Bank) askTokens(ctx context.Context, g *grant, form url.Values, save fu
 		return err
 	}
 	if supplied.Access == "" {
-		return b.fault(r, errMalformed, "its answer has no access_token")
+		return b.fault(r, errMalformed, "its response has no access_token")
 	}
 	g.Code, g.Token, g.Refresh = "", supplied.Access, cmp.Or(supplied.Refresh, g.Refresh)
 	save(ctx)

@@ -199,7 +199,7 @@ func (v *ordering) initiate(ctx context.Context) (payment.Report, error) {
 		return payment.Report{}, errors.Join(err, &payment.Refusal{Code: payment.Bug}) // waiting does not help
 	}
 	if !v.taken(r, a, placed.ID) {
-		return payment.Report{}, cmp.Or(err, v.fault(r, errMalformed, "its answer does not name the order that it has taken"))
+		return payment.Report{}, cmp.Or(err, v.fault(r, errMalformed, "its response does not name the accepted order"))
 	}
 	if err == nil {
 		err = v.update(r, &v.memory.Approval, placed.scaAnswer, a.header)
@@ -362,7 +362,7 @@ func (v *ordering) blind(err error) (payment.Report, error) {
 		return payment.Report{}, err
 	}
 	v.memory.Blind = true
-	return payment.Report{Status: payment.Processing, Remark: "The bank refuses our token and tells nothing about the order without one. Ask the bank what became of the order."}, nil
+	return payment.Report{Status: payment.Processing, Remark: "The bank refuses our token, and does not report the order's status without a token. Ask the bank for the order's outcome."}, nil
 }
 
 // approved reports whether the payer has done the actions that the bank requires.

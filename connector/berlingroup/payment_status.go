@@ -155,7 +155,7 @@ func (v *ordering) divide(report *payment.Report, s paymentStatus) {
 	switch {
 	case len(v.memory.Lines) > v.memory.Refused:
 		v.memory.Refused, v.memory.Divided = len(v.memory.Lines), v.Now
-		report.Remark = strings.TrimSpace(fmt.Sprintf("%s The bank refuses %d of %d instructions. It has not said what becomes of the others.", report.Remark, v.memory.Refused, len(v.Payment.Instructions)))
+		report.Remark = strings.TrimSpace(fmt.Sprintf("%s The bank refuses %d of %d instructions. It has not reported the outcome of the others.", report.Remark, v.memory.Refused, len(v.Payment.Instructions)))
 	case ends && !v.Now.Before(until):
 		report.Status, others = payment.Settled, payment.InstructionAccepted
 		report.Remark = "The bank has refused no further instruction for a business day. The others count as accepted."

@@ -203,7 +203,7 @@ func (p *page) takeStatement(in *bufio.Reader, body *arrival.Body) error {
 			return err
 		}
 		if s := record.Statement.Account; s.IBAN != "" && p.history.account.IBAN != "" && s.IBAN != p.history.account.IBAN {
-			return p.fault(p.request, errMalformed, "its statement is of another account than was asked for")
+			return p.fault(p.request, errMalformed, "its statement is about another account than the requested one")
 		}
 		body.Item()
 		if record.Entry == nil {

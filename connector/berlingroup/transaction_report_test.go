@@ -216,7 +216,7 @@ func TestLargeReports(t *testing.T) {
 		begun := time.Now()
 		_, err := reader.reader.Read(t.Context(), connector.DataRequest{Memory: reader.memory, Present: true, Now: noon}, &measuring{})
 		var fault *connector.Fault
-		if !errors.As(err, &fault) || !strings.Contains(fault.Says, "its answer is larger than is read") {
+		if !errors.As(err, &fault) || !strings.Contains(fault.Says, "its response is larger than the limit") {
 			t.Errorf("%s: %v after %s", name, err, time.Since(begun))
 		}
 	}
@@ -240,7 +240,7 @@ func TestClocksThatDiffer(t *testing.T) {
 		}
 		_, _, err := reader.read(true)
 		var fault *connector.Fault
-		if !errors.As(err, &fault) || !strings.Contains(fault.Says, "look whether this machine's clock is right") || !strings.Contains(fault.Says, says) || says == "" && strings.Contains(fault.Says, "the bank's") {
+		if !errors.As(err, &fault) || !strings.Contains(fault.Says, "check that this machine's clock is right") || !strings.Contains(fault.Says, says) || says == "" && strings.Contains(fault.Says, "the bank's") {
 			t.Errorf("%s: %v", wrong, err)
 		}
 	}

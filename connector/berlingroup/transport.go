@@ -153,7 +153,7 @@ func (b *Bank) call(ctx context.Context, r request) (answer, error) {
 		return answer{}, b.fault(r, errors.Join(connector.ErrNotSent, errUnfit), wrong)
 	}
 	if !b.health.Enter(r.call, begun) {
-		return answer{}, b.fault(r, connector.ErrNotSent, "it has failed several times in a row and is left alone for a moment")
+		return answer{}, b.fault(r, connector.ErrNotSent, "it has failed several times in a row, so Passerelle pauses its calls for a moment")
 	}
 	note(ctx, r)
 	a, err := b.exchange(ctx, r)

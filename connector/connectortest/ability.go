@@ -46,7 +46,7 @@ func strayAnswerIsIgnored(ctx context.Context, s Subject) error {
 			return fmt.Errorf("an answer to %s turned %s %s into %s %s", action, asked.Status, asked.Action, r.Status, r.Action)
 		}
 	}
-	return s.expect(1, "an order and answers nobody waits for")
+	return s.expect(1, "an order and unexpected answers")
 }
 
 // lateAnswerIsIgnored checks that an answer does not change an order that has reached a final state
@@ -177,7 +177,7 @@ func endedOrderIsNotCancelled(ctx context.Context, s Subject) error {
 	}
 	r, err := able.Cancel(ctx, p.order)
 	if err != nil || r.Status != last.Status || r.Cancellation == payment.CancellationGranted {
-		return fmt.Errorf("cancelling what is %s was answered with %s, cancellation %q, %s", last.Status, r.Status, r.Cancellation, fmt.Sprint(err))
+		return fmt.Errorf("the response to cancelling a %s order is %s, cancellation %q, %s", last.Status, r.Status, r.Cancellation, fmt.Sprint(err))
 	}
 	return s.expect(1, "an order, cancelled after its end")
 }

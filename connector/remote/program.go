@@ -206,7 +206,7 @@ func (p *Program) measured(ctx context.Context, name string, call func() error) 
 		return fmt.Errorf("%w: %w", connector.ErrNotSent, err)
 	}
 	if !p.circuit.Enter(name, begun) {
-		return p.fault(name, connector.ErrNotSent, "it has failed several times in a row and is left alone for a moment")
+		return p.fault(name, connector.ErrNotSent, "it has failed several times in a row, so Passerelle pauses its calls for a moment")
 	}
 	err := call()
 	if errors.Is(err, context.Canceled) || errors.Is(ctx.Err(), context.Canceled) || errors.As(err, new(*sinkError)) {
@@ -282,5 +282,5 @@ func remedy(err error) string {
 	case errors.Is(err, connector.ErrNotSent):
 		return "it cannot be reached: check that it runs and that the address is right"
 	}
-	return "the connection broke off"
+	return "the connection was lost"
 }

@@ -67,7 +67,7 @@ func (p ObjectStore) Has(ctx context.Context, key string) (bool, error) {
 	case minio.ToErrorResponse(err).Code == minio.NoSuchKey:
 		return false, nil
 	case err != nil:
-		return false, away("look for an object", err)
+		return false, away("find an object", err)
 	}
 	return true, nil
 }

@@ -70,7 +70,7 @@ func (c *Console) timeline(pc *page.Context, p *payment.Payment, revealed bool) 
 	}
 	attempts, err := c.DB.Attempts(pc, pc.Domain.ID, p.ID)
 	if err != nil {
-		return nil, fmt.Errorf("load what was said to the bank of payment %d: %w", p.ID, err)
+		return nil, fmt.Errorf("load the bank calls of payment %d: %w", p.ID, err)
 	}
 	reported, err := c.deliveriesByTransition(pc, p.ID)
 	if err != nil {

@@ -282,7 +282,7 @@ func (p *postgresEngine) outcome(ctx context.Context, m *mark) (bool, error) {
 			return last == m.unit, nil
 		}
 		if pause(ctx, attempt) != nil {
-			return false, fmt.Errorf("ask what became of it: %w", err)
+			return false, fmt.Errorf("ask for the transaction's outcome: %w", err)
 		}
 	}
 }

@@ -95,7 +95,7 @@ func (d *Delivery) changeAdditions(ctx context.Context, domain passerelle.Domain
 		return passerelle.Conflicting("The webhook was changed at the same time; try again.")
 	}
 	if err != nil {
-		return fmt.Errorf("change what is added to the payloads of webhook %d: %w", id, err)
+		return fmt.Errorf("change the additions to the payloads of webhook %d: %w", id, err)
 	}
 	d.logAct(ctx, domain, what, id, by)
 	return nil
@@ -110,7 +110,7 @@ func (d *Delivery) additions(ctx context.Context, w store.Webhook, user passerel
 	if user != 0 {
 		var err error
 		if noted, err = d.DB.UserSettings(ctx, w.Domain, user); err != nil {
-			return nil, fmt.Errorf("load what is noted about user %d: %w", user, err)
+			return nil, fmt.Errorf("load the information about user %d: %w", user, err)
 		}
 	}
 	var out []byte

@@ -192,7 +192,7 @@ func (d *Delivery) freeHeldBack(ctx context.Context, domain passerelle.Domain, n
 	for ; ; freed = true {
 		due, err := d.DB.AnyHeldBackDue(ctx, domain.ID, now)
 		if err != nil {
-			return freed, fmt.Errorf("look for deliveries held back: %w", err)
+			return freed, fmt.Errorf("find deliveries held back: %w", err)
 		}
 		if !due {
 			return freed, nil

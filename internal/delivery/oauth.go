@@ -288,7 +288,7 @@ type earlierFault struct {
 
 // detail returns a sentence that says when the failure happened.
 func (f earlierFault) detail() string {
-	return fmt.Sprintf("The token endpoint was not asked for this request: it failed so %s ago, and is asked again in %s.", seconds(f.ago), seconds(f.again+time.Second-1))
+	return fmt.Sprintf("The service did not call the token endpoint for this request. The endpoint failed in this way %s ago, and is called again in %s.", seconds(f.ago), seconds(f.again+time.Second-1))
 }
 
 // seconds returns a duration in words, in whole seconds.

@@ -262,7 +262,7 @@ func (i *Initiation) checkUsers(ctx context.Context, p *payment.Payment) error {
 	}
 	known, err := i.DB.KnownUsers(ctx, p.Domain, ids)
 	if err != nil {
-		return fmt.Errorf("look for the users of a payment: %w", err)
+		return fmt.Errorf("find the users of a payment: %w", err)
 	}
 	for _, one := range all {
 		if !known[one.user] {

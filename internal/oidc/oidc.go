@@ -192,15 +192,15 @@ func (p *Provider) discover(ctx context.Context) (*description, error) {
 		"authorization_endpoint": found.Endpoint().AuthURL, "token_endpoint": found.Endpoint().TokenURL, "jwks_uri": said.Keys,
 	} {
 		if u, err := url.Parse(address); err != nil || u.Host == "" || !p.safe(u) {
-			return nil, fmt.Errorf("%w: its %s is no https address", ErrAway, name)
+			return nil, fmt.Errorf("%w: its %s is not an https address", ErrAway, name)
 		}
 	}
 	return &description{found, newKeys(ctx, client, said.Keys, p.Now)}, nil
 }
 
 var (
-	errUnreadable = errors.New("what it says of itself cannot be read")
-	errMisnamed   = errors.New("it calls itself by another address than --oidc-issuer")
+	errUnreadable = errors.New("its description cannot be read")
+	errMisnamed   = errors.New("its own address differs from --oidc-issuer")
 )
 
 // undescribed returns the reason why a provider's description is unusable. The reason does not

@@ -115,7 +115,7 @@ func (a *Operators) change(ctx context.Context, name, act string, do func(*store
 		return o, &passerelle.Error{Kind: passerelle.NotFound, Code: "notFound", Field: "name", Message: fmt.Sprintf("name: there is no operator %q", name)}
 	}
 	if err != nil {
-		return o, fmt.Errorf("look an operator up: %w", err)
+		return o, fmt.Errorf("find an operator: %w", err)
 	}
 	err = a.DB.Write(ctx, func(tx *store.Tx) error {
 		if err := do(tx, o); err != nil {

@@ -135,7 +135,7 @@ func (s *Service) ownConsole() http.Handler {
 		}
 		first, err := s.DB.FirstServedDomain(ctx)
 		if err != nil {
-			return d, fmt.Errorf("look for the first domain: %w", err)
+			return d, fmt.Errorf("find the first domain: %w", err)
 		}
 		first.BaseURL = scheme + host + "/2.0"
 		return first.Domain, nil

@@ -44,7 +44,7 @@ func (r *Reader) anyExpired(ctx context.Context, tokensBefore time.Time) (bool, 
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("look for what has expired: %w", err)
+		return false, fmt.Errorf("find expired data: %w", err)
 	}
 	return true, nil
 }

@@ -89,7 +89,7 @@ func (pc *pageContext) awayAddress(p *payment.Payment) string {
 func (w *Webview) lastAttempt(pc *pageContext, id passerelle.PaymentID) (store.Attempt, error) {
 	last, err := w.DB.Attempt(pc.context(), pc.domain.ID, id)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return last, fmt.Errorf("look for an attempt of payment %d: %w", id, err)
+		return last, fmt.Errorf("find an attempt of payment %d: %w", id, err)
 	}
 	return last, nil
 }

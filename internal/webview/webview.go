@@ -260,7 +260,7 @@ func (w *Webview) tryLink(pc *pageContext) (string, error) {
 		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("look for the only client: %w", err)
+		return "", fmt.Errorf("find the only client: %w", err)
 	}
 	back := web.Origin(pc.domain.BaseURL) + "/sandbox/shop/back"
 	if !w.acceptable(pc, access.Principal{Client: only}, back) {

@@ -56,7 +56,7 @@ func (f family) reading(a *API, r *request, call string) (bank.Reading, error) {
 func (a *API) checkToken(r *request, scope string) error {
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !ok {
-		return bank.Refuse("TOKEN_UNKNOWN", "Authorization", "the bank wants the token for "+scope)
+		return bank.Refuse("TOKEN_UNKNOWN", "Authorization", "the bank requires the token for "+scope)
 	}
 	return a.Bank.CheckToken(r.Context(), r.caller.Party, token, scope)
 }
