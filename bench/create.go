@@ -71,7 +71,7 @@ func (p *place) creating(base, token string, clients int) side {
 	}
 }
 
-// leastAnswer is the minimum length, in bytes, of an answer with a payment.
+// leastAnswer is the minimum length, in bytes, of a response with a payment.
 const leastAnswer = 900
 
 const theBeneficiary = "FR7630006000011234567890189"
@@ -156,7 +156,7 @@ const (
 	countPayment = `INSERT INTO counter (domain_id, name, shard, n) VALUES ($1, 'payment', $2, 1) ON CONFLICT (domain_id, name, shard) DO UPDATE SET n = counter.n + 1`
 )
 
-// answerOf returns an answer of the same size as the service's answer.
+// answerOf returns a response of the same size as the service's response.
 func answerOf(id int64, now time.Time, d bareDraft) map[string]any {
 	in := d.Instructions[0]
 	return map[string]any{

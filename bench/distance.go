@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// roundTrip is the time that a message to a remote database and its answer take in total.
+// roundTrip is the time that a message to a remote database and its response take in total.
 const roundTrip = 2 * time.Millisecond
 
 // distantConns is the number of connections to a remote database. A connection is busy while a

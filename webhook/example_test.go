@@ -37,8 +37,8 @@ func ExampleVerifier_Read() {
 	// answered 204
 }
 
-// A receiver that handles an event once, even if it receives the event several times, and
-// answers quickly. Use a table of the database in place of the map.
+// A receiver that handles an event once, even if it receives the event several times, and responds
+// quickly. Use a table of the database in place of the map.
 func ExampleVerify() {
 	const secret = "the secret_key shown when the provider was created"
 	handled := map[int64]bool{}

@@ -691,7 +691,7 @@ func TestSharingOneByOne(t *testing.T) {
 }
 
 // TestFailuresOfReads: when a read fails, the connection has a corresponding state and the log
-// names the bank. A single lost answer is no failure. Stored data is kept, and the next read is
+// names the bank. A single lost response is no failure. Stored data is kept, and the next read is
 // complete.
 func TestFailuresOfReads(t *testing.T) {
 	banks := newBanks(t, "redirect")

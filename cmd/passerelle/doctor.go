@@ -169,7 +169,7 @@ func (d *doctorCommand) clock(c *console, db *store.DB) finding {
 	if err != nil {
 		return seen("clock", err, "")
 	}
-	// The database read its clock at some time between the query and its answer.
+	// The database read its clock at some time between the query and its response.
 	skew := max(before.Sub(there), time.Until(there), 0)
 	if skew > maxSkew {
 		err = fmt.Errorf("the database's clock differs from this machine's by %v; synchronise both with a time server", skew.Round(time.Millisecond))

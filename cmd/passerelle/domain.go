@@ -125,13 +125,13 @@ type domainRotateSignKey struct {
 	KeyFile string `default:"passerelle-data/keys" type:"path" help:"Key file with the keys that encrypt the new key."`
 }
 
-// signKeyView is the printed form of a key that signs answers.
+// signKeyView is the printed form of a key that signs responses.
 type signKeyView struct {
 	ID        int64  `json:"id"`
 	PublicKey string `json:"public_key"`
 }
 
-// Run makes a new key. It signs all answers from now on.
+// Run makes a new key. It signs all responses from now on.
 func (r *domainRotateSignKey) Run(c *console, g *domainCommand) error {
 	ring, err := openKeys(r.KeyFile)
 	if err != nil {

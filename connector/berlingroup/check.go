@@ -23,7 +23,7 @@ type Finding struct {
 }
 
 // Check calls the bank and reports the results: our certificates and their roles, the connection,
-// the bank's answer to a request for an unknown resource, and the metadata of the authorisation
+// the bank's response to a request for an unknown resource, and the metadata of the authorisation
 // server. It moves no money and creates nothing at the bank.
 func (b *Bank) Check(ctx context.Context) []Finding {
 	findings := append(b.CheckCertificates(b.now()), b.checkRanges()...)
@@ -104,7 +104,7 @@ func found(check string, err error, reassurance string) Finding {
 	return Finding{Check: check, Detail: reassurance}
 }
 
-// checkInterface asks for the status of an unknown resource. A bank that answers "unknown
+// checkInterface asks for the status of an unknown resource. A bank that responds "unknown
 // resource" has accepted our certificate and our signature.
 func (b *Bank) checkInterface(ctx context.Context) []Finding {
 	r := request{call: "check", method: http.MethodGet, path: "/v1/consents/" + newID() + "/status"}
@@ -142,7 +142,7 @@ func (b *Bank) checkAddress(ctx context.Context) []Finding {
 	return []Finding{{Check: "own address", Detail: own.String() + " stands for users whose address is unknown"}}
 }
 
-// judgeAnswer interprets the answer to the request for an unknown resource.
+// judgeAnswer interprets the response to the request for an unknown resource.
 func (b *Bank) judgeAnswer(r request, a answer) Finding {
 	judged := b.judge(r, a)
 	unknown := slices.ContainsFunc(judged.all, func(m codes.Message) bool { return m.Code == "RESOURCE_UNKNOWN" || m.Code == "CONSENT_UNKNOWN" })

@@ -15,8 +15,8 @@ import (
 	"passerelle/payment"
 )
 
-// messages returns the messages in an answer. It returns none when the answer does not follow the
-// standard.
+// messages returns the messages in a response. It returns none when the response does not follow
+// the standard.
 func (b *Bank) messages(r request, a answer) []codes.Message {
 	var body codes.Body
 	if b.decode(r, a, &body) != nil {
@@ -89,7 +89,7 @@ func (b *Bank) unanswered(r request, a answer) error {
 // readRefusal is the effect of a bank's refusal on a read.
 type readRefusal struct {
 	state      passerelle.ConnectionState
-	code       string // the first code of the standard in the answer, or empty
+	code       string // the first code of the standard in the response, or empty
 	message    string
 	retryAfter time.Duration
 	// fault describes the refusal to the operator. It is nil if the customer can act or waiting
@@ -99,7 +99,7 @@ type readRefusal struct {
 
 func (r *readRefusal) Error() string { return "the bank refuses a read: " + string(r.state) }
 
-// refused interprets the answer to a failed read.
+// refused interprets the response to a failed read.
 func (b *Bank) refused(r request, a answer) error {
 	r.id = a.id
 	judged := b.judge(r, a)

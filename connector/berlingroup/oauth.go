@@ -76,7 +76,7 @@ func (b *Bank) openServer(ctx context.Context, a *authorisation, p person) error
 	return nil
 }
 
-// tokens is the answer of a token endpoint.
+// tokens is the response of a token endpoint.
 type tokens struct {
 	Access  string `json:"access_token"`
 	Refresh string `json:"refresh_token"`

@@ -160,7 +160,7 @@ func (v *ordering) save(ctx context.Context) {
 	}
 }
 
-// placedOrder is the answer to an order.
+// placedOrder is the response to an order.
 type placedOrder struct {
 	scaAnswer
 	ID          string          `json:"paymentId"`
@@ -286,7 +286,7 @@ func (v *ordering) stands(ctx context.Context) (payment.Report, error) {
 	return v.carryOn(ctx, status)
 }
 
-// askProgress asks for the state of the payer's authorisations. If the bank's answers had no link
+// askProgress asks for the state of the payer's authorisations. If the bank's responses had no link
 // to an authorisation, askProgress first reads the list of the order's authorisations.
 func (v *ordering) askProgress(ctx context.Context, a *authorisation) error {
 	unknown := a.Own == "" && (a.Page != "" || a.Step == inApp)
@@ -441,7 +441,7 @@ func (v *ordering) renew(ctx context.Context, a *authorisation) {
 	next := startAt(v.memory.Path + kind)
 	next.Person, next.OAuth = a.Person, a.OAuth
 	before := a.Unlisted
-	a.Unlisted = true // proceed stores it, in case this process ends before the answer
+	a.Unlisted = true // proceed stores it, in case this process ends before the response
 	err := v.proceed(ctx, &next, v.person())
 	a.Unlisted = before || err != nil && (next.Unlisted || next.Own != "")
 	if err != nil {
@@ -548,8 +548,8 @@ func (v *ordering) cancel(ctx context.Context) (payment.Report, error) {
 	return v.keptOn(ctx, v.refusal(r, a))
 }
 
-// cancelled interprets the answer to an executed request for a cancellation. If the bank says neither
-// that the order is cancelled nor that the payer must approve, the status shows the result.
+// cancelled interprets the response to an executed request for a cancellation. If the bank says
+// neither that the order is cancelled nor that the payer must approve, the status shows the result.
 func (v *ordering) cancelled(ctx context.Context, r request, a answer) (payment.Report, error) {
 	var reported placedOrder
 	err := v.decode(r, a, &reported)

@@ -12,7 +12,7 @@ import (
 	"passerelle/payment"
 )
 
-// paymentStatus is the bank's answer about an order.
+// paymentStatus is the bank's response about an order.
 type paymentStatus struct {
 	Transaction string          `json:"transactionStatus"`
 	Funds       *bool           `json:"fundsAvailable"`

@@ -32,7 +32,7 @@ type readable struct {
 	wish  string
 }
 
-// answers returns a handler that always gives the same answer.
+// answers returns a handler that always gives the same response.
 func answers(status int, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(status)
@@ -226,7 +226,7 @@ func (b *readable) list(transactions http.HandlerFunc) {
 	}
 }
 
-// TestHostileAnswers: an invalid answer ends the read with a fault that names the bank. It has no
+// TestHostileAnswers: an invalid response ends the read with a fault that names the bank. It has no
 // other effect.
 func TestHostileAnswers(t *testing.T) {
 	entry := func(members string) string { return `{"transactions": {"booked": [{` + members + `}]}}` }

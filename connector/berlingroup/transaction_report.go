@@ -75,7 +75,7 @@ func (p *page) take(a answer, body *arrival.Body) error {
 	return p.flush()
 }
 
-// isStatement reports, from the first bytes and the media type of an answer, whether it is a
+// isStatement reports, from the first bytes and the media type of a response, whether it is a
 // statement file rather than JSON.
 func isStatement(h http.Header, in *bufio.Reader) bool {
 	first, _ := in.Peek(512) // the next read returns the same error

@@ -32,7 +32,7 @@ const (
 		"0730004    02837EUR2 00011234567  020326                                                  0000000009885{                \n"
 )
 
-// filed returns a handler that answers with a file if the request accepts its media type.
+// filed returns a handler that responds with a file if the request accepts its media type.
 func filed(media, accepted, content string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Accept") != accepted {

@@ -25,7 +25,7 @@ func TestHangingBank(t *testing.T) {
 	defer close(hang)
 	w := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
-		if r.Method == http.MethodGet { // the answer begins and never ends
+		if r.Method == http.MethodGet { // the response begins and never ends
 			_, _ = io.WriteString(w, "{")
 			_ = http.NewResponseController(w).Flush()
 		}

@@ -55,7 +55,7 @@ func repeatedKeyIsOneOrder(ctx context.Context, s Subject) error {
 	if err != nil {
 		return err
 	}
-	p.order.Memory = nil // the memory may be lost together with the first answer
+	p.order.Memory = nil // the memory may be lost together with the first response
 	p.order.Repeated = true
 	again, err := p.initiate(ctx)
 	if err != nil {

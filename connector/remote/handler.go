@@ -30,7 +30,7 @@ type handler struct {
 	nonces    nonces
 }
 
-// exchange is one request and its answer.
+// exchange is one request and its response.
 type exchange struct {
 	*handler
 	w     http.ResponseWriter

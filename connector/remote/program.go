@@ -70,7 +70,7 @@ func NewProgram(address, shared string) (*Program, error) {
 	}, nil
 }
 
-// Strict returns a Program that refuses answers with members that the protocol does not define.
+// Strict returns a Program that refuses responses with members that the protocol does not define.
 func (p *Program) Strict() *Program {
 	twin := *p
 	twin.how = strict

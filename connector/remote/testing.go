@@ -58,7 +58,7 @@ type testCall struct {
 	Outcome connector.Outcome
 }
 
-// Acted is the answer to an Act.
+// Acted is the response to an Act.
 type Acted struct {
 	// Orders is the number of orders that the bank has accepted.
 	Orders int
@@ -165,7 +165,7 @@ func bodyOf(r *http.Request) []byte {
 	return raw
 }
 
-// status sends a request and returns the status of the answer.
+// status sends a request and returns the status of the response.
 func (p *Program) status(r *http.Request) (int, error) {
 	again := r.Clone(r.Context())
 	again.Body = io.NopCloser(bytes.NewReader(bodyOf(r)))

@@ -34,8 +34,8 @@ var (
 	pageTemplate = template.Must(template.New("page").Parse(pageHTML))
 )
 
-// pageHeaders are sent with every answer. Browsers also apply form-action to the redirects after a
-// form. The client chooses the address to which the payer is redirected after the return URL. So
+// pageHeaders are sent with every response. Browsers also apply form-action to the redirects after
+// a form. The client chooses the address to which the payer is redirected after the return URL. So
 // the policy allows any address, but only two schemes.
 var pageHeaders = map[string]string{
 	"Content-Type":  "text/html; charset=utf-8",

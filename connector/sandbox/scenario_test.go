@@ -59,7 +59,7 @@ func newPlayer(t *testing.T, s sandbox.Scenario) *player {
 	return p
 }
 
-// take applies an answer of the bank. An invalid or old report changes nothing.
+// take applies a response of the bank. An invalid or old report changes nothing.
 func (p *player) take(r payment.Report, err error) {
 	p.t.Helper()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 )
 
 // step is one call in a sequence. Its path and body have placeholders for values from earlier
-// answers. takes maps placeholders to the members of this call's answer that replace them.
+// answers. takes maps placeholders to the members of this call's response that replace them.
 type step struct {
 	method, path, token, body string
 	takes                     map[string]string

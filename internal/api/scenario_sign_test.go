@@ -12,7 +12,7 @@ import (
 	"passerelle"
 )
 
-// answerKey returns the id of the key that signs a domain's answers.
+// answerKey returns the id of the key that signs a domain's responses.
 func (s *fixture) answerKey(t testing.TB, who *testDomain) string {
 	t.Helper()
 	id, _, err := s.Access.AnswerKey(t.Context(), who.domain.ID)

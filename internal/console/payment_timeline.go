@@ -38,7 +38,7 @@ type timelineRow struct {
 	Who     string          `json:"who,omitempty"`
 	Bank    page.BankStatus `json:"bank_status,omitempty"`
 	Text    string          `json:"-"`
-	// Said has the bank's answer in the bank's own words.
+	// Said has the bank's response in the bank's own words.
 	Said []page.DetailRow `json:"-"`
 	// Delivered is the time at which a webhook's receiver accepted a delivery. DeliveredAt is the
 	// same time in the form for programs.
@@ -153,7 +153,7 @@ func (c *Console) happened(pc *page.Context, row store.TimelineRow, p *payment.P
 	return shown
 }
 
-// said returns the rows for a bank's answer: the status with the codes that explain it, the text,
+// said returns the rows for a bank's response: the status with the codes that explain it, the text,
 // and the requests that it answers.
 func said(status, text, requests string) []page.DetailRow {
 	word, reasons, _ := strings.Cut(status, " ")
@@ -163,8 +163,8 @@ func said(status, text, requests string) []page.DetailRow {
 	return page.Details("Status", word, "Reason codes", reasons, "Message", text, "Requests", requests)
 }
 
-// saidAtEnd returns the rows for the bank's answer that caused a transition. For a transition that
-// ended the payment, it adds the bank's messages about the payment and its instructions.
+// saidAtEnd returns the rows for the bank's response that caused a transition. For a transition
+// that ended the payment, it adds the bank's messages about the payment and its instructions.
 func saidAtEnd(pc *page.Context, t *payment.Transition, p *payment.Payment, revealed bool) []page.DetailRow {
 	if t.To != p.State || !t.To.Final() {
 		return said(t.Cause.Bank, "", t.Cause.Requests)

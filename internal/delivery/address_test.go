@@ -21,14 +21,14 @@ import (
 )
 
 // names is a DNS server. For each name, it has a list of answers to successive questions. It
-// repeats the last answer of the list.
+// repeats the last response of the list.
 type names struct {
 	mu      sync.Mutex
 	answers map[string][][]netip.Addr
 	asked   map[string]int
 }
 
-// resolve makes the process resolve names with a DNS server that has these answers.
+// resolve makes the process resolve names with a DNS server that has these responses.
 func resolve(t *testing.T, answers map[string][][]netip.Addr) {
 	t.Helper()
 	n := &names{answers: answers, asked: map[string]int{}}

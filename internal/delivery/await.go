@@ -8,7 +8,7 @@ import (
 )
 
 // maxAwaited limits the clients of a domain that may wait for receivers at the same time in this
-// process. A receiver may delay its answer for as long as its domain allows. Without this limit,
+// process. A receiver may delay its response for as long as its domain allows. Without this limit,
 // the waiting clients of one domain could keep the process from serving other clients.
 const maxAwaited = 8
 

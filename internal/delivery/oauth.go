@@ -62,7 +62,7 @@ type tokens struct {
 	grants map[int64]*grant
 }
 
-// grant is the last answer of a token endpoint.
+// grant is the last response of a token endpoint.
 type grant struct {
 	of     endpoint
 	client *http.Client
@@ -310,7 +310,7 @@ var tokenRefusals = map[string]bool{
 	"unauthorized_client": true, "unsupported_grant_type": true, "invalid_scope": true,
 }
 
-// readToken reads the answer of a token endpoint (RFC 6749, section 5.1).
+// readToken reads the response of a token endpoint (RFC 6749, section 5.1).
 func readToken(status int, body []byte) (string, time.Duration, error) {
 	var answer struct {
 		AccessToken string `json:"access_token"`

@@ -43,7 +43,7 @@ const (
 type tokenServer struct {
 	mu    sync.Mutex
 	asked []url.Values
-	// answer returns the answer to the n-th request, counted from 1.
+	// answer returns the response to the n-th request, counted from 1.
 	answer func(n int) (status int, body string)
 	url    string
 }
@@ -72,7 +72,7 @@ func (s *tokenServer) serve(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, body)
 }
 
-// answers sets the answers.
+// answers sets the responses.
 func (s *tokenServer) answers(answer func(n int) (int, string)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,7 +187,7 @@ func TestRequestsCarryAnAccessToken(t *testing.T) {
 }
 
 // TestATokenIsFetchedOnceForAllWhoWait checks that all senders that wait for a token share one
-// request to the token endpoint. The endpoint delays its answer, so that a second request would
+// request to the token endpoint. The endpoint delays its response, so that a second request would
 // have time to arrive. None may arrive.
 func TestATokenIsFetchedOnceForAllWhoWait(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
@@ -332,7 +332,7 @@ func TestSignaturesAreNotRenewed(t *testing.T) {
 	})
 }
 
-// TestTokenEndpointsThatFail has many bad answers of a token endpoint. After each, nothing may be
+// TestTokenEndpointsThatFail has many bad responses of a token endpoint. After each, nothing may be
 // sent to the receiver, and one sentence must be recorded. The next token request must wait for the
 // pause.
 func TestTokenEndpointsThatFail(t *testing.T) {

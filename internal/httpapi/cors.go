@@ -45,7 +45,7 @@ func (x *exchange) admit(w http.ResponseWriter) bool {
 	return true
 }
 
-// preflight reports whether a request is a preflight. A preflight has no token. The API answers
+// preflight reports whether a request is a preflight. A preflight has no token. The API responds to
 // preflights even during maintenance, so the page's own call can receive the reason.
 func preflight(r *http.Request) bool {
 	return r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""

@@ -11,7 +11,7 @@ import (
 // MaxCallers limits the callers that wait for one bank at the same time.
 const MaxCallers = 128
 
-// maxReturning limits the returns of one payment's payer that wait for the bank's answer at the
+// maxReturning limits the returns of one payment's payer that wait for the bank's response at the
 // same time.
 const maxReturning = 2
 

@@ -11,7 +11,7 @@ import (
 	"passerelle/payment"
 )
 
-// held returns hold, which makes banks wait with their answers until free is called. Each call of
+// held returns hold, which makes banks wait with their responses until free is called. Each call of
 // hold sends to arrived.
 func held() (hold func(context.Context) error, arrived chan struct{}, free func()) {
 	arrived, freed := make(chan struct{}, 2*initiation.MaxCallers), make(chan struct{})

@@ -438,7 +438,7 @@ func TestRecoveryRejectsOnRefusalAlone(t *testing.T) {
 	}
 }
 
-// TestClientGoesAway ends the request during the call to the bank. The answer must still be
+// TestClientGoesAway ends the request during the call to the bank. The response must still be
 // stored before Validate returns.
 func TestClientGoesAway(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {

@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// mailServer is a mail server (RFC 5321). It records what it receives, and answers in the way that
+// mailServer is a mail server (RFC 5321). It records what it receives, and responds in the way that
 // a test specifies.
 type mailServer struct {
 	t       *testing.T

@@ -55,7 +55,7 @@ func (k *keys) inVain() {
 }
 
 // signature is the signature of one token. It does not pass on errors of the library, because they
-// may quote the provider's answer.
+// may quote the provider's response.
 type signature struct {
 	*keys
 	// err is the error when the signature is invalid. It wraps ErrAway or ErrNotVouched.

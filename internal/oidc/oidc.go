@@ -7,7 +7,7 @@
 //
 // The package fails with ErrAway when the provider cannot be reached. It fails with ErrNotVouched
 // when something from the provider or the browser is wrong, such as the token. The error contains
-// the reason, for the log. From the provider's answers, errors quote only the issuer and the
+// the reason, for the log. From the provider's responses, errors quote only the issuer and the
 // audience of a token.
 package oidc
 
@@ -365,7 +365,7 @@ func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byt
 func notVouched(why string) error { return fmt.Errorf("%w: %s", ErrNotVouched, why) }
 
 // exchangeFailure distinguishes a provider that refused a code from a provider that cannot be
-// reached. It omits the answer, because the answer could contain any text.
+// reached. It omits the response, because the response could contain any text.
 func exchangeFailure(err error) error {
 	var refused *oauth2.RetrieveError
 	if !errors.As(err, &refused) || refused.Response == nil {

@@ -359,7 +359,7 @@ func TestAProviderIsCalledSafely(t *testing.T) {
 	}
 }
 
-// TestWhatAProviderAnswersIsInNoError checks that errors do not quote the provider's answer,
+// TestWhatAProviderAnswersIsInNoError checks that errors do not quote the provider's response,
 // because it could contain any text.
 func TestWhatAProviderAnswersIsInNoError(t *testing.T) {
 	const secret = "what nobody may read"

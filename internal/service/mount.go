@@ -101,7 +101,7 @@ func (s *Service) wait(r *http.Request, form bool) (time.Duration, error) {
 // lookup adds the header Strict-Transport-Security for a domain that is reached only over https.
 func (s *Service) ofDomain(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = s.domain(r.Context(), r.Host) // an unknown host gets the same answer
+		_, _ = s.domain(r.Context(), r.Host) // an unknown host gets the same response
 		handler.ServeHTTP(w, r)
 	})
 }

@@ -32,8 +32,8 @@ const (
 // ones refuse connections, do not answer, or answer 500. They must get no more requests than the
 // rules of the flusher allow. The healthy one must get everything.
 //
-// With PASSERELLE_TEST_PAIRS, the test also measures the time from the answer to a change until its
-// delivery, at a steady rate. PASSERELLE_TEST_PAIRS is the number of pairs of runs, with and
+// With PASSERELLE_TEST_PAIRS, the test also measures the time from the response to a change until
+// its delivery, at a steady rate. PASSERELLE_TEST_PAIRS is the number of pairs of runs, with and
 // without failing receivers. In the median pair, failing receivers may increase the 99th percentile
 // by a factor of at most 1.5.
 func TestDeadEndpointsCostNothing(t *testing.T) {

@@ -302,7 +302,7 @@ func (l *ledger) compareStates(webhook int64, byID map[int64]storetest.Delivery,
 	}
 }
 
-// checkDelivered checks that endpoints have accepted the deliveries in the answers to clients.
+// checkDelivered checks that endpoints have accepted the deliveries in the responses to clients.
 func (l *ledger) checkDelivered(ids map[int64]bool) {
 	l.t.Helper()
 	for _, e := range l.endpoints {

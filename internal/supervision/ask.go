@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Ask requests a path from the operators' listener, and returns the header Server of the answer. If
-// the listener is on all interfaces, Ask uses an address of this machine.
+// Ask requests a path from the operators' listener, and returns the header Server of the response.
+// If the listener is on all interfaces, Ask uses an address of this machine.
 func Ask(ctx context.Context, listen, path string) (string, error) {
 	address, err := ownAddress(listen)
 	if err != nil {

@@ -57,7 +57,7 @@ func (g MissingPart) String() string {
 	return fmt.Sprintf("%s between %s and %s", g.Amount, g.After, g.Before)
 }
 
-// fileAnswer has those members of the service's answer about a file that this package uses.
+// fileAnswer has those members of the service's response about a file that this package uses.
 type fileAnswer struct {
 	Message  string
 	Accounts []struct {
@@ -82,7 +82,7 @@ var client = &http.Client{Timeout: importTime}
 const (
 	// importTime is the longest time that the service may take for a file.
 	importTime = 15 * time.Minute
-	// maxAnswered is the largest number of bytes that the package reads of an answer.
+	// maxAnswered is the largest number of bytes that the package reads of a response.
 	maxAnswered = 64 << 20
 )
 

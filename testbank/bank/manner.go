@@ -5,23 +5,23 @@ import (
 	"strings"
 )
 
-// Wire is a way in which an answer fails on the network.
+// Wire is a way in which a response fails on the network.
 type Wire string
 
-// The ways in which an answer goes wrong. All except Gone happen after the bank has executed the
+// The ways in which a response goes wrong. All except Gone happen after the bank has executed the
 // request.
 const (
-	// Slow answers after some seconds.
+	// Slow responds after some seconds.
 	Slow Wire = "slow"
 	// Hang never answers.
 	Hang Wire = "hang"
 	// Lost closes the connection instead of answering.
 	Lost Wire = "lost"
-	// Cut closes the connection in the middle of the answer.
+	// Cut closes the connection in the middle of the response.
 	Cut Wire = "cut"
-	// Malformed answers with a body that is not JSON.
+	// Malformed responds with a body that is not JSON.
 	Malformed Wire = "malformed"
-	// Huge sends an answer of 1 GiB, or less if the reader stops.
+	// Huge sends a response of 1 GiB, or less if the reader stops.
 	Huge Wire = "huge"
 	// Deep answers with deeply nested objects.
 	Deep Wire = "deep"
@@ -51,7 +51,7 @@ type Manner struct {
 	Reason string
 	// Stays is the transaction status that the order gets and keeps. The order is never executed.
 	Stays string
-	// Silent means that the customer's approval gets no answer.
+	// Silent means that the customer's approval gets no response.
 	Silent bool
 	// Fails means that the customer's approval fails.
 	Fails bool

@@ -35,7 +35,7 @@ type API struct {
 	Metadata string
 	// Authorities are the authorities that may issue certificates to third parties.
 	Authorities *x509.CertPool
-	// SlowAnswer is how long a slow answer takes.
+	// SlowAnswer is how long a slow response takes.
 	SlowAnswer time.Duration
 	// Clock is the machine's clock. Certificates and signatures are checked against it.
 	Clock func() time.Time
@@ -47,11 +47,11 @@ type request struct {
 	*http.Request
 	caller bank.Caller
 	body   []byte
-	// fault is the fault that the tester injected for the answer.
+	// fault is the fault that the tester injected for the response.
 	fault bank.Injected
 }
 
-// answer is the answer to a call.
+// answer is the response to a call.
 type answer struct {
 	status   int
 	body     any

@@ -6,7 +6,7 @@ import (
 	"passerelle/testbank/bank"
 )
 
-// authorisationBody is the state of an authorisation. All answers about the authorisation contain
+// authorisationBody is the state of an authorisation. All responses about the authorisation contain
 // it.
 type authorisationBody struct {
 	Status    string     `json:"scaStatus"`

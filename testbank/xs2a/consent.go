@@ -4,7 +4,7 @@ import (
 	"net/http"
 )
 
-// consentBody is the answer to an accepted request for a consent.
+// consentBody is the response to an accepted request for a consent.
 type consentBody struct {
 	Status    string `json:"consentStatus"`
 	ID        string `json:"consentId"`

@@ -7,7 +7,7 @@ import (
 	"passerelle/testbank/bank"
 )
 
-// paymentBody is the answer to an accepted order.
+// paymentBody is the response to an accepted order.
 type paymentBody struct {
 	Status    string `json:"transactionStatus"`
 	ID        string `json:"paymentId"`
@@ -36,7 +36,7 @@ func initiate(service string) endpoint {
 		}
 		body.Links["self"], body.Links["status"] = a.at(order.Path()), a.at(order.Path()+"/status")
 		got := answer{status: http.StatusCreated, body: body, location: a.Base + order.Path(), approach: order.Prefers, notify: order.Notify != ""}
-		if !taken.Again { // a repeated request gets the answer that was lost
+		if !taken.Again { // a repeated request gets the response that was lost
 			got.wire = bank.MannerOf(order).Wire
 		}
 		return got, nil
@@ -73,7 +73,7 @@ func (a *API) find(r *request, service string) (*bank.Order, error) {
 	return order, err
 }
 
-// statusBody is the answer to a request for the status of an order.
+// statusBody is the response to a request for the status of an order.
 type statusBody struct {
 	Status   string    `json:"transactionStatus"`
 	Funds    *bool     `json:"fundsAvailable,omitempty"`
@@ -113,7 +113,7 @@ func reasonText(code string) string {
 	return code + ": " + bank.ReasonText(code)
 }
 
-// cancellationBody is the answer to a cancellation that needs authorisation.
+// cancellationBody is the response to a cancellation that needs authorisation.
 type cancellationBody struct {
 	Status string `json:"transactionStatus"`
 	Links  links  `json:"_links"`

@@ -251,7 +251,7 @@ func (m Message) Meant() (Meaning, bool) {
 	return found, known
 }
 
-// statuses maps HTTP statuses to the meanings of answers without a code of the standard.
+// statuses maps HTTP statuses to the meanings of responses without a code of the standard.
 var statuses = map[int]Meaning{
 	http.StatusBadRequest:           {payment.InvalidValue, ""},
 	http.StatusUnauthorized:         {payment.Bug, certificateRemedy},

@@ -146,7 +146,7 @@ func (p *Provider) SignWith(key jose.SigningKey, claims []byte) string {
 
 func answer(w http.ResponseWriter, value any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(value) //nolint:errchkjson // the test notices a missing answer
+	_ = json.NewEncoder(w).Encode(value) //nolint:errchkjson // the test notices a missing response
 }
 
 func (p *Provider) describe(w http.ResponseWriter, _ *http.Request) {

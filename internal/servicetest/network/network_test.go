@@ -67,8 +67,8 @@ func receive(t *testing.T, c net.Conn, bytes int) {
 	}
 }
 
-// TestTrips sends data before and after an answer. Data after an answer must count as another trip.
-// Data before the answer must not.
+// TestTrips sends data before and after a response. Data after a response must count as another
+// trip. Data before the response must not.
 func TestTrips(t *testing.T) {
 	n, c, received := echo(t)
 	for range 3 {
