@@ -11,7 +11,7 @@ import (
 	"passerelle/webhook"
 )
 
-// A receiver of PAYMENT_STATE_UPDATED: it answers 204 when the payload is authentic and 401
+// A receiver of PAYMENT_STATE_UPDATED: it responds with 204 when the payload is authentic and 401
 // otherwise. Use time.Now in place of the fixed instant.
 func ExampleVerifier_Read() {
 	now := func() time.Time { return time.Date(2026, 11, 20, 9, 15, 0, 0, time.UTC) }

@@ -32,7 +32,7 @@ import (
 // quiet discards what a server logs about handshakes that must fail.
 var quiet = slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
 
-// unknown acts as a bank that answers every request with "unknown resource".
+// unknown acts as a bank that responds to every request with "unknown resource".
 func unknown(w http.ResponseWriter, r *http.Request) {
 	if strings.HasPrefix(r.URL.Path, "/.well-known/") {
 		fmt.Fprintf(w, `{"authorization_endpoint": "https://%[1]s/authorise", "token_endpoint": "https://%[1]s/token"}`, r.Host)
@@ -211,7 +211,7 @@ func TestCheckOfRanges(t *testing.T) {
 	}
 }
 
-// TestCheckEnds: the check of a bank that does not answer ends when the caller cancels it.
+// TestCheckEnds: the check of a bank that does not respond ends when the caller cancels it.
 func TestCheckEnds(t *testing.T) {
 	hang := make(chan struct{})
 	w := newFixture(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hang }), nil)
@@ -423,7 +423,7 @@ func TestMaterial(t *testing.T) {
 	}
 }
 
-// newStatusFixture makes a bank without OAuth that answers every call with a status, and counts
+// newStatusFixture makes a bank without OAuth that responds to every call with a status, and counts
 // the calls.
 func newStatusFixture(t *testing.T, status, asked *int) *fixture {
 	t.Helper()
@@ -455,7 +455,7 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// TestDisturbedBank: a failing bank gets a single call after a while. If it answers, it is healthy
+// TestDisturbedBank: a failing bank gets a single call after a while. If it responds, it is healthy
 // again.
 func TestDisturbedBank(t *testing.T) {
 	status, asked := http.StatusServiceUnavailable, 0

@@ -19,12 +19,12 @@ import (
 	"passerelle/connector"
 )
 
-// readable is a bank for tests of reads: it approves a consent immediately. The test itself answers
+// readable is a bank for tests of reads: it approves a consent immediately. The test itself handles
 // all other requests.
 type readable struct {
 	t *testing.T
 	*fixture
-	// answer answers requests about accounts.
+	// answer handles requests about accounts.
 	answer http.HandlerFunc
 	// asked holds the requests about accounts with their headers. wish is the body of the last
 	// request for a consent.
@@ -52,7 +52,7 @@ func newReadable(t *testing.T, changes ...string) *readable {
 	return b
 }
 
-// ServeHTTP answers as the bank.
+// ServeHTTP responds as the bank.
 func (b *readable) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method == http.MethodPost:

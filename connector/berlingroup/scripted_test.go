@@ -40,7 +40,7 @@ func newScripted(t *testing.T, answers map[string][]scriptedAnswer) *scripted {
 	return b
 }
 
-// ServeHTTP answers as the bank.
+// ServeHTTP responds as the bank.
 func (b *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	if strings.HasPrefix(r.URL.Path, "/.well-known/") {

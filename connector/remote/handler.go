@@ -37,7 +37,7 @@ type exchange struct {
 	nonce string
 }
 
-// ServeHTTP answers one call.
+// ServeHTTP handles one call.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
 	if err != nil {

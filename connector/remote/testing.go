@@ -132,8 +132,8 @@ var forgeries = []struct {
 	{"a request that comes again", nil},
 }
 
-// CheckRefusals sends requests that a program must answer with 401. The error names the requests
-// that the program answers wrongly.
+// CheckRefusals sends requests that a program must refuse with 401. The error names the requests
+// that the program handles wrongly.
 func (p *Program) CheckRefusals(ctx context.Context) error {
 	var faults []error
 	for _, f := range forgeries {

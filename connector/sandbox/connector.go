@@ -26,7 +26,7 @@ var _ connector.Responder = (*Connector)(nil)
 // Profile describes the connector. Callers must not change the result, because it is shared.
 func (c *Connector) Profile() connector.Profile { return c.bank.profile }
 
-// Initiate sends the order to the bank. The bank recognises the key of an order: it answers a
+// Initiate sends the order to the bank. The bank recognises the key of an order: it responds to a
 // repeated order with the state of the first order, regardless of the content.
 func (c *Connector) Initiate(ctx context.Context, in connector.Order) (payment.Report, error) {
 	if err := ctx.Err(); err != nil {

@@ -154,7 +154,7 @@ func (c *Console) happened(pc *page.Context, row store.TimelineRow, p *payment.P
 }
 
 // said returns the rows for a bank's response: the status with the codes that explain it, the text,
-// and the requests that it answers.
+// and the requests that it responds to.
 func said(status, text, requests string) []page.DetailRow {
 	word, reasons, _ := strings.Cut(status, " ")
 	if words := page.BankStatus(word).Word(); words != "" {

@@ -228,7 +228,7 @@ func (p *postgresEngine) commit(ctx context.Context, conn *pgxpool.Conn) error {
 	return committed(conn.Exec(within, "COMMIT"))
 }
 
-// committed returns an error unless the server has answered COMMIT with COMMIT.
+// committed returns an error unless the server has responded to COMMIT with COMMIT.
 func committed(tag pgconn.CommandTag, err error) error {
 	if err == nil && tag.String() != "COMMIT" {
 		err = fmt.Errorf("the server answered %s", tag)
@@ -269,7 +269,7 @@ const (
 		SET unit = CASE WHEN unit_mark.unit = $2 THEN unit_mark.unit ELSE -1 END, at = excluded.at RETURNING unit`
 )
 
-// outcome reports whether the transaction was committed. It fails when the server does not answer
+// outcome reports whether the transaction was committed. It fails when the server does not respond
 // before the context ends. If outcome reports false, the transaction is never committed later.
 func (p *postgresEngine) outcome(ctx context.Context, m *mark) (bool, error) {
 	var err error

@@ -266,7 +266,7 @@ func (e endpoint) certified() (*http.Client, error) {
 	return &client, nil
 }
 
-// unreached says why a token endpoint did not answer. A TLS alert from the endpoint usually means
+// unreached says why a token endpoint did not respond. A TLS alert from the endpoint usually means
 // that the endpoint requires a certificate, or a different one.
 func unreached(err error) string {
 	var network *net.OpError

@@ -427,7 +427,7 @@ func TestAnOldFailureOfATokenEndpointIsNamedAsOld(t *testing.T) {
 	})
 }
 
-// TestTokenEndpointsThatHang checks that a token endpoint that does not answer gets less time than
+// TestTokenEndpointsThatHang checks that a token endpoint that does not respond gets less time than
 // a receiver. Its failure must not count as a timeout of the receiver.
 func TestTokenEndpointsThatHang(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {

@@ -51,7 +51,7 @@ func preflight(r *http.Request) bool {
 	return r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""
 }
 
-// permit answers a preflight with the methods that the path has.
+// permit responds to a preflight with the methods that the path has.
 func (a *API) permit(x *exchange) (answer, error) {
 	found, _ := a.router.find(x.segments, nil)
 	if found == nil || x.version == "" && !found.unversioned {

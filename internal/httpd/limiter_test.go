@@ -269,8 +269,8 @@ func statusOn(t *testing.T, c net.Conn) (status int, ends bool) {
 	return answer.StatusCode, answer.Close
 }
 
-// Unfinished bodies take limited memory for any number of clients. At the limit, the server answers
-// small requests. It answers large requests afterwards.
+// Unfinished bodies take limited memory for any number of clients. At the limit, the server handles
+// small requests. It handles large requests afterwards.
 func TestBodiesAreBounded(t *testing.T) {
 	const clients, part = 100, 200 << 10
 	read := make(chan error)

@@ -44,7 +44,7 @@ type Options struct {
 	Metrics *Metrics
 	// Tracer records requests. It may be nil.
 	Tracer *tracing.Tracer
-	// Failure answers a request whose handler panicked before it wrote anything. Without Failure,
+	// Failure handles a request whose handler panicked before it wrote anything. Without Failure,
 	// the response is a 500 without a body.
 	Failure http.HandlerFunc
 

@@ -16,7 +16,7 @@ const MaxCallers = 128
 const maxReturning = 2
 
 // Callers counts the callers that wait for banks. The limits are far below the service's own limit
-// of requests. A bank that does not answer therefore does not affect clients of other banks. The
+// of requests. A bank that does not respond therefore does not affect clients of other banks. The
 // zero value is ready to use.
 type Callers struct {
 	mu   sync.Mutex

@@ -59,7 +59,7 @@ func TestSlowBankKeepsFewWaiting(t *testing.T) {
 }
 
 // TestPayerReturnsManyTimes opens the return link of a payer repeatedly while the bank does not
-// answer. The bank must be asked at most twice at the same time, and the other calls must return
+// respond. The bank must be asked at most twice at the same time, and the other calls must return
 // the stored state.
 func TestPayerReturnsManyTimes(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {

@@ -25,7 +25,7 @@ var (
 // crashed process immediately.
 const lapsed = -time.Hour
 
-// impatience is the time for which callers wait in tests with a bank that does not answer. A bank
+// impatience is the time for which callers wait in tests with a bank that does not respond. A bank
 // that works answers much faster, even on a busy machine.
 const impatience = 500 * time.Millisecond
 

@@ -223,7 +223,7 @@ func TestAfterATemporaryFailureTheMailIsTheSame(t *testing.T) {
 }
 
 func TestServersThatHang(t *testing.T) {
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // the system accepts the connection, but no program answers
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // the system accepts the connection, but no program responds
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -85,7 +85,7 @@ type description struct {
 
 // waiting is the time for which a caller waits for another caller's fetch. silence is the time
 // without fetches after a failure. Strangers can therefore not keep the service busy while the
-// provider does not answer.
+// provider does not respond.
 const (
 	waiting = time.Second
 	silence = 5 * time.Second

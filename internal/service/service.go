@@ -429,7 +429,7 @@ func (s *Service) newAPI() *httpapi.API {
 	}, endpoints.Routes())
 }
 
-// panicked answers a request when a handler outside of the API panics. The API responds to panics
+// panicked handles a request when a handler outside of the API panics. The API responds to panics
 // of its own handlers.
 func (s *Service) panicked(w http.ResponseWriter, r *http.Request) {
 	s.api.Refuse(w, r, errPanicked)

@@ -88,7 +88,8 @@ type sale struct {
 	key, kind string
 	bank      bankConnector
 	id        int64
-	// back is the address to which the payer returns, until the service has answered it.
+	// back is the address to which the payer returns, until the service has responded to the
+	// return.
 	back string
 }
 

@@ -29,8 +29,8 @@ const (
 )
 
 // TestDeadEndpointsCostNothing has one healthy receiver and a hundred failing ones. The failing
-// ones refuse connections, do not answer, or answer 500. They must get no more requests than the
-// rules of the flusher allow. The healthy one must get everything.
+// ones refuse connections, do not respond, or respond with 500. They must get no more requests than
+// the rules of the flusher allow. The healthy one must get everything.
 //
 // With PASSERELLE_TEST_PAIRS, the test also measures the time from the response to a change until
 // its delivery, at a steady rate. PASSERELLE_TEST_PAIRS is the number of pairs of runs, with and

@@ -22,7 +22,7 @@ const (
 )
 
 // TestNothingIsLostToKills kills the program at random moments while clients pay, sometimes
-// together with PostgreSQL. Receivers refuse, do not answer, disconnect and lose requests. At the
+// together with PostgreSQL. Receivers refuse, do not respond, disconnect and lose requests. At the
 // end, nothing may be lost. Each change of each payment must have reached every receiver, in order
 // and with the same bytes each time. The bank must have received each order once.
 //

@@ -26,7 +26,7 @@ import (
 	"passerelle/payment"
 )
 
-// hostileProgram answers the calls of a source program. The test defines the response to the call
+// hostileProgram handles the calls of a source program. The test defines the response to the call
 // read.
 type hostileProgram struct {
 	uuid string
@@ -61,7 +61,7 @@ func (s *signedStream) end() {
 	fmt.Fprintf(s, "{\"signature\":%q}\n", hex.EncodeToString(s.sum.Sum(nil)))
 }
 
-// ServeHTTP answers a call.
+// ServeHTTP handles a call.
 func (h *hostileProgram) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	whole := ""
 	switch name := filepath.Base(r.URL.Path); name {

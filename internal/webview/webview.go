@@ -114,7 +114,7 @@ func New(config Config) *Webview {
 	return &Webview{Config: config, sealer: web.NewSealer(key), assets: web.Assets()}
 }
 
-// ServeHTTP answers one request. It shows every error on a page.
+// ServeHTTP handles one request. It shows every error on a page.
 func (w *Webview) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
 	switch {
 	case strings.HasPrefix(request.URL.Path, bankLogoPath):

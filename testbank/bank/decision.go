@@ -33,7 +33,7 @@ type Question struct {
 	// Order or Consent is the order or consent that the customer is asked to authorise.
 	Order   *Order
 	Consent *Consent
-	// Silent means that the bank does not answer.
+	// Silent means that the bank does not respond.
 	Silent bool
 }
 

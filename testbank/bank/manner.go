@@ -13,7 +13,7 @@ type Wire string
 const (
 	// Slow responds after some seconds.
 	Slow Wire = "slow"
-	// Hang never answers.
+	// Hang never responds.
 	Hang Wire = "hang"
 	// Lost closes the connection instead of answering.
 	Lost Wire = "lost"
@@ -23,7 +23,7 @@ const (
 	Malformed Wire = "malformed"
 	// Huge sends a response of 1 GiB, or less if the reader stops.
 	Huge Wire = "huge"
-	// Deep answers with deeply nested objects.
+	// Deep responds with deeply nested objects.
 	Deep Wire = "deep"
 	// Elsewhere redirects the caller to another host.
 	Elsewhere Wire = "elsewhere"
@@ -160,8 +160,8 @@ func mannerOf(o *Order) Manner {
 // MannerOf returns the manner that an order selects.
 func MannerOf(o *Order) Manner { return mannerOf(o) }
 
-// refusal returns the refusal with which the bank answers the order, or nil.
-// The refusal names the member that asked for it.
+// refusal returns the refusal with which the bank responds to the order, or nil. The refusal names
+// the member that asked for it.
 func (l Line) refusal(m Manner) error {
 	switch {
 	case m.Code != "" && m.Amount == Decimal(l.Amount):

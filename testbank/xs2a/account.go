@@ -136,7 +136,7 @@ func (a *API) balancesOf(v bank.Visible) []map[string]any {
 	return []map[string]any{booked, expected, available}
 }
 
-// transactions answers GET …/{account}/transactions and requests for further pages of a report.
+// transactions handles GET …/{account}/transactions and requests for further pages of a report.
 func (f family) transactions(a *API, r *request) (answer, error) {
 	reading, err := f.reading(a, r, " transactions")
 	if err != nil {
@@ -285,7 +285,7 @@ func (a *API) cardEntry(e ledger.Entry) map[string]any {
 	return body
 }
 
-// transaction answers GET /v1/accounts/{account}/transactions/{transaction}.
+// transaction handles GET /v1/accounts/{account}/transactions/{transaction}.
 func (f family) transaction(a *API, r *request) (answer, error) {
 	reading, err := f.reading(a, r, " transaction "+r.PathValue("transaction"))
 	if err != nil {

@@ -62,7 +62,7 @@ type answer struct {
 	wire   bank.Wire
 }
 
-// endpoint answers or refuses a call.
+// endpoint handles or refuses a call.
 type endpoint func(*API, *request) (answer, error)
 
 type route struct {
@@ -71,7 +71,7 @@ type route struct {
 	answer  endpoint
 }
 
-// Handler answers the calls of third parties.
+// Handler serves the calls of third parties.
 func (a *API) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for _, r := range routes() {

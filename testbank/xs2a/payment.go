@@ -16,7 +16,7 @@ type paymentBody struct {
 	Links     links  `json:"_links"`
 }
 
-// initiate answers POST /v1/{payment-service}/{payment-product}.
+// initiate handles POST /v1/{payment-service}/{payment-product}.
 func initiate(service string) endpoint {
 	return func(a *API, r *request) (answer, error) {
 		if err := wantsReturn(a, r); err != nil {
@@ -52,7 +52,7 @@ func wantsReturn(a *API, r *request) error {
 	return nil
 }
 
-// information answers GET …/{paymentId}.
+// information handles GET …/{paymentId}.
 func information(service string) endpoint {
 	return func(a *API, r *request) (answer, error) {
 		order, err := a.find(r, service)
@@ -81,7 +81,7 @@ type statusBody struct {
 	Messages []message `json:"tppMessages,omitempty"`
 }
 
-// status answers GET …/{paymentId}/status. The text of a message begins with the reason for a
+// status handles GET …/{paymentId}/status. The text of a message begins with the reason for a
 // refusal, because the standard has no member for the reason.
 func status(service string) endpoint {
 	return func(a *API, r *request) (answer, error) {
@@ -119,7 +119,7 @@ type cancellationBody struct {
 	Links  links  `json:"_links"`
 }
 
-// cancel answers DELETE …/{paymentId}.
+// cancel handles DELETE …/{paymentId}.
 func cancel(service string) endpoint {
 	return func(a *API, r *request) (answer, error) {
 		if _, err := a.find(r, service); err != nil {

@@ -28,7 +28,7 @@ type problem struct {
 	Code   string `json:"code"`
 }
 
-// refuse answers with an error.
+// refuse responds with an error.
 func (a *API) refuse(w http.ResponseWriter, err error) {
 	var refusal *bank.Refusal
 	if !errors.As(err, &refusal) {

@@ -86,7 +86,7 @@ func Start(t testing.TB, secure bool) *Provider {
 	return p
 }
 
-// counted returns a handler that counts calls. The handler itself answers the calls in Faults.
+// counted returns a handler that counts calls. The handler itself serves the calls in Faults.
 func (p *Provider) counted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.mu.Lock()

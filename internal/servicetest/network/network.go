@@ -4,7 +4,7 @@
 // The package owns the connections through the proxy. It does not interpret the content.
 //
 // The proxy does not start when it cannot listen. It resets a connection when the target does not
-// answer.
+// respond.
 package network
 
 import (

@@ -10,7 +10,7 @@ import (
 	"passerelle/internal/servicetest/network"
 )
 
-// echo starts a network with a server that answers each byte with the same byte. The channel
+// echo starts a network with a server that responds to each byte with the same byte. The channel
 // received gets the bytes that arrive at the client.
 func echo(t *testing.T) (n *network.Network, c net.Conn, received chan byte) {
 	t.Helper()
