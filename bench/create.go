@@ -14,7 +14,7 @@ import (
 )
 
 // creations returns the rows about creating payments over HTTP, with authentication and all rules.
-// Each request is answered when the payment is durable.
+// Each response follows when the payment is durable.
 func creations() []row {
 	var all []row
 	for _, kind := range []string{sqlite, postgres} {

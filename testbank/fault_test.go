@@ -12,7 +12,7 @@ import (
 	"passerelle/testbank/bank"
 )
 
-// TestEveryMannerOfFailing: each manner leads to the described answer and the right bookings,
+// TestEveryMannerOfFailing: each manner leads to the described response and the right bookings,
 // whether it is selected by name or by amount.
 func TestEveryMannerOfFailing(t *testing.T) {
 	w := newFixture(t, "redirect")

@@ -100,8 +100,8 @@ func TestRefusedRefreshTokens(t *testing.T) {
 const unconfirmedMemory = `{"path":"` + order1 + `","approval":{"step":"server","page":"https://bank.example/1","back":true,"opened":"2026-03-02T12:00:00Z",
 	"confirm":"` + order1 + `/authorisations/2","oauth":{"verifier":"v","token":"T1"}LINK}}`
 
-// TestLostConfirmations checks that an approval at the authorisation server is confirmed until the bank
-// has answered, and that it does not count before.
+// TestLostConfirmations checks that an approval at the authorisation server is confirmed until the
+// bank has responded, and that it does not count before.
 func TestLostConfirmations(t *testing.T) {
 	finalised := scriptedAnswer{200, `{"scaStatus":"finalised"}`}
 	own := `,"own":"` + order1 + `/authorisations/2"`
@@ -168,8 +168,8 @@ func TestLostManualConfirmations(t *testing.T) {
 	}
 }
 
-// TestLostConfirmationsOfConsents checks that a consent which the customer gave at the authorisation
-// server is confirmed until the bank has answered.
+// TestLostConfirmationsOfConsents checks that a consent which the customer gave at the
+// authorisation server is confirmed until the bank has responded.
 func TestLostConfirmationsOfConsents(t *testing.T) {
 	bank := newScripted(t, map[string][]scriptedAnswer{
 		"PUT consent/authorisations/2": {{500, ""}, {200, `{"scaStatus":"finalised"}`}}, "GET consent/status": once(200, `{"consentStatus":"valid"}`),

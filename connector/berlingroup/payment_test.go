@@ -828,7 +828,7 @@ func TestErrorCodes(t *testing.T) {
 }
 
 // TestClosedBanks checks that a 503 with the code of a closed bank means that the order was not
-// sent. With any other code the outcome is unknown, because a gateway may have answered after the
+// sent. With any other code the outcome is unknown, because a gateway may have responded after the
 // bank accepted the order.
 func TestClosedBanks(t *testing.T) {
 	bank := &answering{status: http.StatusServiceUnavailable}

@@ -11,7 +11,7 @@ import (
 	"passerelle/payment"
 )
 
-// scripted is a bank that gives a list of answers to each call. It repeats the last response. A
+// scripted is a bank that gives a list of responses to each call. It repeats the last response. A
 // call without a response is 404. The bank is also its authorisation server.
 type scripted struct {
 	*fixture

@@ -28,7 +28,7 @@ import (
 // pageSize is the number of transactions that are passed on together.
 const pageSize = 500
 
-// page passes on the transactions of one answer, which contains a part of a report.
+// page passes on the transactions of one response, which contains a part of a report.
 type page struct {
 	*reading
 	history *history

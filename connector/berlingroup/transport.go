@@ -333,7 +333,7 @@ func uuidOf(raw [16]byte) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", raw[:4], raw[4:6], raw[6:8], raw[8:10], raw[10:])
 }
 
-// decode decodes a JSON answer. It fails when the JSON is nested too deeply.
+// decode decodes a JSON response. It fails when the JSON is nested too deeply.
 func (b *Bank) decode(r request, a answer, into any) error {
 	r.id = a.id
 	err := checkDepth(a.body)

@@ -31,7 +31,7 @@ func TestHangingBank(t *testing.T) {
 		}
 		<-hang
 	}), nil)
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts connections, and nobody answers the handshake
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts connections, and no program continues the handshake
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -131,7 +131,7 @@ func (p *Program) Describe(ctx context.Context) (Profile, error) {
 // maxQuoted is the maximum number of characters that an error repeats from a program's profile.
 const maxQuoted = 300
 
-// deadline returns the time by which a call that begins now must be answered.
+// deadline returns the time by which a call that begins now must have its response.
 func deadline(ctx context.Context) time.Time {
 	if at, set := ctx.Deadline(); set {
 		return at

@@ -210,7 +210,8 @@ type orderCall struct {
 	Answer *connector.Answer
 }
 
-// orderAnswer answers an orderCall. The memory in the report is stored even if there is an error.
+// orderAnswer is the response to an orderCall. The memory in the report is stored even if there is
+// an error.
 type orderAnswer struct {
 	Report payment.Report
 	Error  *failure
@@ -233,8 +234,8 @@ type wantedAccount struct {
 	From    passerelle.Date
 }
 
-// accountsAnswer answers accounts and terminate. Accounts and Subscriptions are null when the
-// institution was not read.
+// accountsAnswer is the response to accounts and terminate. Accounts and Subscriptions are null
+// when the institution was not read.
 type accountsAnswer struct {
 	Outcome       connector.Outcome
 	Accounts      []passerelle.AccountDetails

@@ -335,7 +335,7 @@ func (s *sink) Transactions(_ string, page []passerelle.TransactionDetails) erro
 	return nil
 }
 
-// TestProgramsThatHang: an order that is not answered has an unknown outcome at its deadline. A
+// TestProgramsThatHang: an order without a response has an unknown outcome at its deadline. A
 // program that keeps failing is no longer called, and the error then says that nothing was sent.
 func TestProgramsThatHang(t *testing.T) {
 	bank, _ := newBank()

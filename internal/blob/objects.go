@@ -93,7 +93,7 @@ func (p ObjectStore) Move(ctx context.Context, from, to string) error {
 	return nil
 }
 
-// away returns an Unavailable error, because the server may answer differently later.
+// away returns an Unavailable error, because the server may respond differently later.
 func away(what string, err error) error {
 	answer := minio.ToErrorResponse(err)
 	return &passerelle.Error{Kind: passerelle.Unavailable, Code: "unavailable", Message: fmt.Sprintf("%s: the S3 server says %s %s", what, answer.Code, answer.Message), Cause: err}

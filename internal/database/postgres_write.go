@@ -239,8 +239,8 @@ func committed(tag pgconn.CommandTag, err error) error {
 	return nil
 }
 
-// settle finds out whether a transaction was committed when COMMIT failed with cause or was not
-// answered. If the transaction was rolled back and again is true, settle allows the unit to run
+// settle finds out whether a transaction was committed when COMMIT failed with cause or got no
+// response. If the transaction was rolled back and again is true, settle allows the unit to run
 // again.
 //
 // The driver marks some errors as safe to retry. This mark does not prove that nothing was

@@ -122,7 +122,7 @@ func (a answering) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: req}, nil
 }
 
-// TestASlowReceiverIsServedInOneSession has a receiver whose answers take most of the duration of
+// TestASlowReceiverIsServedInOneSession has a receiver whose responses take most of the duration of
 // the lease.
 func TestASlowReceiverIsServedInOneSession(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {

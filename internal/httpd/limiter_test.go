@@ -236,7 +236,7 @@ func TestAnswersOverHTTP2AreSentAtTheLimit(t *testing.T) {
 	}
 }
 
-// asks sends a request. It reports whether the server answered.
+// asks sends a request. It reports whether the server responded.
 func asks(c net.Conn) bool {
 	fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 	answer, err := http.ReadResponse(bufio.NewReader(c), nil)

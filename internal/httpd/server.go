@@ -97,7 +97,7 @@ func Listen(o Options) (*Server, error) {
 func (o Options) server() *http.Server {
 	return &http.Server{
 		TLSConfig: o.TLS,
-		// Without this, the server itself would answer "OPTIONS *" and not call the handler.
+		// Without this, the server itself would handle "OPTIONS *" and not call the handler.
 		DisableGeneralOptionsHandler: true,
 
 		ReadHeaderTimeout: cmp.Or(o.HeaderTimeout, DefaultHeaderTimeout),

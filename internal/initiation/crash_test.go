@@ -26,7 +26,7 @@ var (
 const lapsed = -time.Hour
 
 // impatience is the time for which callers wait in tests with a bank that does not respond. A bank
-// that works answers much faster, even on a busy machine.
+// that works responds much faster, even on a busy machine.
 const impatience = 500 * time.Millisecond
 
 // crashes contains the places of a crash during a validation, with the state after each crash.

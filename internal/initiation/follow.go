@@ -337,8 +337,9 @@ func (i *Initiation) nextCheck(d passerelle.Domain, p *payment.Payment, report p
 	return &next
 }
 
-// postpone plans the next question to the bank, after an answer that changed nothing or after no
-// answer. It stores the connector's memory only if the payment has not changed since it was loaded.
+// postpone plans the next call to the bank, after a response that changed nothing or after no
+// response. It stores the connector's memory only if the payment has not changed since it was
+// loaded.
 func (i *Initiation) postpone(ctx context.Context, s bankSession, report payment.Report) error {
 	next := i.nextCheck(s.domain, s.payment, report)
 	if next == nil {

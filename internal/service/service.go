@@ -114,7 +114,7 @@ type Config struct {
 const NoConsole = "none"
 
 // DefaultMaxRequests is the default limit of concurrent requests. The limit has room for all
-// callers that wait for banks. The database can still answer the other callers in about a second.
+// callers that wait for banks. The database can still serve the other callers in about a second.
 const DefaultMaxRequests = 512
 
 // DefaultMaxBodies is the default limit for request bodies in memory, in bytes. It does not count

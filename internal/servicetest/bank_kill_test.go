@@ -214,7 +214,7 @@ func (s *merchant) act(o *sale, p saleState) {
 }
 
 // approve confirms the payment on the bank's page, and follows the redirect back. If the service
-// does not answer, the payer loads the address of the return again, as people do in a browser.
+// does not respond, the payer loads the address of the return again, as people do in a browser.
 func (s *merchant) approve(o *sale, page string) {
 	if o.back == "" {
 		o.back = s.decide(page)

@@ -174,7 +174,7 @@ func asked(in *setting) {
 
 func amountOfChanges() int { return tellings(60) / changesOfPayment * changesOfPayment }
 
-// measured returns the 99th percentile of the time from answer to receipt.
+// measured returns the 99th percentile of the time from a response to the receipt of its delivery.
 func measured(in *setting, isDead bool) time.Duration {
 	s := newFixture(in, "60")
 	defer s.process.Kill()
@@ -237,7 +237,8 @@ func (s *mover) move(d *driver) change {
 	return change{s.id, s.state}
 }
 
-// compare waits for the deliveries of answered changes. It returns the time of each delivery.
+// compare waits for the deliveries of changes that got a response. It returns the time of each
+// delivery.
 func (s *fixture) compare(answered map[change]time.Time) (took []time.Duration) {
 	s.t.Helper()
 	last := map[int64]payment.State{}

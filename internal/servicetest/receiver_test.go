@@ -16,7 +16,7 @@ import (
 type manner int
 
 const (
-	// accepts answers immediately. slowly answers after a while. forgets closes the connection
+	// accepts responds immediately. slowly responds after a while. forgets closes the connection
 	// before the sender receives the acceptance.
 	accepts manner = iota
 	slowly

@@ -108,7 +108,8 @@ type Webview struct {
 }
 
 // New returns the handler of the pages, the callback, and the pages' assets (below web.AssetPath).
-// The handler answers every other address with a page that says that the address does not exist.
+// The handler responds to every other address with a page that says that the address does not
+// exist.
 func New(config Config) *Webview {
 	key := [32]byte(config.MAC("cookies of the payment webview", nil))
 	return &Webview{Config: config, sealer: web.NewSealer(key), assets: web.Assets()}

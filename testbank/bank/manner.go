@@ -15,7 +15,7 @@ const (
 	Slow Wire = "slow"
 	// Hang never responds.
 	Hang Wire = "hang"
-	// Lost closes the connection instead of answering.
+	// Lost closes the connection instead of responding.
 	Lost Wire = "lost"
 	// Cut closes the connection in the middle of the response.
 	Cut Wire = "cut"

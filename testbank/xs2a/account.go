@@ -167,7 +167,7 @@ func (f family) transactions(a *API, r *request) (answer, error) {
 	return answer{status: http.StatusOK, body: f.page(a, r, report)}, nil
 }
 
-// downloaded answers a link to a long report with the complete report, in the bank's format for
+// downloaded responds to a link to a long report with the complete report, in the bank's format for
 // files.
 func (f family) downloaded(a *API, r *request) (answer, error) {
 	reading, err := f.reading(a, r, " transactions")

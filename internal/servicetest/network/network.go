@@ -43,7 +43,7 @@ type Manner struct {
 	Delay time.Duration
 	// Trickle forwards one byte of the responses per second.
 	Trickle bool
-	// Reset cuts off both sides when the server begins to answer. Truncate cuts off both sides
+	// Reset cuts off both sides when the server begins to respond. Truncate cuts off both sides
 	// after this number of bytes of a response.
 	Reset    bool
 	Truncate int

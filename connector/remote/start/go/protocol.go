@@ -1,6 +1,6 @@
 //go:build ignore
 
-// The connector protocol over HTTP: signatures, answers and streams.
+// The connector protocol over HTTP: signatures, responses and streams.
 package main
 
 import (
