@@ -64,7 +64,7 @@ func (p *place) creating(base, token string, clients int) side {
 		return load(ctx, clients, p.amount(creationsOf*(clients+8)/(manyClients+8)), func(ctx context.Context, n int) error {
 			answer, err := c.call(ctx, http.MethodPost, base+"/payments", draftOf(n))
 			if err == nil && len(answer) < leastAnswer {
-				err = fmt.Errorf("the answer is too short for a payment: %s", answer)
+				err = fmt.Errorf("the response is too short for a payment: %s", answer)
 			}
 			return err
 		})

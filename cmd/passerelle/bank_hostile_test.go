@@ -46,7 +46,7 @@ var hostile = map[string]struct {
 		fault: map[string]any{"wire": "huge"}, says: "its response is larger than the limit", paid: "validating", read: "websiteUnavailable", later: "done",
 	},
 	"answers of great depth": {
-		fault: map[string]any{"wire": "deep"}, says: "its answer is not valid JSON of the standard", paid: "validating", read: "websiteUnavailable", later: "done",
+		fault: map[string]any{"wire": "deep"}, says: "its response is not valid JSON of the standard", paid: "validating", read: "websiteUnavailable", later: "done",
 	},
 	"redirects to another address": {
 		fault: map[string]any{"wire": "elsewhere"}, says: "it redirects to another address", paid: "created", read: "websiteUnavailable", later: "created",

@@ -701,8 +701,8 @@ func TestFailuresOfReads(t *testing.T) {
 		for _, fault := range []struct{ call, wire, says string }{
 			{"GET /v1/accounts", "lost", ""},
 			{"GET /v1/accounts", "huge", "its response is larger than the limit"},
-			{"GET /transactions", "deep", "its answer is not valid JSON of the standard"},
-			{"GET /transactions", "malformed", "its answer is not valid JSON of the standard"},
+			{"GET /transactions", "deep", "its response is not valid JSON of the standard"},
+			{"GET /transactions", "malformed", "its response is not valid JSON of the standard"},
 			{"GET /transactions", "cut", "the connection was lost"},
 			{"GET /transactions", "elsewhere", "it redirects to another address"},
 		} {

@@ -193,7 +193,7 @@ func consents(c *console, db *store.DB) (finding, bool) {
 		}
 	}
 	if len(late) > 0 {
-		err = errors.Join(err, fmt.Errorf("banks have not ended the consents of deleted connections, %s; the log names the connections and the banks' answers", strings.Join(late, ", ")))
+		err = errors.Join(err, fmt.Errorf("banks have not ended the consents of deleted connections, %s; the log names the connections and the banks' responses", strings.Join(late, ", ")))
 	}
 	return seen("consents", err, ""), err != nil
 }

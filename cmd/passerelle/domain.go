@@ -18,7 +18,7 @@ type domainCommand struct {
 	Show   domainShow   `cmd:"" help:"Print one domain."`
 	Update domainUpdate `cmd:"" help:"Move a domain to another base URL."`
 
-	RotateSignKey domainRotateSignKey `cmd:"" help:"Sign the answers of a domain with a new key. Earlier signatures stay valid."`
+	RotateSignKey domainRotateSignKey `cmd:"" help:"Sign the responses of a domain with a new key. Earlier signatures stay valid."`
 }
 
 // domainView is the printed form of a domain, with times in its own zone.
@@ -39,7 +39,7 @@ type domainCreate struct {
 	Name    string `arg:"" help:"Name of the domain in commands."`
 	Kind    string `required:"" enum:"sandbox,live" placeholder:"sandbox|live" help:"sandbox simulates its banks; live uses real banks."`
 	BaseURL string `required:"" placeholder:"URL" help:"Address that clients call, such as https://bank.example/2.0."`
-	Created string `placeholder:"'YYYY-MM-DD HH:MM:SS'" help:"Creation date in UTC, for a domain that moved here. The date selects the behaviour of the API in that time (default: now)."`
+	Created string `placeholder:"'YYYY-MM-DD HH:MM:SS'" help:"Creation date in UTC of a domain that moved here from another service. The API behaves as it did on this date (default: now)."`
 }
 
 // Run makes a domain. A name or a host in use is a conflict.

@@ -375,7 +375,7 @@ type denied struct {
 
 // Error omits the bank's text, which may contain personal data.
 func (d *denied) Error() string {
-	return fmt.Sprintf("the call %s was answered with status %d", d.r.call, d.a.status)
+	return fmt.Sprintf("the call %s got the status %d", d.r.call, d.a.status)
 }
 
 // callAbout sends a request about an authorisation. It fails with *denied when the bank refuses it.

@@ -147,7 +147,7 @@ func (b *Bank) judgeAnswer(r request, a answer) Finding {
 	judged := b.judge(r, a)
 	unknown := slices.ContainsFunc(judged.all, func(m codes.Message) bool { return m.Code == "RESOURCE_UNKNOWN" || m.Code == "CONSENT_UNKNOWN" })
 	if unknown {
-		return Finding{Check: "interface", Detail: "it answers, and accepts our certificate and signature"}
+		return Finding{Check: "interface", Detail: "it responds, and accepts our certificate and signature"}
 	}
 	return Finding{"interface", judged.remedied(), true}
 }
@@ -168,7 +168,7 @@ func (b *Bank) metadata(ctx context.Context) (metadata, error) {
 		return m, err
 	}
 	if !a.good() {
-		return m, b.fault(r, errNoMetadata, fmt.Sprintf("it answers %d: check oauth.metadata", a.status))
+		return m, b.fault(r, errNoMetadata, fmt.Sprintf("it returns status %d: check oauth.metadata", a.status))
 	}
 	if err := b.decode(r, a, &m); err != nil {
 		return m, err

@@ -92,9 +92,9 @@ func TestCheckFails(t *testing.T) {
 		{"ours is a seal", unknown, nil, func(w *fixture) {
 			w.certify(&x509.Certificate{ExtraExtensions: berlingrouptest.QcType(w.t, 2)})
 		}, "is a QSealC: the bank wants a QWAC here"},
-		{"a certificate that it does not take", answers(401, `{"tppMessages": [{"category": "ERROR", "code": "CERTIFICATE_INVALID"}]}`), nil, nil, "it answers 401 CERTIFICATE_INVALID: check tls.certificate and signature.certificate"},
-		{"a signature that it does not take", answers(401, `{"type": "x", "code": "SIGNATURE_INVALID"}`), nil, nil, "it answers 401 SIGNATURE_INVALID: check the table signature"},
-		{"no bank", answers(200, `<html>`), nil, nil, "it answers 200"},
+		{"a certificate that it does not take", answers(401, `{"tppMessages": [{"category": "ERROR", "code": "CERTIFICATE_INVALID"}]}`), nil, nil, "it returns status 401 CERTIFICATE_INVALID: check tls.certificate and signature.certificate"},
+		{"a signature that it does not take", answers(401, `{"type": "x", "code": "SIGNATURE_INVALID"}`), nil, nil, "it returns status 401 SIGNATURE_INVALID: check the table signature"},
+		{"no bank", answers(200, `<html>`), nil, nil, "it returns status 200"},
 		{"elsewhere", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "https://elsewhere.example/", http.StatusFound)
 		}, nil, nil, "it redirects to another address, which Passerelle does not follow"},
@@ -105,14 +105,14 @@ func TestCheckFails(t *testing.T) {
 				}
 			}
 		}, nil, nil, "its response is larger than the limit"},
-		{"too deep", answers(200, strings.Repeat(`{"a":`, 10000)+"1"+strings.Repeat("}", 10000)), nil, nil, "its answer is not valid JSON of the standard"},
+		{"too deep", answers(200, strings.Repeat(`{"a":`, 10000)+"1"+strings.Repeat("}", 10000)), nil, nil, "its response is not valid JSON of the standard"},
 		{"an answer that is cut", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			fmt.Fprint(w, "{")
 		}, nil, nil, "the connection was lost"},
 		{"metadata without addresses", answers(200, `{}`), nil, nil, "its metadata lacks an https address"},
 		{"metadata of an open server", answers(200, `{"authorization_endpoint": "https://a.example", "token_endpoint": "http://a.example"}`), nil, nil, "token_endpoint"},
-		{"no metadata", answers(404, ``), nil, nil, "it answers 404: check oauth.metadata"},
+		{"no metadata", answers(404, ``), nil, nil, "it returns status 404: check oauth.metadata"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newFixture(t, test.handler, test.server)
@@ -219,7 +219,7 @@ func TestCheckEnds(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	for _, f := range w.load().Check(ctx) {
-		if f.Check == "interface" && !strings.Contains(f.Detail, "it did not answer in time") {
+		if f.Check == "interface" && !strings.Contains(f.Detail, "it did not respond in time") {
 			t.Error(f.Detail)
 		}
 	}

@@ -44,7 +44,7 @@ func (b *Bank) judge(r request, a answer) judgement {
 	if b.signer != nil {
 		what = what.Signed()
 	}
-	return judgement{all, what, text, strings.TrimSpace(fmt.Sprintf("it answers %d %s", a.status, codes.Words(all)))}
+	return judgement{all, what, text, strings.TrimSpace(fmt.Sprintf("it returns status %d %s", a.status, codes.Words(all)))}
 }
 
 // remedied returns the status and the codes and, if the operator can act, the remedy.

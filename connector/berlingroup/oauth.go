@@ -164,7 +164,7 @@ func (b *Bank) askTokens(ctx context.Context, g *grant, form url.Values, save fu
 		g.Code = ""
 		return nil
 	case !got.good():
-		return b.fault(r, errRefused, strings.TrimSpace(fmt.Sprintf("it answers %d %s", got.status, why))+": "+remedy+b.skew(got))
+		return b.fault(r, errRefused, strings.TrimSpace(fmt.Sprintf("it returns status %d %s", got.status, why))+": "+remedy+b.skew(got))
 	}
 	var supplied tokens
 	if err := b.decode(r, got, &supplied); err != nil {

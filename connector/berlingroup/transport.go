@@ -348,7 +348,7 @@ func (b *Bank) decode(r request, a answer, into any) error {
 
 // errMalformed means that a response does not follow the standard. Its text contains no data from
 // the response.
-var errMalformed = errors.New("its answer is not valid JSON of the standard")
+var errMalformed = errors.New("its response is not valid JSON of the standard")
 
 // checkDepth checks the nesting of JSON before it is decoded.
 func checkDepth(body []byte) error {

@@ -54,7 +54,7 @@ var remedies = []struct {
 	{refusesUs, "it refuses our transport certificate: check that tls.certificate is registered with the bank, is valid and has the role"},
 	{as[*net.DNSError], "the name in address.api cannot be resolved"},
 	{timedOut, "it cannot be reached at address.api: the connection timed out; check whether a firewall or the bank blocks this machine"},
-	{func(err error) bool { return errors.Is(err, context.DeadlineExceeded) }, "it did not answer in time"},
+	{func(err error) bool { return errors.Is(err, context.DeadlineExceeded) }, "it did not respond in time"},
 	{func(err error) bool { return errors.Is(err, context.Canceled) }, "the caller no longer waits for its response"},
 	{func(err error) bool { return errors.Is(err, arrival.ErrTooLarge) }, "its response is larger than the limit"},
 	{func(err error) bool { return strings.Contains(err.Error(), "net/http: invalid header field") }, "a value of the request has a line break or another control character, which a header cannot have"},

@@ -62,7 +62,7 @@ func TestHangingBank(t *testing.T) {
 				call = bank.Connector().(connector.Initiator).Status
 			}
 			_, err := call(t.Context(), test.order)
-			if err == nil || !strings.Contains(err.Error(), "it did not answer in time") || errors.Is(err, connector.ErrNotSent) != test.unsent {
+			if err == nil || !strings.Contains(err.Error(), "it did not respond in time") || errors.Is(err, connector.ErrNotSent) != test.unsent {
 				t.Errorf("the call ends with %v", err)
 			}
 			if took := time.Since(begun); took < shortLimit || took > 20*shortLimit {

@@ -145,19 +145,19 @@ func (p *Program) fault(call string, err error, says string) error {
 }
 
 // errNotAnswer means that a response has a status other than 200.
-var errNotAnswer = errors.New("it did not answer with the status 200")
+var errNotAnswer = errors.New("it did not respond with the status 200")
 
 // errAbsent means that a response has the status 404.
 var errAbsent = errors.New("it has no such call (404)")
 
 // errLarge means that a response or a line exceeds its limit.
-var errLarge = errors.New("its answer is larger than the protocol allows")
+var errLarge = errors.New("its response is larger than the protocol allows")
 
 // errSlow means that a stream takes longer than its size allows.
-var errSlow = errors.New("it answers too slowly")
+var errSlow = errors.New("it responds too slowly")
 
 // errCut means that a stream has no last line.
-var errCut = errors.New("its answer ends before its end")
+var errCut = errors.New("its response is incomplete")
 
 // call makes one call whose response is a single body.
 func (p *Program) call(ctx context.Context, name string, body, into any) error {
@@ -278,7 +278,7 @@ func remedy(err error) string {
 	case errors.Is(err, errMalformed):
 		return err.Error()
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
-		return "it did not answer in time"
+		return "it did not respond in time"
 	case errors.Is(err, connector.ErrNotSent):
 		return "it cannot be reached: check that it runs and that the address is right"
 	}

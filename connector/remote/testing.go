@@ -148,7 +148,7 @@ func (p *Program) CheckRefusals(ctx context.Context) error {
 		}
 		status, again := p.status(r)
 		if err = errors.Join(err, again); err == nil && status != http.StatusUnauthorized {
-			err = fmt.Errorf("%s is answered with %d, not with 401", f.name, status)
+			err = fmt.Errorf("%s gets %d instead of 401", f.name, status)
 		}
 		faults = append(faults, err)
 	}

@@ -53,8 +53,8 @@ func (c *Connector) Initiate(ctx context.Context, in connector.Order) (payment.R
 
 // errLost and errSlow mean that the outcome of an order is unknown.
 var (
-	errLost = errors.New("the answer of the sandbox bank was lost")
-	errSlow = errors.New("the sandbox bank takes too long to answer")
+	errLost = errors.New("the response of the sandbox bank was lost")
+	errSlow = errors.New("the sandbox bank takes too long to respond")
 )
 
 // deliver decides what happens to the response to a new order. A slow bank delays the response only

@@ -29,7 +29,7 @@ func TestSigningKeys(t *testing.T) {
 		get := func(path string) ask { return ask{method: "GET", path: path} }
 		create := ask{method: "POST", path: "/clients?sign_response", token: "config", body: `{"name":"signed"}`}
 		before := s.record()
-		s.do(t, create).says(t, 400, "invalidValue", "sign_response: this domain does not sign answers; to enable that, set the configuration key api.sign_responses to 1")
+		s.do(t, create).says(t, 400, "invalidValue", "sign_response: this domain does not sign responses; to enable that, set the configuration key api.sign_responses to 1")
 		s.untouched(t, before)
 		s.configure(t, "home", map[string]string{"api.sign_responses": "1"})
 

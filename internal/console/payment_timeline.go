@@ -104,7 +104,7 @@ var causes = map[payment.Trigger]string{
 	payment.Admitted:  "the bank accepted it and reports nothing more",
 	payment.Mixed:     "the bank refused part of it",
 	payment.Refused:   "refused, cancelled or failed",
-	payment.Lapsed:    "no final answer in time",
+	payment.Lapsed:    "no final response in time",
 }
 
 // noteTexts maps each kind of note to a text.

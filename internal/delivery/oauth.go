@@ -326,15 +326,15 @@ func readToken(status int, body []byte) (string, time.Duration, error) {
 	case status/100 != 2:
 		why = fmt.Sprintf("status %d", status)
 	case len(body) >= MaxAnswer:
-		why = fmt.Sprintf("the answer has %d bytes or more", MaxAnswer)
+		why = fmt.Sprintf("the response has %d bytes or more", MaxAnswer)
 	case unread != nil:
-		why = "the answer is not the JSON of an access token"
+		why = "the response is not the JSON of an access token"
 	case answer.AccessToken == "":
-		why = "the answer has no access_token"
+		why = "the response has no access_token"
 	case !strings.EqualFold(answer.TokenType, "Bearer"):
-		why = "the token_type of the answer is not Bearer"
+		why = "the token_type of the response is not Bearer"
 	case len(answer.AccessToken) > maxAccessToken || strings.ContainsFunc(answer.AccessToken, outsideHeader):
-		why = "the access_token in the answer is not valid in a header"
+		why = "the access_token in the response is not valid in a header"
 	default:
 		return answer.AccessToken, lifetime(answer.ExpiresIn), nil
 	}

@@ -173,7 +173,7 @@ func (f *Documents) source(ctx context.Context, d passerelle.Domain, id passerel
 		return nil, req, of, errGone
 	}
 	if err != nil {
-		return nil, req, of, fmt.Errorf("find where file %d comes from: %w", id, err)
+		return nil, req, of, fmt.Errorf("find the origin of file %d: %w", id, err)
 	}
 	c, err := bankstore.From(f.DB).Connection(ctx, d.ID, from.User, from.Connection)
 	if errors.Is(err, store.ErrNotFound) {

@@ -204,7 +204,7 @@ func (n Needs) security() []map[string][]string {
 
 var idempotencyKey = parameterObject{
 	Name: "Idempotency-Key", In: "header", Schema: &schema{Type: "string", MaxLength: ptr(maxKey)},
-	Description: "makes this request safe to repeat: for 24 hours, repetitions get the first answer. While the first request is in progress, and up to 20 seconds after it was interrupted, repetitions fail with 409 and Retry-After",
+	Description: "makes this request safe to repeat: for 24 hours, repetitions get the first response. While the first request is in progress, and up to 20 seconds after it was interrupted, repetitions fail with 409 and Retry-After",
 }
 
 func ptr(n int64) *int64 { return &n }

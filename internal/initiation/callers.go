@@ -54,7 +54,7 @@ func (i *Initiation) takeCallSlot(connector string) (func(), error) {
 	if !entered {
 		return nil, &passerelle.Error{
 			Kind: passerelle.Unavailable, Code: string(payment.WebsiteUnavailable), RetryAfter: 5,
-			Message: fmt.Sprintf("%d calls wait for this bank already; try again when one of them has its answer.", MaxCallers),
+			Message: fmt.Sprintf("%d calls already wait for this bank; try again when one of them has its response.", MaxCallers),
 		}
 	}
 	return leave, nil

@@ -81,7 +81,7 @@ func (i *Initiation) unanswerable(ctx context.Context, d passerelle.Domain, id p
 		return s, err
 	}
 	if s.attempt.State != store.AttemptUnknown || s.attempt.Kind != store.AttemptInitiation || s.payment.State != payment.Created {
-		return s, passerelle.Conflicting("The outcome of the order is known, or the bank may be answering now.")
+		return s, passerelle.Conflicting("The outcome of the order is known, or the bank may be responding now.")
 	}
 	waits, err := i.mayArrive(ctx, s)
 	if err != nil {

@@ -148,7 +148,7 @@ func (l *line) end() {
 // server's text, because that text may contain addresses.
 func reason(ctx context.Context, err error) string {
 	if ctx.Err() != nil || isTimeout(err) {
-		return "the mail server did not answer in time"
+		return "the mail server did not respond in time"
 	}
 	var refused *smtp.SendError
 	if errors.As(err, &refused) && refused.ErrorCode() > 0 {

@@ -138,7 +138,7 @@ func (p *Provider) ask(ctx context.Context) (*description, error) {
 	case p.asking <- struct{}{}:
 		defer func() { <-p.asking }()
 	case <-timeout.C:
-		return nil, fmt.Errorf("%w: it has not answered yet", ErrAway)
+		return nil, fmt.Errorf("%w: it has not responded yet", ErrAway)
 	case <-ctx.Done():
 		return nil, fmt.Errorf("%w: %w", ErrAway, ctx.Err())
 	}
@@ -161,7 +161,7 @@ func (p *Provider) remembered() (*description, error) {
 	case p.cached != nil && now.Sub(p.since) < known:
 		return p.cached, nil
 	case !p.failed.IsZero() && now.Sub(p.failed) < silence:
-		return nil, fmt.Errorf("%w: it did not answer a moment ago", ErrAway)
+		return nil, fmt.Errorf("%w: it did not respond a moment ago", ErrAway)
 	}
 	return nil, nil
 }
@@ -311,7 +311,7 @@ func (p *Provider) check(d Departure, query url.Values) error {
 	case d.State == "" || !same(query.Get("state"), d.State):
 		return notVouched("the browser did not leave from here with this state")
 	case query.Has("iss") && query.Get("iss") != p.Issuer:
-		return notVouched("the answer is of another issuer")
+		return notVouched("the response comes from another issuer")
 	case query.Has("error"):
 		return notVouched("it said no")
 	case query.Get("code") == "":

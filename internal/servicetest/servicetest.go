@@ -181,7 +181,7 @@ func (s *Instance) JSON(a Answer, into any) {
 	decoder := json.NewDecoder(bytes.NewReader(a.Body))
 	decoder.UseNumber()
 	if err := decoder.Decode(into); err != nil {
-		s.t.Fatalf("the answer %d is not the JSON expected: %v: %s", a.Status, err, a.Body)
+		s.t.Fatalf("the response %d is not the expected JSON: %v: %s", a.Status, err, a.Body)
 	}
 }
 
@@ -285,7 +285,7 @@ type Received struct {
 	Name           string
 	Headers        http.Header
 	Body           string
-	SignatureCheck string `json:"verdict"`
+	SignatureCheck string `json:"signature_check"`
 }
 
 // Subscribe registers a webhook that sends an event to the built-in receiver under a name. A

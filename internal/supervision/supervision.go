@@ -63,7 +63,7 @@ func (s *Supervision) report(ctx context.Context, limit time.Duration, alive fun
 		return
 	}
 	if err != nil {
-		s.log.Error("the service does not answer itself, so systemd is not notified", "error", err)
+		s.log.Error("the service does not respond to its own request, so systemd is not notified", "error", err)
 		return
 	}
 	s.notify(daemon.SdNotifyWatchdog)

@@ -188,7 +188,7 @@ func (c *Uploader) call(ctx context.Context, method, path, contentType string, b
 	defer response.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(response.Body, maxAnswered))
 	if err != nil {
-		return fmt.Errorf("read the answer of the API: %w", err)
+		return fmt.Errorf("read the response of the API: %w", err)
 	}
 	if response.StatusCode != http.StatusOK {
 		refused := &refusedError{status: response.StatusCode}
@@ -196,7 +196,7 @@ func (c *Uploader) call(ctx context.Context, method, path, contentType string, b
 		return refused
 	}
 	if err := json.Unmarshal(answer, into); err != nil {
-		return errors.New("the answer is none of the API; check --base-url")
+		return errors.New("the response does not come from the API; check --base-url")
 	}
 	return nil
 }

@@ -225,7 +225,7 @@ func checkForm(r *request) error {
 	case len(r.body) > 0 && !strings.EqualFold(strings.TrimSpace(media), "application/json"):
 		return bank.Refuse("UNSUPPORTED_MEDIA_TYPE", "Content-Type", "the bank takes application/json")
 	case !accepts(r.Request, "json") && !strings.Contains(accept, "application/*") && !ofReports(r.URL.Path):
-		return bank.Refuse("REQUESTED_FORMATS_INVALID", "Accept", "the bank answers with application/json")
+		return bank.Refuse("REQUESTED_FORMATS_INVALID", "Accept", "the bank responds with application/json")
 	}
 	return nil
 }

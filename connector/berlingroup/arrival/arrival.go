@@ -22,7 +22,7 @@ const (
 )
 
 // ErrTooLarge means that a response exceeds its limit.
-var ErrTooLarge = errors.New("its answer is too large")
+var ErrTooLarge = errors.New("its response is too large")
 
 // All reads a complete response. It fails with ErrTooLarge when the response has more than most
 // bytes.

@@ -164,7 +164,7 @@ func TestProgramDoesNotSign(t *testing.T) {
 		{"fails", "#!/bin/sh\nexit 3\n", "exit status 3"},
 		{"says nothing", "#!/bin/sh\nexit 0\n", "no signature by the key of tls.certificate"},
 		{"signs something else", "#!/bin/sh\nhead -c 32 /dev/zero | openssl pkeyutl -sign -inkey qwac.key\n", "no signature by the key of tls.certificate"},
-		{"talks on", "#!/bin/sh\nexec cat /dev/zero\n", "its answer is too long"},
+		{"talks on", "#!/bin/sh\nexec cat /dev/zero\n", "its output is too long"},
 		{"does not exist", "#!/nowhere/sh\n", "no such file"},
 	} {
 		program := write(t, key, test.program)

@@ -62,7 +62,7 @@ type boundedBuffer struct {
 	stop    context.CancelCauseFunc
 }
 
-var errTooLong = errors.New("its answer is too long")
+var errTooLong = errors.New("its output is too long")
 
 func (b *boundedBuffer) Write(p []byte) (int, error) {
 	if b.content.Len()+len(p) > b.most {
