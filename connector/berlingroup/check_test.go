@@ -72,10 +72,10 @@ func TestCheckFails(t *testing.T) {
 		}, "Example Bank (metadata): it cannot be reached at oauth.metadata: the connection was refused"},
 		{"another authority", unknown, nil, func(w *fixture) {
 			w.write("ca.pem", berlingrouptest.Encode("CERTIFICATE", berlingrouptest.NewAuthority(w.t).Certificate.Raw))
-		}, "an authority that tls.authorities does not have"},
-		{"another name", unknown, &x509.Certificate{DNSNames: []string{"bank.example"}, IPAddresses: []net.IP{{127, 0, 0, 9}}}, nil, "for another name than that in address.api"},
+		}, "an authority that tls.authorities does not contain"},
+		{"another name", unknown, &x509.Certificate{DNSNames: []string{"bank.example"}, IPAddresses: []net.IP{{127, 0, 0, 9}}}, nil, "has another name than address.api"},
 		{"a server that has expired", unknown, &x509.Certificate{IPAddresses: []net.IP{{127, 0, 0, 1}}, NotBefore: past.Add(-time.Hour), NotAfter: past}, nil, "this machine's clock"},
-		{"ours has expired", unknown, nil, func(w *fixture) { w.certify(&x509.Certificate{NotBefore: past.Add(-time.Hour), NotAfter: past}) }, "put the new certificate in its place"},
+		{"ours has expired", unknown, nil, func(w *fixture) { w.certify(&x509.Certificate{NotBefore: past.Add(-time.Hour), NotAfter: past}) }, "replace it with the new certificate"},
 		{"ours expires soon", unknown, nil, func(w *fixture) { w.certify(&x509.Certificate{NotAfter: time.Now().Add(29 * 24 * time.Hour)}) }, "renew it"},
 		{"ours is of another authority", unknown, nil, func(w *fixture) {
 			w.server.TLS.MaxVersion = tls.VersionTLS12 // with TLS 1.2 the alert arrives before the request is sent
@@ -296,7 +296,7 @@ func TestHelperThatDoesNotSign(t *testing.T) {
 		unknown(w, r)
 	}), nil)
 	for command, says := range map[string]string{
-		`["/bin/echo", "signed"]`:   "answered with what is no signature",
+		`["/bin/echo", "signed"]`:   "did not sign: its output is not a signature",
 		`["/bin/false"]`:            "did not sign",
 		`["/bin/cat", "/dev/zero"]`: "did not sign",
 		`["/nowhere/sign"]`:         "did not sign",

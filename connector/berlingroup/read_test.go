@@ -241,7 +241,7 @@ func TestHostileAnswers(t *testing.T) {
 					return
 				}
 			}
-		}, "larger than is read"},
+		}, "larger than the limit"},
 		"a depth of 10,000":      {answers(200, strings.Repeat(`[`, 10000)+strings.Repeat("]", 10000)), "not valid JSON of the standard"},
 		"a page for people":      {answers(200, "<html>"), "not valid JSON of the standard"},
 		"half an answer":         {answers(200, `{"transactions": {"booked": [`), "not valid JSON of the standard"},
@@ -255,7 +255,7 @@ func TestHostileAnswers(t *testing.T) {
 		"pages without end": {func(w http.ResponseWriter, _ *http.Request) {
 			endless++
 			fmt.Fprintf(w, `{"transactions": {"booked": [], "_links": {"next": {"href": "/v1/accounts/A1/transactions?page=%d"}}}}`, endless)
-		}, "did not answer in time"},
+		}, "did not respond in time"},
 		"a redirect": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "https://elsewhere.example/", http.StatusFound)
 		}, "redirects to another address"},

@@ -94,7 +94,7 @@ func TestStatementFormats(t *testing.T) {
 // bank file is refused if its formats lack data that its profile promises.
 func TestHostileStatements(t *testing.T) {
 	for name, test := range map[string]struct{ content, says string }{
-		"another account": {strings.ReplaceAll(camtStatement, "DE03999010010000000001", "DE73999010010000000002"), "of another account"},
+		"another account": {strings.ReplaceAll(camtStatement, "DE03999010010000000001", "DE73999010010000000002"), "about another account"},
 		"half of it":      {camtStatement[:700], "its statement cannot be read: line"},
 		"an archive":      {"PK\x03\x04 and so on", "its statement cannot be read"},
 		"entities":        {`<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b "c">]><Document>&b;</Document>`, "its statement cannot be read"},

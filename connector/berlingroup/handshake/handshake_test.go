@@ -162,8 +162,8 @@ func TestProgramDoesNotSign(t *testing.T) {
 	for _, test := range []struct{ name, program, says string }{
 		{"hangs", "#!/bin/sh\nexec sleep 60\n", "it took longer than 300ms"},
 		{"fails", "#!/bin/sh\nexit 3\n", "exit status 3"},
-		{"says nothing", "#!/bin/sh\nexit 0\n", "no signature by the key of tls.certificate"},
-		{"signs something else", "#!/bin/sh\nhead -c 32 /dev/zero | openssl pkeyutl -sign -inkey qwac.key\n", "no signature by the key of tls.certificate"},
+		{"says nothing", "#!/bin/sh\nexit 0\n", "not a signature by the key of tls.certificate"},
+		{"signs something else", "#!/bin/sh\nhead -c 32 /dev/zero | openssl pkeyutl -sign -inkey qwac.key\n", "not a signature by the key of tls.certificate"},
 		{"talks on", "#!/bin/sh\nexec cat /dev/zero\n", "its output is too long"},
 		{"does not exist", "#!/nowhere/sh\n", "no such file"},
 	} {

@@ -181,7 +181,7 @@ func without(h http.Handler, path string) http.Handler {
 // TestRequestsOfOthers: the report names each kind of forged request that a program accepts.
 func TestRequestsOfOthers(t *testing.T) {
 	results := run(t, trusting(handler(t, newTested(t))))
-	if r := results[0]; r.Rule != "requests of others are refused" || r.Right == "" || strings.Count(r.Faults[0], "is answered with 200") != 5 {
+	if r := results[0]; r.Rule != "requests of others are refused" || r.Right == "" || strings.Count(r.Faults[0], "gets 200") != 5 {
 		t.Errorf("the report begins with %+v", r)
 	}
 }
