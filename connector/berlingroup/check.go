@@ -55,7 +55,7 @@ func (b *Bank) CheckCertificates(now time.Time) []Finding {
 		}
 		findings = append(findings, f)
 		if right := kinds[c.Field]; c.Kind != "" && c.Kind != right {
-			findings = append(findings, Finding{c.Field, "is a " + c.Kind + ": the bank wants a " + right + " here", true})
+			findings = append(findings, Finding{c.Field, "is a " + c.Kind + ": the bank requires a " + right + " here", true})
 		}
 		if missing := b.missing(c); len(missing) > 0 {
 			findings = append(findings, Finding{c.Field, "lacks the roles that the profile needs: " + strings.Join(missing, ", "), true})
@@ -64,7 +64,7 @@ func (b *Bank) CheckCertificates(now time.Time) []Finding {
 	return findings
 }
 
-// kinds maps the fields of a bank file to the kind of certificate that the bank wants.
+// kinds maps the fields of a bank file to the kind of certificate that the bank requires.
 var kinds = map[string]string{"tls.certificate": roles.Web, "signature.certificate": roles.Seal}
 
 // checkRanges reports which payers are offered the bank, and which of its countries have no prefix.
@@ -79,7 +79,7 @@ func (b *Bank) checkRanges() []Finding {
 		return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(prefix, country) })
 	})
 	if len(bare) > 0 {
-		detail += "; none of " + strings.Join(bare, ", ") + ": list all prefixes, or none"
+		detail += "; without a prefix of " + strings.Join(bare, ", ") + ": list all prefixes of the bank, or none"
 	}
 	return []Finding{{Check: "iban_prefixes", Detail: detail}}
 }

@@ -91,7 +91,7 @@ func TestCheckFails(t *testing.T) {
 		}, "lacks the roles that the profile needs: PSP_PI"},
 		{"ours is a seal", unknown, nil, func(w *fixture) {
 			w.certify(&x509.Certificate{ExtraExtensions: berlingrouptest.QcType(w.t, 2)})
-		}, "is a QSealC: the bank wants a QWAC here"},
+		}, "is a QSealC: the bank requires a QWAC here"},
 		{"a certificate that it does not take", answers(401, `{"tppMessages": [{"category": "ERROR", "code": "CERTIFICATE_INVALID"}]}`), nil, nil, "it returns status 401 CERTIFICATE_INVALID: check tls.certificate and signature.certificate"},
 		{"a signature that it does not take", answers(401, `{"type": "x", "code": "SIGNATURE_INVALID"}`), nil, nil, "it returns status 401 SIGNATURE_INVALID: check the table signature"},
 		{"no bank", answers(200, `<html>`), nil, nil, "it returns status 200"},
@@ -192,7 +192,7 @@ func TestOwnAddress(t *testing.T) {
 func TestCheckOfRanges(t *testing.T) {
 	for prefixes, want := range map[string]string{
 		"":                            "",
-		`"DE..50010517"`:              "which has DE..50010517; none of AT: list all prefixes, or none",
+		`"DE..50010517"`:              "which has DE..50010517; without a prefix of AT: list all prefixes of the bank, or none",
 		`"DE..50010517", "AT..12000"`: "which has DE..50010517, AT..12000",
 	} {
 		w := newFixture(t, http.HandlerFunc(unknown), nil).with(`countries = ["DE"]`, `countries = ["DE", "AT"]`+"\niban_prefixes = ["+prefixes+"]")
@@ -282,7 +282,7 @@ func verify(t *testing.T, w *fixture, seen http.Header) {
 		t.Errorf("the signature: %v", err)
 	}
 	if want := "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="; strings.HasPrefix(seen.Get("Digest"), "SHA-256=") && seen.Get("Digest") != "SHA-256="+want {
-		t.Errorf("the digest of nothing is %q", seen.Get("Digest"))
+		t.Errorf("the digest of an empty body is %q", seen.Get("Digest"))
 	}
 }
 
@@ -479,7 +479,7 @@ func TestDisturbedBank(t *testing.T) {
 	}
 	again := w.load()
 	if again.Continue(bank); !again.Profile().Disturbed {
-		t.Error("a bank that is loaded again is well")
+		t.Error("a bank that is loaded again is healthy")
 	}
 	now, status = now.Add(31*time.Second), http.StatusNotFound
 	if n := calls(3); n != 3 || bank.Profile().Disturbed || bank.Health().Open {

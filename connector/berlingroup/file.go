@@ -69,7 +69,7 @@ type Profile struct {
 	Confirmation       bool     `toml:"confirmation" doc:"The bank executes a payment only after a confirmation, which the service sends when the payer comes back. Domains that confirm payments themselves need such a bank."`
 	DebtorAccount      string   `toml:"debtor_account" preset:"optional" doc:"Whether the order names the payer's account: required, optional, or refused."`
 	RedirectSeconds    int      `toml:"redirect_seconds" preset:"600" doc:"How long the bank's page waits for the person, in seconds. After that, the service requests a new page. For a payment, it requests the page at the next status check."`
-	AuthorisationHours int      `toml:"authorisation_hours" preset:"24" doc:"How long an authorisation may take, in hours. After that, the bank accepts no approval. When a payer abandons a payment and the bank cannot cancel it, the service rejects the payment after this time, unless the bank does not show approvals."`
+	AuthorisationHours int      `toml:"authorisation_hours" preset:"24" doc:"How long an authorisation may take, in hours. After that, the bank accepts no approval. When a payer abandons a payment and the bank cannot cancel it, the service rejects the payment after this time, if the bank shows approvals."`
 	CallsADay          int      `toml:"calls_a_day" preset:"4" doc:"How often a day the service may read the bank without the user present. 0 means never."`
 	PSUID              bool     `toml:"psu_id" doc:"The bank requires the payer's user name (PSU-ID) with the order. Passerelle first asks the payer for it."`
 	CorporateID        bool     `toml:"psu_corporate_id" doc:"The bank identifies companies by PSU-Corporate-ID. Passerelle first asks the person for it. For private accounts, the person leaves it empty."`

@@ -122,10 +122,11 @@ func (v *ordering) elsewhere(a *authorisation) bool {
 	return len(a.Earlier) > 0 || a.Unlisted && (begun.IsZero() || v.Now.Before(begun.Add(v.file.Profile.approvalLife())))
 }
 
-// undivided returns the time from which the lines that a bank has not refused count as accepted: one
-// day on which TARGET is open after the bank named the last refused line and after the execution. This
-// also applies to banks that report executions, because PART may be their last status of a bulk. It
-// returns false if the bank has not named a refused line.
+// undivided returns the time at which a bulk is settled: from then on, lines that the bank has not
+// refused count as accepted. This is one day on which TARGET is open after the bank named the last
+// refused line and after the execution. The rule also applies to banks that report executions,
+// because PART may be their last status of a bulk. It returns false if the bank has not named a
+// refused line.
 func (v *ordering) undivided() (time.Time, bool) {
 	from := v.memory.Divided
 	if from.IsZero() {

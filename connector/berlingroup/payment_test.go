@@ -235,7 +235,8 @@ func TestStatusesOfWaitingOrders(t *testing.T) {
 	}
 }
 
-// approving is a bank that responds by path and counts its calls. A path without a response is 404.
+// approving is a bank that responds by path and counts its calls. A path without a response gets a
+// 404.
 type approving struct {
 	bodies map[string]map[string]any
 	calls  map[string]int

@@ -12,7 +12,7 @@ import (
 )
 
 // scripted is a bank that gives a list of responses to each call. It repeats the last response. A
-// call without a response is 404. The bank is also its authorisation server.
+// call without a response gets a 404. The bank is also its authorisation server.
 type scripted struct {
 	*fixture
 	answers map[string][]scriptedAnswer

@@ -11,10 +11,11 @@ import (
 
 // If the bank supports it, a read without the customer requests only the entries since the last
 // read: entries after a reference, or a delta. A delta begins where the bank's last report to us
-// ended. A read with a delta therefore needs a single report: the second of two would begin after
-// the first. Neither method reports deleted entries. In four cases, a read therefore requests
-// everything by date: once a week, when the customer is present, after an unfinished read, and while
-// a transaction without an id is pending. Such a transaction may get an id when it is booked.
+// ended. A read with a delta therefore requests a single report. A second report in the same read
+// would omit the entries of the first one. Neither method reports deleted entries. In four cases, a
+// read therefore requests everything by date: once a week, when the customer is present, after an
+// unfinished read, and while a transaction without an id is pending. Such a transaction may get an
+// id when it is booked.
 
 // accountMemory is the stored data about an account between two reads.
 type accountMemory struct {
