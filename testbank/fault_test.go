@@ -27,8 +27,8 @@ func TestEveryMannerOfFailing(t *testing.T) {
 	w.right("redirect")
 }
 
-// TestEveryCodeInEveryWay: each code of the standard can be had by name, by an amount of its own, and
-// with an injected fault, in both forms of errors.
+// TestEveryCodeInEveryWay: each code of the standard can be selected by name, by its own amount,
+// and with an injected fault, in both forms of errors.
 func TestEveryCodeInEveryWay(t *testing.T) {
 	w := newFixture(t, "redirect", "signed")
 	ways := map[string][]string{}

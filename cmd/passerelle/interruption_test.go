@@ -174,7 +174,7 @@ func (p place) text(name string) string {
 }
 
 // TestLongCommandsGoOnAfterAnInterruption interrupts each long command at many moments. Each time,
-// the command ends without another error, and says how to go on. In the end, the same command
+// the command ends without another error, and says how to continue. In the end, the same command
 // succeeds.
 func TestLongCommandsGoOnAfterAnInterruption(t *testing.T) {
 	parser, err := newParser(&program{}, nil, io.Discard, io.Discard, func(int) {})

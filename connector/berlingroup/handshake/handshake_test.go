@@ -207,7 +207,7 @@ func TestSlowProgramDelaysNoOrder(t *testing.T) {
 	}
 }
 
-// TestEndedCallEndsProgram: a program does not run on when nobody waits for the connection.
+// TestEndedCallEndsProgram: a program ends when the call that needs the connection ends.
 func TestEndedCallEndsProgram(t *testing.T) {
 	authority, key := berlingrouptest.NewAuthority(t), berlingrouptest.NewKey(t)
 	bank, d := newServer(t, authority, tls.VersionTLS12), newDialer(authority, key, write(t, key, "#!/bin/sh\nexec sleep 60\n"))
