@@ -40,7 +40,7 @@ var hostile = map[string]struct {
 	},
 	"a bank of another authority": {
 		line: `authorities = .*`, with: `authorities = "../certs/foreign-qwac.pem"`,
-		says: "by an authority that tls.authorities does not contain", paid: "rejected websiteUnavailable", read: "websiteUnavailable",
+		says: "from an authority that tls.authorities does not contain", paid: "rejected websiteUnavailable", read: "websiteUnavailable",
 	},
 	"answers of a gigabyte": {
 		fault: map[string]any{"wire": "huge"}, says: "its response is larger than the limit", paid: "validating", read: "websiteUnavailable", later: "done",
