@@ -57,7 +57,7 @@ func (s Scopes) Has(any ...Scope) bool {
 	return slices.ContainsFunc(any, func(scope Scope) bool { return slices.Contains(s, scope) })
 }
 
-// String joins the scopes with spaces, which is their form in answers.
+// String joins the scopes with spaces, which is their form in responses.
 func (s Scopes) String() string {
 	words := make([]string, len(s))
 	for i, scope := range s {

@@ -9,7 +9,7 @@ import (
 	"passerelle/payment"
 )
 
-// promptBank is a bank that answers immediately and stores nothing. A row about a payment then
+// promptBank is a bank that responds immediately and stores nothing. A row about a payment then
 // measures the service rather than the ledger of a simulated bank. Its link leads the payer
 // directly back to the service.
 type promptBank struct{}

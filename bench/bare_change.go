@@ -57,7 +57,7 @@ func (c *changer) put(w http.ResponseWriter, r *http.Request) {
 }
 
 // validate records the intention to call the bank and then, in a second transaction, the bank's
-// answer.
+// response.
 func (c *changer) validate(ctx context.Context, id int64, asked bareChange) ([]byte, error) {
 	now, attempt, link := time.Now(), c.last.Add(1), theReturn+"?state=0123456789012345678901234567890123456789"
 	intended := []statement{
@@ -143,7 +143,7 @@ const (
 		VALUES ($1, $2, 'PAYMENT_STATE_UPDATED', 'payment', $3, $4, FALSE, 'application/json', 0, $5, 0, $6)`
 )
 
-// stateOf returns a payment in a state. It has the same size as the service's answer.
+// stateOf returns a payment in a state. It has the same size as the service's response.
 func stateOf(id int64, now time.Time, state, link string) map[string]any {
 	var d bareDraft
 	d.Instructions = make([]bareInstruction, 1)

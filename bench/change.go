@@ -165,7 +165,7 @@ func (v *customer) comeBack(ctx context.Context, c *caller, origin string) error
 func (v *customer) cancel(ctx context.Context, c *caller, origin string) error {
 	answer, err := c.call(ctx, http.MethodPut, v.address(origin), []byte(`{"cancel":true,"client_redirect_uri":"`+theReturn+`","client_state":"cancelled"}`))
 	if err == nil && len(answer) < leastAnswer {
-		err = fmt.Errorf("the answer is too short for a payment: %s", answer)
+		err = fmt.Errorf("the response is too short for a payment: %s", answer)
 	}
 	return err
 }
@@ -173,7 +173,7 @@ func (v *customer) cancel(ctx context.Context, c *caller, origin string) error {
 func (v *customer) fetchPage(ctx context.Context, c *caller, origin string) error {
 	answer, err := c.call(ctx, http.MethodGet, v.address(origin), nil)
 	if err == nil && len(answer) < leastAnswer {
-		err = fmt.Errorf("the answer is too short for a payment: %s", answer)
+		err = fmt.Errorf("the response is too short for a payment: %s", answer)
 	}
 	return err
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // creations returns the rows about creating payments over HTTP, with authentication and all rules.
-// Each request is answered when the payment is durable.
+// Each response follows when the payment is durable.
 func creations() []row {
 	var all []row
 	for _, kind := range []string{sqlite, postgres} {
@@ -64,14 +64,14 @@ func (p *place) creating(base, token string, clients int) side {
 		return load(ctx, clients, p.amount(creationsOf*(clients+8)/(manyClients+8)), func(ctx context.Context, n int) error {
 			answer, err := c.call(ctx, http.MethodPost, base+"/payments", draftOf(n))
 			if err == nil && len(answer) < leastAnswer {
-				err = fmt.Errorf("the answer is too short for a payment: %s", answer)
+				err = fmt.Errorf("the response is too short for a payment: %s", answer)
 			}
 			return err
 		})
 	}
 }
 
-// leastAnswer is the minimum length, in bytes, of an answer with a payment.
+// leastAnswer is the minimum length, in bytes, of a response with a payment.
 const leastAnswer = 900
 
 const theBeneficiary = "FR7630006000011234567890189"
@@ -156,7 +156,7 @@ const (
 	countPayment = `INSERT INTO counter (domain_id, name, shard, n) VALUES ($1, 'payment', $2, 1) ON CONFLICT (domain_id, name, shard) DO UPDATE SET n = counter.n + 1`
 )
 
-// answerOf returns an answer of the same size as the service's answer.
+// answerOf returns a response of the same size as the service's response.
 func answerOf(id int64, now time.Time, d bareDraft) map[string]any {
 	in := d.Instructions[0]
 	return map[string]any{

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// roundTrip is the time that a message to a remote database and its answer take in total.
+// roundTrip is the time that a message to a remote database and its response take in total.
 const roundTrip = 2 * time.Millisecond
 
 // distantConns is the number of connections to a remote database. A connection is busy while a
@@ -55,7 +55,7 @@ func distances() []row {
 }
 
 // crowd is a number of clients that is large enough: while some wait for the network, others are
-// served. Each client waits for its own answer, so n clients do at most n acts in the time of one
+// served. Each client waits for its own response, so n clients do at most n acts in the time of one
 // call. For example, at 4,000 calls a second, a call of 64 clients takes 16 ms. If a call takes 6
 // ms more, these clients reach at most 0.73 of that rate, regardless of the service.
 const crowd = 256

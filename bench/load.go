@@ -62,7 +62,7 @@ func (c *caller) call(ctx context.Context, method, url string, body []byte) ([]b
 	return answer, err
 }
 
-// redirect checks that the answer is a redirect and returns its target.
+// redirect checks that the response is a redirect and returns its target.
 func (c *caller) redirect(ctx context.Context, url string) (string, error) {
 	_, header, err := c.exchange(ctx, http.MethodGet, url, nil, http.StatusSeeOther)
 	return header.Get("Location"), err

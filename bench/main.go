@@ -4,7 +4,7 @@
 //
 // It owns the loads, the limit programs and the table. Most goals do not depend on the machine,
 // because they limit the ratio of the service to its limit program. A row fails when a side gives a
-// wrong answer, even if the side is fast.
+// wrong response, even if the side is fast.
 package main
 
 import (

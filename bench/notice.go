@@ -23,7 +23,7 @@ func notices() []row {
 			limit: "the same body posted on the loopback interface",
 			open:  func(ctx context.Context, p *place) (side, side, error) { return noticeBesideLimit(ctx, p, kind) },
 		}, row{
-			name: fmt.Sprintf("the same beside %d endpoints that take %v for each answer, %s", slowEndpoints, slowAnswer, kind), most: 1.2, unit: "ms",
+			name: fmt.Sprintf("the same beside %d endpoints that take %v for each response, %s", slowEndpoints, slowAnswer, kind), most: 1.2, unit: "ms",
 			limit: "itself, without them",
 			open: func(ctx context.Context, p *place) (side, side, error) {
 				return p.both(func(measured bool) (side, error) {

@@ -65,7 +65,7 @@ func (p *place) getting(base, token string, ids []int64) side {
 		return load(ctx, fewClients, p.amount(getsOf), func(ctx context.Context, n int) error {
 			answer, err := c.call(ctx, http.MethodGet, base+"/payments/"+number(ids[n%len(ids)]), nil)
 			if err == nil && len(answer) < leastAnswer {
-				err = fmt.Errorf("the answer is too short for a payment: %s", answer)
+				err = fmt.Errorf("the response is too short for a payment: %s", answer)
 			}
 			return err
 		})

@@ -141,7 +141,7 @@ func (p *place) copyOf(ctx context.Context, kind, database string, s *sized) err
 	s.backup = time.Since(begun)
 	about, err := os.Stat(file)
 	if err != nil {
-		return fmt.Errorf("look at the copy: %w", err)
+		return fmt.Errorf("read the size of the copy: %w", err)
 	}
 	s.copied = about.Size()
 	to := "sqlite:" + filepath.Join(folder, "restored")

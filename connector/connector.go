@@ -1,11 +1,11 @@
 // Package connector defines what a connector to a bank must do and may do, and which connectors a
 // deployment has.
 //
-// A connector owns the communication with one kind of bank: it translates an order into a request to
-// the bank, and the bank's answers into a payment.Report. It stores nothing. It returns the data
-// that its next call about an order needs. The service stores this data as the memory of the order.
-// A connector changes no payment and decides nothing about retries. The rules of package payment
-// check its reports.
+// A connector owns the communication with one kind of bank: it translates an order into a request
+// to the bank, and the bank's responses into a payment.Report. It stores nothing. It returns the
+// data that its next call about an order needs. The service stores this data as the memory of the
+// order. A connector changes no payment and decides nothing about retries. The rules of package
+// payment check its reports.
 //
 // Callers must tell four failures apart. A *payment.Refusal means that the bank refused the order
 // for a business reason. No other error rejects a payment. ErrNotSent means that nothing of an

@@ -43,7 +43,7 @@ func (h BankHealth) fails() bool { return h.Disturbed() || h.Refused }
 type CallHealth struct {
 	Call string
 	// Calls is the number of all calls. The other figures cover only the most recent calls. Window
-	// is the number of these calls, Good is how many of them were answered, and P95 is the 95th
+	// is the number of these calls, Good is how many of them got a response, and P95 is the 95th
 	// percentile of their duration.
 	Calls, Window, Good int
 	P95                 time.Duration

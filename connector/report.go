@@ -25,10 +25,10 @@ var (
 func CheckReport(r payment.Report, lines int) error {
 	claims := []error{
 		Unless(slices.Contains(statuses, r.Status), "unknown status %q", r.Status),
-		Unless(r.CheckAfter >= 0, "the next question would be in the past: %s", r.CheckAfter),
-		Unless(r.Status != payment.Awaiting || slices.Contains(actions, r.Action), "the payer has to do something unknown: %q", r.Action),
+		Unless(r.CheckAfter >= 0, "the next check would be in the past: %s", r.CheckAfter),
+		Unless(r.Status != payment.Awaiting || slices.Contains(actions, r.Action), "the payer has to do an unknown action: %q", r.Action),
 		Unless(r.Status != payment.Awaiting || r.Action != payment.Redirect || isURL(r.ValidateURI), "a redirect without an address: %q", r.ValidateURI),
-		Unless(r.Status != payment.Awaiting || r.Action != payment.FillFields || len(r.Fields) > 0, "fields are asked for and there are none"),
+		Unless(r.Status != payment.Awaiting || r.Action != payment.FillFields || len(r.Fields) > 0, "the report requests fields but contains none"),
 		Unless(r.Cancellation != payment.CancellationAwaiting || r.Action != "" && r.Action != payment.Redirect || isURL(r.ValidateURI), "a cancellation to be approved without an address: %q", r.ValidateURI),
 		Unless(slices.Contains(cancellations, r.Cancellation), "unknown cancellation %q", r.Cancellation),
 		Unless(r.Status != payment.Declined || slices.Contains(payment.ErrorCodes(), r.Code), "declined with an unknown code: %q", r.Code),

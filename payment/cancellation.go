@@ -42,13 +42,13 @@ func (p *Payment) Unapproved() bool {
 // AskCancellation stores a request for a cancellation. The code says who requests it, and becomes
 // the payment's error code if the bank grants it. The payer is redirected to redirectURI
 // afterwards. Callers must call AskCancellation before they call the bank. The state does not
-// change until Apply handles the bank's answer.
+// change until Apply handles the bank's response.
 func (p *Payment) AskCancellation(code ErrorCode, redirectURI, state string) {
 	p.CancelCode, p.CancelRedirectURI, p.CancelState = code, redirectURI, state
 }
 
 // Abandon adds a note that the payer has abandoned a payment that they can still approve at the
-// bank. The state does not change, because only the bank's answer decides about the order.
+// bank. The state does not change, because only the bank's response decides about the order.
 func (p *Payment) Abandon(now time.Time) { p.record(NoteAbandoned, ByPayer, "", now) }
 
 // RefuseCancellation drops a requested cancellation and adds a note about it. It keeps the

@@ -11,7 +11,7 @@ var expectations = map[Action]string{
 	FillFields:    "the body fields (action additionalInformationNeeded)",
 	Confirm:       "the body confirm (action confirm)",
 	PSUValidation: "the body psu_validate (action psuValidation)",
-	"":            "no answer: its bank is at work",
+	"":            "no answer: its bank processes it",
 }
 
 // Expects returns nil when the payment waits for an answer to the action. The empty action

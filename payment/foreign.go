@@ -80,7 +80,7 @@ func (r Report) leadsNowhere() bool {
 func occurrencesFault(all []Occurrence, dates DateType) string {
 	switch {
 	case len(all) > 0 && dates != Periodic:
-		return fmt.Sprintf("%d occurrences of what is not periodic", len(all))
+		return fmt.Sprintf("%d occurrences of a payment that is not periodic", len(all))
 	case len(all) > MaxOccurrences:
 		return fmt.Sprintf("%d occurrences", len(all))
 	case !slices.IsSortedFunc(all, func(a, b Occurrence) int { return a.Day.Compare(b.Day) }):

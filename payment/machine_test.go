@@ -151,9 +151,9 @@ disappears in one of three ways:
 
 - The bank grants the cancellation. The payment is rejected. The error code shows who asked for the cancellation.
 - The bank or the payer refuses the cancellation. The payment continues.
-- The payment ends in another way first. The bank's outcome counts.
+- The payment ends in another way first. In this case, the outcome at the bank determines the state.
 
-## Who is told, and when
+## Which webhooks report a change, and when
 
 Every change of state emits the event ` + "`PAYMENT_STATE_UPDATED`" + `. The service immediately sends the webhooks of this event.
 

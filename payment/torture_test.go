@@ -301,7 +301,7 @@ func (l *life) ends(as payment.State, final bool) []payment.State {
 	return []payment.State{as}
 }
 
-// keeps refuses a cancellation for a bank that answers without a report.
+// keeps refuses a cancellation for a bank that responds without a report.
 func (l *life) keeps() string {
 	if l.random.IntN(2) > 0 || ended(l.m.state) {
 		return ""

@@ -40,7 +40,7 @@ func kills() int {
 }
 
 // TestAKilledBankForgetsNothing: the program is killed with SIGKILL while orders arrive, and is
-// started again. Each order that was answered is stored once, and the books are correct.
+// started again. Each order that got a response is stored once, and the books are correct.
 func TestAKilledBankForgetsNothing(t *testing.T) {
 	if os.Getenv(aloneVariable) != "" {
 		alone(t)

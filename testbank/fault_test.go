@@ -12,7 +12,7 @@ import (
 	"passerelle/testbank/bank"
 )
 
-// TestEveryMannerOfFailing: each manner leads to the described answer and the right bookings,
+// TestEveryMannerOfFailing: each manner leads to the described response and the right bookings,
 // whether it is selected by name or by amount.
 func TestEveryMannerOfFailing(t *testing.T) {
 	w := newFixture(t, "redirect")
@@ -27,8 +27,8 @@ func TestEveryMannerOfFailing(t *testing.T) {
 	w.right("redirect")
 }
 
-// TestEveryCodeInEveryWay: each code of the standard can be had by name, by an amount of its own, and
-// with an injected fault, in both forms of errors.
+// TestEveryCodeInEveryWay: each code of the standard can be selected by name, by its own amount,
+// and with an injected fault, in both forms of errors.
 func TestEveryCodeInEveryWay(t *testing.T) {
 	w := newFixture(t, "redirect", "signed")
 	ways := map[string][]string{}
@@ -83,7 +83,7 @@ func failing(w *fixture, m bank.Manner, body map[string]any) {
 	}
 }
 
-// spoilt checks that an answer failed in the given way.
+// spoilt checks that a response failed in the given way.
 func spoilt(w *fixture, wire bank.Wire, r reply, err error) {
 	w.t.Helper()
 	var timeout interface{ Timeout() bool }
@@ -184,7 +184,7 @@ func TestInjectedFaults(t *testing.T) {
 		w.call(200, "GET", w.address("redirect", "v1/card-accounts/anna-card"), nil, use)
 		r, err := w.try("GET", accounts, nil, use)
 		if wire == bank.Malformed || wire == bank.Slow {
-			r.status = http.StatusCreated // the answer to a new order has this status
+			r.status = http.StatusCreated // the response to a new order has this status
 		}
 		spoilt(w, wire, r, err)
 		w.steer("DELETE", "redirect/faults", nil)
@@ -213,7 +213,7 @@ func TestInjectedFaults(t *testing.T) {
 }
 
 // TestAnIdempotentBankKnowsAnOrderAgain: only an idempotent bank recognises an order that is sent
-// again after a lost answer.
+// again after a lost response.
 func TestAnIdempotentBankKnowsAnOrderAgain(t *testing.T) {
 	w := newFixture(t, "redirect", "idempotent")
 	for name, want := range map[string]int{"redirect": 2, "idempotent": 1} {

@@ -46,8 +46,8 @@ type tokens struct{ endpoint, access, refresh string }
 // time.
 const settlement = time.Hour
 
-// largestAnswer is the maximum number of bytes of an answer that a client of this test reads. A
-// huge answer has 1 GiB, and the deepest 10 MiB.
+// largestAnswer is the maximum number of bytes of a response that a client of this test reads. A
+// huge response has 1 GiB, and the deepest 10 MiB.
 const largestAnswer = 64 << 20
 
 // certificates are made once, because making a key is slow.
@@ -134,7 +134,7 @@ func (w *fixture) client(certificate string) *http.Client {
 	return w.clients[certificate]
 }
 
-// reply is the answer to a call.
+// reply is the response to a call.
 type reply struct {
 	status int
 	header http.Header
@@ -166,10 +166,10 @@ func (r reply) text(path ...any) string {
 	return text
 }
 
-// link returns the address of a link in an answer.
+// link returns the address of a link in a response.
 func (r reply) link(name string) string { return r.text("_links", name, "href") }
 
-// code returns the error code of an answer.
+// code returns the error code of a response.
 func (r reply) code() string {
 	if r.header.Get("Content-Type") == "application/problem+json" {
 		return r.text("code")
@@ -217,7 +217,7 @@ func (w *fixture) address(bank, at string) string {
 	return ""
 }
 
-// try calls a bank. It returns an error when there is no answer.
+// try calls a bank. It returns an error when there is no response.
 func (w *fixture) try(method, address string, body any, h headers) (reply, error) {
 	w.t.Helper()
 	var content io.Reader
@@ -257,8 +257,8 @@ func (w *fixture) try(method, address string, body any, h headers) (reply, error
 	return read(answer)
 }
 
-// read reads the whole answer. It fails when the answer is larger than largestAnswer, because a
-// fast machine could otherwise read a huge answer to its end.
+// read reads the whole response. It fails when the response is larger than largestAnswer, because a
+// fast machine could otherwise read a huge response to its end.
 func read(answer *http.Response) (reply, error) {
 	defer answer.Body.Close()
 	raw, err := io.ReadAll(http.MaxBytesReader(nil, answer.Body, largestAnswer))

@@ -108,8 +108,8 @@ func (p *Program) serve(address string, handler http.Handler, secure *tls.Config
 	return scheme + at, nil
 }
 
-// secured requests a certificate from callers, but accepts any certificate, or none. So the answer
-// can say what is wrong with a certificate, and a browser needs none.
+// secured requests a certificate from callers, but accepts any certificate, or none. So the
+// response can say what is wrong with a certificate, and a browser needs none.
 func secured(folder string) (*tls.Config, error) {
 	own, err := tls.LoadX509KeyPair(filepath.Join(folder, eidas.ServerFile+".pem"), filepath.Join(folder, eidas.ServerFile+".key"))
 	if err != nil {
@@ -117,7 +117,7 @@ func secured(folder string) (*tls.Config, error) {
 	}
 	return &tls.Config{
 		Certificates: []tls.Certificate{own}, ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12,
-		// Only HTTP/1.1 is offered, so that an answer that is cut off ends the connection.
+		// Only HTTP/1.1 is offered, so that a response that is cut off ends the connection.
 		NextProtos: []string{"http/1.1"},
 	}, nil
 }

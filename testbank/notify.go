@@ -29,7 +29,7 @@ func (p *Program) notify(ctx context.Context) {
 
 func (p *Program) notifyOne(ctx context.Context, client *http.Client, note bank.Note) {
 	if err := send(ctx, client, note); err != nil {
-		p.log.Info("a third party was not told", slog.Any("error", err))
+		p.log.Info("a third party did not receive a notification", slog.Any("error", err))
 	}
 }
 

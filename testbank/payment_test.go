@@ -65,7 +65,7 @@ const (
 	nothing  answers = "nothing"
 )
 
-// authorise does all steps from the first answer to an order up to the customer's decision.
+// authorise does all steps from the first response to an order up to the customer's decision.
 func (w *fixture) authorise(p bank.Profile, first reply, does answers) {
 	w.t.Helper()
 	times := 1

@@ -4,7 +4,7 @@
 // It owns the parts that turn banks into a program: their addresses, their certificates (which it
 // makes when there are none), the files that describe the banks to the service, and the loop that
 // does the due work. The behaviour of a bank is in package bank. Open returns an error that says
-// what could not be opened. A bank that fails later logs the error and answers with 500.
+// what could not be opened. A bank that fails later logs the error and responds with 500.
 package testbank
 
 import (
@@ -39,7 +39,7 @@ type Config struct {
 	Profiles []string
 	// Settlement is how long a transfer stays pending, unless it is an instant transfer.
 	Settlement time.Duration
-	// SlowAnswer is how long a slow answer takes.
+	// SlowAnswer is how long a slow response takes.
 	SlowAnswer time.Duration
 	Log        *slog.Logger
 }
@@ -211,7 +211,7 @@ func (p *Program) work(ctx context.Context, failed <-chan error) error {
 func (p *Program) runDue(ctx context.Context) {
 	for name, b := range p.banks {
 		if err := b.Run(ctx); err != nil && ctx.Err() == nil {
-			p.log.Error("what is due cannot be done", slog.String("bank", name), slog.Any("error", err))
+			p.log.Error("due work failed", slog.String("bank", name), slog.Any("error", err))
 		}
 	}
 }

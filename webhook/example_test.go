@@ -11,7 +11,7 @@ import (
 	"passerelle/webhook"
 )
 
-// A receiver of PAYMENT_STATE_UPDATED: it answers 204 when the payload is authentic and 401
+// A receiver of PAYMENT_STATE_UPDATED: it responds with 204 when the payload is authentic and 401
 // otherwise. Use time.Now in place of the fixed instant.
 func ExampleVerifier_Read() {
 	now := func() time.Time { return time.Date(2026, 11, 20, 9, 15, 0, 0, time.UTC) }
@@ -37,8 +37,8 @@ func ExampleVerifier_Read() {
 	// answered 204
 }
 
-// A receiver that handles an event once, even if it receives the event several times, and
-// answers quickly. Use a table of the database in place of the map.
+// A receiver that handles an event once, even if it receives the event several times, and responds
+// quickly. Use a table of the database in place of the map.
 func ExampleVerify() {
 	const secret = "the secret_key shown when the provider was created"
 	handled := map[int64]bool{}

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// The errors of a verification. Receivers answer all of them with 401.
+// The errors of a verification. Receivers respond to all of them with 401.
 var (
 	// ErrHeader: a signature header is missing or occurs more than once.
 	ErrHeader = errors.New("webhook: the signature headers must come exactly once, the one of the next secret at most once")

@@ -136,7 +136,7 @@ func (r *restoreCommand) skip(c *console) error {
 func showCopy(c *console, file string, began time.Time, note string) error {
 	stat, err := os.Stat(file)
 	if err != nil {
-		return fmt.Errorf("look at the copy: %w", err)
+		return fmt.Errorf("read the size of the copy: %w", err)
 	}
 	return c.show(copyView{file, stat.Size(), time.Since(began).Round(time.Millisecond).String(), note})
 }

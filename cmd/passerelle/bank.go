@@ -39,7 +39,7 @@ func (b bankFolder) required() ([]service.BankFile, error) {
 type bankCommand struct {
 	List  bankList  `cmd:"" help:"List the bank files in a folder, and their errors."`
 	Show  bankShow  `cmd:"" help:"Print the values of a bank file, including defaults."`
-	Check bankCheck `cmd:"" help:"Check the connection to a bank: our certificates and their roles, the TLS connection, the answer to a request without effect, and the authorisation server. Moves no money."`
+	Check bankCheck `cmd:"" help:"Check the connection to a bank: our certificates and their roles, the TLS connection, the response to a request without effect, and the authorisation server. Moves no money."`
 }
 
 // bankView is a bank file in a list.

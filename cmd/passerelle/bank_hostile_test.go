@@ -32,21 +32,21 @@ var hostile = map[string]struct {
 	},
 	"an expired certificate": {
 		line: `/qwac\.`, with: `/expired-qwac.`,
-		says: "put the new certificate in its place and have the banks read again", paid: "rejected bug", read: "bug",
+		says: "replace it with the new certificate", paid: "rejected bug", read: "bug",
 	},
 	"a certificate that the bank does not trust": {
 		line: `/qwac\.`, with: `/foreign-qwac.`,
-		says: "CERTIFICATE_INVALID: look at tls.certificate", paid: "rejected bug", read: "bug",
+		says: "CERTIFICATE_INVALID: check tls.certificate", paid: "rejected bug", read: "bug",
 	},
 	"a bank of another authority": {
 		line: `authorities = .*`, with: `authorities = "../certs/foreign-qwac.pem"`,
-		says: "by an authority that tls.authorities does not have", paid: "rejected websiteUnavailable", read: "websiteUnavailable",
+		says: "from an authority that tls.authorities does not contain", paid: "rejected websiteUnavailable", read: "websiteUnavailable",
 	},
 	"answers of a gigabyte": {
-		fault: map[string]any{"wire": "huge"}, says: "its answer is larger than is read", paid: "validating", read: "websiteUnavailable", later: "done",
+		fault: map[string]any{"wire": "huge"}, says: "its response is larger than the limit", paid: "validating", read: "websiteUnavailable", later: "done",
 	},
 	"answers of great depth": {
-		fault: map[string]any{"wire": "deep"}, says: "its answer is not valid JSON of the standard", paid: "validating", read: "websiteUnavailable", later: "done",
+		fault: map[string]any{"wire": "deep"}, says: "its response is not valid JSON of the standard", paid: "validating", read: "websiteUnavailable", later: "done",
 	},
 	"redirects to another address": {
 		fault: map[string]any{"wire": "elsewhere"}, says: "it redirects to another address", paid: "created", read: "websiteUnavailable", later: "created",
@@ -128,9 +128,9 @@ func TestClocksThatAreApart(t *testing.T) {
 		c.connect(banks.uuid("signed"))
 		known := len(c.transactions())
 		for wrong, says := range map[string][]string{
-			"10m":  {"TIMESTAMP_INVALID: look whether this machine's clock is right; this machine's clock is ", " behind the bank's"},
-			"-10m": {"TIMESTAMP_INVALID: look whether this machine's clock is right; this machine's clock is ", " ahead of the bank's"},
-			"999d": {"CERTIFICATE_EXPIRED: look at tls.certificate", " behind the bank's"},
+			"10m":  {"TIMESTAMP_INVALID: check that this machine's clock is right; this machine's clock is ", " behind the bank's"},
+			"-10m": {"TIMESTAMP_INVALID: check that this machine's clock is right; this machine's clock is ", " ahead of the bank's"},
+			"999d": {"CERTIFICATE_EXPIRED: check tls.certificate", " behind the bank's"},
 		} {
 			banks.steer("POST", "signed/clock", map[string]any{"machine": wrong}, nil)
 			s, logged := newShopper(t, i, banks, "signed"), len(i.Logs.String())

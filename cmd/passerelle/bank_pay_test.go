@@ -135,7 +135,7 @@ func (s *shopper) browse(page, decision string) {
 	}
 }
 
-// follow returns the address to which an answer redirects.
+// follow returns the address to which a response redirects.
 func (s *shopper) follow(answer *http.Response, err error) string {
 	s.t.Helper()
 	if err != nil {
@@ -790,8 +790,8 @@ func (s *shopper) states(since int) string {
 	return strings.Join(all, " ")
 }
 
-// TestLostAnswersToSteps: when the answer to a step of an approval is lost, the payer continues or
-// starts again. The order is paid once.
+// TestLostAnswersToSteps: when the response to a step of an approval is lost, the payer continues
+// or starts again. The order is paid once.
 func TestLostAnswersToSteps(t *testing.T) {
 	steps := map[string]int{"embedded": 3, "embedded-3": 5, "passwords": 4, "redirect-explicit": 1, "confirmation": 1, "oauth-confirmation": 1, "decoupled": 1, "oauth": 1}
 	banks := newBanks(t, strings.Join(slices.Sorted(maps.Keys(steps)), ","))
@@ -822,8 +822,9 @@ func TestLostAnswersToSteps(t *testing.T) {
 	})
 }
 
-// TestLostAuthorisationIsApproved: the answer to the start of an authorisation is lost, and the payer
-// refuses the next one in the bank's app. The order waits. The payer approves the first one and pays once.
+// TestLostAuthorisationIsApproved: the response to the start of an authorisation is lost, and the
+// payer refuses the next one in the bank's app. The order waits. The payer approves the first one
+// and pays once.
 func TestLostAuthorisationIsApproved(t *testing.T) {
 	banks := newBanks(t, "decoupled")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
@@ -853,7 +854,7 @@ func TestLostAuthorisationIsApproved(t *testing.T) {
 	})
 }
 
-// lose makes the bank lose its next answer about an authorisation, if next is set.
+// lose makes the bank lose its next response about an authorisation, if next is set.
 func (s *shopper) lose(bank string, next bool) {
 	s.t.Helper()
 	if next {
@@ -877,8 +878,8 @@ func (s *shopper) step(p seenPayment) seenPayment {
 	return s.tell(p.ID, map[string]any{"fields": s.values(p, "approve")})
 }
 
-// TestPayerWaitsForTheWayToApprove: when the answer to an order does not say how to approve it, the
-// payer waits in the webview until a later answer does.
+// TestPayerWaitsForTheWayToApprove: when the response to an order does not say how to approve it,
+// the payer waits in the webview until a later response does.
 func TestPayerWaitsForTheWayToApprove(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {

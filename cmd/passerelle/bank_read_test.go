@@ -457,7 +457,7 @@ func TestDeletedConnectionEndsItsConsent(t *testing.T) {
 			c.OK(c.Call("DELETE", gone, c.token, nil))
 			c.OK(c.Call("POST", "/sandbox/run", c.ConfigToken, nil))
 			if n := valid(); n != 1 {
-				t.Errorf("%d consents are valid although the bank did not hear of the end", n)
+				t.Errorf("%d consents are valid although the bank received no request to end them", n)
 			}
 			c.OK(c.Call("POST", "/sandbox/clock", c.ConfigToken, map[string]any{"advance": "2m"}))
 			c.OK(c.Call("POST", "/sandbox/run", c.ConfigToken, nil))
@@ -691,7 +691,7 @@ func TestSharingOneByOne(t *testing.T) {
 }
 
 // TestFailuresOfReads: when a read fails, the connection has a corresponding state and the log
-// names the bank. A single lost answer is no failure. Stored data is kept, and the next read is
+// names the bank. A single lost response is no failure. Stored data is kept, and the next read is
 // complete.
 func TestFailuresOfReads(t *testing.T) {
 	banks := newBanks(t, "redirect")
@@ -700,10 +700,10 @@ func TestFailuresOfReads(t *testing.T) {
 		c.connect(banks.uuid("redirect"))
 		for _, fault := range []struct{ call, wire, says string }{
 			{"GET /v1/accounts", "lost", ""},
-			{"GET /v1/accounts", "huge", "its answer is larger than is read"},
-			{"GET /transactions", "deep", "its answer is not valid JSON of the standard"},
-			{"GET /transactions", "malformed", "its answer is not valid JSON of the standard"},
-			{"GET /transactions", "cut", "the connection broke off"},
+			{"GET /v1/accounts", "huge", "its response is larger than the limit"},
+			{"GET /transactions", "deep", "its response is not valid JSON of the standard"},
+			{"GET /transactions", "malformed", "its response is not valid JSON of the standard"},
+			{"GET /transactions", "cut", "the connection was lost"},
 			{"GET /transactions", "elsewhere", "it redirects to another address"},
 		} {
 			logged := len(s.Logs.String())

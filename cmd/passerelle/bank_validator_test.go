@@ -39,12 +39,12 @@ type validator struct {
 	open     map[string]*message
 	number   int
 	messages int
-	// broken counts the answers that the bank spoilt on demand. found counts each violation.
+	// broken counts the responses that the bank spoilt on demand. found counts each violation.
 	broken int
 	found  map[string]int
 }
 
-// message is a request and its answer.
+// message is a request and its response.
 type message struct {
 	to     *http.Client
 	origin string
@@ -149,7 +149,7 @@ func (v *validator) relay(ctx context.Context, m *message) {
 	v.note(m, answer.Header.Get("Sl-Violations"))
 }
 
-// asStandard reports whether an answer can be validated. This is not possible if the header says
+// asStandard reports whether a response can be validated. This is not possible if the header says
 // JSON but the body is not valid JSON.
 func (m *message) asStandard() bool {
 	return len(m.answered) == 0 || !strings.Contains(m.answer.Get("Content-Type"), "json") || json.Valid(m.answered)
@@ -203,7 +203,7 @@ func (v *validator) pass(w http.ResponseWriter, r *http.Request) {
 	}
 	defer answer.Body.Close()
 	m.status, m.answer = answer.StatusCode, answer.Header
-	const enough = 20 << 20 // more than a connector reads from an answer
+	const enough = 20 << 20 // more than a connector reads from a response
 	m.answered, err = io.ReadAll(io.LimitReader(answer.Body, enough))
 	if m.lost = err != nil; m.lost || !m.asStandard() {
 		panic(http.ErrAbortHandler)
@@ -211,7 +211,7 @@ func (v *validator) pass(w http.ResponseWriter, r *http.Request) {
 	m.write(w, "https://bank.example") // the validating program does not accept loopback as an address
 }
 
-// write writes the bank's answer, with own in place of the bank's address.
+// write writes the bank's response, with own in place of the bank's address.
 func (m *message) write(w http.ResponseWriter, own string) {
 	if m.lost && m.answer == nil {
 		panic(http.ErrAbortHandler)

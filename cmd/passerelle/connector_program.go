@@ -136,7 +136,7 @@ func (k *connectorCheck) Run(c *console, g *connectorCommand) error {
 		if err != nil {
 			return nil, err
 		}
-		return programView{row.UUID, row.Address, "answers, and its profile was stored"}, nil
+		return programView{row.UUID, row.Address, "responds, and its profile was stored"}, nil
 	})
 }
 

@@ -27,7 +27,7 @@ type devOutput struct {
 	Testbanks    banksView `json:"testbanks"`
 }
 
-// call calls the API and decodes the answer.
+// call calls the API and decodes the response.
 func (d devOutput) call(t *testing.T, method, path, token string, body, into any) {
 	t.Helper()
 	encoded, err := json.Marshal(body)

@@ -169,7 +169,7 @@ func (d *doctorCommand) clock(c *console, db *store.DB) finding {
 	if err != nil {
 		return seen("clock", err, "")
 	}
-	// The database read its clock at some time between the query and its answer.
+	// The database read its clock at some time between the query and its response.
 	skew := max(before.Sub(there), time.Until(there), 0)
 	if skew > maxSkew {
 		err = fmt.Errorf("the database's clock differs from this machine's by %v; synchronise both with a time server", skew.Round(time.Millisecond))
@@ -193,7 +193,7 @@ func consents(c *console, db *store.DB) (finding, bool) {
 		}
 	}
 	if len(late) > 0 {
-		err = errors.Join(err, fmt.Errorf("banks have not ended the consents of deleted connections, %s; the log names the connections and the banks' answers", strings.Join(late, ", ")))
+		err = errors.Join(err, fmt.Errorf("banks have not ended the consents of deleted connections, %s; the log names the connections and the banks' responses", strings.Join(late, ", ")))
 	}
 	return seen("consents", err, ""), err != nil
 }

@@ -18,7 +18,7 @@ type domainCommand struct {
 	Show   domainShow   `cmd:"" help:"Print one domain."`
 	Update domainUpdate `cmd:"" help:"Move a domain to another base URL."`
 
-	RotateSignKey domainRotateSignKey `cmd:"" help:"Sign the answers of a domain with a new key. Earlier signatures stay valid."`
+	RotateSignKey domainRotateSignKey `cmd:"" help:"Sign the responses of a domain with a new key. Earlier signatures stay valid."`
 }
 
 // domainView is the printed form of a domain, with times in its own zone.
@@ -39,7 +39,7 @@ type domainCreate struct {
 	Name    string `arg:"" help:"Name of the domain in commands."`
 	Kind    string `required:"" enum:"sandbox,live" placeholder:"sandbox|live" help:"sandbox simulates its banks; live uses real banks."`
 	BaseURL string `required:"" placeholder:"URL" help:"Address that clients call, such as https://bank.example/2.0."`
-	Created string `placeholder:"'YYYY-MM-DD HH:MM:SS'" help:"Creation date in UTC, for a domain that moved here. The date selects the behaviour of the API in that time (default: now)."`
+	Created string `placeholder:"'YYYY-MM-DD HH:MM:SS'" help:"Creation date in UTC of a domain that moved here from another service. The API behaves as it did on this date (default: now)."`
 }
 
 // Run makes a domain. A name or a host in use is a conflict.
@@ -125,13 +125,13 @@ type domainRotateSignKey struct {
 	KeyFile string `default:"passerelle-data/keys" type:"path" help:"Key file with the keys that encrypt the new key."`
 }
 
-// signKeyView is the printed form of a key that signs answers.
+// signKeyView is the printed form of a key that signs responses.
 type signKeyView struct {
 	ID        int64  `json:"id"`
 	PublicKey string `json:"public_key"`
 }
 
-// Run makes a new key. It signs all answers from now on.
+// Run makes a new key. It signs all responses from now on.
 func (r *domainRotateSignKey) Run(c *console, g *domainCommand) error {
 	ring, err := openKeys(r.KeyFile)
 	if err != nil {

@@ -57,7 +57,7 @@ func (f *filesOrphans) Run(c *console) error {
 		err := kept.Each(c.ctx, orphanBatch, func(ids []passerelle.FileID) error {
 			orphans, err := bankstore.From(db).WithoutRow(c.ctx, ids)
 			if err != nil {
-				return fmt.Errorf("look for the rows of files: %w", err)
+				return fmt.Errorf("find the rows of files: %w", err)
 			}
 			view.Files += int64(len(ids))
 			view.Orphans += int64(len(orphans))

@@ -17,8 +17,8 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// interruption is a context that ends when it has been used a number of times, like an interrupt
-// at this moment.
+// interruption is a context that ends after a number of uses. The end has the same effect as an
+// interrupt at that moment.
 type interruption struct {
 	context.Context
 	end  context.CancelFunc
@@ -48,8 +48,9 @@ func (i *interruption) Err() error {
 	return i.Context.Err()
 }
 
-// longCommand is a command that can be interrupted. Its arguments follow the command. prepare makes
-// what the command needs. finished checks the result after the command was repeated.
+// longCommand is a command that can be interrupted. Its arguments follow the command. prepare
+// creates the data that the command needs. finished checks the result after the command was
+// repeated.
 type longCommand struct {
 	args     func(p place) []string
 	prepare  func(p place)
@@ -173,7 +174,7 @@ func (p place) text(name string) string {
 }
 
 // TestLongCommandsGoOnAfterAnInterruption interrupts each long command at many moments. Each time,
-// the command ends without another error, and says how to go on. In the end, the same command
+// the command ends without another error, and says how to continue. In the end, the same command
 // succeeds.
 func TestLongCommandsGoOnAfterAnInterruption(t *testing.T) {
 	parser, err := newParser(&program{}, nil, io.Discard, io.Discard, func(int) {})

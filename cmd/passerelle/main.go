@@ -51,8 +51,8 @@ const (
 	misused   = 2
 )
 
-// program defines the command line for kong. The tag resume of a long command says how to go on after
-// an interruption.
+// program defines the command line for kong. The tag resume of a long command says how to continue
+// after an interruption.
 type program struct {
 	JSON       bool   `name:"json" help:"Print only one JSON value on standard output."`
 	ConfigFile string `name:"config" placeholder:"FILE" help:"File with variables of the environment, one NAME=VALUE a line. The environment and the command line take precedence."`
@@ -95,7 +95,7 @@ type console struct {
 	// environment contains the variables from the file of --config, followed by the variables of
 	// the process. The variables of the process take precedence.
 	environment []string
-	// resume says how to go on after an interruption. It is empty for short commands.
+	// resume says how to continue after an interruption. It is empty for short commands.
 	resume string
 }
 

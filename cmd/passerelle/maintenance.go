@@ -10,7 +10,7 @@ import (
 
 type maintenanceCommand struct {
 	databaseFlag
-	On     maintenanceOn     `cmd:"" help:"Answer every API call with 503. Webhooks and background work continue."`
+	On     maintenanceOn     `cmd:"" help:"Respond to every API call with 503. Webhooks and background work continue."`
 	Off    maintenanceOff    `cmd:"" help:"Open the API again."`
 	Status maintenanceStatus `cmd:"" help:"Print whether the API is closed."`
 }

@@ -26,7 +26,7 @@ import (
 )
 
 // ending contains the durations of a shutdown. During delay, the program still accepts connections.
-// Then running requests have the time drain to end.
+// After that, drain limits the time of running requests.
 type ending struct{ delay, drain time.Duration }
 
 // devEnding has the times of dev. serve has flags for them.

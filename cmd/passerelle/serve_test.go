@@ -134,8 +134,8 @@ func TestServeStopsAfterTheDelay(t *testing.T) {
 	}
 }
 
-// TestServeSurvivesAHangup runs the program as a separate process, without a folder of banks. It must
-// answer after SIGHUP, which the unit sends for every reload.
+// TestServeSurvivesAHangup runs the program as a separate process, without a folder of banks. It
+// must respond after SIGHUP, which the unit sends for every reload.
 func TestServeSurvivesAHangup(t *testing.T) {
 	program, said := startProgram(t)
 	for range 2 {

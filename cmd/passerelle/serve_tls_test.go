@@ -50,7 +50,7 @@ func (o ownCertificate) client() *http.Client {
 	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted, ServerName: "localhost"}}}
 }
 
-// number returns the number of the certificate of the connection that a client uses.
+// number makes a request and returns the serial number of the server's certificate.
 func (o ownCertificate) number(client *http.Client, address string) int64 {
 	o.t.Helper()
 	answer, err := client.Get("https://" + address + "/healthz")

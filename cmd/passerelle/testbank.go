@@ -25,7 +25,7 @@ type testbankRun struct {
 	Profile    []string      `placeholder:"NAME,…" help:"Profiles of the banks to run; all by default."`
 	Settlement time.Duration `default:"2s" help:"How long a transfer stays pending; instant transfers are never pending."`
 	UntilInput bool          `help:"Exit when standard input ends, such as when the parent program exits."`
-	SlowAnswer time.Duration `default:"3s" help:"Delay of slow answers in tests."`
+	SlowAnswer time.Duration `default:"3s" help:"Delay of slow responses in tests."`
 }
 
 // banksView is the output of testbank when it is ready.

@@ -46,7 +46,7 @@ type balance struct {
 	ReferenceDate       string `json:"referenceDate"`
 }
 
-// accountList is the answer to a request for accounts or card accounts.
+// accountList is the response to a request for accounts or card accounts.
 type accountList struct {
 	Accounts     []bankAccount `json:"accounts"`
 	CardAccounts []bankAccount `json:"cardAccounts"`

@@ -75,18 +75,19 @@ type authorisation struct {
 	Declined bool   `json:"declined,omitempty"`
 	Code     string `json:"code,omitempty"`
 	OAuth    *grant `json:"oauth,omitempty"`
-	// Confirmation is the bank's answer to the confirmation at Confirm, empty until it has answered.
+	// Confirmation is the bank's response to our request to Confirm. It is empty until the bank has
+	// responded.
 	Confirmation string `json:"confirmation,omitempty"`
 	// Earlier are the authorisations that this one replaced, oldest first. The customer can still
 	// approve in them. Unlisted means that the bank may have started another authorisation although
-	// its answer never arrived. Only the bank's list of authorisations names that one.
+	// its response never arrived. Only the bank's list of authorisations names that one.
 	Earlier  []authorisation `json:"earlier,omitempty"`
 	Unlisted bool            `json:"unlisted,omitempty"`
 	// Resumed counts how often an earlier authorisation took the place of a failed one.
 	Resumed int `json:"resumed,omitempty"`
 }
 
-// The bank's answers to our confirmation of an approval.
+// The bank's responses to our confirmation of an approval.
 const (
 	confirmTaken   = "taken"
 	confirmRefused = "refused"
@@ -147,15 +148,15 @@ type challenge struct {
 	Information string   `json:"additionalInformation"`
 }
 
-// scaAnswer is the bank's answer about an authorisation. It is also part of the answers to orders
-// and consents.
+// scaAnswer is the bank's response about an authorisation. It is also part of the responses to
+// orders and consents.
 type scaAnswer struct {
 	Status    string      `json:"scaStatus"`
 	Methods   []scaMethod `json:"scaMethods"`
 	Challenge *challenge  `json:"challengeData"`
 	Message   string      `json:"psuMessage"`
 	Links     links       `json:"_links"`
-	// IDs is the list of the order's authorisations. Only the answer to a request for this list
+	// IDs is the list of the order's authorisations. Only the response to a request for this list
 	// contains it.
 	IDs []string `json:"authorisationIds"`
 }
@@ -225,8 +226,8 @@ func (p *Profile) notify(h http.Header, address string) {
 }
 
 // stepLinks lists the links that name the next step, in order of preference. The connector uses the
-// first one that the answer contains. It uses links for encrypted passwords only when the bank file
-// has a key. If the name of a link begins with start, the connector calls it with POST.
+// first one that the response contains. It uses links for encrypted passwords only when the bank
+// file has a key. If the name of a link begins with start, the connector calls it with POST.
 var stepLinks = []struct {
 	name string
 	step step
@@ -254,9 +255,9 @@ var stepLinks = []struct {
 var ended = map[string]step{"finalised": authorised, "exempted": authorised, "failed": failed}
 
 // errNoStep means that the bank requires a step that the connector does not support.
-var errNoStep = errors.New("it wants the person to authorise in a way that the connector does not know: look at profile.sca and passwords.certificate")
+var errNoStep = errors.New("it requires a way of authorisation that the connector does not know: check profile.sca and passwords.certificate")
 
-// update applies the bank's answer to the authorisation. The SCA approach is in the header
+// update applies the bank's response to the authorisation. The SCA approach is in the header
 // ASPSP-SCA-Approach.
 func (b *Bank) update(r request, into *authorisation, said scaAnswer, header http.Header) error {
 	next := authorisation{
@@ -284,7 +285,7 @@ func (b *Bank) update(r request, into *authorisation, said scaAnswer, header htt
 	return nil
 }
 
-// nextStep ends the authorisation, or sets the next step from the links in the answer.
+// nextStep ends the authorisation, or sets the next step from the links in the response.
 func (b *Bank) nextStep(r request, next *authorisation, said scaAnswer) error {
 	if next.Step = ended[said.Status]; next.Step != "" {
 		return nil
@@ -331,7 +332,7 @@ var passed = map[step][]string{
 }
 
 // restart starts the authorisation again when the status shows that the bank has done the present
-// step. In that case, the bank's answer with the data for the next step was lost.
+// step. In that case, the bank's response with the data for the next step was lost.
 func (a *authorisation) restart(status string) {
 	if a.First != "" && slices.Contains(passed[a.Step], status) {
 		a.replace(authorisation{
@@ -342,7 +343,7 @@ func (a *authorisation) restart(status string) {
 }
 
 // errNoPage means that a browser must not follow the link to the bank's page.
-var errNoPage = errors.New("its page for the person has no https address")
+var errNoPage = errors.New("its approval page has no https address")
 
 // place stores the target of a link to the API. It stores nothing for an empty link.
 func (b *Bank) place(r request, href string, into *string) error {
@@ -374,7 +375,7 @@ type denied struct {
 
 // Error omits the bank's text, which may contain personal data.
 func (d *denied) Error() string {
-	return fmt.Sprintf("the call %s was answered with status %d", d.r.call, d.a.status)
+	return fmt.Sprintf("the call %s got the status %d", d.r.call, d.a.status)
 }
 
 // callAbout sends a request about an authorisation. It fails with *denied when the bank refuses it.
@@ -391,8 +392,9 @@ func (b *Bank) callAbout(ctx context.Context, a *authorisation, p person, r requ
 	return said, got.header, err
 }
 
-// tell sends a request about an authorisation and applies the answer. Before a request that starts
-// an authorisation, it stores Unlisted, because this process may end before the answer arrives.
+// tell sends a request about an authorisation and applies the response. Before a request that
+// starts an authorisation, it stores Unlisted, because this process may end before the response
+// arrives.
 func (b *Bank) tell(ctx context.Context, a *authorisation, p person, r request) error {
 	before := a.Unlisted
 	if r.method == http.MethodPost {
@@ -566,8 +568,8 @@ func (b *Bank) redeem(ctx context.Context, a *authorisation, p person) error {
 	return nil
 }
 
-// confirm asks the bank to confirm an authorisation. A refusal does not count as the bank's answer
-// if it is temporary or if the operator can remove its cause.
+// confirm asks the bank to confirm an authorisation. A refusal does not count as the bank's
+// response if it is temporary or if the operator can remove its cause.
 func (b *Bank) confirm(ctx context.Context, a *authorisation, p person, body any) error {
 	r := request{call: "confirm", method: http.MethodPut, header: p.header(), body: body}
 	r.aim(cmp.Or(a.Confirm, a.Own))

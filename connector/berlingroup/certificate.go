@@ -25,8 +25,8 @@ type Certificate struct {
 	// Roles are the PSD2 roles in the certificate, such as PSP_PI. A certificate without a PSD2
 	// QCStatement has none.
 	Roles []string
-	// Kind is roles.Web, roles.Seal, or empty when the certificate names neither. Qualified means that it has
-	// QCStatements, as every qualified certificate has.
+	// Kind is roles.Web, roles.Seal, or empty when the certificate names neither. Qualified means
+	// that the certificate has QCStatements. Every qualified certificate has them.
 	Kind      string
 	Qualified bool
 }
@@ -152,8 +152,9 @@ func describe(field string, c *x509.Certificate) Certificate {
 	return Certificate{Field: field, From: c.NotBefore, Until: c.NotAfter, Roles: roles.Of(c), Kind: roles.Kind(c), Qualified: roles.Qualified(c)}
 }
 
-// Invalid describes an operator's certificate that is no longer valid, or not yet, with the remedy. It
-// returns "" if there is none. The bank would refuse every call with such a certificate.
+// Invalid names an operator's certificate that has expired or is not yet valid, and the remedy. It
+// returns "" if all certificates are valid. The bank would refuse every call with such a
+// certificate.
 func (b *Bank) Invalid(now time.Time) string {
 	for _, c := range b.Certificates() {
 		if wrong := c.invalid(now); wrong != "" {
@@ -166,9 +167,9 @@ func (b *Bank) Invalid(now time.Time) string {
 func (c Certificate) invalid(now time.Time) string {
 	switch {
 	case now.After(c.Until):
-		return fmt.Sprintf("%s is not valid after %s: put the new certificate in its place and have the banks read again (SIGHUP)", c.Field, c.Until.UTC().Format(time.RFC3339))
+		return fmt.Sprintf("%s is not valid after %s: replace it with the new certificate and send SIGHUP, which makes the service read the banks again", c.Field, c.Until.UTC().Format(time.RFC3339))
 	case now.Before(c.From):
-		return fmt.Sprintf("%s is not valid before %s: look whether this machine's clock is right, or use the former certificate until then", c.Field, c.From.UTC().Format(time.RFC3339))
+		return fmt.Sprintf("%s is not valid before %s: check that this machine's clock is right, or use the former certificate until then", c.Field, c.From.UTC().Format(time.RFC3339))
 	}
 	return ""
 }

@@ -23,7 +23,7 @@ type Finding struct {
 }
 
 // Check calls the bank and reports the results: our certificates and their roles, the connection,
-// the bank's answer to a request for an unknown resource, and the metadata of the authorisation
+// the bank's response to a request for an unknown resource, and the metadata of the authorisation
 // server. It moves no money and creates nothing at the bank.
 func (b *Bank) Check(ctx context.Context) []Finding {
 	findings := append(b.CheckCertificates(b.now()), b.checkRanges()...)
@@ -55,7 +55,7 @@ func (b *Bank) CheckCertificates(now time.Time) []Finding {
 		}
 		findings = append(findings, f)
 		if right := kinds[c.Field]; c.Kind != "" && c.Kind != right {
-			findings = append(findings, Finding{c.Field, "is a " + c.Kind + ": the bank wants a " + right + " here", true})
+			findings = append(findings, Finding{c.Field, "is a " + c.Kind + ": the bank requires a " + right + " here", true})
 		}
 		if missing := b.missing(c); len(missing) > 0 {
 			findings = append(findings, Finding{c.Field, "lacks the roles that the profile needs: " + strings.Join(missing, ", "), true})
@@ -64,7 +64,7 @@ func (b *Bank) CheckCertificates(now time.Time) []Finding {
 	return findings
 }
 
-// kinds maps the fields of a bank file to the kind of certificate that the bank wants.
+// kinds maps the fields of a bank file to the kind of certificate that the bank requires.
 var kinds = map[string]string{"tls.certificate": roles.Web, "signature.certificate": roles.Seal}
 
 // checkRanges reports which payers are offered the bank, and which of its countries have no prefix.
@@ -79,7 +79,7 @@ func (b *Bank) checkRanges() []Finding {
 		return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(prefix, country) })
 	})
 	if len(bare) > 0 {
-		detail += "; none of " + strings.Join(bare, ", ") + ": list all prefixes, or none"
+		detail += "; without a prefix of " + strings.Join(bare, ", ") + ": list all prefixes of the bank, or none"
 	}
 	return []Finding{{Check: "iban_prefixes", Detail: detail}}
 }
@@ -104,7 +104,7 @@ func found(check string, err error, reassurance string) Finding {
 	return Finding{Check: check, Detail: reassurance}
 }
 
-// checkInterface asks for the status of an unknown resource. A bank that answers "unknown
+// checkInterface asks for the status of an unknown resource. A bank that responds "unknown
 // resource" has accepted our certificate and our signature.
 func (b *Bank) checkInterface(ctx context.Context) []Finding {
 	r := request{call: "check", method: http.MethodGet, path: "/v1/consents/" + newID() + "/status"}
@@ -142,12 +142,12 @@ func (b *Bank) checkAddress(ctx context.Context) []Finding {
 	return []Finding{{Check: "own address", Detail: own.String() + " stands for users whose address is unknown"}}
 }
 
-// judgeAnswer interprets the answer to the request for an unknown resource.
+// judgeAnswer interprets the response to the request for an unknown resource.
 func (b *Bank) judgeAnswer(r request, a answer) Finding {
 	judged := b.judge(r, a)
 	unknown := slices.ContainsFunc(judged.all, func(m codes.Message) bool { return m.Code == "RESOURCE_UNKNOWN" || m.Code == "CONSENT_UNKNOWN" })
 	if unknown {
-		return Finding{Check: "interface", Detail: "it answers, and accepts our certificate and signature"}
+		return Finding{Check: "interface", Detail: "it responds, and accepts our certificate and signature"}
 	}
 	return Finding{"interface", judged.remedied(), true}
 }
@@ -168,18 +168,18 @@ func (b *Bank) metadata(ctx context.Context) (metadata, error) {
 		return m, err
 	}
 	if !a.good() {
-		return m, b.fault(r, errNoMetadata, fmt.Sprintf("it answers %d: check oauth.metadata", a.status))
+		return m, b.fault(r, errNoMetadata, fmt.Sprintf("it returns status %d: check oauth.metadata", a.status))
 	}
 	if err := b.decode(r, a, &m); err != nil {
 		return m, err
 	}
 	for _, address := range []string{m.Authorization, m.Token} {
 		if u, err := url.Parse(address); err != nil || u.Scheme != "https" && !b.page(address) || u.Host == "" {
-			return m, b.fault(r, errNoMetadata, "its metadata lacks an https address of authorization_endpoint or token_endpoint")
+			return m, b.fault(r, errNoMetadata, "its metadata lacks an https address for authorization_endpoint or token_endpoint")
 		}
 	}
 	if u, err := url.Parse(m.Token); err != nil || u.Scheme != "https" {
-		return m, b.fault(r, errNoMetadata, "its metadata lacks an https address of token_endpoint")
+		return m, b.fault(r, errNoMetadata, "its metadata lacks an https address for token_endpoint")
 	}
 	return m, nil
 }

@@ -32,7 +32,7 @@ import (
 // quiet discards what a server logs about handshakes that must fail.
 var quiet = slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
 
-// unknown acts as a bank that answers every request with "unknown resource".
+// unknown acts as a bank that responds to every request with "unknown resource".
 func unknown(w http.ResponseWriter, r *http.Request) {
 	if strings.HasPrefix(r.URL.Path, "/.well-known/") {
 		fmt.Fprintf(w, `{"authorization_endpoint": "https://%[1]s/authorise", "token_endpoint": "https://%[1]s/token"}`, r.Host)
@@ -72,10 +72,10 @@ func TestCheckFails(t *testing.T) {
 		}, "Example Bank (metadata): it cannot be reached at oauth.metadata: the connection was refused"},
 		{"another authority", unknown, nil, func(w *fixture) {
 			w.write("ca.pem", berlingrouptest.Encode("CERTIFICATE", berlingrouptest.NewAuthority(w.t).Certificate.Raw))
-		}, "an authority that tls.authorities does not have"},
-		{"another name", unknown, &x509.Certificate{DNSNames: []string{"bank.example"}, IPAddresses: []net.IP{{127, 0, 0, 9}}}, nil, "for another name than that in address.api"},
+		}, "an authority that tls.authorities does not contain"},
+		{"another name", unknown, &x509.Certificate{DNSNames: []string{"bank.example"}, IPAddresses: []net.IP{{127, 0, 0, 9}}}, nil, "has another name than address.api"},
 		{"a server that has expired", unknown, &x509.Certificate{IPAddresses: []net.IP{{127, 0, 0, 1}}, NotBefore: past.Add(-time.Hour), NotAfter: past}, nil, "this machine's clock"},
-		{"ours has expired", unknown, nil, func(w *fixture) { w.certify(&x509.Certificate{NotBefore: past.Add(-time.Hour), NotAfter: past}) }, "put the new certificate in its place"},
+		{"ours has expired", unknown, nil, func(w *fixture) { w.certify(&x509.Certificate{NotBefore: past.Add(-time.Hour), NotAfter: past}) }, "replace it with the new certificate"},
 		{"ours expires soon", unknown, nil, func(w *fixture) { w.certify(&x509.Certificate{NotAfter: time.Now().Add(29 * 24 * time.Hour)}) }, "renew it"},
 		{"ours is of another authority", unknown, nil, func(w *fixture) {
 			w.server.TLS.MaxVersion = tls.VersionTLS12 // with TLS 1.2 the alert arrives before the request is sent
@@ -91,10 +91,10 @@ func TestCheckFails(t *testing.T) {
 		}, "lacks the roles that the profile needs: PSP_PI"},
 		{"ours is a seal", unknown, nil, func(w *fixture) {
 			w.certify(&x509.Certificate{ExtraExtensions: berlingrouptest.QcType(w.t, 2)})
-		}, "is a QSealC: the bank wants a QWAC here"},
-		{"a certificate that it does not take", answers(401, `{"tppMessages": [{"category": "ERROR", "code": "CERTIFICATE_INVALID"}]}`), nil, nil, "it answers 401 CERTIFICATE_INVALID: look at tls.certificate and signature.certificate"},
-		{"a signature that it does not take", answers(401, `{"type": "x", "code": "SIGNATURE_INVALID"}`), nil, nil, "it answers 401 SIGNATURE_INVALID: look at the table signature"},
-		{"no bank", answers(200, `<html>`), nil, nil, "it answers 200"},
+		}, "is a QSealC: the bank requires a QWAC here"},
+		{"a certificate that it does not take", answers(401, `{"tppMessages": [{"category": "ERROR", "code": "CERTIFICATE_INVALID"}]}`), nil, nil, "it returns status 401 CERTIFICATE_INVALID: check tls.certificate and signature.certificate"},
+		{"a signature that it does not take", answers(401, `{"type": "x", "code": "SIGNATURE_INVALID"}`), nil, nil, "it returns status 401 SIGNATURE_INVALID: check the table signature"},
+		{"no bank", answers(200, `<html>`), nil, nil, "it returns status 200"},
 		{"elsewhere", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "https://elsewhere.example/", http.StatusFound)
 		}, nil, nil, "it redirects to another address, which Passerelle does not follow"},
@@ -104,15 +104,15 @@ func TestCheckFails(t *testing.T) {
 					return
 				}
 			}
-		}, nil, nil, "its answer is larger than is read"},
-		{"too deep", answers(200, strings.Repeat(`{"a":`, 10000)+"1"+strings.Repeat("}", 10000)), nil, nil, "its answer is not valid JSON of the standard"},
+		}, nil, nil, "its response is larger than the limit"},
+		{"too deep", answers(200, strings.Repeat(`{"a":`, 10000)+"1"+strings.Repeat("}", 10000)), nil, nil, "its response is not valid JSON of the standard"},
 		{"an answer that is cut", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			fmt.Fprint(w, "{")
-		}, nil, nil, "the connection broke off"},
+		}, nil, nil, "the connection was lost"},
 		{"metadata without addresses", answers(200, `{}`), nil, nil, "its metadata lacks an https address"},
 		{"metadata of an open server", answers(200, `{"authorization_endpoint": "https://a.example", "token_endpoint": "http://a.example"}`), nil, nil, "token_endpoint"},
-		{"no metadata", answers(404, ``), nil, nil, "it answers 404: check oauth.metadata"},
+		{"no metadata", answers(404, ``), nil, nil, "it returns status 404: check oauth.metadata"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newFixture(t, test.handler, test.server)
@@ -192,7 +192,7 @@ func TestOwnAddress(t *testing.T) {
 func TestCheckOfRanges(t *testing.T) {
 	for prefixes, want := range map[string]string{
 		"":                            "",
-		`"DE..50010517"`:              "which has DE..50010517; none of AT: list all prefixes, or none",
+		`"DE..50010517"`:              "which has DE..50010517; without a prefix of AT: list all prefixes of the bank, or none",
 		`"DE..50010517", "AT..12000"`: "which has DE..50010517, AT..12000",
 	} {
 		w := newFixture(t, http.HandlerFunc(unknown), nil).with(`countries = ["DE"]`, `countries = ["DE", "AT"]`+"\niban_prefixes = ["+prefixes+"]")
@@ -211,7 +211,7 @@ func TestCheckOfRanges(t *testing.T) {
 	}
 }
 
-// TestCheckEnds: the check of a bank that does not answer ends when the caller cancels it.
+// TestCheckEnds: the check of a bank that does not respond ends when the caller cancels it.
 func TestCheckEnds(t *testing.T) {
 	hang := make(chan struct{})
 	w := newFixture(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hang }), nil)
@@ -219,7 +219,7 @@ func TestCheckEnds(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	for _, f := range w.load().Check(ctx) {
-		if f.Check == "interface" && !strings.Contains(f.Detail, "it did not answer in time") {
+		if f.Check == "interface" && !strings.Contains(f.Detail, "it did not respond in time") {
 			t.Error(f.Detail)
 		}
 	}
@@ -282,7 +282,7 @@ func verify(t *testing.T, w *fixture, seen http.Header) {
 		t.Errorf("the signature: %v", err)
 	}
 	if want := "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="; strings.HasPrefix(seen.Get("Digest"), "SHA-256=") && seen.Get("Digest") != "SHA-256="+want {
-		t.Errorf("the digest of nothing is %q", seen.Get("Digest"))
+		t.Errorf("the digest of an empty body is %q", seen.Get("Digest"))
 	}
 }
 
@@ -296,7 +296,7 @@ func TestHelperThatDoesNotSign(t *testing.T) {
 		unknown(w, r)
 	}), nil)
 	for command, says := range map[string]string{
-		`["/bin/echo", "signed"]`:   "answered with what is no signature",
+		`["/bin/echo", "signed"]`:   "did not sign: its output is not a signature",
 		`["/bin/false"]`:            "did not sign",
 		`["/bin/cat", "/dev/zero"]`: "did not sign",
 		`["/nowhere/sign"]`:         "did not sign",
@@ -322,7 +322,7 @@ func TestTransportHelperThatDoesNotSign(t *testing.T) {
 	for version, number := range map[string]uint16{"TLS 1.2": tls.VersionTLS12, "TLS 1.3": tls.VersionTLS13} {
 		for command, says := range map[string]string{
 			`["/bin/false"]`:          "exit status 1",
-			`["/bin/echo", "signed"]`: "it answered with what is no signature by the key of tls.certificate",
+			`["/bin/echo", "signed"]`: "its output is not a signature by the key of tls.certificate",
 			`["/nowhere/sign"]`:       "no such file or directory",
 		} {
 			t.Run(version+" "+command, func(t *testing.T) {
@@ -423,7 +423,7 @@ func TestMaterial(t *testing.T) {
 	}
 }
 
-// newStatusFixture makes a bank without OAuth that answers every call with a status, and counts
+// newStatusFixture makes a bank without OAuth that responds to every call with a status, and counts
 // the calls.
 func newStatusFixture(t *testing.T, status, asked *int) *fixture {
 	t.Helper()
@@ -455,7 +455,7 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// TestDisturbedBank: a failing bank gets a single call after a while. If it answers, it is healthy
+// TestDisturbedBank: a failing bank gets a single call after a while. If it responds, it is healthy
 // again.
 func TestDisturbedBank(t *testing.T) {
 	status, asked := http.StatusServiceUnavailable, 0
@@ -479,7 +479,7 @@ func TestDisturbedBank(t *testing.T) {
 	}
 	again := w.load()
 	if again.Continue(bank); !again.Profile().Disturbed {
-		t.Error("a bank that is loaded again is well")
+		t.Error("a bank that is loaded again is healthy")
 	}
 	now, status = now.Add(31*time.Second), http.StatusNotFound
 	if n := calls(3); n != 3 || bank.Profile().Disturbed || bank.Health().Open {

@@ -80,7 +80,7 @@ func (v *reading) access() consentAccess {
 	return consentAccess{AvailableWithBalance: "allAccounts"}
 }
 
-// consentAnswer is the bank's answer about a consent and its authorisation.
+// consentAnswer is the bank's response about a consent and its authorisation.
 type consentAnswer struct {
 	scaAnswer
 	Status     string `json:"consentStatus"`
@@ -311,7 +311,7 @@ func (v *reading) wish(ctx context.Context) error {
 		return err
 	}
 	if created.ID == "" || len(created.ID) > maxID {
-		return v.fault(r, errMalformed, "its answer has no consentId")
+		return v.fault(r, errMalformed, "its response has no consentId")
 	}
 	v.memory.Consent = created.ID
 	if created.Status == "valid" {
@@ -339,7 +339,7 @@ func (v *reading) toRefusal(err error) error {
 // maxID is the maximum length of an id from the bank.
 const maxID = 200
 
-// links maps the names of links in the standard to the links in an answer.
+// links maps the names of links in the standard to the links in a response.
 type links map[string]struct {
 	Href string `json:"href"`
 }

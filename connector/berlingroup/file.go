@@ -65,16 +65,16 @@ type OAuth struct {
 // Profile describes the bank's capabilities.
 type Profile struct {
 	SCA                []string `toml:"sca" need:"required" doc:"Approaches to strong authentication (SCA) that the bank supports, preferred first: redirect, oauth, decoupled, embedded."`
-	Start              string   `toml:"start" preset:"implicit" doc:"Whether the authorisation starts with the order (implicit) or on request (explicit). If the bank's answer differs, the service follows the answer."`
+	Start              string   `toml:"start" preset:"implicit" doc:"Whether the authorisation starts with the order (implicit) or on request (explicit). If the bank's response differs, the service follows the response."`
 	Confirmation       bool     `toml:"confirmation" doc:"The bank executes a payment only after a confirmation, which the service sends when the payer comes back. Domains that confirm payments themselves need such a bank."`
 	DebtorAccount      string   `toml:"debtor_account" preset:"optional" doc:"Whether the order names the payer's account: required, optional, or refused."`
 	RedirectSeconds    int      `toml:"redirect_seconds" preset:"600" doc:"How long the bank's page waits for the person, in seconds. After that, the service requests a new page. For a payment, it requests the page at the next status check."`
-	AuthorisationHours int      `toml:"authorisation_hours" preset:"24" doc:"How long an authorisation may take, in hours. After that, the bank accepts no approval. When a payer abandons a payment and the bank cannot cancel it, the service rejects the payment after this time, unless the bank does not show approvals."`
+	AuthorisationHours int      `toml:"authorisation_hours" preset:"24" doc:"How long an authorisation may take, in hours. After that, the bank accepts no approval. When a payer abandons a payment and the bank cannot cancel it, the service rejects the payment after this time, if the bank shows approvals."`
 	CallsADay          int      `toml:"calls_a_day" preset:"4" doc:"How often a day the service may read the bank without the user present. 0 means never."`
 	PSUID              bool     `toml:"psu_id" doc:"The bank requires the payer's user name (PSU-ID) with the order. Passerelle first asks the payer for it."`
 	CorporateID        bool     `toml:"psu_corporate_id" doc:"The bank identifies companies by PSU-Corporate-ID. Passerelle first asks the person for it. For private accounts, the person leaves it empty."`
 	LastStatus         string   `toml:"last_status" preset:"ACSC" doc:"The last payment status that the bank ever reports: ACTC, ACCP, ACSP, ACWC, ACSC or ACCC. If this status comes before ACSC, a payment with this status is accepted."`
-	Idempotent         bool     `toml:"idempotent" doc:"The bank documents that it treats a repeated X-Request-ID as the same order. The service then sends an order again when the answer was lost. Without it, such an order waits for an operator."`
+	Idempotent         bool     `toml:"idempotent" doc:"The bank documents that it treats a repeated X-Request-ID as the same order. The service then sends an order again when the response was lost. Without it, such an order waits for an operator."`
 	IdempotentMinutes  int      `toml:"idempotent_minutes" preset:"60" doc:"How long the bank recognises a repeated X-Request-ID, in minutes. After that time, the service never sends an order again, and the order waits for an operator. Used with idempotent."`
 	Notifications      bool     `toml:"notifications" doc:"The bank reports changes to TPP-Notification-URI. The host of that address is the host of the domain. The transport certificate must contain this host."`
 

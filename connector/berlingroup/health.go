@@ -32,9 +32,9 @@ func (b *Bank) result(r request, a answer, err error) connector.CallResult {
 	return connector.Answered
 }
 
-// refusesService reports whether an answer refuses our certificate, signature, role or clock. An answer
-// without a code of the standard may be about the customer instead. It only counts for a request that
-// begins an order or a consent and names neither a token nor a customer.
+// refusesService reports whether a response refuses our certificate, signature, role or clock. A
+// response without a code of the standard may be about the customer instead. It only counts for a
+// request that begins an order or a consent and names neither a token nor a customer.
 func (b *Bank) refusesService(r request, a answer) bool {
 	if a.status < http.StatusBadRequest || r.form != nil {
 		return false

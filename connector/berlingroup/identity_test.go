@@ -11,7 +11,7 @@ import (
 	"passerelle"
 )
 
-// tells makes the bank answer every request for transactions with one page.
+// tells makes the bank respond to every request for transactions with one page.
 func (b *readable) tells(booked, pending []string) { b.list(answers(200, page(booked, pending, ""))) }
 
 // reads reads everything, one day after the last read. An error fails the test.

@@ -15,8 +15,8 @@ import (
 	"passerelle/payment"
 )
 
-// messages returns the messages in an answer. It returns none when the answer does not follow the
-// standard.
+// messages returns the messages in a response. It returns none when the response does not follow
+// the standard.
 func (b *Bank) messages(r request, a answer) []codes.Message {
 	var body codes.Body
 	if b.decode(r, a, &body) != nil {
@@ -44,7 +44,7 @@ func (b *Bank) judge(r request, a answer) judgement {
 	if b.signer != nil {
 		what = what.Signed()
 	}
-	return judgement{all, what, text, strings.TrimSpace(fmt.Sprintf("it answers %d %s", a.status, codes.Words(all)))}
+	return judgement{all, what, text, strings.TrimSpace(fmt.Sprintf("it returns status %d %s", a.status, codes.Words(all)))}
 }
 
 // remedied returns the status and the codes and, if the operator can act, the remedy.
@@ -70,7 +70,7 @@ func (b *Bank) refusal(r request, a answer) error {
 	case a.status == http.StatusTooManyRequests, a.status == http.StatusServiceUnavailable && codes.Known(judged.all) == closedCode:
 		return b.fault(r, connector.ErrNotSent, says)
 	case a.status == http.StatusRequestTimeout, a.status >= http.StatusInternalServerError, a.status == http.StatusConflict && len(judged.all) == 0:
-		return b.fault(r, errUnknownOutcome, fmt.Sprintf("it answers %d, and nobody knows whether it has done what it was asked to", a.status))
+		return b.fault(r, errUnknownOutcome, fmt.Sprintf("it returns status %d, and may or may not have executed the request", a.status))
 	case judged.what.Remedy != "":
 		return b.fault(r, refused, says)
 	}
@@ -89,7 +89,7 @@ func (b *Bank) unanswered(r request, a answer) error {
 // readRefusal is the effect of a bank's refusal on a read.
 type readRefusal struct {
 	state      passerelle.ConnectionState
-	code       string // the first code of the standard in the answer, or empty
+	code       string // the first code of the standard in the response, or empty
 	message    string
 	retryAfter time.Duration
 	// fault describes the refusal to the operator. It is nil if the customer can act or waiting
@@ -99,7 +99,7 @@ type readRefusal struct {
 
 func (r *readRefusal) Error() string { return "the bank refuses a read: " + string(r.state) }
 
-// refused interprets the answer to a failed read.
+// refused interprets the response to a failed read.
 func (b *Bank) refused(r request, a answer) error {
 	r.id = a.id
 	judged := b.judge(r, a)

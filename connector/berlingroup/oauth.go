@@ -49,7 +49,7 @@ func (g *grant) bear(h http.Header) {
 func (b *Bank) openServer(ctx context.Context, a *authorisation, p person) error {
 	if b.file.OAuth == nil {
 		r := request{call: "authorise"}
-		return b.fault(r, errNoMetadata, "it wants OAuth, and the bank file has no table oauth")
+		return b.fault(r, errNoMetadata, "it requires OAuth, but the bank file has no table oauth")
 	}
 	m, err := b.metadata(ctx)
 	if err != nil {
@@ -76,7 +76,7 @@ func (b *Bank) openServer(ctx context.Context, a *authorisation, p person) error
 	return nil
 }
 
-// tokens is the answer of a token endpoint.
+// tokens is the response of a token endpoint.
 type tokens struct {
 	Access  string `json:"access_token"`
 	Refresh string `json:"refresh_token"`
@@ -164,14 +164,14 @@ func (b *Bank) askTokens(ctx context.Context, g *grant, form url.Values, save fu
 		g.Code = ""
 		return nil
 	case !got.good():
-		return b.fault(r, errRefused, strings.TrimSpace(fmt.Sprintf("it answers %d %s", got.status, why))+": "+remedy+b.skew(got))
+		return b.fault(r, errRefused, strings.TrimSpace(fmt.Sprintf("it returns status %d %s", got.status, why))+": "+remedy+b.skew(got))
 	}
 	var supplied tokens
 	if err := b.decode(r, got, &supplied); err != nil {
 		return err
 	}
 	if supplied.Access == "" {
-		return b.fault(r, errMalformed, "its answer has no access_token")
+		return b.fault(r, errMalformed, "its response has no access_token")
 	}
 	g.Code, g.Token, g.Refresh = "", supplied.Access, cmp.Or(supplied.Refresh, g.Refresh)
 	save(ctx)

@@ -15,9 +15,9 @@ import (
 
 const tokensIssued = `{"access_token":"T2","token_type":"Bearer","refresh_token":"R2"}`
 
-// tokenRefusals lists answers of a token endpoint that refuse a request. With dead, the server will
-// never accept the code or the refresh token. Otherwise it may accept it later, and says is part of
-// the message to the operator, if the operator can act.
+// tokenRefusals lists responses of a token endpoint that refuse a request. With dead, the server
+// will never accept the code or the refresh token. Otherwise it may accept it later, and says is
+// part of the message to the operator, if the operator can act.
 var tokenRefusals = map[string]struct {
 	status int
 	body   string
@@ -25,13 +25,13 @@ var tokenRefusals = map[string]struct {
 	says   string
 }{
 	"an invalid grant":        {400, `{"error":"invalid_grant","error_description":"Anna"}`, true, ""},
-	"an unknown client":       {400, `{"error":"invalid_client","error_description":"Anna"}`, false, "invalid_client: look at oauth.client_id"},
-	"an unknown client, 401":  {401, `{"error":"invalid_client"}`, false, "401 invalid_client: look at oauth.client_id and tls.certificate"},
-	"an unauthorized client":  {400, `{"error":"unauthorized_client"}`, false, "look at oauth.client_id"},
-	"an invalid request":      {400, `{"error":"invalid_request"}`, false, "look at the table oauth"},
-	"an unknown grant type":   {400, `{"error":"unsupported_grant_type"}`, false, "look at the table oauth"},
-	"a text of the server":    {400, `{"error":"Anna Example"}`, false, "answers 400: look at the table oauth"},
-	"no JSON":                 {400, `Anna`, false, "answers 400: look at the table oauth"},
+	"an unknown client":       {400, `{"error":"invalid_client","error_description":"Anna"}`, false, "invalid_client: check oauth.client_id"},
+	"an unknown client, 401":  {401, `{"error":"invalid_client"}`, false, "401 invalid_client: check oauth.client_id and tls.certificate"},
+	"an unauthorized client":  {400, `{"error":"unauthorized_client"}`, false, "check oauth.client_id"},
+	"an invalid request":      {400, `{"error":"invalid_request"}`, false, "check the table oauth"},
+	"an unknown grant type":   {400, `{"error":"unsupported_grant_type"}`, false, "check the table oauth"},
+	"a text of the server":    {400, `{"error":"Anna Example"}`, false, "status 400: check the table oauth"},
+	"no JSON":                 {400, `Anna`, false, "status 400: check the table oauth"},
 	"an answer without token": {200, `{"token_type":"Bearer"}`, false, "no access_token"},
 	"a busy server":           {503, `{"error":"invalid_grant"}`, false, ""},
 	"a limit":                 {429, ``, false, ""},
@@ -100,8 +100,8 @@ func TestRefusedRefreshTokens(t *testing.T) {
 const unconfirmedMemory = `{"path":"` + order1 + `","approval":{"step":"server","page":"https://bank.example/1","back":true,"opened":"2026-03-02T12:00:00Z",
 	"confirm":"` + order1 + `/authorisations/2","oauth":{"verifier":"v","token":"T1"}LINK}}`
 
-// TestLostConfirmations checks that an approval at the authorisation server is confirmed until the bank
-// has answered, and that it does not count before.
+// TestLostConfirmations checks that an approval at the authorisation server is confirmed until the
+// bank has responded, and that it does not count before.
 func TestLostConfirmations(t *testing.T) {
 	finalised := scriptedAnswer{200, `{"scaStatus":"finalised"}`}
 	own := `,"own":"` + order1 + `/authorisations/2"`
@@ -168,8 +168,8 @@ func TestLostManualConfirmations(t *testing.T) {
 	}
 }
 
-// TestLostConfirmationsOfConsents checks that a consent which the customer gave at the authorisation
-// server is confirmed until the bank has answered.
+// TestLostConfirmationsOfConsents checks that a consent which the customer gave at the
+// authorisation server is confirmed until the bank has responded.
 func TestLostConfirmationsOfConsents(t *testing.T) {
 	bank := newScripted(t, map[string][]scriptedAnswer{
 		"PUT consent/authorisations/2": {{500, ""}, {200, `{"scaStatus":"finalised"}`}}, "GET consent/status": once(200, `{"consentStatus":"valid"}`),

@@ -160,7 +160,7 @@ func (v *ordering) save(ctx context.Context) {
 	}
 }
 
-// placedOrder is the answer to an order.
+// placedOrder is the response to an order.
 type placedOrder struct {
 	scaAnswer
 	ID          string          `json:"paymentId"`
@@ -199,7 +199,7 @@ func (v *ordering) initiate(ctx context.Context) (payment.Report, error) {
 		return payment.Report{}, errors.Join(err, &payment.Refusal{Code: payment.Bug}) // waiting does not help
 	}
 	if !v.taken(r, a, placed.ID) {
-		return payment.Report{}, cmp.Or(err, v.fault(r, errMalformed, "its answer does not name the order that it has taken"))
+		return payment.Report{}, cmp.Or(err, v.fault(r, errMalformed, "its response does not name the accepted order"))
 	}
 	if err == nil {
 		err = v.update(r, &v.memory.Approval, placed.scaAnswer, a.header)
@@ -286,7 +286,7 @@ func (v *ordering) stands(ctx context.Context) (payment.Report, error) {
 	return v.carryOn(ctx, status)
 }
 
-// askProgress asks for the state of the payer's authorisations. If the bank's answers had no link
+// askProgress asks for the state of the payer's authorisations. If the bank's responses had no link
 // to an authorisation, askProgress first reads the list of the order's authorisations.
 func (v *ordering) askProgress(ctx context.Context, a *authorisation) error {
 	unknown := a.Own == "" && (a.Page != "" || a.Step == inApp)
@@ -362,7 +362,7 @@ func (v *ordering) blind(err error) (payment.Report, error) {
 		return payment.Report{}, err
 	}
 	v.memory.Blind = true
-	return payment.Report{Status: payment.Processing, Remark: "The bank refuses our token and tells nothing about the order without one. Ask the bank what became of the order."}, nil
+	return payment.Report{Status: payment.Processing, Remark: "The bank refuses our token, and does not report the order's status without a token. Ask the bank for the order's outcome."}, nil
 }
 
 // approved reports whether the payer has done the actions that the bank requires.
@@ -441,7 +441,7 @@ func (v *ordering) renew(ctx context.Context, a *authorisation) {
 	next := startAt(v.memory.Path + kind)
 	next.Person, next.OAuth = a.Person, a.OAuth
 	before := a.Unlisted
-	a.Unlisted = true // proceed stores it, in case this process ends before the answer
+	a.Unlisted = true // proceed stores it, in case this process ends before the response
 	err := v.proceed(ctx, &next, v.person())
 	a.Unlisted = before || err != nil && (next.Unlisted || next.Own != "")
 	if err != nil {
@@ -548,8 +548,8 @@ func (v *ordering) cancel(ctx context.Context) (payment.Report, error) {
 	return v.keptOn(ctx, v.refusal(r, a))
 }
 
-// cancelled interprets the answer to an executed request for a cancellation. If the bank says neither
-// that the order is cancelled nor that the payer must approve, the status shows the result.
+// cancelled interprets the response to an executed request for a cancellation. If the bank says
+// neither that the order is cancelled nor that the payer must approve, the status shows the result.
 func (v *ordering) cancelled(ctx context.Context, r request, a answer) (payment.Report, error) {
 	var reported placedOrder
 	err := v.decode(r, a, &reported)

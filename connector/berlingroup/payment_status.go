@@ -12,7 +12,7 @@ import (
 	"passerelle/payment"
 )
 
-// paymentStatus is the bank's answer about an order.
+// paymentStatus is the bank's response about an order.
 type paymentStatus struct {
 	Transaction string          `json:"transactionStatus"`
 	Funds       *bool           `json:"fundsAvailable"`
@@ -122,10 +122,11 @@ func (v *ordering) elsewhere(a *authorisation) bool {
 	return len(a.Earlier) > 0 || a.Unlisted && (begun.IsZero() || v.Now.Before(begun.Add(v.file.Profile.approvalLife())))
 }
 
-// undivided returns the time from which the lines that a bank has not refused count as accepted: one
-// day on which TARGET is open after the bank named the last refused line and after the execution. This
-// also applies to banks that report executions, because PART may be their last status of a bulk. It
-// returns false if the bank has not named a refused line.
+// undivided returns the time at which a bulk is settled: from then on, lines that the bank has not
+// refused count as accepted. This is one day on which TARGET is open after the bank named the last
+// refused line and after the execution. The rule also applies to banks that report executions,
+// because PART may be their last status of a bulk. It returns false if the bank has not named a
+// refused line.
 func (v *ordering) undivided() (time.Time, bool) {
 	from := v.memory.Divided
 	if from.IsZero() {
@@ -155,7 +156,7 @@ func (v *ordering) divide(report *payment.Report, s paymentStatus) {
 	switch {
 	case len(v.memory.Lines) > v.memory.Refused:
 		v.memory.Refused, v.memory.Divided = len(v.memory.Lines), v.Now
-		report.Remark = strings.TrimSpace(fmt.Sprintf("%s The bank refuses %d of %d instructions. It has not said what becomes of the others.", report.Remark, v.memory.Refused, len(v.Payment.Instructions)))
+		report.Remark = strings.TrimSpace(fmt.Sprintf("%s The bank refuses %d of %d instructions. It has not reported the outcome of the others.", report.Remark, v.memory.Refused, len(v.Payment.Instructions)))
 	case ends && !v.Now.Before(until):
 		report.Status, others = payment.Settled, payment.InstructionAccepted
 		report.Remark = "The bank has refused no further instruction for a business day. The others count as accepted."

@@ -19,7 +19,7 @@ import (
 	"passerelle/payment"
 )
 
-// answering is a bank that gives the same answer to every call.
+// answering is a bank that gives the same response to every call.
 type answering struct {
 	status int
 	header http.Header
@@ -235,7 +235,8 @@ func TestStatusesOfWaitingOrders(t *testing.T) {
 	}
 }
 
-// approving is a bank that answers by path and counts its calls. A path without an answer is 404.
+// approving is a bank that responds by path and counts its calls. A path without a response gets a
+// 404.
 type approving struct {
 	bodies map[string]map[string]any
 	calls  map[string]int
@@ -258,7 +259,7 @@ func (b *approving) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// status is the answer of a bank about an order or an authorisation.
+// status is the response of a bank about an order or an authorisation.
 func status(of, word string) map[string]any { return map[string]any{of: word} }
 
 // TestReturnsAreNoApprovals checks that a payer's return is no approval if the bank sent no link to
@@ -443,9 +444,9 @@ func TestFailedAuthorisations(t *testing.T) {
 	}
 }
 
-// TestLostAuthorisations checks an order whose payer has two authorisations, one of them with a lost
-// answer. While the payer can still approve one, the order waits. It is refused when both have
-// failed.
+// TestLostAuthorisations checks an order whose payer has two authorisations, one of them with a
+// lost response. While the payer can still approve one, the order waits. It is refused when both
+// have failed.
 func TestLostAuthorisations(t *testing.T) {
 	const authorisations = order1 + "/authorisations"
 	started := `{"scaStatus":"received","_links":{"scaStatus":{"href":"` + authorisations + `/2"}}}`
@@ -828,7 +829,7 @@ func TestErrorCodes(t *testing.T) {
 }
 
 // TestClosedBanks checks that a 503 with the code of a closed bank means that the order was not
-// sent. With any other code the outcome is unknown, because a gateway may have answered after the
+// sent. With any other code the outcome is unknown, because a gateway may have responded after the
 // bank accepted the order.
 func TestClosedBanks(t *testing.T) {
 	bank := &answering{status: http.StatusServiceUnavailable}
@@ -877,8 +878,8 @@ func TestPlacesOfErrors(t *testing.T) {
 	}
 }
 
-// TestBareErrors: an answer whose body does not follow the standard is a refusal if its HTTP status
-// means that the bank cannot have the order. Otherwise the outcome is unknown.
+// TestBareErrors: a response whose body does not follow the standard is a refusal if its HTTP
+// status means that the bank cannot have the order. Otherwise the outcome is unknown.
 func TestBareErrors(t *testing.T) {
 	bank := &answering{body: "no"}
 	w := newFixture(t, bank, nil)
@@ -1115,7 +1116,7 @@ func TestPartOfABulkInOldMemories(t *testing.T) {
 	}
 }
 
-// partStep is the answer of a bank about a bulk of three lines, with the refused lines, and the
+// partStep is the response of a bank about a bulk of three lines, with the refused lines, and the
 // resulting states and remark of the payment.
 type partStep struct {
 	after   time.Duration

@@ -19,12 +19,12 @@ import (
 	"passerelle/connector"
 )
 
-// readable is a bank for tests of reads: it approves a consent immediately. The test itself answers
+// readable is a bank for tests of reads: it approves a consent immediately. The test itself handles
 // all other requests.
 type readable struct {
 	t *testing.T
 	*fixture
-	// answer answers requests about accounts.
+	// answer handles requests about accounts.
 	answer http.HandlerFunc
 	// asked holds the requests about accounts with their headers. wish is the body of the last
 	// request for a consent.
@@ -32,7 +32,7 @@ type readable struct {
 	wish  string
 }
 
-// answers returns a handler that always gives the same answer.
+// answers returns a handler that always gives the same response.
 func answers(status int, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(status)
@@ -52,7 +52,7 @@ func newReadable(t *testing.T, changes ...string) *readable {
 	return b
 }
 
-// ServeHTTP answers as the bank.
+// ServeHTTP responds as the bank.
 func (b *readable) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method == http.MethodPost:
@@ -214,8 +214,8 @@ const oneAccount = `{"accounts": [{"resourceId": "A1", "iban": "DE03999010010000
 		{"balanceType": "closingBooked", "referenceDate": "2026-02-28", "balanceAmount": {"currency": "EUR", "amount": "90.00"}},
 		{"balanceType": "closingBooked", "referenceDate": "2026-03-01", "balanceAmount": {"currency": "EUR", "amount": "100.00"}}]}]}`
 
-// list answers the list of accounts with one account, and all other requests with a handler of
-// the test.
+// list responds to the request for accounts with one account, and passes all other requests to a
+// handler of the test.
 func (b *readable) list(transactions http.HandlerFunc) {
 	b.answer = func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/v1/accounts" {
@@ -226,7 +226,7 @@ func (b *readable) list(transactions http.HandlerFunc) {
 	}
 }
 
-// TestHostileAnswers: an invalid answer ends the read with a fault that names the bank. It has no
+// TestHostileAnswers: an invalid response ends the read with a fault that names the bank. It has no
 // other effect.
 func TestHostileAnswers(t *testing.T) {
 	entry := func(members string) string { return `{"transactions": {"booked": [{` + members + `}]}}` }
@@ -241,7 +241,7 @@ func TestHostileAnswers(t *testing.T) {
 					return
 				}
 			}
-		}, "larger than is read"},
+		}, "larger than the limit"},
 		"a depth of 10,000":      {answers(200, strings.Repeat(`[`, 10000)+strings.Repeat("]", 10000)), "not valid JSON of the standard"},
 		"a page for people":      {answers(200, "<html>"), "not valid JSON of the standard"},
 		"half an answer":         {answers(200, `{"transactions": {"booked": [`), "not valid JSON of the standard"},
@@ -255,7 +255,7 @@ func TestHostileAnswers(t *testing.T) {
 		"pages without end": {func(w http.ResponseWriter, _ *http.Request) {
 			endless++
 			fmt.Fprintf(w, `{"transactions": {"booked": [], "_links": {"next": {"href": "/v1/accounts/A1/transactions?page=%d"}}}}`, endless)
-		}, "did not answer in time"},
+		}, "did not respond in time"},
 		"a redirect": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "https://elsewhere.example/", http.StatusFound)
 		}, "redirects to another address"},

@@ -11,8 +11,8 @@ import (
 	"passerelle/payment"
 )
 
-// scripted is a bank that gives a list of answers to each call. It repeats the last answer. A call
-// without an answer is 404. The bank is also its authorisation server.
+// scripted is a bank that gives a list of responses to each call. It repeats the last response. A
+// call without a response gets a 404. The bank is also its authorisation server.
 type scripted struct {
 	*fixture
 	answers map[string][]scriptedAnswer
@@ -21,7 +21,7 @@ type scripted struct {
 	calls, tokens, names []string
 }
 
-// scriptedAnswer is an answer. Its body is JSON.
+// scriptedAnswer is a response. Its body is JSON.
 type scriptedAnswer struct {
 	status int
 	body   string
@@ -40,7 +40,7 @@ func newScripted(t *testing.T, answers map[string][]scriptedAnswer) *scripted {
 	return b
 }
 
-// ServeHTTP answers as the bank.
+// ServeHTTP responds as the bank.
 func (b *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	if strings.HasPrefix(r.URL.Path, "/.well-known/") {
@@ -74,12 +74,12 @@ func (b *scripted) count(call string) (n int) {
 	return n
 }
 
-// refusedWith is an answer with a code of the standard.
+// refusedWith is a response with a code of the standard.
 func refusedWith(status int, code string) scriptedAnswer {
 	return scriptedAnswer{status, `{"tppMessages":[{"category":"ERROR","code":"` + code + `"}]}`}
 }
 
-// once is a list with one answer.
+// once is a list with one response.
 func once(status int, body string) []scriptedAnswer { return []scriptedAnswer{{status, body}} }
 
 // ordering calls the connector about one order, and stores the memory.

@@ -65,7 +65,7 @@ func (s *sieve) withholds(content string, d passerelle.TransactionDetails) bool 
 		return false
 	}
 	if !s.again {
-		s.open = true // the next pass withholds it anew
+		s.open = true // the next pass withholds it again
 		return true
 	}
 	if coming, handed := s.handed[d.Key]; handed && coming == d.Coming {

@@ -11,10 +11,11 @@ import (
 
 // If the bank supports it, a read without the customer requests only the entries since the last
 // read: entries after a reference, or a delta. A delta begins where the bank's last report to us
-// ended. A read with a delta therefore needs a single report: the second of two would begin after
-// the first. Neither method reports deleted entries. In four cases, a read therefore requests
-// everything by date: once a week, when the customer is present, after an unfinished read, and while
-// a transaction without an id is pending. Such a transaction may get an id when it is booked.
+// ended. A read with a delta therefore requests a single report. A second report in the same read
+// would omit the entries of the first one. Neither method reports deleted entries. In four cases, a
+// read therefore requests everything by date: once a week, when the customer is present, after an
+// unfinished read, and while a transaction without an id is pending. Such a transaction may get an
+// id when it is booked.
 
 // accountMemory is the stored data about an account between two reads.
 type accountMemory struct {
@@ -61,7 +62,7 @@ func (v *reading) sinceLast(a *bankAccount, from passerelle.Date) url.Values {
 // readSince passes on new entries. It returns false when the bank cannot select them.
 func (v *reading) readSince(ctx context.Context, a *bankAccount, selected url.Values) (bool, error) {
 	last := v.memory.Accounts[a.key]
-	v.memory.Accounts[a.key] = accountMemory{Read: last.Read, Names: last.Names} // drops Reference: if this read breaks off, the next one requests everything, because a bank reports new entries only once
+	v.memory.Accounts[a.key] = accountMemory{Read: last.Read, Names: last.Names} // drops Reference: if this read is interrupted, the next one requests everything, because a bank reports new entries only once
 	s := v.history(a)
 	err := v.readHistory(ctx, s, selected)
 	var refused *readRefusal

@@ -28,7 +28,7 @@ import (
 // pageSize is the number of transactions that are passed on together.
 const pageSize = 500
 
-// page passes on the transactions of one answer, which contains a part of a report.
+// page passes on the transactions of one response, which contains a part of a report.
 type page struct {
 	*reading
 	history *history
@@ -75,7 +75,7 @@ func (p *page) take(a answer, body *arrival.Body) error {
 	return p.flush()
 }
 
-// isStatement reports, from the first bytes and the media type of an answer, whether it is a
+// isStatement reports, from the first bytes and the media type of a response, whether it is a
 // statement file rather than JSON.
 func isStatement(h http.Header, in *bufio.Reader) bool {
 	first, _ := in.Peek(512) // the next read returns the same error
@@ -203,7 +203,7 @@ func (p *page) takeStatement(in *bufio.Reader, body *arrival.Body) error {
 			return err
 		}
 		if s := record.Statement.Account; s.IBAN != "" && p.history.account.IBAN != "" && s.IBAN != p.history.account.IBAN {
-			return p.fault(p.request, errMalformed, "its statement is of another account than was asked for")
+			return p.fault(p.request, errMalformed, "its statement is about another account than the requested one")
 		}
 		body.Item()
 		if record.Entry == nil {

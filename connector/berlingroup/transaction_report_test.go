@@ -32,7 +32,7 @@ const (
 		"0730004    02837EUR2 00011234567  020326                                                  0000000009885{                \n"
 )
 
-// filed returns a handler that answers with a file if the request accepts its media type.
+// filed returns a handler that responds with a file if the request accepts its media type.
 func filed(media, accepted, content string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Accept") != accepted {
@@ -94,7 +94,7 @@ func TestStatementFormats(t *testing.T) {
 // bank file is refused if its formats lack data that its profile promises.
 func TestHostileStatements(t *testing.T) {
 	for name, test := range map[string]struct{ content, says string }{
-		"another account": {strings.ReplaceAll(camtStatement, "DE03999010010000000001", "DE73999010010000000002"), "of another account"},
+		"another account": {strings.ReplaceAll(camtStatement, "DE03999010010000000001", "DE73999010010000000002"), "about another account"},
 		"half of it":      {camtStatement[:700], "its statement cannot be read: line"},
 		"an archive":      {"PK\x03\x04 and so on", "its statement cannot be read"},
 		"entities":        {`<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b "c">]><Document>&b;</Document>`, "its statement cannot be read"},
@@ -216,7 +216,7 @@ func TestLargeReports(t *testing.T) {
 		begun := time.Now()
 		_, err := reader.reader.Read(t.Context(), connector.DataRequest{Memory: reader.memory, Present: true, Now: noon}, &measuring{})
 		var fault *connector.Fault
-		if !errors.As(err, &fault) || !strings.Contains(fault.Says, "its answer is larger than is read") {
+		if !errors.As(err, &fault) || !strings.Contains(fault.Says, "its response is larger than the limit") {
 			t.Errorf("%s: %v after %s", name, err, time.Since(begun))
 		}
 	}
@@ -240,7 +240,7 @@ func TestClocksThatDiffer(t *testing.T) {
 		}
 		_, _, err := reader.read(true)
 		var fault *connector.Fault
-		if !errors.As(err, &fault) || !strings.Contains(fault.Says, "look whether this machine's clock is right") || !strings.Contains(fault.Says, says) || says == "" && strings.Contains(fault.Says, "the bank's") {
+		if !errors.As(err, &fault) || !strings.Contains(fault.Says, "check that this machine's clock is right") || !strings.Contains(fault.Says, says) || says == "" && strings.Contains(fault.Says, "the bank's") {
 			t.Errorf("%s: %v", wrong, err)
 		}
 	}

@@ -24,13 +24,13 @@ import (
 const (
 	callTime = 20 * time.Second
 	dialTime = 10 * time.Second
-	// smallAnswer limits all answers except lists, in bytes.
+	// smallAnswer limits all responses except lists, in bytes.
 	smallAnswer = 1 << 20
 	// largeAnswer limits a page of a list, in bytes.
 	largeAnswer = 16 << 20
 	// maxDepth is the maximum nesting of JSON. The standard needs seven levels.
 	maxDepth = 64
-	// maxHeaders limits the headers of an answer, in bytes.
+	// maxHeaders limits the headers of a response, in bytes.
 	maxHeaders = 64 << 10
 )
 
@@ -48,13 +48,13 @@ type request struct {
 	id string
 	// address replaces the address of the bank's API, for the authorisation server.
 	address string
-	// accept contains the accepted media types of the answer. Empty means JSON.
+	// accept contains the accepted media types of the response. Empty means JSON.
 	accept string
-	// large allows a large answer, such as a page of a list.
+	// large allows a large response, such as a page of a list.
 	large bool
-	// take reads a successful answer while it arrives. When it is nil, the call reads the complete
-	// answer first. An error of take becomes the error of the call. Such an error does not count as
-	// a failure of the bank.
+	// take reads a successful response while it arrives. When it is nil, the call reads the
+	// complete response first. An error of take becomes the error of the call. Such an error does
+	// not count as a failure of the bank.
 	take func(a answer, body *arrival.Body) error
 	// order means that the request is an order. An order always gets a new connection. The bank may
 	// have closed a reused connection, and the client would notice only after it has written the
@@ -62,16 +62,17 @@ type request struct {
 	order bool
 }
 
-// answer is the bank's answer to a request.
+// answer is the bank's response to a request.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
 	// id is the X-Request-ID of the request.
 	id string
-	// taking is the time that the consumer of the answer needed. It is not part of the bank's time.
+	// taking is the time that the consumer of the response needed. It is not part of the bank's
+	// time.
 	taking time.Duration
-	// untried means that no connection was tried, so that there is no answer.
+	// untried means that no connection was tried, so that there is no response.
 	untried bool
 }
 
@@ -79,7 +80,7 @@ type answer struct {
 const maxSkew = time.Minute
 
 // skew describes the difference between this machine's clock and the bank's, from the header Date
-// of an answer. It returns "" for a small difference.
+// of a response. It returns "" for a small difference.
 func (b *Bank) skew(a answer) string {
 	at, err := http.ParseTime(a.header.Get("Date"))
 	if err != nil {
@@ -153,7 +154,7 @@ func (b *Bank) call(ctx context.Context, r request) (answer, error) {
 		return answer{}, b.fault(r, errors.Join(connector.ErrNotSent, errUnfit), wrong)
 	}
 	if !b.health.Enter(r.call, begun) {
-		return answer{}, b.fault(r, connector.ErrNotSent, "it has failed several times in a row and is left alone for a moment")
+		return answer{}, b.fault(r, connector.ErrNotSent, "it has failed several times in a row, so Passerelle pauses its calls for a moment")
 	}
 	note(ctx, r)
 	a, err := b.exchange(ctx, r)
@@ -172,7 +173,7 @@ func (b *Bank) call(ctx context.Context, r request) (answer, error) {
 	return a, err
 }
 
-// exchange sends the request and reads the answer.
+// exchange sends the request and reads the response.
 func (b *Bank) exchange(ctx context.Context, r request) (answer, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -209,10 +210,10 @@ func (b *Bank) exchange(ctx context.Context, r request) (answer, error) {
 	return a, nil
 }
 
-// takerError wraps an error of the consumer, to distinguish it from errors in reading the answer.
+// takerError wraps an error of the consumer, to distinguish it from errors in reading the response.
 type takerError struct{ error }
 
-// pass calls the consumer of a request while the answer arrives.
+// pass calls the consumer of a request while the response arrives.
 func (b *Bank) pass(ctx context.Context, r request, a answer, body *arrival.Body) (answer, error) {
 	begun := b.now()
 	err := r.take(a, body)
@@ -332,7 +333,7 @@ func uuidOf(raw [16]byte) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", raw[:4], raw[4:6], raw[6:8], raw[8:10], raw[10:])
 }
 
-// decode decodes a JSON answer. It fails when the JSON is nested too deeply.
+// decode decodes a JSON response. It fails when the JSON is nested too deeply.
 func (b *Bank) decode(r request, a answer, into any) error {
 	r.id = a.id
 	err := checkDepth(a.body)
@@ -345,9 +346,9 @@ func (b *Bank) decode(r request, a answer, into any) error {
 	return nil
 }
 
-// errMalformed means that an answer does not follow the standard. Its text contains no data from
-// the answer.
-var errMalformed = errors.New("its answer is not valid JSON of the standard")
+// errMalformed means that a response does not follow the standard. Its text contains no data from
+// the response.
+var errMalformed = errors.New("its response is not valid JSON of the standard")
 
 // checkDepth checks the nesting of JSON before it is decoded.
 func checkDepth(body []byte) error {

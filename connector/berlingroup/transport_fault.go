@@ -17,8 +17,8 @@ import (
 	"passerelle/connector/berlingroup/handshake"
 )
 
-// fault describes a failed call for the operator. The text names the bank and the request, if it was
-// made, and contains no other data from the request or the answer.
+// fault describes a failed call for the operator. The text names the bank and the request, if it
+// was made, and contains no other data from the request or the response.
 func (b *Bank) fault(r request, err error, says string) error {
 	if r.id != "" && r.form == nil {
 		says += "; X-Request-ID " + r.id
@@ -40,30 +40,30 @@ func remedy(err error) string {
 			return one.says
 		}
 	}
-	return "the connection broke off"
+	return "the connection was lost"
 }
 
 var remedies = []struct {
 	is   func(error) bool
 	says string
 }{
-	{as[x509.UnknownAuthorityError], "its server's certificate is by an authority that tls.authorities does not have"},
-	{as[x509.HostnameError], "its server's certificate is for another name than that in address.api"},
-	{as[x509.CertificateInvalidError], "its server's certificate is not valid now: look whether this machine's clock is right, and ask the bank"},
-	{as[*tls.CertificateVerificationError], "its server's certificate is not vouched for"},
-	{refusesUs, "it refuses our transport certificate: look whether tls.certificate is the one registered with the bank, is valid and has the role"},
+	{as[x509.UnknownAuthorityError], "its server's certificate comes from an authority that tls.authorities does not contain"},
+	{as[x509.HostnameError], "its server's certificate has another name than address.api"},
+	{as[x509.CertificateInvalidError], "its server's certificate is not valid now: check that this machine's clock is right, and ask the bank"},
+	{as[*tls.CertificateVerificationError], "its server's certificate cannot be verified"},
+	{refusesUs, "it refuses our transport certificate: check that tls.certificate is registered with the bank, is valid and has the role"},
 	{as[*net.DNSError], "the name in address.api cannot be resolved"},
-	{timedOut, "it cannot be reached at address.api: the connection timed out; look whether a firewall or the bank blocks this machine"},
-	{func(err error) bool { return errors.Is(err, context.DeadlineExceeded) }, "it did not answer in time"},
-	{func(err error) bool { return errors.Is(err, context.Canceled) }, "nobody waits for its answer any more"},
-	{func(err error) bool { return errors.Is(err, arrival.ErrTooLarge) }, "its answer is larger than is read"},
+	{timedOut, "it cannot be reached at address.api: the connection timed out; check whether a firewall or the bank blocks this machine"},
+	{func(err error) bool { return errors.Is(err, context.DeadlineExceeded) }, "it did not respond in time"},
+	{func(err error) bool { return errors.Is(err, context.Canceled) }, "the caller no longer waits for its response"},
+	{func(err error) bool { return errors.Is(err, arrival.ErrTooLarge) }, "its response is larger than the limit"},
 	{func(err error) bool { return strings.Contains(err.Error(), "net/http: invalid header field") }, "a value of the request has a line break or another control character, which a header cannot have"},
-	{func(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }, "it cannot be reached at address.api: the connection was refused; look whether host and port are right"},
-	{func(err error) bool { return errors.Is(err, syscall.ECONNRESET) }, "it cannot be reached at address.api, or broke off: the connection was reset"},
+	{func(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }, "it cannot be reached at address.api: the connection was refused; check that host and port are right"},
+	{func(err error) bool { return errors.Is(err, syscall.ECONNRESET) }, "it cannot be reached at address.api, or closed the connection: the connection was reset"},
 	{func(err error) bool {
 		return errors.Is(err, syscall.ENETUNREACH) || errors.Is(err, syscall.EHOSTUNREACH)
-	}, "it cannot be reached at address.api: there is no route to it; look at this machine's network and firewall"},
-	{as[*net.OpError], "it cannot be reached at address.api, or broke off"},
+	}, "it cannot be reached at address.api: there is no route to it; check this machine's network and firewall"},
+	{as[*net.OpError], "it cannot be reached at address.api, or closed the connection"},
 }
 
 // timedOut reports whether no connection was opened in time.

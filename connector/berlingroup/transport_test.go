@@ -18,20 +18,20 @@ import (
 // shortLimit is how long the connector waits for a bank in these tests.
 const shortLimit = 500 * time.Millisecond
 
-// TestHangingBank: a call ends when the bank has not answered within the deadline, wherever the
+// TestHangingBank: a call ends when the bank has not responded within the deadline, wherever the
 // bank hangs. The outcome of an order is unknown if the bank may have read it.
 func TestHangingBank(t *testing.T) {
 	hang := make(chan struct{})
 	defer close(hang)
 	w := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
-		if r.Method == http.MethodGet { // the answer begins and never ends
+		if r.Method == http.MethodGet { // the response begins and never ends
 			_, _ = io.WriteString(w, "{")
 			_ = http.NewResponseController(w).Flush()
 		}
 		<-hang
 	}), nil)
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts connections, and nobody answers the handshake
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts connections, and no program continues the handshake
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestHangingBank(t *testing.T) {
 				call = bank.Connector().(connector.Initiator).Status
 			}
 			_, err := call(t.Context(), test.order)
-			if err == nil || !strings.Contains(err.Error(), "it did not answer in time") || errors.Is(err, connector.ErrNotSent) != test.unsent {
+			if err == nil || !strings.Contains(err.Error(), "it did not respond in time") || errors.Is(err, connector.ErrNotSent) != test.unsent {
 				t.Errorf("the call ends with %v", err)
 			}
 			if took := time.Since(begun); took < shortLimit || took > 20*shortLimit {

@@ -201,7 +201,7 @@ func (p *Profile) check(r *rules, oauth bool) {
 	r.between("profile.authorisation_hours", p.AuthorisationHours, 1, maxHours)
 	r.between("profile.calls_a_day", p.CallsADay, 0, mostCalls)
 	r.between("profile.idempotent_minutes", p.IdempotentMinutes, 1, maxHours*60)
-	r.hold(p.Idempotent || !r.where.Has("profile.idempotent_minutes"), "profile.idempotent_minutes", "goes with idempotent = true")
+	r.hold(p.Idempotent || !r.where.Has("profile.idempotent_minutes"), "profile.idempotent_minutes", "needs idempotent = true")
 	r.hold(p.Payments != nil || p.Accounts != nil, "profile", "has neither payments nor accounts")
 	if p.Payments != nil {
 		p.Payments.check(r)
@@ -220,9 +220,9 @@ func (p *Payments) check(r *rules) {
 	r.products(at+"periodic", p.Periodic)
 	r.hold(!slices.Contains(p.Periodic, instantTransfers), at+"periodic", "periodic payments are not instant")
 	r.each(at+"frequencies", p.Frequencies, frequencies)
-	r.hold((len(p.Periodic) > 0) == (len(p.Frequencies) > 0), at+"frequencies", "goes with periodic: both or neither")
+	r.hold((len(p.Periodic) > 0) == (len(p.Frequencies) > 0), at+"frequencies", "needs periodic, and periodic needs frequencies")
 	r.among(at+"cancellation", p.Cancellation, cancellations)
-	r.hold(p.MaxBulk == 0 || len(p.Bulk) > 0, at+"max_bulk", "goes with bulk")
+	r.hold(p.MaxBulk == 0 || len(p.Bulk) > 0, at+"max_bulk", "needs bulk")
 	r.between(at+"max_bulk", p.MaxBulk, r.least(at+"max_bulk"), payment.MaxInstructions)
 	r.between(at+"min_days", p.MinDays, 0, maxDays)
 	r.between(at+"max_days", p.MaxDays, r.least(at+"max_days"), maxDays)
@@ -259,7 +259,7 @@ func (a *Accounts) check(r *rules) {
 	r.hold(!slices.Contains(a.BookingStatuses, "pending") || len(a.BookingStatuses) > 1, at+"booking_statuses", "selects no booked transactions: add booked, both or all")
 	r.each(at+"formats", a.Formats, reportFormats)
 	r.hold(formats[a.formatOf(accountsPath)].groups || slices.ContainsFunc(a.BookingStatuses, func(status string) bool { return status != "pending" && status != "information" }), at+"formats",
-		"%s has what is booked and no more: booking_statuses needs booked, both or all", a.Formats[0])
+		"%s contains only booked transactions: booking_statuses needs booked, both or all", a.Formats[0])
 	r.between(at+"consent_days", a.ConsentDays, 1, maxConsent)
 	r.between(at+"history_days", a.HistoryDays, 1, maxDays)
 }

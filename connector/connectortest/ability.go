@@ -46,7 +46,7 @@ func strayAnswerIsIgnored(ctx context.Context, s Subject) error {
 			return fmt.Errorf("an answer to %s turned %s %s into %s %s", action, asked.Status, asked.Action, r.Status, r.Action)
 		}
 	}
-	return s.expect(1, "an order and answers nobody waits for")
+	return s.expect(1, "an order and unexpected answers")
 }
 
 // lateAnswerIsIgnored checks that an answer does not change an order that has reached a final state
@@ -64,7 +64,7 @@ func lateAnswerIsIgnored(ctx context.Context, s Subject) error {
 		r, err := able.Answer(ctx, p.order, connector.Answer{Action: action})
 		p.remember(r)
 		if err != nil || r.Status != last.Status {
-			return fmt.Errorf("an answer to %s after the end was answered with %s, %s; before it was %s", action, r.Status, fmt.Sprint(err), last.Status)
+			return fmt.Errorf("an answer to %s after the end returned %s, %s; before, the result was %s", action, r.Status, fmt.Sprint(err), last.Status)
 		}
 	}
 	return s.expect(1, "an order and answers that are late")
@@ -91,10 +91,10 @@ func ended(ctx context.Context, s Subject) (*play, payment.Report, error) {
 func unsentOrderCannotBeAsked(ctx context.Context, s Subject) error {
 	for name, call := range s.calls() {
 		if r, err := call(ctx, s.Order()); !errors.Is(err, connector.ErrUnknownOrder) {
-			return fmt.Errorf("%s of a key that was never sent answered %+v and the error %q, not ErrUnknownOrder", name, r, fmt.Sprint(err))
+			return fmt.Errorf("%s of a key that was never sent returned %+v and the error %q instead of ErrUnknownOrder", name, r, fmt.Sprint(err))
 		}
 	}
-	return s.expect(0, "answers and cancellations of nothing")
+	return s.expect(0, "answers and cancellations for an unknown order")
 }
 
 // calls returns the calls of the connector's optional abilities, by name.
@@ -119,7 +119,7 @@ func cancellationIsReported(ctx context.Context, s Subject) error {
 		return err
 	}
 	if again, err := p.cancel(ctx); err != nil || again.Cancellation != first.Cancellation || again.ValidateURI != first.ValidateURI {
-		return fmt.Errorf("cancelling was answered with %+v and then %+v, %s", first, again, fmt.Sprint(err))
+		return fmt.Errorf("cancelling returned %+v and then %+v, %s", first, again, fmt.Sprint(err))
 	}
 	if first.Cancellation == payment.CancellationAwaiting {
 		if err := s.Agree(ctx, p.order, first); err != nil {
@@ -131,7 +131,7 @@ func cancellationIsReported(ctx context.Context, s Subject) error {
 	}
 	granted := first.Cancellation != payment.CancellationRefused
 	if rejected := p.payment.State == payment.Rejected; rejected != granted {
-		return fmt.Errorf("cancelling was answered with %s, and the payment is %s", first.Cancellation, p.payment.State)
+		return fmt.Errorf("cancelling returned %s, and the payment is %s", first.Cancellation, p.payment.State)
 	}
 	return s.expect(1, "an order, cancelled")
 }
@@ -177,7 +177,7 @@ func endedOrderIsNotCancelled(ctx context.Context, s Subject) error {
 	}
 	r, err := able.Cancel(ctx, p.order)
 	if err != nil || r.Status != last.Status || r.Cancellation == payment.CancellationGranted {
-		return fmt.Errorf("cancelling what is %s was answered with %s, cancellation %q, %s", last.Status, r.Status, r.Cancellation, fmt.Sprint(err))
+		return fmt.Errorf("the response to cancelling a %s order is %s, cancellation %q, %s", last.Status, r.Status, r.Cancellation, fmt.Sprint(err))
 	}
 	return s.expect(1, "an order, cancelled after its end")
 }
@@ -207,7 +207,7 @@ func cancelling(ctx context.Context, s Subject) (*play, payment.Report, error) {
 	}
 	r, err := p.cancel(ctx)
 	if err == nil && r.Cancellation == "" {
-		err = fmt.Errorf("the answer to cancelling says nothing of a cancellation: %+v", r)
+		err = fmt.Errorf("the report does not mention the cancellation: %+v", r)
 	}
 	return p, r, err
 }

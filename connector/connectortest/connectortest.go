@@ -3,8 +3,8 @@
 //
 // It owns the rules for every connector, the reasons for them, and the form of a report about them.
 // It does not provide a bank: the caller does, and acts as the payer. It does not test special
-// features of a connector. For each broken rule, the suite reports an error with the answer of the
-// connector.
+// features of a connector. For each broken rule, the suite reports an error with the response of
+// the connector.
 package connectortest
 
 import (
@@ -90,19 +90,19 @@ func check[R Reporter[R], S any](r R, rules []rule[S], subject func(R) S) {
 }
 
 var rules = []rule[Subject]{
-	{"the profile is coherent", "a profile that is complete and consistent, is the same in every answer, and takes an order that keeps to it", coherentProfile},
-	{"a sent order is known", "asking for the status of an order that was sent answers what sending it answered, any number of times, and sends nothing", sentOrderIsKnown},
-	{"an order never sent is unknown", "asking for the status of a key that was never sent answers that the order is unknown, and sends nothing", unsentOrderIsUnknown},
-	{"a repeated key is one order", "an order that comes again with the same key is answered as before and is one order at the bank, or the profile is not idempotent", repeatedKeyIsOneOrder},
-	{"an approved order ends", "an order that its payer approves is settled, by reports that are complete and in a legal order", approvedOrderEnds},
+	{"the profile is coherent", "a profile that is complete, consistent and the same in every response, and a connector that accepts an order within its profile", coherentProfile},
+	{"a sent order is known", "the status of a sent order equals the response to sending it, however often it is requested, and the request sends nothing", sentOrderIsKnown},
+	{"an order never sent is unknown", "a request for the status of a key that was never sent reports that the order is unknown, and sends nothing", unsentOrderIsUnknown},
+	{"a repeated key is one order", "a repeated order with the same key gets the same response and is one order at the bank, or the profile is not idempotent", repeatedKeyIsOneOrder},
+	{"an approved order ends", "an order that its payer approves is settled, and its reports are complete and in a legal order", approvedOrderEnds},
 	{"a refused order is declined", "an order that its payer refuses is declined, with a code of the protocol", refusedOrderIsDeclined},
-	{"a cancelled call returns", "a call that nobody waits for ends at once, and its error does not say that the bank was asked", cancelledCallReturns},
-	{"abilities are claimed", "the payment settings are cancellable exactly when there is the ability to cancel", claimedAbilities},
-	{"a stray answer is ignored", "an answer to what was not asked changes nothing, and is answered with the state of the order", strayAnswerIsIgnored},
-	{"a late answer is ignored", "an answer after the end of an order is answered with its final state", lateAnswerIsIgnored},
-	{"an order never sent cannot be asked", "answering or cancelling a key that was never sent answers that the order is unknown, and sends nothing", unsentOrderCannotBeAsked},
-	{"a cancellation is reported", "cancelling says whether the cancellation waits, is granted or is refused, says it again when asked again, and a granted one declines the order", cancellationIsReported},
-	{"a kept order goes on", "an order whose payer does not agree to its cancellation goes on to its end", keptOrderGoesOn},
-	{"an ended order is not cancelled", "cancelling an order that has ended answers its final state and grants nothing", endedOrderIsNotCancelled},
-	{"calls may coincide", "calls at once are answered each for itself, and the same order at once from two callers is one order where the profile is idempotent", callsMayCoincide},
+	{"a cancelled call returns", "a cancelled call ends at once, and its error does not say that the bank was called", cancelledCallReturns},
+	{"abilities are claimed", "the payment settings are cancellable exactly when the connector can cancel", claimedAbilities},
+	{"a stray answer is ignored", "an answer that the bank did not request changes nothing, and returns the state of the order", strayAnswerIsIgnored},
+	{"a late answer is ignored", "an answer after the end of an order returns its final state", lateAnswerIsIgnored},
+	{"an order never sent cannot be asked", "an answer or a cancellation for a key that was never sent reports that the order is unknown, and sends nothing", unsentOrderCannotBeAsked},
+	{"a cancellation is reported", "a cancellation returns whether it waits, is granted or is refused; a repeated request returns the same; a granted cancellation declines the order", cancellationIsReported},
+	{"a kept order goes on", "an order whose payer does not agree to its cancellation continues to its end", keptOrderGoesOn},
+	{"an ended order is not cancelled", "cancelling an order that has ended returns its final state and grants nothing", endedOrderIsNotCancelled},
+	{"calls may coincide", "concurrent calls get separate responses, and the same order from two concurrent callers is one order if the profile is idempotent", callsMayCoincide},
 }

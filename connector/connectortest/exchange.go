@@ -39,7 +39,7 @@ func sentOrderIsKnown(ctx context.Context, s Subject) error {
 func unsentOrderIsUnknown(ctx context.Context, s Subject) error {
 	report, err := s.Initiator.Status(ctx, s.Order())
 	if !errors.Is(err, connector.ErrUnknownOrder) {
-		return fmt.Errorf("Status of a key that was never sent answered %+v and the error %q, not ErrUnknownOrder", report, fmt.Sprint(err))
+		return fmt.Errorf("Status of a key that was never sent returned %+v and the error %q instead of ErrUnknownOrder", report, fmt.Sprint(err))
 	}
 	return s.expect(0, "a mere Status")
 }
@@ -55,14 +55,14 @@ func repeatedKeyIsOneOrder(ctx context.Context, s Subject) error {
 	if err != nil {
 		return err
 	}
-	p.order.Memory = nil // the memory may be lost together with the first answer
+	p.order.Memory = nil // the memory may be lost together with the first response
 	p.order.Repeated = true
 	again, err := p.initiate(ctx)
 	if err != nil {
 		return err
 	}
 	if !reflect.DeepEqual(first, again) {
-		return fmt.Errorf("the same order was answered with %+v and then %+v", first, again)
+		return fmt.Errorf("the same order got %+v and then %+v", first, again)
 	}
 	return s.expect(1, "two Initiate of one key")
 }
@@ -136,7 +136,7 @@ func givesUp(over context.Context, call func(context.Context, connector.Order) (
 	select {
 	case err := <-answer:
 		if err == nil || errors.As(err, &refusal) || errors.Is(err, connector.ErrUnknownOrder) {
-			return fmt.Errorf("a cancelled call answered as if it had asked the bank: %s", fmt.Sprint(err))
+			return fmt.Errorf("a cancelled call returned a result as if it had called the bank: %s", fmt.Sprint(err))
 		}
 		return nil
 	case <-time.After(prompt):

@@ -25,16 +25,16 @@ type Customer struct {
 }
 
 var readingRules = []rule[Customer]{
-	{"the profile says what is read", "a profile with data settings, a capability and a source, whose fields take the values of the test", coherentReading},
-	{"whoever agrees is read", "after the person agreed, all accounts are listed once, with a key each, and each account that is wanted is read to its end", agreedIsRead},
+	{"the profile says what is read", "a profile with data settings, a capability and a source whose fields accept the values of the test", coherentReading},
+	{"whoever agrees is read", "after the person agreed, all accounts are listed once, each with a key, and each wanted account is read to its end", agreedIsRead},
 	{"whoever refuses is not read", "a person who refuses is left in a state that they can end, and no account was listed", refusedIsNotRead},
 	{"only what is wanted is read", "accounts that are not wanted are not read", onlyWantedIsRead},
 	{"keys stay the same", "two reads have the same keys of accounts and transactions", keysStay},
-	{"the failure of the sink comes back", "a read ends with the error of whoever takes its data", sinkFailureComesBack},
-	{"a cancelled read returns", "a read that nobody waits for ends at once", cancelledReadReturns},
-	{"a memory that is none is no memory", "a memory that is not understood counts as none", strangeMemory},
-	{"the person is away at first", "without the person a read ends in a state that asks for them, or succeeds, and later it works with them", awayAtFirst},
-	{"reads may coincide", "reads at once do not disturb each other", readsMayCoincide},
+	{"the failure of the sink comes back", "a read ends with the error of the sink that receives its data", sinkFailureComesBack},
+	{"a cancelled read returns", "a cancelled read ends at once", cancelledReadReturns},
+	{"an unreadable memory is ignored", "a memory that the connector cannot read counts as no memory", strangeMemory},
+	{"the person is away at first", "without the person, a read succeeds or ends in a state that asks for the person; later, it works with the person", awayAtFirst},
+	{"reads may coincide", "concurrent reads do not disturb each other", readsMayCoincide},
 }
 
 // collected is a sink that stores the data that it receives.
@@ -177,7 +177,7 @@ func agreedIsRead(ctx context.Context, s Customer) error {
 	return nil
 }
 
-var errAsksNothing = notApplicable("the person is asked for nothing that they could refuse")
+var errAsksNothing = notApplicable("the person has nothing to refuse")
 
 // refusedIsNotRead checks that a refusal ends the read with a state, and that nothing is read.
 func refusedIsNotRead(ctx context.Context, s Customer) error {
@@ -228,7 +228,7 @@ func keysStay(ctx context.Context, s Customer) error {
 	return after.wrong
 }
 
-var errFull = errors.New("the sink takes no more")
+var errFull = errors.New("the sink accepts no more")
 
 // sinkFailureComesBack checks that an error of the sink is returned unchanged. The connector must
 // not report it as a failure of the bank.
@@ -258,7 +258,7 @@ func cancelledReadReturns(ctx context.Context, s Customer) error {
 	case <-returned:
 		return nil
 	case <-time.After(prompt):
-		return errors.New("it goes on although nobody waits")
+		return errors.New("it does not end after its context was cancelled")
 	}
 }
 

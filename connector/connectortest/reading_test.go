@@ -125,7 +125,7 @@ func TestReadersThatBreakARule(t *testing.T) {
 			}
 			return o, err
 		}},
-		"a memory that is none is no memory": {read: func(ctx context.Context, r connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
+		"an unreadable memory is ignored": {read: func(ctx context.Context, r connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 			if len(r.Memory) > 0 && !agreed(r) {
 				return connector.Outcome{}, errors.New("what is this")
 			}

@@ -16,7 +16,7 @@ import (
 const maxRequest = 4 << 20
 
 // Handler serves a connector over the protocol to callers that have the secret. Requests without a
-// valid signature are answered with 401 and do not reach the connector.
+// valid signature get a 401 and do not reach the connector.
 func Handler(c connector.Connector, shared string) (http.Handler, error) {
 	if _, err := NewProgram("https://program.invalid", shared); err != nil {
 		return nil, err
@@ -30,14 +30,14 @@ type handler struct {
 	nonces    nonces
 }
 
-// exchange is one request and its answer.
+// exchange is one request and its response.
 type exchange struct {
 	*handler
 	w     http.ResponseWriter
 	nonce string
 }
 
-// ServeHTTP answers one call.
+// ServeHTTP handles one call.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
 	if err != nil {
@@ -60,7 +60,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// calls returns the calls that the connector can answer, by name. A call fails when its body is
+// calls returns the calls that the connector can handle, by name. A call fails when its body is
 // malformed.
 func (e exchange) calls() map[string]func(context.Context, string, []byte) error {
 	calls := map[string]func(context.Context, string, []byte) error{callProfile: e.profile}

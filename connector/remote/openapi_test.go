@@ -25,8 +25,8 @@ var update = flag.Bool("update", false, "write docs/connector-protocol.json anew
 
 const documentPath = "../../docs/connector-protocol.json"
 
-// calls lists the calls of the protocol with their bodies. If the answer of a call is a record, the
-// call answers with a stream.
+// calls lists the calls of the protocol with their bodies. If the response of a call is a record,
+// the call responds with a stream.
 var calls = []struct {
 	name, summary  string
 	body, answered any

@@ -70,7 +70,7 @@ func NewProgram(address, shared string) (*Program, error) {
 	}, nil
 }
 
-// Strict returns a Program that refuses answers with members that the protocol does not define.
+// Strict returns a Program that refuses responses with members that the protocol does not define.
 func (p *Program) Strict() *Program {
 	twin := *p
 	twin.how = strict
@@ -131,7 +131,7 @@ func (p *Program) Describe(ctx context.Context) (Profile, error) {
 // maxQuoted is the maximum number of characters that an error repeats from a program's profile.
 const maxQuoted = 300
 
-// deadline returns the time by which a call that begins now must be answered.
+// deadline returns the time by which a call that begins now must have its response.
 func deadline(ctx context.Context) time.Time {
 	if at, set := ctx.Deadline(); set {
 		return at
@@ -145,19 +145,19 @@ func (p *Program) fault(call string, err error, says string) error {
 }
 
 // errNotAnswer means that a response has a status other than 200.
-var errNotAnswer = errors.New("it did not answer with the status 200")
+var errNotAnswer = errors.New("it did not respond with the status 200")
 
 // errAbsent means that a response has the status 404.
 var errAbsent = errors.New("it has no such call (404)")
 
 // errLarge means that a response or a line exceeds its limit.
-var errLarge = errors.New("its answer is larger than the protocol allows")
+var errLarge = errors.New("its response is larger than the protocol allows")
 
 // errSlow means that a stream takes longer than its size allows.
-var errSlow = errors.New("it answers too slowly")
+var errSlow = errors.New("it responds too slowly")
 
 // errCut means that a stream has no last line.
-var errCut = errors.New("its answer ends before its end")
+var errCut = errors.New("its response is incomplete")
 
 // call makes one call whose response is a single body.
 func (p *Program) call(ctx context.Context, name string, body, into any) error {
@@ -206,7 +206,7 @@ func (p *Program) measured(ctx context.Context, name string, call func() error) 
 		return fmt.Errorf("%w: %w", connector.ErrNotSent, err)
 	}
 	if !p.circuit.Enter(name, begun) {
-		return p.fault(name, connector.ErrNotSent, "it has failed several times in a row and is left alone for a moment")
+		return p.fault(name, connector.ErrNotSent, "it has failed several times in a row, so Passerelle pauses its calls for a moment")
 	}
 	err := call()
 	if errors.Is(err, context.Canceled) || errors.Is(ctx.Err(), context.Canceled) || errors.As(err, new(*sinkError)) {
@@ -278,9 +278,9 @@ func remedy(err error) string {
 	case errors.Is(err, errMalformed):
 		return err.Error()
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
-		return "it did not answer in time"
+		return "it did not respond in time"
 	case errors.Is(err, connector.ErrNotSent):
 		return "it cannot be reached: check that it runs and that the address is right"
 	}
-	return "the connection broke off"
+	return "the connection was lost"
 }

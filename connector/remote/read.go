@@ -148,7 +148,7 @@ func (r reader) Terminate(ctx context.Context, req connector.DataRequest) error 
 	return got.Error.err()
 }
 
-// stream makes a call whose answer is a stream, and passes the records on as they arrive. A slow
+// stream makes a call whose response is a stream, and passes the records on as they arrive. A slow
 // consumer therefore slows the program down. stream verifies the signature and returns the end
 // record.
 func (p *Program) stream(ctx context.Context, name string, body any, pass func(record) error) (end, error) {

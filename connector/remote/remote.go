@@ -2,13 +2,13 @@
 //
 // It owns the connector protocol: its paths, bodies, signatures and limits. A Program turns a
 // program that speaks the protocol into a connector.Connector, and a Handler serves any connector
-// over the protocol. Other packages decide which programs a deployment has, and use the answers.
+// over the protocol. Other packages decide which programs a deployment has, and use the responses.
 //
-// Programs are trusted no more than banks. The package checks the form of an answer, and callers of
-// connectors check its meaning. It fails like every connector: ErrNotSent means that the program
-// did not receive the order, or that its signed answer says that the bank did not receive it. After
-// any other failure, the outcome is unknown. A stream without its signed end is an error, even if
-// all data has arrived.
+// Programs are trusted no more than banks. The package checks the form of a response, and callers
+// of connectors check its meaning. It fails like every connector: ErrNotSent means that the program
+// did not receive the order, or that its signed response says that the bank did not receive it.
+// After any other failure, the outcome is unknown. A stream without its signed end is an error,
+// even if all data has arrived.
 package remote
 
 import (
@@ -27,7 +27,7 @@ import (
 
 // The limits of the protocol, in bytes.
 const (
-	// maxAnswer limits the size of an answer. maxLine limits a line of a stream.
+	// maxAnswer limits the size of a response. maxLine limits a line of a stream.
 	maxAnswer = 4 << 20
 	maxLine   = 1 << 20
 	// maxStream limits the size of a stream.
@@ -37,7 +37,7 @@ const (
 	// Programs that send endlessly therefore leave processor time for other calls.
 	streamRate  = 4 << 20
 	streamBurst = 16 << 20
-	// maxHeaders limits the size of the headers of an answer.
+	// maxHeaders limits the size of the headers of a response.
 	maxHeaders = 16 << 10
 )
 
@@ -210,7 +210,8 @@ type orderCall struct {
 	Answer *connector.Answer
 }
 
-// orderAnswer answers an orderCall. The memory in the report is stored even if there is an error.
+// orderAnswer is the response to an orderCall. The memory in the report is stored even if there is
+// an error.
 type orderAnswer struct {
 	Report payment.Report
 	Error  *failure
@@ -233,8 +234,8 @@ type wantedAccount struct {
 	From    passerelle.Date
 }
 
-// accountsAnswer answers accounts and terminate. Accounts and Subscriptions are null when the
-// institution was not read.
+// accountsAnswer is the response to accounts and terminate. Accounts and Subscriptions are null
+// when the institution was not read.
 type accountsAnswer struct {
 	Outcome       connector.Outcome
 	Accounts      []passerelle.AccountDetails

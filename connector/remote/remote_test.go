@@ -177,7 +177,7 @@ func customer(t *testing.T, source string) connectortest.Customer {
 	return c
 }
 
-// signed sends an answer with a valid signature, as a program with the secret does.
+// signed sends a response with a valid signature, as a program with the secret does.
 func signed(w http.ResponseWriter, r *http.Request, body string) {
 	sum := hmac.New(sha256.New, []byte(sharedSecret))
 	io.WriteString(sum, "answer\n200\n"+r.Header.Get("Passerelle-Nonce")+"\n"+body)
@@ -186,7 +186,7 @@ func signed(w http.ResponseWriter, r *http.Request, body string) {
 }
 
 // TestHostilePrograms: whatever a program does with an order, the outcome is unknown unless the
-// program has signed another outcome. Only a signed answer becomes a report.
+// program has signed another outcome. Only a signed response becomes a report.
 func TestHostilePrograms(t *testing.T) {
 	bank, _ := newBank()
 	described := remote.Describe(bank.Connectors()[0])
@@ -335,7 +335,7 @@ func (s *sink) Transactions(_ string, page []passerelle.TransactionDetails) erro
 	return nil
 }
 
-// TestProgramsThatHang: an order that is not answered has an unknown outcome at its deadline. A
+// TestProgramsThatHang: an order without a response has an unknown outcome at its deadline. A
 // program that keeps failing is no longer called, and the error then says that nothing was sent.
 func TestProgramsThatHang(t *testing.T) {
 	bank, _ := newBank()

@@ -56,7 +56,7 @@ func (s secret) mac(parts ...string) hash.Hash {
 	return sum
 }
 
-// requestMAC and answerMAC begin the signature of a request and of an answer.
+// requestMAC and answerMAC begin the signature of a request and of a response.
 func (s secret) requestMAC(method, path, timestamp, nonce string) hash.Hash {
 	return s.mac("request", method, path, timestamp, nonce)
 }

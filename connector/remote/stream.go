@@ -7,7 +7,7 @@ import (
 	"passerelle"
 )
 
-// stream writes the lines of an answer.
+// stream writes the lines of a response.
 type stream struct {
 	w   io.Writer
 	sum hash.Hash

@@ -58,7 +58,7 @@ type testCall struct {
 	Outcome connector.Outcome
 }
 
-// Acted is the answer to an Act.
+// Acted is the response to an Act.
 type Acted struct {
 	// Orders is the number of orders that the bank has accepted.
 	Orders int
@@ -132,8 +132,8 @@ var forgeries = []struct {
 	{"a request that comes again", nil},
 }
 
-// CheckRefusals sends requests that a program must answer with 401. The error names the requests
-// that the program answers wrongly.
+// CheckRefusals sends requests that a program must refuse with 401. The error names the requests
+// that the program handles wrongly.
 func (p *Program) CheckRefusals(ctx context.Context) error {
 	var faults []error
 	for _, f := range forgeries {
@@ -148,7 +148,7 @@ func (p *Program) CheckRefusals(ctx context.Context) error {
 		}
 		status, again := p.status(r)
 		if err = errors.Join(err, again); err == nil && status != http.StatusUnauthorized {
-			err = fmt.Errorf("%s is answered with %d, not with 401", f.name, status)
+			err = fmt.Errorf("%s gets %d instead of 401", f.name, status)
 		}
 		faults = append(faults, err)
 	}
@@ -165,7 +165,7 @@ func bodyOf(r *http.Request) []byte {
 	return raw
 }
 
-// status sends a request and returns the status of the answer.
+// status sends a request and returns the status of the response.
 func (p *Program) status(r *http.Request) (int, error) {
 	again := r.Clone(r.Context())
 	again.Body = io.NopCloser(bytes.NewReader(bodyOf(r)))

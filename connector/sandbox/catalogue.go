@@ -191,15 +191,15 @@ func byAmount() []Scenario {
 		return scenario("amount-"+units, shows, path, "", append(change, func(s *Scenario) { s.Lines[0].Amount = units + ".00" })...)
 	}
 	return append(list,
-		amount("7120", "The bank never answers, and the payment expires.", "forgotten", moves(validate, longOn)),
+		amount("7120", "The bank never responds, and the payment expires.", "forgotten", moves(validate, longOn)),
 		amount("7121", "The bank accepts the payment and reports nothing more.", "accepted", approved),
 		amount("7122", "The payer approves in the bank’s app.", "done", moves(validate, resumes), actions(payment.Decoupled)),
 		amount("7123", "The payer fills in fields.", "done", moves(validate, submits(rightFields)), actions(payment.FillFields)),
 		amount("7124", "The client confirms.", "done", moves(validate, Move{Do: ConfirmOrder, Yes: true}), actions(payment.Confirm)),
 		amount("7125", "The payer validates with the client.", "done", moves(validate, Move{Do: PSUValidate, Yes: true}), actions(payment.PSUValidation)),
-		amount("7126", "The bank answers too late, but has the order.", "done", lateApproval),
-		amount("7127", "The bank answers far too late, but has the order.", "done", lateApproval),
-		amount("7128", "The answer is lost, and the order is executed once.", "done", moves(validate, days(1))),
+		amount("7126", "The bank responds too late, but has the order.", "done", lateApproval),
+		amount("7127", "The bank responds far too late, but has the order.", "done", lateApproval),
+		amount("7128", "The response is lost, and the order is executed once.", "done", moves(validate, days(1))),
 		amount("7129", "The bank reports the same status twice.", "done", approved, again),
 	)
 }
@@ -417,8 +417,8 @@ func incompatible() []Scenario {
 	count := func(n int) func(*Scenario) {
 		return func(s *Scenario) { s.Lines = slices.Repeat([]ScenarioLine{s.Lines[0]}, n) }
 	}
-	two := one(56, "nspBulk", payment.Incompatible, "Two reasons at the same time.", amount("600.00"), count(2))
-	hidden := one(57, "maxBulk", payment.Incompatible, "Too many lines for a hidden bank. The list of incompatibilities includes hidden banks with all.", count(3))
+	two := one(56, "nspBulk", payment.Incompatible, "The bank has two reasons at the same time.", amount("600.00"), count(2))
+	hidden := one(57, "maxBulk", payment.Incompatible, "The payment has too many lines for a hidden bank. With the parameter all, the list of incompatibilities includes hidden banks.", count(3))
 	hidden.Name = "incompatible-hidden"
 	two.Name, two.Ends.Incompatible = "incompatible-twice", append(two.Ends.Incompatible, ScenarioReason{"maxAmount", payment.Warning})
 	return []Scenario{
@@ -453,7 +453,7 @@ func odd() []Scenario {
 		scenario("odd-code", "The bank refuses with an unknown code.", "refused", payment.NoSpecifiedReason, label("rjct(gremlins) - x"), approved),
 		scenario("odd-markup", "The bank sends a message full of markup.", "refused", payment.BankMessage, label("html - x"), approved),
 		scenario("odd-megabyte", "The bank sends a message of one megabyte.", "refused", payment.BankMessage, label("mega - x"), approved),
-		scenario("odd-late", "The bank answers after the payment expired.", "expired", "", label("pdng/late(insufficientFunds) - x"), redirect,
+		scenario("odd-late", "The bank responds after the payment expired.", "expired", "", label("pdng/late(insufficientFunds) - x"), redirect,
 			moves(validate, approves, checks, longOn, days(90), checks)),
 	}
 }

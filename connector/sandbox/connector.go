@@ -26,7 +26,7 @@ var _ connector.Responder = (*Connector)(nil)
 // Profile describes the connector. Callers must not change the result, because it is shared.
 func (c *Connector) Profile() connector.Profile { return c.bank.profile }
 
-// Initiate sends the order to the bank. The bank recognises the key of an order: it answers a
+// Initiate sends the order to the bank. The bank recognises the key of an order: it responds to a
 // repeated order with the state of the first order, regardless of the content.
 func (c *Connector) Initiate(ctx context.Context, in connector.Order) (payment.Report, error) {
 	if err := ctx.Err(); err != nil {
@@ -53,8 +53,8 @@ func (c *Connector) Initiate(ctx context.Context, in connector.Order) (payment.R
 
 // errLost and errSlow mean that the outcome of an order is unknown.
 var (
-	errLost = errors.New("the answer of the sandbox bank was lost")
-	errSlow = errors.New("the sandbox bank takes too long to answer")
+	errLost = errors.New("the response of the sandbox bank was lost")
+	errSlow = errors.New("the sandbox bank takes too long to respond")
 )
 
 // deliver decides what happens to the response to a new order. A slow bank delays the response only

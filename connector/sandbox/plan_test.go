@@ -126,7 +126,7 @@ func TestMegabyte(t *testing.T) {
 	}
 }
 
-// TestSlowBank: a call waits until the bank answers, but no longer than its caller allows.
+// TestSlowBank: a call waits until the bank responds, but no longer than its caller allows.
 func TestSlowBank(t *testing.T) {
 	slow := func(in *payment.Instruction) { in.Amount.Minor = 7126_00 }
 	for _, test := range []struct {

@@ -10,7 +10,7 @@ import (
 )
 
 // errMute is the error of a bank that does not answer.
-var errMute = errors.New("the sandbox bank does not answer")
+var errMute = errors.New("the sandbox bank does not respond")
 
 // advance goes past all steps that have ended by the given instant of the domain, and reports
 // whether anything changed.

@@ -14,7 +14,7 @@ type bank struct {
 	profile connector.Profile
 	// usual is the script word that ends orders without a script. Empty means "done".
 	usual string
-	// cancels is the bank's answer to a cancellation. It is empty if the bank does not cancel.
+	// cancels is the bank's response to a cancellation. It is empty if the bank does not cancel.
 	cancels payment.Cancellation
 }
 

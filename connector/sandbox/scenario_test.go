@@ -59,7 +59,7 @@ func newPlayer(t *testing.T, s sandbox.Scenario) *player {
 	return p
 }
 
-// take applies an answer of the bank. An invalid or old report changes nothing.
+// take applies a response of the bank. An invalid or old report changes nothing.
 func (p *player) take(r payment.Report, err error) {
 	p.t.Helper()
 	if err != nil {
@@ -73,7 +73,7 @@ func (p *player) take(r payment.Report, err error) {
 		}
 		after := p.payment
 		if after.Notes = before.Notes; !reflect.DeepEqual(before, after) {
-			p.t.Errorf("nonsense changed the payment from %+v to %+v", before, p.payment)
+			p.t.Errorf("an invalid report changed the payment from %+v to %+v", before, p.payment)
 		}
 		return
 	}
@@ -114,7 +114,7 @@ func (p *player) answer(a payment.Action, m sandbox.Move) {
 	p.take(p.able.Answer(p.t.Context(), p.order, connector.Answer{Action: a, Yes: m.Yes || m.Do == sandbox.Resume, Fields: m.Fields}))
 }
 
-// doings maps the kinds of moves to the functions that do them in this test.
+// doings maps each kind of move in a scenario to the function that executes the move.
 var doings = map[sandbox.Doing]func(*player, sandbox.Move){
 	sandbox.Validate: func(p *player, m sandbox.Move) {
 		p.order.Fields, p.sent = m.Fields, true
@@ -206,7 +206,7 @@ func TestScenarios(t *testing.T) {
 			p := newPlayer(t, s)
 			p.play()
 			if diff := cmp.Diff(s.Ends, p.reached, cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("it ends otherwise (-said +reached):\n%s", diff)
+				t.Errorf("the outcome differs (-want +got):\n%s", diff)
 			}
 			if n := p.ledger.Orders(); p.sent != (n == 1) {
 				t.Errorf("the bank has %d orders", n)

@@ -12,14 +12,14 @@ import (
 // unsaid is the default script. It stands for an ordinary payment that takes some time.
 const unsaid = "pdng"
 
-// beyond is the delay of an answer that comes too late. It is much longer than the time after which
-// payments expire by default.
+// beyond is the delay of a response that comes too late. It is much longer than the time after
+// which payments expire by default.
 const beyond = 90 * 24 * time.Hour
 
 // words maps the words of scripts to functions. Each function adds to a plan, and returns false
 // when the word has no meaning at its position.
 var words = map[string]func(p *planner, c call) bool{
-	// The words that the public test connector also has.
+	// The test connector of other services in this API family has the same words.
 	"pdng": func(p *planner, c call) bool { return p.add(p.pending(c)) },
 	"done": func(p *planner, _ call) bool { return p.end(ending{State: payment.InstructionDone}) },
 	"canc": func(p *planner, _ call) bool { return p.end(byPayer) },
@@ -146,8 +146,8 @@ const htmlText = `<p class="msg">Désolé&nbsp;! <b>Votre banque</b> – Η τρ
 // megaText stands for a message of a megabyte.
 const megaText = "mega"
 
-// spoken returns the text of an ending in the language of an order. For the long text, the ledger
-// stores only a short name.
+// spoken returns the text of an ending in the language of an order. The ledger stores megaText
+// instead of the text of a megabyte, and spoken generates that text.
 func (e ending) spoken(s speech.Speech) string {
 	if e.Text == megaText {
 		return strings.Repeat("The bank has a lot to say. ", 1<<20/27)

@@ -24,11 +24,11 @@ func (a *Access) AnswerKey(ctx context.Context, domain passerelle.DomainID) (int
 		}
 	}
 	if err != nil {
-		return 0, jose.SigningKey{}, fmt.Errorf("find the key for answers of domain %d: %w", domain, err)
+		return 0, jose.SigningKey{}, fmt.Errorf("find the key for responses of domain %d: %w", domain, err)
 	}
 	private, err := x509.ParsePKCS8PrivateKey(stored.Private)
 	if err != nil {
-		return 0, jose.SigningKey{}, fmt.Errorf("read key %d for answers: not a PKCS #8 key", stored.ID)
+		return 0, jose.SigningKey{}, fmt.Errorf("read key %d for responses: not a PKCS #8 key", stored.ID)
 	}
 	named := jose.JSONWebKey{Key: private, KeyID: strconv.FormatInt(stored.ID, 10)}
 	return stored.ID, jose.SigningKey{Algorithm: jose.RS256, Key: named}, nil
@@ -40,7 +40,7 @@ func (a *Access) AnswerKey(ctx context.Context, domain passerelle.DomainID) (int
 func (a *Access) RotateAnswerKey(ctx context.Context, domain passerelle.DomainID, acts ...store.Audit) (store.SignKey, error) {
 	last, err := a.DB.NewestSignKey(ctx, domain)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return store.SignKey{}, fmt.Errorf("find the key for answers of domain %d: %w", domain, err)
+		return store.SignKey{}, fmt.Errorf("find the key for responses of domain %d: %w", domain, err)
 	}
 	made, err := a.addAnswerKey(ctx, domain, last.Number+1, acts...)
 	if errors.Is(err, store.ErrDuplicate) {

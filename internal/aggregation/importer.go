@@ -282,7 +282,7 @@ func (im *importer) horizon() passerelle.Date {
 func (im *importer) Transactions(key string, page []passerelle.TransactionDetails) error {
 	a := im.accounts[key]
 	if _, wanted := im.Wanted(key); !wanted || a.read {
-		return fmt.Errorf("%w: transactions of an account that was not asked for", errInvalidData)
+		return fmt.Errorf("%w: transactions of an account that was not requested", errInvalidData)
 	}
 	booked, err := a.booked(page)
 	if err != nil {
@@ -296,7 +296,7 @@ func (im *importer) Transactions(key string, page []passerelle.TransactionDetail
 func (im *importer) Gone(key string, from passerelle.Date, matches func(key string) bool) error {
 	a := im.accounts[key]
 	if _, wanted := im.Wanted(key); !wanted || a.read {
-		return fmt.Errorf("%w: corrections of an account that was not asked for", errInvalidData)
+		return fmt.Errorf("%w: corrections of an account that was not requested", errInvalidData)
 	}
 	rows := &a.transactions
 	err := bankstore.From(im.lease.db).EachKey(im.ctx, rows.rows, from, func(id int64, key string) {
@@ -394,7 +394,7 @@ func newTransactions(all []newRow[passerelle.TransactionDetails], at time.Time) 
 func (im *importer) AccountRead(key string, from passerelle.Date) error {
 	a := im.accounts[key]
 	if _, wanted := im.Wanted(key); !wanted || a.read {
-		return fmt.Errorf("%w: the end of an account that was not asked for", errInvalidData)
+		return fmt.Errorf("%w: the end of an account that was not requested", errInvalidData)
 	}
 	err := im.lease.db.Together(im.ctx,
 		func(r *store.Reader) error { return a.transactions.findMissing(im.ctx, r, from) },

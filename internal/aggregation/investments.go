@@ -19,7 +19,7 @@ const maxInvestments = 2000
 func (im *importer) Assets(key string, page passerelle.Assets) error {
 	a := im.accounts[key]
 	if _, wanted := im.Wanted(key); !wanted || a.read {
-		return fmt.Errorf("%w: what an account holds that was not asked for", errInvalidData)
+		return fmt.Errorf("%w: assets of an account that was not requested", errInvalidData)
 	}
 	page.Complete(a.Currency)
 	held, err := assetsOf(page)
@@ -27,7 +27,7 @@ func (im *importer) Assets(key string, page passerelle.Assets) error {
 		return err
 	}
 	if len(a.investments.seen)+len(held) > maxInvestments {
-		return fmt.Errorf("%w: an account holds at most %d things", errInvalidData, maxInvestments)
+		return fmt.Errorf("%w: an account has at most %d assets", errInvalidData, maxInvestments)
 	}
 	return a.investments.reconcile(im, held)
 }
@@ -54,7 +54,7 @@ func assetsOf(page passerelle.Assets) ([]bankstore.NewAsset, error) {
 	}
 	for _, one := range all {
 		if !validKey(one.Key) {
-			err = errors.Join(err, fmt.Errorf("%w: what an account holds has a key of 1 to %d bytes", errInvalidData, maxKeyLength))
+			err = errors.Join(err, fmt.Errorf("%w: an asset has a key of 1 to %d bytes", errInvalidData, maxKeyLength))
 		}
 	}
 	return all, err
@@ -118,7 +118,7 @@ func changedAssets[D any](ctx context.Context, r *reporter, a bankstore.StoredAc
 	f.Reading = a.NextReading()
 	all, err := bankstore.ReadAssets[D](ctx, bankstore.From(r.lease.db), f, store.Window{Limit: 2 * maxInvestments})
 	if err != nil {
-		return nil, fmt.Errorf("list what changed in account %d: %w", a.ID, err)
+		return nil, fmt.Errorf("list the changes in account %d: %w", a.ID, err)
 	}
 	return all, nil
 }

@@ -32,7 +32,7 @@ type lease struct {
 	sources []bankstore.ConnectionSource
 	// brokenOff means that the last run was interrupted.
 	brokenOff bool
-	// sync is the number of this run in the rows that it changes.
+	// sync is the number of this run. The rows that the run changes store this number.
 	sync int64
 }
 
@@ -53,7 +53,7 @@ func (l *lease) write(ctx context.Context, fn func(tx *store.Tx) error, events .
 		return l.write(ctx, fn, events...)
 	}
 	if err != nil {
-		return fmt.Errorf("store what connection %d gave: %w", l.c.ID, err)
+		return fmt.Errorf("store the data of connection %d: %w", l.c.ID, err)
 	}
 	l.c.Version = version
 	return nil

@@ -25,7 +25,7 @@ func (r *reporter) changed(ctx context.Context, a bankstore.StoredAccount) wire.
 		for after := passerelle.TransactionID(0); ; {
 			page, err := bankstore.From(r.lease.db).ChangedTransactions(ctx, a, after, payloadPage)
 			if err != nil {
-				return fmt.Errorf("list what changed in account %d: %w", a.ID, err)
+				return fmt.Errorf("list the changes in account %d: %w", a.ID, err)
 			}
 			for _, t := range page {
 				write(wire.NewTransaction(t, a.Currency, r.zone()))

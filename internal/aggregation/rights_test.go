@@ -62,7 +62,7 @@ func TestWithdrawalStopsWhatIsOnItsWay(t *testing.T) {
 			t.Errorf("left %v of %v", after, before)
 		}
 		eyes := storetest.Inspect(t, h.url)
-		if n := eyes.Count(`SELECT count(*) FROM delivery WHERE drop_reason = 'what it holds was withdrawn'`); n != int64(len(lost)) {
+		if n := eyes.Count(`SELECT count(*) FROM delivery WHERE drop_reason = 'its data was withdrawn'`); n != int64(len(lost)) {
 			t.Errorf("%d deliveries say why", n)
 		}
 		h.erased()

@@ -196,7 +196,7 @@ func TestReplicasShareWhatIsDue(t *testing.T) {
 	})
 }
 
-// TestBrokenOffConnectionsAreRead checks that a connection whose first read was broken off by the
+// TestBrokenOffConnectionsAreRead checks that a connection whose first read was interrupted by the
 // end of the process is read again, even when the domain reads nothing in the background.
 func TestBrokenOffConnectionsAreRead(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {

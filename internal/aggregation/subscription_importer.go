@@ -125,7 +125,7 @@ func (im *importer) SubscriptionWanted(key string) bool {
 func (im *importer) Documents(key string, page []passerelle.DocumentDetails) error {
 	s := im.subscriptions[key]
 	if !im.SubscriptionWanted(key) || s.read {
-		return fmt.Errorf("%w: documents of a subscription that was not asked for", errInvalidData)
+		return fmt.Errorf("%w: documents of a subscription that was not requested", errInvalidData)
 	}
 	bills := slices.Clone(page)
 	for i := range bills {
@@ -171,7 +171,7 @@ func (im *importer) documentsReconciler(s *syncedSubscription) reconciler[passer
 func (im *importer) SubscriptionRead(key string) error {
 	s := im.subscriptions[key]
 	if !im.SubscriptionWanted(key) || s.read {
-		return fmt.Errorf("%w: the end of a subscription that was not asked for", errInvalidData)
+		return fmt.Errorf("%w: the end of a subscription that was not requested", errInvalidData)
 	}
 	if err := s.documents.removeMissing(im, passerelle.Date{}); err != nil {
 		return err
@@ -200,7 +200,7 @@ func (r *reporter) subscriptionRead(ctx context.Context, w *payloadWriter, s ban
 		for after := passerelle.DocumentID(0); ; {
 			page, err := bankstore.From(r.lease.db).ChangedDocuments(ctx, s, after, payloadPage)
 			if err != nil {
-				return fmt.Errorf("list what changed in subscription %d: %w", s.ID, err)
+				return fmt.Errorf("list the changes in subscription %d: %w", s.ID, err)
 			}
 			for _, d := range page {
 				write(showDocument(r.lease.domain, d.Document, r.zone()))

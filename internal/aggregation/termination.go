@@ -47,7 +47,7 @@ func (a *Aggregation) terminate(ctx context.Context, d passerelle.Domain, t bank
 		return fmt.Errorf("note that the consent of connection %d is ended: %w", t.Connection, err)
 	}
 	if failed := a.callTerminator(ctx, d, t); failed != nil {
-		a.Log.Warn("an institution did not hear of the end of a consent", "connection", t.Connection, "connector", t.Connector, "try", t.Tries+1, "error", failed)
+		a.Log.Warn("a consent could not be ended at its institution", "connection", t.Connection, "connector", t.Connector, "try", t.Tries+1, "error", failed)
 		if !t.Over(now) {
 			return nil
 		}
@@ -85,7 +85,7 @@ func (a *Aggregation) saveTermination(t bankstore.Termination) func(context.Cont
 	return func(ctx context.Context, memory []byte) {
 		err := a.DB.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error { return bankstore.In(tx).SaveTermination(t, memory) })
 		if err != nil {
-			a.Log.Warn("what an institution issued while its consent was ended could not be stored", "connection", t.Connection, "connector", t.Connector, "error", err)
+			a.Log.Warn("the new memory of a connector could not be stored while its consent was being ended", "connection", t.Connection, "connector", t.Connector, "error", err)
 		}
 	}
 }

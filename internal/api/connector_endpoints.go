@@ -256,7 +256,8 @@ type connectorPath struct {
 	ID string `path:"connectorId"`
 }
 
-// bank returns the connector with this capability that a UUID or a deprecated number names.
+// bank returns a connector with this capability. The name is the connector's UUID or deprecated
+// number.
 func (s *Service) bank(ctx context.Context, c *httpapi.Caller, name, capability string) (wire.Bank, error) {
 	banks, err := s.banks(ctx, c, capability)
 	if err != nil {
@@ -268,7 +269,7 @@ func (s *Service) bank(ctx context.Context, c *httpapi.Caller, name, capability 
 	return wire.Bank{}, passerelle.Missing()
 }
 
-// bankNamed returns a filter for the connector that a UUID or a deprecated number names.
+// bankNamed returns a filter that selects the connector with this UUID or deprecated number.
 func bankNamed(name string) func(wire.Bank) bool {
 	return func(b wire.Bank) bool { return b.UUID == name || strconv.FormatInt(b.ID, 10) == name }
 }

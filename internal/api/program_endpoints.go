@@ -84,7 +84,7 @@ func showProgram(p programs.Program) programOutput {
 		shown.Capabilities = append(shown.Capabilities, p.Described.Data.Capabilities...)
 	}
 	if p.Err != nil {
-		const unreadable = "what the program said of itself cannot be read; ask it again"
+		const unreadable = "the stored profile of the program cannot be read; read the profile again"
 		shown.Error = optionalText(unreadable)
 	}
 	return shown

@@ -19,11 +19,11 @@ func (s *Service) sandboxRoutes() []httpapi.Route {
 		{
 			Method: http.MethodPost, Pattern: "/sandbox/clock", Needs: config, Endpoint: httpapi.Handle(s.setClock),
 			Summary: "Move the sandbox's clock", Errors: []string{"conflict", "notFound"},
-			Doc: "Changes the sandbox's clock with one of advance, set and freeze. Answers after everything that became due is done.",
+			Doc: "Changes the sandbox's clock with one of advance, set and freeze. Responds after everything that became due is done.",
 		},
 		{
 			Method: http.MethodPost, Pattern: "/sandbox/run", Needs: config, Endpoint: httpapi.Handle(s.runSandbox),
-			Summary: "Run everything that is due", Errors: []string{"notFound"}, Doc: "Runs everything that is due at the sandbox's current time, and then answers.",
+			Summary: "Run everything that is due", Errors: []string{"notFound"}, Doc: "Runs everything that is due at the sandbox's current time, and then responds.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/sandbox/receiver", Needs: config, Endpoint: httpapi.Handle(s.received),

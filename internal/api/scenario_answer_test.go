@@ -93,8 +93,8 @@ var otherRefusals = map[string]string{
 	"refused cancel":    "is rejected and can no longer be cancelled",
 }
 
-// In each state, the service accepts a body or answers with a conflict. A conflict changes nothing,
-// and its message names the expected body.
+// In each state, the service accepts a body or responds with a conflict. A conflict changes
+// nothing, and its message names the expected body.
 func TestEveryBodyInEverySituation(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for situation, about := range situations {

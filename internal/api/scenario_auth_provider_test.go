@@ -225,7 +225,7 @@ func TestSecretsOfProvidersAreShownOnce(t *testing.T) {
 	})
 }
 
-// When a provider is deleted, its webhooks wait for another provider. Until then, answers show
+// When a provider is deleted, its webhooks wait for another provider. Until then, responses show
 // this, tests are refused, and the service sends nothing unsigned.
 func TestProvidersInUse(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {

@@ -153,7 +153,7 @@ func TestMethods(t *testing.T) {
 	})
 }
 
-// Requests may contain amounts as numbers or as text. Answers show as many digits as the currency
+// Requests may contain amounts as numbers or as text. Responses show as many digits as the currency
 // has.
 func TestAmountsKeepTheirDigits(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {

@@ -72,7 +72,7 @@ func TestEditsOfDocuments(t *testing.T) {
 			s.do(t, ask{method: "PUT", path: path, token: "user", body: body}).says(t, 400, "invalidValue", field)
 		}
 		s.do(t, ask{method: "PUT", path: "/documents/" + noID, token: "user", body: set}).says(t, 404, "notFound", "")
-		holds("after what was refused", s.do(t, ask{method: "GET", path: path, token: "user"}))
+		holds("after a refused change", s.do(t, ask{method: "GET", path: path, token: "user"}))
 		if rows, events := before.since(s.record()); len(rows)+len(events) > 0 {
 			t.Errorf("it left %v %v", rows, events)
 		}
@@ -93,7 +93,7 @@ func TestNullClearsFieldsOfDocuments(t *testing.T) {
 		first := read()
 		for _, name := range []string{"duedate", "total_amount", "untaxed_amount", "vat", "name", "date"} {
 			if first[name] == nil {
-				t.Fatalf("%s of the provider's is null already", name)
+				t.Fatalf("the provider's %s is already null", name)
 			}
 		}
 		s.do(t, ask{method: "PUT", path: path, token: "user", body: `{"name":"mine","id_category":7,"total_amount":1,"date":"2026-01-31"}`}).says(t, 200, "", "")
@@ -198,7 +198,7 @@ func TestUploadsWithTheRest(t *testing.T) {
 		after := s.lines()
 		for _, table := range []string{"document", "stored_file", "event"} {
 			if diff := cmp.Diff(before[table], after[table]); diff != "" {
-				t.Errorf("what was refused changed %s (-before +after):\n%s", table, diff)
+				t.Errorf("a refused call changed %s (-before +after):\n%s", table, diff)
 			}
 		}
 		holds("refused", "kept", first, true)

@@ -225,7 +225,7 @@ func (s *fixture) listed(t *testing.T, path string) (first map[string]string, id
 	return first, strings.Join(all, ",")
 }
 
-// tried stores requests to receivers, with the receivers' answers.
+// tried stores requests to receivers, with the receivers' responses.
 func (s *fixture) tried(t *testing.T) {
 	t.Helper()
 	domain := s.domainOf("").domain.ID

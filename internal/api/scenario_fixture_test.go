@@ -222,7 +222,7 @@ func (s *fixture) request(t testing.TB, a ask) *http.Request {
 }
 
 // fault returns the rule for all responses that this response breaks. It returns an empty text for
-// a correct answer.
+// a correct response.
 func (r reply) fault(method string) string {
 	id := r.header.Get("X-Request-Id")
 	switch {

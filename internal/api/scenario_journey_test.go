@@ -15,7 +15,7 @@ import (
 )
 
 // step is one call in a sequence. Its path and body have placeholders for values from earlier
-// answers. takes maps placeholders to the members of this call's answer that replace them.
+// responses. takes maps placeholders to the members of this call's response that replace them.
 type step struct {
 	method, path, token, body string
 	takes                     map[string]string
@@ -218,7 +218,7 @@ func (r *journeyRunner) run(t *testing.T) {
 			a.token, a.credential = "", filled(l.token, known)
 		}
 		if strings.Contains(a.path+a.credential, "{") {
-			continue // the service refused a call whose answer this call needs
+			continue // the service refused a call whose response this call needs
 		}
 		if i == chosen {
 			r.inject(t, &a, position, value)

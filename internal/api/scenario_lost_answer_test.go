@@ -50,7 +50,7 @@ var remembers = map[string]bool{"/payments": true, "/webhooks": true, "/users/{u
 const additions = "/webhooks/{webhookId}/add_to_data"
 
 // TestLostAnswersOfCreations loses the response to each call that creates an object, after the
-// object was stored. The repetition must answer with the same object, and create nothing.
+// object was stored. The repetition must respond with the same object, and create nothing.
 func TestLostAnswersOfCreations(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		expected := expectations(t)

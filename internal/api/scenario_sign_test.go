@@ -12,7 +12,7 @@ import (
 	"passerelle"
 )
 
-// answerKey returns the id of the key that signs a domain's answers.
+// answerKey returns the id of the key that signs a domain's responses.
 func (s *fixture) answerKey(t testing.TB, who *testDomain) string {
 	t.Helper()
 	id, _, err := s.Access.AnswerKey(t.Context(), who.domain.ID)
@@ -29,7 +29,7 @@ func TestSigningKeys(t *testing.T) {
 		get := func(path string) ask { return ask{method: "GET", path: path} }
 		create := ask{method: "POST", path: "/clients?sign_response", token: "config", body: `{"name":"signed"}`}
 		before := s.record()
-		s.do(t, create).says(t, 400, "invalidValue", "sign_response: this domain does not sign answers; to enable that, set the configuration key api.sign_responses to 1")
+		s.do(t, create).says(t, 400, "invalidValue", "sign_response: this domain does not sign responses; to enable that, set the configuration key api.sign_responses to 1")
 		s.untouched(t, before)
 		s.configure(t, "home", map[string]string{"api.sign_responses": "1"})
 

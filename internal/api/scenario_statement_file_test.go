@@ -197,8 +197,8 @@ func TestStatementFilesThatAreRefused(t *testing.T) {
 	s.handOver(t, connection, "?unbalanced=true", strings.Replace(whole, "110.00", "111.00", 1)).says(t, 200, "", "")
 }
 
-// Answers report a gap between the balances of two files until another file fills it. The order of
-// the files does not matter.
+// Responses report a gap between the balances of two files until another file fills it. The order
+// of the files does not matter.
 func TestGapsBetweenStatements(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		first := camtFile("2026-10-31", "100.00", "2026-11-05", "110.00", "2026-11-02 10.00 Rent")

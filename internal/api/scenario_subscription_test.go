@@ -85,7 +85,7 @@ func TestSubscriptionScenarios(t *testing.T) {
 		{name: "list", status: 200, ask: get("/users/me/subscriptions" + still)},
 		{name: "list all", status: 200, ask: get("/subscriptions" + still + "&all")},
 		{name: "list a page", status: 200, ask: get("/users/{user}/subscriptions?all&limit=1&x={withheld}")},
-		{name: "change nothing of all", status: 200, ask: ask{method: "PUT", path: "/subscriptions", token: "user", body: `{}`}},
+		{name: "change all without a value", status: 200, ask: ask{method: "PUT", path: "/subscriptions", token: "user", body: `{}`}},
 		{name: "change all of another user", status: 404, ask: ask{method: "PUT", path: "/users/" + noID + "/subscriptions?all", token: "user", body: `{"disabled":true}`}},
 		{name: "list with connections", status: 200, ask: get("/subscriptions?all&expand=connection,nothing&x={withheld}")},
 		{name: "list of a connection", status: 200, ask: get("/users/me/connections/{subscribing}/subscriptions?all")},
@@ -114,7 +114,7 @@ func TestSubscriptionScenarios(t *testing.T) {
 		{name: "share", status: 200, rows: consent, ask: by("POST", "/users/me/subscriptions/{withheld}?all", `{"disabled":false}`)},
 		{name: "share again", status: 200, ask: by("PUT", "/subscriptions/{withheld}", `{"disabled":false}`)},
 		{name: "share both again, in a form", status: 200, ask: ask{method: "PUT", path: "/subscriptions/{subscription},{withheld}?all&expand=connection", token: "user", contentType: "application/x-www-form-urlencoded", body: "disabled=0"}},
-		{name: "share one of nobody", status: 404, ask: by("PUT", "/subscriptions/{subscription},"+noID+"?all", `{"disabled":true}`)},
+		{name: "share one that does not exist", status: 404, ask: by("PUT", "/subscriptions/{subscription},"+noID+"?all", `{"disabled":true}`)},
 		{name: "share another domain's", status: 404, ask: by("PUT", "/subscriptions/{other:subscription}?all", `{"disabled":true}`)},
 	})
 }
@@ -173,7 +173,7 @@ func TestSubscriptionIsReadOnceItIsShared(t *testing.T) {
 		s.advance(t, "24h")
 		before = s.happened(t, before, "SUBSCRIPTION_SYNCED connection 6", "CONNECTION_SYNCED connection 7")
 		if got := s.noticed(t, "synced"); len(got) != 1 || len(got[0].Documents) != 0 {
-			t.Errorf("a day without news is told as %+v", got)
+			t.Errorf("on a day without changes, the event contains %+v", got)
 		}
 		s.do(t, ask{method: "PUT", path: path, token: "user", body: `{"disabled":true}`}).says(t, 200, "", "")
 		s.rest(t)

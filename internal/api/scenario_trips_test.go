@@ -26,14 +26,14 @@ var longCalls = map[string]int64{
 	"GET /users/{userId}/export": 52,
 	// The service sends an order to the sandbox bank. The same database stores the bank's orders.
 	"PUT /payments/{paymentId}": 16,
-	// The service calls institutions, and stores their answers.
+	// The service calls institutions, and stores their responses.
 	"POST /sandbox/clock":                             18,
 	"POST /sandbox/run":                               17,
 	"POST /test/sync":                                 14,
 	"POST /users/{userId}/connections":                20,
 	"PUT /users/{userId}/connections":                 200, // for all connections
 	"POST /users/{userId}/connections/{connectionId}": 12,
-	// The service calls receivers, and stores their answers.
+	// The service calls receivers, and stores their responses.
 	"POST /test/webhooks":                             120, // for all events
 	"POST /webhooks/{webhookId}/data/{dataId}/resend": 22,
 	"POST /webhooks/{webhookId}/test":                 16,

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// silent returns a receiver. The receiver signals each request, and answers only when the test
+// silent returns a receiver. The receiver signals each request, and responds only when the test
 // releases it.
 func silent(t *testing.T) (url string, reached <-chan struct{}, let func()) {
 	t.Helper()

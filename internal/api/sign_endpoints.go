@@ -18,15 +18,15 @@ func (s *Service) signRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{
 			Method: http.MethodGet, Pattern: "/sign-keys", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.signKeys),
-			Summary: "List the keys that sign answers", Doc: "Lists keys, newest first. The first key signs new answers. Signatures by deprecated keys stay valid.",
+			Summary: "List the keys that sign responses", Doc: "Lists keys, newest first. The first key signs new responses. Signatures by deprecated keys stay valid.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/sign-keys/{keyId}", Needs: httpapi.Public, Endpoint: httpapi.Handle(s.oneSignKey),
-			Summary: "Read a key that signs answers", Doc: "Returns a key. The header of a signed answer contains its address as key_url.",
+			Summary: "Read a key that signs responses", Doc: "Returns a key. The header of a signed response contains its address as key_url.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/certificate/{type}", Needs: config, Endpoint: httpapi.Handle(s.certificate),
-			Summary: "Read a certificate of the service", Doc: "For the type signature, returns the key that signs answers, once it exists. Other types are not part of the API.",
+			Summary: "Read a certificate of the service", Doc: "For the type signature, returns the key that signs responses, once it exists. Other types are not part of the API.",
 		},
 	}
 }
@@ -54,7 +54,7 @@ func (s *Service) certificate(ctx context.Context, c *httpapi.Caller, in certifi
 	}
 	newest, err := s.DB.SignKeys(ctx, c.Domain.ID, 1)
 	if err != nil {
-		return certificateOutput{}, fmt.Errorf("load the newest key for answers: %w", err)
+		return certificateOutput{}, fmt.Errorf("load the newest key for responses: %w", err)
 	}
 	if len(newest) == 0 {
 		return certificateOutput{}, passerelle.Missing()
@@ -83,7 +83,7 @@ const maxSignKeys = 1000
 func (s *Service) signKeys(ctx context.Context, c *httpapi.Caller, _ httpapi.Nothing) (signKeysOutput, error) {
 	stored, err := s.DB.SignKeys(ctx, c.Domain.ID, maxSignKeys)
 	if err != nil {
-		return signKeysOutput{}, fmt.Errorf("list the keys for answers: %w", err)
+		return signKeysOutput{}, fmt.Errorf("list the keys for responses: %w", err)
 	}
 	out := signKeysOutput{Keys: make([]signKey, len(stored)), Total: len(stored)}
 	for i, k := range stored {
@@ -102,7 +102,7 @@ func (s *Service) oneSignKey(ctx context.Context, c *httpapi.Caller, in oneSignK
 		return signKey{}, passerelle.Missing()
 	}
 	if err != nil {
-		return signKey{}, fmt.Errorf("load a key for answers: %w", err)
+		return signKey{}, fmt.Errorf("load a key for responses: %w", err)
 	}
 	return shownSignKey(stored), nil
 }
@@ -112,7 +112,7 @@ func (s *Service) oneSignKey(ctx context.Context, c *httpapi.Caller, in oneSignK
 // fails when the domain does not sign its responses.
 func (s *Service) Signature(ctx context.Context, c *httpapi.Caller) (httpapi.SignFunc, error) {
 	if !c.Settings.On(settings.SignedAnswers) {
-		return nil, passerelle.InvalidField("sign_response", "this domain does not sign answers; to enable that, set the configuration key %s to 1", settings.SignedAnswers)
+		return nil, passerelle.InvalidField("sign_response", "this domain does not sign responses; to enable that, set the configuration key %s to 1", settings.SignedAnswers)
 	}
 	id, key, err := s.Access.AnswerKey(ctx, c.Domain.ID)
 	if err != nil {
@@ -121,7 +121,7 @@ func (s *Service) Signature(ctx context.Context, c *httpapi.Caller) (httpapi.Sig
 	options := (&jose.SignerOptions{}).WithHeader("key_url", fmt.Sprintf("%s/sign-keys/%d", c.Base, id))
 	signer, err := jose.NewSigner(key, options)
 	if err != nil {
-		return nil, fmt.Errorf("sign answers of domain %d: %w", c.Domain.ID, err)
+		return nil, fmt.Errorf("sign responses of domain %d: %w", c.Domain.ID, err)
 	}
 	return func(payload []byte) (string, error) {
 		object, err := signer.Sign(payload)

@@ -22,7 +22,7 @@ func (s *Service) termsRoutes() []httpapi.Route {
 		},
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/terms", Needs: ofUser, Endpoint: httpapi.Handle(s.userTerms),
-			Summary: "Read the terms of service, under a user's path", Doc: "The answer is the same for all users.",
+			Summary: "Read the terms of service, under a user's path", Doc: "The response is the same for all users.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/payments/{paymentId}/terms", Needs: seePayments, Endpoint: httpapi.Handle(s.paymentTerms),

@@ -36,7 +36,7 @@ func (s *Service) testSync(ctx context.Context, c *httpapi.Caller, _ httpapi.Not
 	}
 	found, err := bankstore.From(s.DB).SomeConnections(ctx, c.Domain.ID, "", new(passerelle.ConnectionState), 1)
 	if err != nil {
-		return wire.Connection{}, fmt.Errorf("look for a connection: %w", err)
+		return wire.Connection{}, fmt.Errorf("find a connection: %w", err)
 	}
 	if len(found) == 0 {
 		return wire.Connection{}, passerelle.Conflicting("No connection of the domain works; create one first.")

@@ -72,7 +72,7 @@ func (s *Service) paymentToken(ctx context.Context, c *httpapi.Caller, in paymen
 		return paymentTokenOutput{}, err
 	}
 	if p.State.Final() {
-		return paymentTokenOutput{}, passerelle.Conflicting("The payment is %s; a token for it is no longer of use.", p.State)
+		return paymentTokenOutput{}, passerelle.Conflicting("The payment is %s; a token for it can no longer be used.", p.State)
 	}
 	grant, err := s.Access.IssuePayment(ctx, c.Principal, in.ID, scopes)
 	if err != nil {

@@ -16,7 +16,7 @@ func unservedPage() string {
 	b.WriteString(`# Calls that are not served
 
 This page lists older calls of this API family that Passerelle does not have, with their replacements. The paths of
-these calls answer 404 with an explanation. Tests generate this page from the table that contains these explanations.
+these calls return 404 with an explanation. Tests generate this page from the table that contains these explanations.
 
 | Calls | Paths with | Instead |
 |---|---|---|

@@ -26,7 +26,7 @@ func (s *Service) webhookDataRoutes() []httpapi.Route {
 		{
 			Method: http.MethodPost, Pattern: "/webhooks/{webhookId}/data/{dataId}/resend", Needs: config, Endpoint: httpapi.Handle(s.resendWebhookData),
 			Summary: "Send a payload again",
-			Doc:     "Sends the payload again now, even if it was accepted before, and waits for the receiver's answer. Fails with conflict when the payload was erased, or when the webhook is deleted or disabled.",
+			Doc:     "Sends the payload again now, even if it was accepted before, and waits for the receiver's response. Fails with conflict when the payload was erased, or when the webhook is deleted or disabled.",
 		},
 		{
 			Method: http.MethodPost, Pattern: "/webhooks/{webhookId}/recover", Needs: config, Endpoint: httpapi.Handle(s.recoverWebhook),

@@ -57,7 +57,7 @@ func Write(ctx context.Context, a *aggregation.Aggregation, kept blob.Store, d p
 		z.files,
 	} {
 		if err := write(); err != nil {
-			return fmt.Errorf("export what user %d has: %w", user.ID, err)
+			return fmt.Errorf("export the data of user %d: %w", user.ID, err)
 		}
 	}
 	if _, err := a.User(ctx, d, user.ID); err != nil {

@@ -47,8 +47,8 @@ type answer[T any] struct {
 	err   error
 }
 
-// Do executes a call in another goroutine and waits for the answer. With an error, it also returns
-// the connector's result, unless the connector was abandoned.
+// Do executes a call in another goroutine and waits for the response. With an error, it also
+// returns the connector's result, unless the connector was abandoned.
 func Do[T any](ctx context.Context, limits Limits, call func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, limits.Deadline)
 	defer cancel()
@@ -70,7 +70,7 @@ func Do[T any](ctx context.Context, limits Limits, call func(context.Context) (T
 	return a.value, a.err
 }
 
-// await waits for an answer until the context ends, and calls Meanwhile in the meantime.
+// await waits for a response until the context ends, and calls Meanwhile in the meantime.
 func await[T any](ctx context.Context, limits Limits, answers <-chan answer[T]) answer[T] {
 	var pulse <-chan time.Time
 	if limits.Meanwhile != nil {
@@ -90,7 +90,7 @@ func await[T any](ctx context.Context, limits Limits, answers <-chan answer[T]) 
 	}
 }
 
-// awaitLate waits at most grace for the answer of a connector whose time has ended.
+// awaitLate waits at most grace for the response of a connector whose time has ended.
 func awaitLate[T any](ctx context.Context, grace time.Duration, answers <-chan answer[T]) answer[T] {
 	timer := time.NewTimer(grace)
 	defer timer.Stop()

@@ -199,7 +199,7 @@ func scanAsset[D any](row database.Row) (passerelle.Asset[D], error) {
 	if previous != nil {
 		a.Previous = new(D)
 		if err := decodeDetails(*previous, a.Previous); err != nil {
-			return a, fmt.Errorf("read what asset %d was: %w", a.ID, err)
+			return a, fmt.Errorf("read the previous details of asset %d: %w", a.ID, err)
 		}
 	}
 	a.Investment, a.Created, a.LastUpdate, a.Deleted = database.ID[passerelle.AssetID](parent), database.Instant(created), database.Instant(update), database.OptionalInstant(deleted)

@@ -46,7 +46,7 @@ func (o *ownOfDocument) over(d *passerelle.Document) error {
 			continue
 		}
 		if err := own.put(*own.value); err != nil {
-			return fmt.Errorf("read what was set of document %d: %w", d.ID, err)
+			return fmt.Errorf("read the changed fields of document %d: %w", d.ID, err)
 		}
 	}
 	if o.income != nil {

@@ -67,7 +67,7 @@ func (p ObjectStore) Has(ctx context.Context, key string) (bool, error) {
 	case minio.ToErrorResponse(err).Code == minio.NoSuchKey:
 		return false, nil
 	case err != nil:
-		return false, away("look for an object", err)
+		return false, away("find an object", err)
 	}
 	return true, nil
 }
@@ -93,7 +93,7 @@ func (p ObjectStore) Move(ctx context.Context, from, to string) error {
 	return nil
 }
 
-// away returns an Unavailable error, because the server may answer differently later.
+// away returns an Unavailable error, because the server may respond differently later.
 func away(what string, err error) error {
 	answer := minio.ToErrorResponse(err)
 	return &passerelle.Error{Kind: passerelle.Unavailable, Code: "unavailable", Message: fmt.Sprintf("%s: the S3 server says %s %s", what, answer.Code, answer.Message), Cause: err}

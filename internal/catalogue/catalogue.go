@@ -79,15 +79,15 @@ var BankScenarios = []BankScenario{
 	{"signed", "Fault SIGNATURE_INVALID", "The bank refuses the operator's signature.", "rejected bug"},
 	{"redirect", "Fault 429", "The bank accepts no more requests.", "rejected websiteUnavailable"},
 	{"redirect", "Fault SERVICE_UNAVAILABLE", "The bank reports that it is closed.", "rejected websiteUnavailable"},
-	{"redirect", "Fault malformed", "The answer is not JSON; its headers name the order.", "done"},
+	{"redirect", "Fault malformed", "The response is not JSON; its headers name the order.", "done"},
 	{"redirect", "Fault 500", "The bank fails. Whether it has the order is unknown, and the order is never sent again.", "created"},
-	{"redirect", "Fault slow", "The answer takes three seconds.", "done"},
-	{"redirect", "Fault lost", "The answer is lost after the bank accepted the order.", "created"},
+	{"redirect", "Fault slow", "The response takes three seconds.", "done"},
+	{"redirect", "Fault lost", "The response is lost after the bank accepted the order.", "created"},
 	{"redirect", "Fault elsewhere", "The bank redirects the connector to another host.", "created"},
-	{"redirect", "Fault deep", "The answer is nested without end.", "done"},
-	{"idempotent", "Fault lost", "The answer is lost, and the bank recognises the repeated order.", "done"},
-	{"redirect", "Fault cut", "The answer is cut off; its headers name the order.", "done"},
-	{"redirect", "Fault huge", "The answer has one gigabyte.", "done"},
+	{"redirect", "Fault deep", "The response is nested without end.", "done"},
+	{"idempotent", "Fault lost", "The response is lost, and the bank recognises the repeated order.", "done"},
+	{"redirect", "Fault cut", "The response is cut off; its headers name the order.", "done"},
+	{"redirect", "Fault huge", "The response has one gigabyte.", "done"},
 	{"redirect", "Fault ACSP", "The bank's last status is ACSP, although it reports more for other orders.", "pending"},
 	{"redirect", "Fault ZZZZ", "The bank's last status is unknown; the timeline shows it.", "pending"},
 	{"redirect", "Fault PATC", "The bank's last status says that somebody else must approve.", "pending"},
@@ -234,7 +234,7 @@ This page lists how to reach every state, action, error code and incompatibility
 how to control connections by their [login](#logins). ` + "`GET /2.0/sandbox/scenarios`" + ` returns the same list for programs,
 with every instruction. This call needs the config token. ` + "`passerelle scenarios`" + ` prints this page.
 
-Four things control the bank: the label of the first instruction, its amount, the accounts, and the field
+Four parts of a request control the bank: the label and the amount of the first instruction, the accounts, and the field
 ` + "`use_case_pay`" + `.
 
 If its row does not say otherwise, a payment has one instruction of type ` + "`" + string(payment.FirstOpenDay) + "`" + ` to

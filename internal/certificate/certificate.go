@@ -73,7 +73,7 @@ func (c Certificate) Write(w io.Writer) error {
 	p.fact("Institution", c.Institution)
 	p.fact("Made on", stamp(c.Made))
 	p.Ln(line / 2)
-	p.text("", textSize, "The institution named above gave what is written here, at the request and with the consent of the account holder, through the interface by which the holder shares the accounts.")
+	p.text("", textSize, "The institution named above provided this information at the request of the account holder and with the holder's consent, through the interface by which the holder shares the accounts.")
 	for _, a := range c.Accounts {
 		p.account(a)
 	}

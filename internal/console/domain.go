@@ -118,7 +118,7 @@ func (c *Console) domainPage(pc *page.Context) error { return c.showDomain(pc, f
 func (c *Console) showDomain(pc *page.Context, moved bool) error {
 	keys, err := c.DB.SignKeys(pc, pc.Domain.ID, maxSignKeys)
 	if err != nil {
-		return fmt.Errorf("list the keys for answers of domain %d: %w", pc.Domain.ID, err)
+		return fmt.Errorf("list the keys for responses of domain %d: %w", pc.Domain.ID, err)
 	}
 	data := domainData{domainRow: newDomainRow(pc, pc.Domain), Moved: moved, MayMove: pc.Who.May(operators.SetUp) && pc.Certain(), MayRotate: pc.MaySetUp()}
 	for _, k := range keys {

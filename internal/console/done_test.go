@@ -60,7 +60,7 @@ func TestConfirmingIsAskedAbout(t *testing.T) {
 	})
 }
 
-// forgetful is a bank that loses its answer to an order, and later does not know the order.
+// forgetful is a bank that loses its response to an order, and later does not know the order.
 type forgetful struct{ connector.Initiator }
 
 func (f forgetful) Profile() connector.Profile {

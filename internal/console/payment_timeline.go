@@ -38,7 +38,7 @@ type timelineRow struct {
 	Who     string          `json:"who,omitempty"`
 	Bank    page.BankStatus `json:"bank_status,omitempty"`
 	Text    string          `json:"-"`
-	// Said has the bank's answer in the bank's own words.
+	// Said has the bank's response in the bank's own words.
 	Said []page.DetailRow `json:"-"`
 	// Delivered is the time at which a webhook's receiver accepted a delivery. DeliveredAt is the
 	// same time in the form for programs.
@@ -70,7 +70,7 @@ func (c *Console) timeline(pc *page.Context, p *payment.Payment, revealed bool) 
 	}
 	attempts, err := c.DB.Attempts(pc, pc.Domain.ID, p.ID)
 	if err != nil {
-		return nil, fmt.Errorf("load what was said to the bank of payment %d: %w", p.ID, err)
+		return nil, fmt.Errorf("load the bank calls of payment %d: %w", p.ID, err)
 	}
 	reported, err := c.deliveriesByTransition(pc, p.ID)
 	if err != nil {
@@ -104,7 +104,7 @@ var causes = map[payment.Trigger]string{
 	payment.Admitted:  "the bank accepted it and reports nothing more",
 	payment.Mixed:     "the bank refused part of it",
 	payment.Refused:   "refused, cancelled or failed",
-	payment.Lapsed:    "no final answer in time",
+	payment.Lapsed:    "no final response in time",
 }
 
 // noteTexts maps each kind of note to a text.
@@ -153,8 +153,8 @@ func (c *Console) happened(pc *page.Context, row store.TimelineRow, p *payment.P
 	return shown
 }
 
-// said returns the rows for a bank's answer: the status with the codes that explain it, the text,
-// and the requests that it answers.
+// said returns the rows for a bank's response: the status with the codes that explain it, the text,
+// and the requests that it responds to.
 func said(status, text, requests string) []page.DetailRow {
 	word, reasons, _ := strings.Cut(status, " ")
 	if words := page.BankStatus(word).Word(); words != "" {
@@ -163,8 +163,8 @@ func said(status, text, requests string) []page.DetailRow {
 	return page.Details("Status", word, "Reason codes", reasons, "Message", text, "Requests", requests)
 }
 
-// saidAtEnd returns the rows for the bank's answer that caused a transition. For a transition that
-// ended the payment, it adds the bank's messages about the payment and its instructions.
+// saidAtEnd returns the rows for the bank's response that caused a transition. For a transition
+// that ended the payment, it adds the bank's messages about the payment and its instructions.
 func saidAtEnd(pc *page.Context, t *payment.Transition, p *payment.Payment, revealed bool) []page.DetailRow {
 	if t.To != p.State || !t.To.Final() {
 		return said(t.Cause.Bank, "", t.Cause.Requests)

@@ -238,8 +238,8 @@ func TestNotesInWords(t *testing.T) {
 	})
 }
 
-// TestWhatTheBankAnswered checks that the timeline shows the bank's answer collapsed, next to the
-// change that the answer caused.
+// TestWhatTheBankAnswered checks that the timeline shows the bank's response collapsed, next to the
+// change that the response caused.
 func TestWhatTheBankAnswered(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)

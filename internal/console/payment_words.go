@@ -23,7 +23,7 @@ var nextByState = map[payment.State]string{
 	payment.Accepted:   "The bank accepted the payment. It does not report executions.",
 	payment.Partial:    "The bank executed part of the payment. The instructions below show which part.",
 	payment.Rejected:   "No money moved.",
-	payment.Expired:    "The bank gave no final answer in time and is no longer asked. Check the account before you pay again.",
+	payment.Expired:    "The bank gave no final response in time, and the service no longer asks the bank. Check the account before you pay again.",
 }
 
 // nextForUnknown says what a payment waits for when its order has an unknown outcome.
@@ -34,7 +34,7 @@ const nextForUnknown = "The bank did not confirm the order. The service asks aga
 func nextStep(p *payment.Payment) string {
 	switch {
 	case p.Detail == payment.Cancelling:
-		return "A cancellation is in progress. The bank has not answered yet."
+		return "A cancellation is in progress. The bank has not responded yet."
 	case nextByAction[p.Action] != "":
 		return nextByAction[p.Action]
 	}

@@ -68,7 +68,7 @@ func (c *Console) refundsOf(pc *page.Context, p *payment.Payment) (refunds, erro
 	for window := (store.Window{Order: "register_date", Descending: true, Limit: refundsPage}); ; {
 		rows, err := c.DB.Payments(pc, filter, window, false)
 		if err != nil {
-			return found, fmt.Errorf("look for refunds of payment %d: %w", p.ID, err)
+			return found, fmt.Errorf("find refunds of payment %d: %w", p.ID, err)
 		}
 		for _, row := range rows {
 			c.addRefund(pc, &found, p, row.Payment)

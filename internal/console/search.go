@@ -189,7 +189,7 @@ func (c *Console) findWords(pc *page.Context, data *searchData, recorded *bool) 
 	read := func(w store.Window) ([]store.Listed, error) {
 		ids, err := find(pc, c.DB, pc.Domain.ID, pc.Query, w)
 		if err != nil {
-			return nil, fmt.Errorf("look for payments by words: %w", err)
+			return nil, fmt.Errorf("find payments by words: %w", err)
 		}
 		return c.DB.PaymentsByID(pc, pc.Domain.ID, ids, false)
 	}
@@ -246,7 +246,7 @@ func (c *Console) findRequest(pc *page.Context, data *searchData) error {
 	}
 	acts, err := operatorstore.From(c.DB).Audits(pc, operatorstore.AuditFilter{Request: pc.Query, Domain: pc.Domain.ID}, store.Window{Limit: maxFound})
 	if err != nil {
-		return fmt.Errorf("look for acts of a request: %w", err)
+		return fmt.Errorf("find acts of a request: %w", err)
 	}
 	group := foundGroup{Name: "Acts in this request"}
 	for _, a := range acts {
@@ -305,7 +305,7 @@ func (c *Console) findNumber(pc *page.Context, data *searchData) error {
 		data.Groups = append(data.Groups, foundGroup{Name: "Payment by number", Payments: []listRow{c.newListRow(pc, p)}})
 	}
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return fmt.Errorf("look for payment %d: %w", id, err)
+		return fmt.Errorf("find payment %d: %w", id, err)
 	}
 	others := foundGroup{Name: "Other objects with this number"}
 	for _, kind := range numberedThings {
@@ -314,7 +314,7 @@ func (c *Console) findNumber(pc *page.Context, data *searchData) error {
 		case err == nil:
 			others.Links = append(others.Links, foundLink{fmt.Sprintf(kind.name, id), pc.Path("%s", path)})
 		case !errors.Is(err, store.ErrNotFound):
-			return fmt.Errorf("look for what has the number %d: %w", id, err)
+			return fmt.Errorf("find objects with the number %d: %w", id, err)
 		}
 	}
 	if len(others.Links) > 0 {

@@ -207,7 +207,7 @@ func (d *fixture) wantsOnce(page, to, text string, values ...string) answer {
 	return a
 }
 
-// once returns the secret that an answer shows only once.
+// once returns the secret that a response shows only once.
 func once(t *testing.T, a answer) string {
 	t.Helper()
 	found := secretOnPage.FindStringSubmatch(a.body)

@@ -58,7 +58,7 @@ func (d *fixture) wantOnRecord(want ...string) {
 	}
 }
 
-// wants submits a form on a page to an address. It checks the status and a text of the answer.
+// wants submits a form on a page to an address. It checks the status and a text of the response.
 func (d *fixture) wants(page, to string, status int, text string, values ...string) answer {
 	d.t.Helper()
 	a := d.submit(page, to, values...)

@@ -17,7 +17,7 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// answersFile is the file with sample answers of the service for the pages of the reference. The
+// answersFile is the file with sample responses of the service for the pages of the reference. The
 // samples come from the rows of this package. The requests of these rows succeed.
 const answersFile = "../reference/answers.json"
 
@@ -121,7 +121,7 @@ func (w *fixture) anonymous(text string) string {
 	})
 }
 
-// short returns the answer with one item in each list.
+// short returns the response with one item in each list.
 func (w *fixture) short(t *testing.T, raw []byte) []byte {
 	t.Helper()
 	decoder := json.NewDecoder(bytes.NewReader(raw))
@@ -168,7 +168,7 @@ func names(t *testing.T, found map[string]sample) map[string][]string {
 	all := map[string][]string{}
 	for key, one := range found {
 		var members map[string]json.RawMessage
-		_ = json.Unmarshal(one.Answer, &members) // an answer that is not an object has no members
+		_ = json.Unmarshal(one.Answer, &members) // a response that is not an object has no members
 		all[key] = slices.Sorted(maps.Keys(members))
 	}
 	return all

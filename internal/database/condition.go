@@ -18,7 +18,8 @@ func (r *Querier) About(ctx context.Context) (string, error) {
 	return words.Name + " " + version, nil
 }
 
-// Clock returns the database's time, accurate to the millisecond. Leases lapse by this clock.
+// Clock returns the database's time, accurate to the millisecond. Leases expire according to this
+// clock.
 func (r *Querier) Clock(ctx context.Context) (time.Time, error) {
 	now, err := One(ctx, r, ScanInt, `SELECT {now}`)
 	if err != nil {

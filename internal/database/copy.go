@@ -104,7 +104,7 @@ func once(ctx context.Context, url string, do func(*pgx.Conn) error) error {
 		return fmt.Errorf("connect to the database: %w", classify(err))
 	}
 	if err := errors.Join(do(conn), conn.Close(ctx)); err != nil {
-		return fmt.Errorf("look at the database: %w", classify(err))
+		return fmt.Errorf("query the database: %w", classify(err))
 	}
 	return nil
 }

@@ -26,11 +26,11 @@ var (
 	// mandatory column or a trigger.
 	ErrConstraint = errors.New("the schema refuses the row")
 	// ErrUnknown reports that the connection was lost during COMMIT, and that the server did not
-	// answer the question about the outcome in time. The unit may have been written.
+	// report the outcome in time. The unit may have been written.
 	ErrUnknown = errors.New("the outcome of the transaction is unknown")
 	// ErrUnread reports that the unit was written, but the connection was lost before the rows of
 	// [Unit.Returning] were read. It is an error of the kind passerelle.Unavailable.
-	ErrUnread = errors.New("the unit was written, but what it returned was lost")
+	ErrUnread = errors.New("the unit was written, but its result was lost")
 	// ErrClosed reports a write after Close.
 	ErrClosed = errors.New("the database is closed")
 )

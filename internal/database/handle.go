@@ -25,7 +25,7 @@ type Config struct {
 	// Limit is the longest time for a query or unit, including the wait for a connection. After
 	// this time, the query or unit fails with context.DeadlineExceeded or passerelle.Unavailable. A
 	// unit may wait some seconds longer for COMMIT, and for work that it shares with other units.
-	// Zero means no limit, for commands that read whole tables.
+	// Zero means no limit. Commands that read whole tables use zero.
 	Limit time.Duration
 }
 
@@ -100,10 +100,10 @@ func openEngine(ctx context.Context, url string, config Config) (engine, error) 
 	case "postgres", "postgresql":
 		return openPostgres(ctx, url, config)
 	}
-	return nil, fmt.Errorf("open the database: the address begins with %q, and neither with sqlite: nor with postgres://", scheme)
+	return nil, fmt.Errorf("open the database: the address begins with %q instead of sqlite: or postgres://", scheme)
 }
 
-// Ping fails when the database does not answer.
+// Ping fails when the database does not respond.
 func (p *Handle) Ping(ctx context.Context) error {
 	if err := p.engine.ping(ctx); err != nil {
 		return fmt.Errorf("ping the database: %w", classify(err))

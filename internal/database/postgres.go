@@ -68,7 +68,7 @@ func openPostgres(ctx context.Context, url string, options Config) (engine, erro
 	return p, nil
 }
 
-var errNotDurable = errors.New("open the PostgreSQL database: synchronous_commit is off for this server, database or role, so that what was acknowledged could be lost; set it to on, local or remote_apply")
+var errNotDurable = errors.New("open the PostgreSQL database: synchronous_commit is off for this server, database or role, so acknowledged data could be lost; set it to on, local or remote_apply")
 
 // parameters are server settings. An address can replace each of them. The statements of the
 // service read few rows, in the order of an index. Just-in-time compilation would take more time

@@ -32,7 +32,7 @@ func examine(ctx context.Context, config *pgx.ConnConfig) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("open the PostgreSQL database: %w", classify(err))
 	}
-	// The server must not answer COMMIT before the transaction is on its disk. Otherwise
+	// The server must not respond to COMMIT before the transaction is on its disk. Otherwise
 	// acknowledged data could be lost. The operator decides whether a standby must also have the
 	// transaction.
 	if found[committing] == "off" {
@@ -45,10 +45,10 @@ func examine(ctx context.Context, config *pgx.ConnConfig) (bool, error) {
 	return pooled, nil
 }
 
-// nameOfProgram is the name of the setting with the program's name. Poolers pass this setting on.
+// nameOfProgram is the setting that contains the program's name. Poolers pass this setting on.
 const nameOfProgram = "application_name"
 
-// committing is the name of the setting that decides when the server answers COMMIT.
+// committing is the setting that decides when the server responds to COMMIT.
 const committing = "synchronous_commit"
 
 // settingsOf reads the settings and the number of the server process. It uses one statement,
@@ -72,8 +72,8 @@ func settingsOf(ctx context.Context, conn *pgx.Conn, names []string) (uint32, ma
 	return process, found, err
 }
 
-// differing returns statements that correct those settings of a session that differ from the wanted
-// values. For a limit, it accepts any value.
+// differing returns statements that correct the settings of a session. It compares the settings
+// with the wanted values. A timeout may have any value except 0, which means no timeout.
 func differing(wanted, found map[string]string) []string {
 	var wrong []string
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {

@@ -36,9 +36,9 @@ func (p *postgresEngine) migrate(ctx context.Context, fn func(session) error) er
 		}
 		holders := p.holders(ctx)
 		if try == p.giving.tries {
-			return fmt.Errorf("given up after %d tries, each of which waited %v for a table; open for longer are %s: %w", try, p.giving.lock, holders, err)
+			return fmt.Errorf("gave up after %d tries of %v each, because other transactions hold a table: %s: %w", try, p.giving.lock, holders, err)
 		}
-		p.log.WarnContext(ctx, "a migration gives way to transactions that do not end, and is tried again", "try", try, "open", holders)
+		p.log.WarnContext(ctx, "a migration waits for transactions that do not end, and is tried again", "try", try, "open", holders)
 		if err := rest(ctx, length); err != nil {
 			return err
 		}
@@ -65,13 +65,13 @@ func (p *postgresEngine) migrateOnce(ctx context.Context, fn func(session) error
 	return pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
 		session := postgresSession{tx}
 		if err := session.script(ctx, `SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0`); err != nil {
-			return fmt.Errorf("take as long as it needs: %w", err)
+			return fmt.Errorf("remove the time limits: %w", err)
 		}
 		if err := session.exec(ctx, lock); err != nil {
 			return fmt.Errorf("wait for other migrators: %w", err)
 		}
 		if err := session.script(ctx, fmt.Sprintf(`SET LOCAL lock_timeout = %d`, p.giving.lock.Milliseconds())); err != nil {
-			return fmt.Errorf("wait for tables no longer: %w", err)
+			return fmt.Errorf("limit the wait for tables: %w", err)
 		}
 		return fn(session)
 	})

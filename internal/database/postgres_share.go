@@ -26,7 +26,7 @@ const sharedStatements = 64
 
 // errApart tells a unit that the shared transaction failed and wrote nothing. The unit then needs
 // its own transaction.
-var errApart = errors.New("the transaction was shared in vain")
+var errApart = errors.New("the shared transaction failed")
 
 // sharers execute units that only add rows. Waiting units share a transaction. The transaction has
 // a separate context, so that no caller can interrupt the units of other callers. This context ends

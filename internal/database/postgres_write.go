@@ -228,7 +228,7 @@ func (p *postgresEngine) commit(ctx context.Context, conn *pgxpool.Conn) error {
 	return committed(conn.Exec(within, "COMMIT"))
 }
 
-// committed returns an error unless the server has answered COMMIT with COMMIT.
+// committed returns an error unless the server has responded to COMMIT with COMMIT.
 func committed(tag pgconn.CommandTag, err error) error {
 	if err == nil && tag.String() != "COMMIT" {
 		err = fmt.Errorf("the server answered %s", tag)
@@ -239,8 +239,8 @@ func committed(tag pgconn.CommandTag, err error) error {
 	return nil
 }
 
-// settle finds out whether a transaction was committed when COMMIT failed with cause or was not
-// answered. If the transaction was rolled back and again is true, settle allows the unit to run
+// settle finds out whether a transaction was committed when COMMIT failed with cause or got no
+// response. If the transaction was rolled back and again is true, settle allows the unit to run
 // again.
 //
 // The driver marks some errors as safe to retry. This mark does not prove that nothing was
@@ -269,7 +269,7 @@ const (
 		SET unit = CASE WHEN unit_mark.unit = $2 THEN unit_mark.unit ELSE -1 END, at = excluded.at RETURNING unit`
 )
 
-// outcome reports whether the transaction was committed. It fails when the server does not answer
+// outcome reports whether the transaction was committed. It fails when the server does not respond
 // before the context ends. If outcome reports false, the transaction is never committed later.
 func (p *postgresEngine) outcome(ctx context.Context, m *mark) (bool, error) {
 	var err error
@@ -282,7 +282,7 @@ func (p *postgresEngine) outcome(ctx context.Context, m *mark) (bool, error) {
 			return last == m.unit, nil
 		}
 		if pause(ctx, attempt) != nil {
-			return false, fmt.Errorf("ask what became of it: %w", err)
+			return false, fmt.Errorf("ask for the transaction's outcome: %w", err)
 		}
 	}
 }

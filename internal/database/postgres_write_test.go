@@ -142,7 +142,7 @@ func TestConnectionLost(t *testing.T) {
 func TestRowsLostAfterCommit(t *testing.T) {
 	address := storetest.Postgres(t)
 	direct := open(t, address)
-	// The server's answer arrives in one piece, so the cut loses all of it.
+	// The server's response arrives in one piece, so the cut loses all of it.
 	cut := &cut{toClient: "COMMIT\x00"}
 	db := openOnly(t, proxy(t, address, cut))
 	returning := func(id int, name string, got *string) func(*Unit) error {
@@ -168,7 +168,7 @@ func TestRowsLostAfterCommit(t *testing.T) {
 	wantNames(t, direct, "before lost after")
 }
 
-// TestReservationLost loses the answer to the reservation of a block of ids, and checks that no
+// TestReservationLost loses the response to the reservation of a block of ids, and checks that no
 // id of that block is used.
 func TestReservationLost(t *testing.T) {
 	address := storetest.Postgres(t)
@@ -322,7 +322,7 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// TestOutcome asks for the outcome of transactions as if the answers to their COMMITs were lost.
+// TestOutcome asks for the outcome of transactions as if the responses to their COMMITs were lost.
 func TestOutcome(t *testing.T) {
 	db := open(t, storetest.Postgres(t))
 	p, ok := db.engine.(*postgresEngine)

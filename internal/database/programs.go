@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// These are the parameters of an address, by what the programs of PostgreSQL do with them. Every
-// other parameter is a setting of the session.
+// These variables group the parameters of an address. The programs of PostgreSQL handle each group
+// differently. Every other parameter is a setting of the session.
 var (
 	// commonParameters lists the parameters that the programs also accept in an address.
 	commonParameters = []string{

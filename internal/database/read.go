@@ -31,8 +31,8 @@ func One[T any](ctx context.Context, r *Querier, scan func(Row) (T, error), sql 
 	return found[0], nil
 }
 
-// roomy is the length up to which Collect makes a full list four times as long. Rows may be large,
-// and each growth copies them. For longer lists, append decides the growth.
+// roomy is the longest list that Collect makes four times as long when it is full. Longer lists
+// grow as append decides. Each growth copies the rows, and rows may be large.
 const roomy = 64
 
 // Collect returns all rows of a query, or nil when there are none.

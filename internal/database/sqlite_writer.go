@@ -35,9 +35,9 @@ type queued struct {
 	done chan error
 }
 
-// writer owns the only writing connection. Its goroutine executes waiting units, and answers them
-// after their common COMMIT. The goroutine uses separate contexts, so that no caller can interrupt
-// the units of other callers.
+// writer owns the only writing connection. Its goroutine executes waiting units, and reports their
+// outcomes after their common COMMIT. The goroutine uses separate contexts, so that no caller can
+// interrupt the units of other callers.
 type writer struct {
 	pool     *sql.DB
 	conn     *sql.Conn // nil until needed, and after a transaction was lost
@@ -53,7 +53,7 @@ type writer struct {
 	most    int             // the largest number of units in a group
 	limit   time.Duration   // the constant unitLimit, except in tests
 	atLeast int             // the smallest number of units in a group; only tests set it
-	ended   func(group int) // called with the number of units that a transaction has answered; may be nil
+	ended   func(group int) // called with the number of units in a finished transaction; may be nil
 }
 
 func newWriter(ctx context.Context, pool *sql.DB, d *Dialect) (*writer, error) {

@@ -15,8 +15,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// together writes the units in one group. It returns their results, and the number of units that
-// each transaction answered. The result of a unit that panics is this panic.
+// together writes the units in one group. It returns their results, and the number of units in each
+// transaction. The result of a unit that panics is this panic.
 func together(t *testing.T, db *Handle, units ...func(*Unit) error) (results []error, groups []int) {
 	t.Helper()
 	w := db.engine.(*sqliteEngine).writer

@@ -78,7 +78,7 @@ type gatherer struct {
 }
 
 // errLeft ends a function when its result is no longer needed.
-var errLeft = errors.New("nobody waits for the answer")
+var errLeft = errors.New("the result is no longer needed")
 
 func (g gatherer) read(ctx context.Context, sql string, args []any, row func(Row) (bool, error)) error {
 	q := &gatheredRead{sql: sql, args: args, row: row}

@@ -37,7 +37,7 @@ func (d *Delivery) AddToData(ctx context.Context, domain passerelle.Domain, id p
 	if err := checkAddition(member, key); err != nil {
 		return err
 	}
-	return d.changeAdditions(ctx, domain, id, "changed: a member is added to its payloads", by, acts, func(all map[string]string) error {
+	return d.changeAdditions(ctx, domain, id, "changed: a member was added to its payloads", by, acts, func(all map[string]string) error {
 		if all[member] = key; len(all) > maxAdditions {
 			return passerelle.Conflicting("A webhook has at most %d additions; remove one first.", maxAdditions)
 		}
@@ -48,7 +48,7 @@ func (d *Delivery) AddToData(ctx context.Context, domain passerelle.Domain, id p
 // RemoveFromData removes an addition of a webhook. If the member is empty, it removes all
 // additions. It fails with NotFound when there is no such addition.
 func (d *Delivery) RemoveFromData(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, member, by string, acts ...store.Audit) error {
-	return d.changeAdditions(ctx, domain, id, "changed: less is added to its payloads", by, acts, func(all map[string]string) error {
+	return d.changeAdditions(ctx, domain, id, "changed: members were removed from its payloads", by, acts, func(all map[string]string) error {
 		if member == "" {
 			clear(all)
 			return nil
@@ -95,7 +95,7 @@ func (d *Delivery) changeAdditions(ctx context.Context, domain passerelle.Domain
 		return passerelle.Conflicting("The webhook was changed at the same time; try again.")
 	}
 	if err != nil {
-		return fmt.Errorf("change what is added to the payloads of webhook %d: %w", id, err)
+		return fmt.Errorf("change the additions to the payloads of webhook %d: %w", id, err)
 	}
 	d.logAct(ctx, domain, what, id, by)
 	return nil
@@ -110,7 +110,7 @@ func (d *Delivery) additions(ctx context.Context, w store.Webhook, user passerel
 	if user != 0 {
 		var err error
 		if noted, err = d.DB.UserSettings(ctx, w.Domain, user); err != nil {
-			return nil, fmt.Errorf("load what is noted about user %d: %w", user, err)
+			return nil, fmt.Errorf("load the information about user %d: %w", user, err)
 		}
 	}
 	var out []byte

@@ -20,15 +20,15 @@ import (
 	"passerelle/webhook"
 )
 
-// names is a DNS server. For each name, it has a list of answers to successive questions. It
-// repeats the last answer of the list.
+// names is a DNS server. For each name, it has a list of responses to successive queries. It
+// repeats the last response of the list.
 type names struct {
 	mu      sync.Mutex
 	answers map[string][][]netip.Addr
 	asked   map[string]int
 }
 
-// resolve makes the process resolve names with a DNS server that has these answers.
+// resolve makes the process resolve names with a DNS server that has these responses.
 func resolve(t *testing.T, answers map[string][][]netip.Addr) {
 	t.Helper()
 	n := &names{answers: answers, asked: map[string]int{}}
@@ -64,8 +64,8 @@ const (
 	recordAAAA = 28
 )
 
-// answer returns the response to a question: first the question itself, and then the addresses of
-// the requested type.
+// answer returns the response to a query: first the question of the query, and then the addresses
+// of the requested type.
 func (n *names) answer(question []byte) []byte {
 	var labels []string
 	at := 12

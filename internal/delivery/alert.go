@@ -63,7 +63,7 @@ func (s *leaseSession) notice(ctx context.Context, to target, stopped bool) (*no
 		return nil, fmt.Errorf("load webhook %d: %w", to.webhook.ID, err)
 	}
 	if l.outage, err = s.d.DB.Outage(ctx, l.webhook); err != nil {
-		return nil, fmt.Errorf("look at the failures of webhook %d: %w", to.webhook.ID, err)
+		return nil, fmt.Errorf("load the failures of webhook %d: %w", to.webhook.ID, err)
 	}
 	switch {
 	case stopped && l.due():

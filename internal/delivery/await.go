@@ -8,7 +8,7 @@ import (
 )
 
 // maxAwaited limits the clients of a domain that may wait for receivers at the same time in this
-// process. A receiver may delay its answer for as long as its domain allows. Without this limit,
+// process. A receiver may delay its response for as long as its domain allows. Without this limit,
 // the waiting clients of one domain could keep the process from serving other clients.
 const maxAwaited = 8
 
@@ -28,7 +28,7 @@ func (d *Delivery) Await(domain passerelle.DomainID) (func(), error) {
 	if w.in[domain] == maxAwaited {
 		return nil, &passerelle.Error{
 			Kind: passerelle.Unavailable, Code: "rateLimited", RetryAfter: 5,
-			Message: fmt.Sprintf("%d calls wait for receivers of this domain already; try again when one of them has its answer.", maxAwaited),
+			Message: fmt.Sprintf("%d calls already wait for receivers of this domain; try again when one of them has its response.", maxAwaited),
 		}
 	}
 	if w.in == nil {

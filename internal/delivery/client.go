@@ -13,10 +13,10 @@ import (
 
 // These are the limits of an exchange with a receiver.
 const (
-	// MaxTimeout limits the time from the start of the connection to the last byte of the answer. A
-	// domain can set no larger value.
+	// MaxTimeout limits the time from the start of the connection to the last byte of the response.
+	// A domain can set no larger value.
 	MaxTimeout = 300 * time.Second
-	// MaxAnswer is the number of bytes of an answer's body that are read.
+	// MaxAnswer is the number of bytes of a response's body that are read.
 	MaxAnswer = 64 << 10
 
 	dialTimeout = 5 * time.Second
@@ -42,10 +42,10 @@ type Outbound struct {
 
 // NewClient returns the HTTP client for requests to addresses that clients of the service chose.
 // These are webhooks and the token endpoints of their providers. After name resolution, it checks
-// every address before it connects. It follows no redirects. An answer with status 3xx is therefore
-// a failed delivery. It reads at most MaxAnswer bytes of a body. The body then ends without an
-// error. It ignores a proxy that the environment names. It is safe for concurrent use and keeps
-// connections open, so share one client.
+// every address before it connects. It follows no redirects. A response with status 3xx is
+// therefore a failed delivery. It reads at most MaxAnswer bytes of a body. The body then ends
+// without an error. It ignores a proxy that the environment names. It is safe for concurrent use
+// and keeps connections open, so share one client.
 func NewClient(o Outbound) *http.Client {
 	return &http.Client{
 		Transport: bounded{o.transport(), cmp.Or(o.Timeout, MaxTimeout)},
@@ -65,12 +65,12 @@ func (o Outbound) transport() *http.Transport {
 
 		IdleConnTimeout:        90 * time.Second,
 		MaxResponseHeaderBytes: maxHeader,
-		// A small compressed answer could decompress to a very large one.
+		// A small compressed response could decompress to a very large one.
 		DisableCompression: true,
 	}
 }
 
-// bounded limits the time of an exchange, and the number of bytes that are read from the answer.
+// bounded limits the time of an exchange, and the number of bytes that are read from the response.
 // With the timeout of an http.Client, each request would cost a goroutine. Most requests do not
 // need that timeout, because their contexts end earlier.
 type bounded struct {
@@ -78,7 +78,7 @@ type bounded struct {
 	most time.Duration
 }
 
-// RoundTrip sends the request, and limits the body of the answer.
+// RoundTrip sends the request, and limits the body of the response.
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	cancel := func() {}
 	if end, ends := r.Context().Deadline(); !ends || time.Until(end) > b.most {

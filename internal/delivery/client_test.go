@@ -272,14 +272,14 @@ func endless(once, again string) func(io.Writer) error {
 	}
 }
 
-// TestEndlessAnswersEnd uses a client with a long timeout. The answers can therefore end only
+// TestEndlessAnswersEnd uses a client with a long timeout. The responses can therefore end only
 // because of their size.
 func TestEndlessAnswersEnd(t *testing.T) {
 	const head = "HTTP/1.1 200 OK\r\n"
 	long := strings.Repeat("x", 1<<10)
 	for name, test := range map[string]struct {
 		say func(io.Writer) error
-		// read means that the answer can be read up to the limit.
+		// read means that the response can be read up to the limit.
 		read bool
 	}{
 		"status line":     {endless("HTTP/1.1 200 ", long), false},

@@ -6,9 +6,9 @@
 // bodies, or the loop that calls this package.
 //
 // Each webhook has one sender at a time, which holds a lease in the database. Webhooks never wait
-// for each other. A request is recorded after its answer has arrived. If a sender crashes before it
-// has recorded a request, or if its lease lapses, the next sender repeats the request. Every event
-// therefore arrives at least once.
+// for each other. A request is recorded after its response has arrived. If a sender crashes before
+// it has recorded a request, or if its lease lapses, the next sender repeats the request. Every
+// event therefore arrives at least once.
 //
 // Registrations fail with a *passerelle.Error that names the field. When a receiver fails, the
 // attempt is recorded, and no error is returned. A delivery is given up only when its webhook is
@@ -192,7 +192,7 @@ func (d *Delivery) freeHeldBack(ctx context.Context, domain passerelle.Domain, n
 	for ; ; freed = true {
 		due, err := d.DB.AnyHeldBackDue(ctx, domain.ID, now)
 		if err != nil {
-			return freed, fmt.Errorf("look for deliveries held back: %w", err)
+			return freed, fmt.Errorf("find deliveries held back: %w", err)
 		}
 		if !due {
 			return freed, nil

@@ -132,7 +132,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// inbox is a receiver that records each request as "payment.version", and answers as a test sets
+// inbox is a receiver that records each request as "payment.version", and responds as a test sets
 // it.
 type inbox struct {
 	mu     sync.Mutex
@@ -168,7 +168,7 @@ func (in *inbox) take(t *testing.T, body []byte) int {
 	return in.answer(arrival)
 }
 
-// answers sets the receiver's answers.
+// answers sets the receiver's responses.
 func (in *inbox) answers(answer func(arrival string) int) {
 	in.mu.Lock()
 	defer in.mu.Unlock()

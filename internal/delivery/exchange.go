@@ -237,13 +237,13 @@ func put(header http.Header, names []string, value string) {
 	}
 }
 
-// maxKept limits the stored answer to a failed request, in bytes.
+// maxKept limits the stored response to a failed request, in bytes.
 const maxKept = 2 << 10
 
-// send sends a request. It returns the status and, for a failure, the beginning of the answer. It
-// reads the rest of the answer, so that the connection can be used again. If a receiver does not
-// finish its answer in time, the request has timed out. After the status has arrived, send ignores
-// all other errors.
+// send sends a request. It returns the status and, for a failure, the beginning of the response. It
+// reads the rest of the response, so that the connection can be used again. If a receiver does not
+// finish its response in time, the request has timed out. After the status has arrived, send
+// ignores all other errors.
 func send(client *http.Client, r *http.Request) (int, string, error) {
 	var kept string
 	answer, err := client.Do(r)

@@ -55,7 +55,7 @@ func (d *Delivery) hasNewDeliveries(ctx context.Context, j job) (bool, error) {
 	}
 	fresh, err := d.DB.NewDeliveries(ctx, w, 0, 1)
 	if err != nil {
-		return false, fmt.Errorf("look for new deliveries of webhook %d: %w", j.webhook, err)
+		return false, fmt.Errorf("find new deliveries of webhook %d: %w", j.webhook, err)
 	}
 	return len(fresh) > 0, nil
 }
@@ -308,7 +308,7 @@ func (s *leaseSession) target(ctx context.Context) (target, error) {
 func (s *leaseSession) load(ctx context.Context) (target, error) {
 	a, err := s.d.DB.Addressee(ctx, s.job.domain.ID, s.job.webhook)
 	if err != nil {
-		return target{}, fmt.Errorf("load webhook %d with what its requests need: %w", s.job.webhook, err)
+		return target{}, fmt.Errorf("load webhook %d and the data for its requests: %w", s.job.webhook, err)
 	}
 	values := settings.Values(a.Served.Settings)
 	auth, err := s.authority(a, values)

@@ -122,7 +122,7 @@ func (a answering) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: req}, nil
 }
 
-// TestASlowReceiverIsServedInOneSession has a receiver whose answers take most of the duration of
+// TestASlowReceiverIsServedInOneSession has a receiver whose responses take most of the duration of
 // the lease.
 func TestASlowReceiverIsServedInOneSession(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
@@ -257,8 +257,8 @@ func TestOneProcessAtAWebhook(t *testing.T) {
 	})
 }
 
-// hanging starts a receiver that answers only after the test calls release. It sends to arrived for
-// each request.
+// hanging starts a receiver that responds only after the test calls release. It sends to arrived
+// for each request.
 func hanging(t *testing.T) (url string, arrived chan struct{}, release func()) {
 	arrived = make(chan struct{}, 1000)
 	released := make(chan struct{})

@@ -62,7 +62,7 @@ type tokens struct {
 	grants map[int64]*grant
 }
 
-// grant is the last answer of a token endpoint.
+// grant is the last response of a token endpoint.
 type grant struct {
 	of     endpoint
 	client *http.Client
@@ -266,7 +266,7 @@ func (e endpoint) certified() (*http.Client, error) {
 	return &client, nil
 }
 
-// unreached says why a token endpoint did not answer. A TLS alert from the endpoint usually means
+// unreached says why a token endpoint did not respond. A TLS alert from the endpoint usually means
 // that the endpoint requires a certificate, or a different one.
 func unreached(err error) string {
 	var network *net.OpError
@@ -288,7 +288,7 @@ type earlierFault struct {
 
 // detail returns a sentence that says when the failure happened.
 func (f earlierFault) detail() string {
-	return fmt.Sprintf("The token endpoint was not asked for this request: it failed so %s ago, and is asked again in %s.", seconds(f.ago), seconds(f.again+time.Second-1))
+	return fmt.Sprintf("The service did not call the token endpoint for this request. The endpoint failed in this way %s ago, and is called again in %s.", seconds(f.ago), seconds(f.again+time.Second-1))
 }
 
 // seconds returns a duration in words, in whole seconds.
@@ -310,7 +310,7 @@ var tokenRefusals = map[string]bool{
 	"unauthorized_client": true, "unsupported_grant_type": true, "invalid_scope": true,
 }
 
-// readToken reads the answer of a token endpoint (RFC 6749, section 5.1).
+// readToken reads the response of a token endpoint (RFC 6749, section 5.1).
 func readToken(status int, body []byte) (string, time.Duration, error) {
 	var answer struct {
 		AccessToken string `json:"access_token"`
@@ -326,15 +326,15 @@ func readToken(status int, body []byte) (string, time.Duration, error) {
 	case status/100 != 2:
 		why = fmt.Sprintf("status %d", status)
 	case len(body) >= MaxAnswer:
-		why = fmt.Sprintf("the answer has %d bytes or more", MaxAnswer)
+		why = fmt.Sprintf("the response has %d bytes or more", MaxAnswer)
 	case unread != nil:
-		why = "the answer is not the JSON of an access token"
+		why = "the response is not the JSON of an access token"
 	case answer.AccessToken == "":
-		why = "the answer has no access_token"
+		why = "the response has no access_token"
 	case !strings.EqualFold(answer.TokenType, "Bearer"):
-		why = "the token_type of the answer is not Bearer"
+		why = "the token_type of the response is not Bearer"
 	case len(answer.AccessToken) > maxAccessToken || strings.ContainsFunc(answer.AccessToken, outsideHeader):
-		why = "the access_token in the answer is not valid in a header"
+		why = "the access_token in the response is not valid in a header"
 	default:
 		return answer.AccessToken, lifetime(answer.ExpiresIn), nil
 	}

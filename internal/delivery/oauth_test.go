@@ -43,7 +43,7 @@ const (
 type tokenServer struct {
 	mu    sync.Mutex
 	asked []url.Values
-	// answer returns the answer to the n-th request, counted from 1.
+	// answer returns the response to the n-th request, counted from 1.
 	answer func(n int) (status int, body string)
 	url    string
 }
@@ -72,7 +72,7 @@ func (s *tokenServer) serve(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, body)
 }
 
-// answers sets the answers.
+// answers sets the responses.
 func (s *tokenServer) answers(answer func(n int) (int, string)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,7 +187,7 @@ func TestRequestsCarryAnAccessToken(t *testing.T) {
 }
 
 // TestATokenIsFetchedOnceForAllWhoWait checks that all senders that wait for a token share one
-// request to the token endpoint. The endpoint delays its answer, so that a second request would
+// request to the token endpoint. The endpoint delays its response, so that a second request would
 // have time to arrive. None may arrive.
 func TestATokenIsFetchedOnceForAllWhoWait(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
@@ -332,7 +332,7 @@ func TestSignaturesAreNotRenewed(t *testing.T) {
 	})
 }
 
-// TestTokenEndpointsThatFail has many bad answers of a token endpoint. After each, nothing may be
+// TestTokenEndpointsThatFail has many bad responses of a token endpoint. After each, nothing may be
 // sent to the receiver, and one sentence must be recorded. The next token request must wait for the
 // pause.
 func TestTokenEndpointsThatFail(t *testing.T) {
@@ -347,19 +347,19 @@ func TestTokenEndpointsThatFail(t *testing.T) {
 			status       int
 			answer, want string
 		}{
-			{"", 200, `<html><title>canary</title>`, "the answer is not the JSON of an access token"},
-			{"", 200, ``, "the answer is not the JSON of an access token"},
-			{"", 200, `[]`, "the answer is not the JSON of an access token"},
-			{"", 200, `{"access_token":{"canary":1},"token_type":"Bearer"}`, "the answer is not the JSON of an access token"},
-			{"", 200, token(1, "") + "x", "the answer is not the JSON of an access token"},
-			{"", 200, `{"token_type":"Bearer"}`, "the answer has no access_token"},
-			{"", 200, `null`, "the answer has no access_token"},
-			{"", 200, `{"access_token":"canary","token_type":"mac"}`, "the token_type of the answer is not Bearer"},
-			{"", 200, `{"access_token":"canary"}`, "the token_type of the answer is not Bearer"},
-			{"", 200, `{"access_token":"canary","token_type":"Bea\u212aer"}`, "the token_type of the answer is not Bearer"},
-			{"", 200, `{"access_token":"canary\r\nX-Injected: 1","token_type":"Bearer"}`, "the access_token in the answer is not valid in a header"},
-			{"", 200, `{"access_token":"canaryé","token_type":"Bearer"}`, "the access_token in the answer is not valid in a header"},
-			{"", 200, `{"access_token":"` + strings.Repeat("x", 17<<10) + `","token_type":"Bearer"}`, "the access_token in the answer is not valid in a header"},
+			{"", 200, `<html><title>canary</title>`, "the response is not the JSON of an access token"},
+			{"", 200, ``, "the response is not the JSON of an access token"},
+			{"", 200, `[]`, "the response is not the JSON of an access token"},
+			{"", 200, `{"access_token":{"canary":1},"token_type":"Bearer"}`, "the response is not the JSON of an access token"},
+			{"", 200, token(1, "") + "x", "the response is not the JSON of an access token"},
+			{"", 200, `{"token_type":"Bearer"}`, "the response has no access_token"},
+			{"", 200, `null`, "the response has no access_token"},
+			{"", 200, `{"access_token":"canary","token_type":"mac"}`, "the token_type of the response is not Bearer"},
+			{"", 200, `{"access_token":"canary"}`, "the token_type of the response is not Bearer"},
+			{"", 200, `{"access_token":"canary","token_type":"Bea\u212aer"}`, "the token_type of the response is not Bearer"},
+			{"", 200, `{"access_token":"canary\r\nX-Injected: 1","token_type":"Bearer"}`, "the access_token in the response is not valid in a header"},
+			{"", 200, `{"access_token":"canaryé","token_type":"Bearer"}`, "the access_token in the response is not valid in a header"},
+			{"", 200, `{"access_token":"` + strings.Repeat("x", 17<<10) + `","token_type":"Bearer"}`, "the access_token in the response is not valid in a header"},
 			{"", 200, token(1, `,"more":"`+strings.Repeat("x", delivery.MaxAnswer)+`"`), "the answer has 65536 bytes or more"},
 			{"", 302, token(1, ""), "status 302"},
 			{"", 401, `{"error":"invalid_client","error_description":"canary"}`, "status 401, invalid_client"},
@@ -427,7 +427,7 @@ func TestAnOldFailureOfATokenEndpointIsNamedAsOld(t *testing.T) {
 	})
 }
 
-// TestTokenEndpointsThatHang checks that a token endpoint that does not answer gets less time than
+// TestTokenEndpointsThatHang checks that a token endpoint that does not respond gets less time than
 // a receiver. Its failure must not count as a timeout of the receiver.
 func TestTokenEndpointsThatHang(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {

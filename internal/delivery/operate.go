@@ -86,7 +86,7 @@ func (d *Delivery) resendable(ctx context.Context, w store.Webhook, id passerell
 	first, err := d.DB.BeforeDelivery(ctx, w, id)
 	switch {
 	case err != nil:
-		return found, fmt.Errorf("look for what comes before delivery %d: %w", id, err)
+		return found, fmt.Errorf("find deliveries before delivery %d: %w", id, err)
 	case first == id:
 		return found, passerelle.Conflicting("The payload with id_webhook_data %d is held back; it is sent when it becomes due.", id)
 	case first != 0:
@@ -149,10 +149,10 @@ func (d *Delivery) Recover(ctx context.Context, domain passerelle.Domain, w stor
 		return tx.AuditOf(int64(w.ID), acts...)
 	})
 	if err != nil {
-		return 0, fmt.Errorf("make due what is undelivered for webhook %d: %w", w.ID, err)
+		return 0, fmt.Errorf("make undelivered payloads of webhook %d due: %w", w.ID, err)
 	}
 	if due, err = d.DB.CountUndelivered(ctx, w, since, MaxDue); err != nil {
-		return 0, fmt.Errorf("count what is undelivered for webhook %d: %w", w.ID, err)
+		return 0, fmt.Errorf("count undelivered payloads of webhook %d: %w", w.ID, err)
 	}
 	return due, nil
 }

@@ -81,7 +81,7 @@ func TestARefusedTestLeavesNothing(t *testing.T) {
 }
 
 // timedReceiver accepts everything, and records the time limit of each request. If before is not
-// nil, it is called before the answer.
+// nil, it is called before the response.
 type timedReceiver struct {
 	before func()
 	limits []time.Duration

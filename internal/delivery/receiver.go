@@ -39,12 +39,12 @@ func (d *Delivery) Receive(ctx context.Context, domain passerelle.Domain, name s
 	if len(body) > MaxReceivedBody {
 		return "", &passerelle.Error{
 			Kind: passerelle.TooLarge, Code: "payloadTooLarge",
-			Message: fmt.Sprintf("The body has %d bytes; the receiver takes %d.", len(body), MaxReceivedBody),
+			Message: fmt.Sprintf("The body has %d bytes; the receiver accepts at most %d.", len(body), MaxReceivedBody),
 		}
 	}
 	headers, err := json.Marshal(withoutCredentials(header))
 	if err != nil {
-		return "", fmt.Errorf("write down the headers: %w", err)
+		return "", fmt.Errorf("encode the headers: %w", err)
 	}
 	if result, err = d.checkSignature(ctx, domain, header, path, body); err != nil {
 		return "", err

@@ -97,7 +97,7 @@ func (s *leaseSession) following(ctx context.Context, b resultBatch) (p page) {
 		}
 	})
 	if p.err != nil {
-		p.err = fmt.Errorf("list what follows %d deliveries: %w", len(over), p.err)
+		p.err = fmt.Errorf("list the deliveries that follow %d others: %w", len(over), p.err)
 	}
 	return p
 }

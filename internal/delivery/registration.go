@@ -239,7 +239,7 @@ func (d *Delivery) application(ctx context.Context, domain passerelle.Domain, na
 	}
 	only, err := d.DB.OnlyClient(ctx, domain.ID)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return 0, fmt.Errorf("look for the only client of domain %d: %w", domain.ID, err)
+		return 0, fmt.Errorf("find the only client of domain %d: %w", domain.ID, err)
 	}
 	return only, nil
 }
@@ -280,7 +280,7 @@ func unlessFound(err error, field, message string) error {
 		return passerelle.InvalidField(field, "%s", message)
 	}
 	if err != nil {
-		return fmt.Errorf("look for %s: %w", field, err)
+		return fmt.Errorf("find %s: %w", field, err)
 	}
 	return nil
 }

@@ -49,9 +49,9 @@ type result struct {
 // goroutine of the session accesses the fields. Other goroutines pass their results through
 // channels.
 //
-// The loop cannot send a delivery before the success of its predecessor is stored, because no page
-// contains the delivery before that. A page may also contain deliveries whose results were stored
-// while the page was being read. The loop does not send them again.
+// A page contains a delivery only after the success of its predecessor was stored. The loop
+// therefore cannot send the delivery earlier. A page may also contain deliveries whose results were
+// stored while the page was being read. The loop does not send them again.
 type sendLoop struct {
 	session *leaseSession
 	limit   concurrency

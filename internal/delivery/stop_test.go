@@ -368,7 +368,7 @@ func TestHealthAddsDurations(t *testing.T) {
 	})
 }
 
-// TestRequestsTakeTheirTime checks that a delivery is accepted at the time of the answer. Its
+// TestRequestsTakeTheirTime checks that a delivery is accepted at the time of the response. Its
 // recorded request must begin at the time of the request. A request that never reached the receiver
 // must count as a failure, but not in the average time of requests.
 func TestRequestsTakeTheirTime(t *testing.T) {

@@ -37,9 +37,9 @@ const (
 var (
 	errLarge    = fmt.Errorf("the file has more than %d MiB", maxFile>>20)
 	errEmpty    = errors.New("the file is empty")
-	errWithheld = errors.New("the file is not to be had")
+	errWithheld = errors.New("the institution does not provide the file")
 	errGone     = errors.New("the file was withdrawn")
-	errUnwanted = errors.New("nobody takes the file any more")
+	errUnwanted = errors.New("nobody needs the file any more")
 )
 
 // awaited is the error for a file that must wait for the next sync. Its connection cannot be read
@@ -47,7 +47,7 @@ var (
 type awaited struct{ seen bankstore.FileOrigin }
 
 func (a *awaited) Error() string {
-	return fmt.Sprintf("connection %d has to be read well before", a.seen.Connection)
+	return fmt.Sprintf("connection %d must be read successfully first", a.seen.Connection)
 }
 
 // FetchFiles fetches a batch of due files of a connector in a domain, and returns their number.
@@ -173,7 +173,7 @@ func (f *Documents) source(ctx context.Context, d passerelle.Domain, id passerel
 		return nil, req, of, errGone
 	}
 	if err != nil {
-		return nil, req, of, fmt.Errorf("find where file %d comes from: %w", id, err)
+		return nil, req, of, fmt.Errorf("find the origin of file %d: %w", id, err)
 	}
 	c, err := bankstore.From(f.DB).Connection(ctx, d.ID, from.User, from.Connection)
 	if errors.Is(err, store.ErrNotFound) {

@@ -11,8 +11,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// maxAsked is the largest number of files of a connector that the process fetches at the same time
-// because readers wait for them.
+// maxAsked limits the files that the process fetches from a connector at the same time for waiting
+// readers.
 const maxAsked = 4
 
 // OpenFile is an open file of a user, with its stored data.

@@ -45,13 +45,13 @@ func (x *exchange) admit(w http.ResponseWriter) bool {
 	return true
 }
 
-// preflight reports whether a request is a preflight. A preflight has no token. The API answers
+// preflight reports whether a request is a preflight. A preflight has no token. The API responds to
 // preflights even during maintenance, so the page's own call can receive the reason.
 func preflight(r *http.Request) bool {
 	return r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""
 }
 
-// permit answers a preflight with the methods that the path has.
+// permit responds to a preflight with the methods that the path has.
 func (a *API) permit(x *exchange) (answer, error) {
 	found, _ := a.router.find(x.segments, nil)
 	if found == nil || x.version == "" && !found.unversioned {

@@ -46,7 +46,7 @@ func (c cursor) seal(mac func(string, []byte) []byte, place []byte) (string, err
 // Invalid, without details.
 func openCursor(sealed string, mac func(string, []byte) []byte, place []byte) (cursor, error) {
 	var c cursor
-	fault := passerelle.InvalidField("cursor", "not a cursor of this list; use the links in an answer unchanged")
+	fault := passerelle.InvalidField("cursor", "not a cursor of this list; use the links in a response unchanged")
 	first, second, _ := strings.Cut(sealed, ".")
 	content, err := cursorText.DecodeString(first)
 	if err != nil {

@@ -59,7 +59,7 @@ var codes = map[string]struct {
 	"rateLimited":         {429, true, "Too many requests in a short time."},
 	"bug":                 {500, false, "An internal error occurred."},
 	"maintenance":         {503, false, "The service is down for maintenance."},
-	"unavailable":         {503, false, "The service cannot answer at the moment."},
+	"unavailable":         {503, false, "The service cannot respond at the moment."},
 }
 
 // fallbackDescription is the description of all other codes. An error body never has an empty

@@ -16,11 +16,12 @@ import (
 //
 // We tried other generators with a list that has a limit, a filter and an expansion. huma v2 also
 // generates the document and the parser from types. But it silently accepts unknown and repeated
-// parameters, answers 422, and adds links to its schemas to every body. With huma, this package
-// would still need its own code for strictness, pages, expansions and errors that name a field.
-// swaggest/openapi-go generates a document from types and does not parse, so limits would be in two
-// places. kin-openapi generates schemas from Go types, without the limits in the plans. The tests
-// use it to validate this document. ogen generates a server from a document that people write.
+// parameters, responds with 422, and adds links to its schemas to every body. With huma, this
+// package would still need its own code for strictness, pages, expansions and errors that name a
+// field. swaggest/openapi-go generates a document from types and does not parse, so limits would be
+// in two places. kin-openapi generates schemas from Go types, without the limits in the plans. The
+// tests use it to validate this document. ogen generates a server from a document that people
+// write.
 
 type openAPI struct {
 	OpenAPI    string                           `json:"openapi"`
@@ -203,7 +204,7 @@ func (n Needs) security() []map[string][]string {
 
 var idempotencyKey = parameterObject{
 	Name: "Idempotency-Key", In: "header", Schema: &schema{Type: "string", MaxLength: ptr(maxKey)},
-	Description: "makes this request safe to repeat: for 24 hours, repetitions get the first answer. While the first request is in progress, and up to 20 seconds after it was interrupted, repetitions fail with 409 and Retry-After",
+	Description: "makes this request safe to repeat: for 24 hours, repetitions get the first response. While the first request is in progress, and up to 20 seconds after it was interrupted, repetitions fail with 409 and Retry-After",
 }
 
 func ptr(n int64) *int64 { return &n }

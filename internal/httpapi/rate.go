@@ -133,9 +133,9 @@ func (a *API) take(domain passerelle.DomainKind, values settings.Values, from so
 	return a.meter.take(from, rate, a.config.Now())
 }
 
-// Count counts a request that another handler answers, such as one for a page. Requests for pages and
-// calls from one address share the limit of a setting. Count returns the time for which the address
-// must wait, or zero.
+// Count counts a request that another handler serves, such as one for a page. Requests for pages
+// and calls from one address share the limit of a setting. Count returns the time for which the
+// address must wait, or zero.
 func (a *API) Count(r *http.Request, domain passerelle.Domain, values settings.Values, limit string) time.Duration {
 	return a.take(domain.Kind, values, addressSource(domain.ID, Address(r, a.config.TrustedProxies), limit)).wait
 }

@@ -80,8 +80,8 @@ type Endpoint struct {
 	call  func(ctx context.Context, c *Caller, bind func(in reflect.Value) error) (any, error)
 }
 
-// Nothing is the output of an endpoint that answers 204 without a body. It is also the input of an
-// endpoint without parameters.
+// Nothing is the output of an endpoint that responds with 204 without a body. It is also the input
+// of an endpoint without parameters.
 type Nothing struct{}
 
 // Handle returns an endpoint that calls a function. In is a struct with tagged fields (see plan).

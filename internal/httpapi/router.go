@@ -10,7 +10,7 @@ import (
 )
 
 // router finds the endpoint for a path. It is a tree of path segments. net/http's ServeMux would
-// answer some requests itself, with plain text or redirects. The API must answer these requests
+// handle some requests itself, with plain text or redirects. The API must respond to these requests
 // with its error body.
 type router struct {
 	literal map[string]*router

@@ -52,8 +52,8 @@ type Config struct {
 	Log            *slog.Logger
 }
 
-// API is an http.Handler that serves the routes. It answers requests for other paths with a 404 and
-// the error body.
+// API is an http.Handler that serves the routes. It responds to requests for other paths with a 404
+// and the error body.
 type API struct {
 	config   Config
 	router   router
@@ -112,11 +112,12 @@ type exchange struct {
 	mac   func(purpose string, data []byte) []byte
 	// entered is set when the input is accepted and the endpoint runs.
 	entered bool
-	// withdrawn is set when the endpoint has deleted the object that it created, and answers 400.
+	// withdrawn is set when the endpoint has deleted the object that it created, and responds with
+	// 400.
 	withdrawn bool
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP handles one request.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.answer(w, r).write(w, r, a.refusal(r.Context()))
 }

@@ -49,7 +49,7 @@ func (s *Server) finish(x *exchange, r *http.Request, answer *recorder, took tim
 	)
 }
 
-// guard runs the handler. When the handler panics, guard answers in its place.
+// guard runs the handler. When the handler panics, guard responds in its place.
 func (s *Server) guard(handler http.Handler, answer *recorder, r *http.Request) {
 	defer func() {
 		if cause := recover(); cause != nil {

@@ -19,7 +19,7 @@ const (
 // Bounded returns a body from which the handler can read up to a number of bytes. Reading more
 // fails with *http.MaxBytesError. Many clients read the response only after they have written
 // everything. The server therefore discards up to 8 MiB more, for at most 5 s. If the client sends
-// still more, the server stops reading, answers, and closes the connection.
+// still more, the server stops reading, responds, and closes the connection.
 func Bounded(w http.ResponseWriter, body io.ReadCloser, most int64) io.ReadCloser {
 	return &bounded{ReadCloser: body, answer: w, most: most, left: most}
 }
@@ -66,7 +66,7 @@ func (b *bounded) drained() bool {
 	return errors.Is(err, io.EOF)
 }
 
-// cut makes the server answer without reading more from the client. The server then closes the
+// cut makes the server respond without reading more from the client. The server then closes the
 // connection in a way that lets the client read the response. Only the innermost writer knows the
 // server, so cut looks for it below the other writers.
 func cut(w http.ResponseWriter) {

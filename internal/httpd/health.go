@@ -17,8 +17,8 @@ type Check struct {
 	Probe func(context.Context) error
 }
 
-// Health answers 200 while the process can answer. The response has the product in its header
-// Server, such as "Passerelle/1.2.0".
+// Health responds with 200 while the process can respond. The response has the product in its
+// header Server, such as "Passerelle/1.2.0".
 func Health(product string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Server", product)
@@ -26,7 +26,7 @@ func Health(product string) http.Handler {
 	})
 }
 
-// Ready runs the checks one after the other. It answers 200 when all checks succeed, and 503
+// Ready runs the checks one after the other. It responds with 200 when all checks succeed, and 503
 // otherwise. The body contains only names: {"ready": false, "failing": ["database"]}.
 func Ready(checks ...Check) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

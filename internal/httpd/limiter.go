@@ -22,7 +22,7 @@ type Limiter struct {
 	// for the body. Reading also fails with Full when the body ends while too many other requests
 	// run.
 	Full error
-	// Refuse answers refused requests.
+	// Refuse responds to refused requests.
 	Refuse func(http.ResponseWriter, *http.Request, error)
 
 	working, held atomic.Int64

@@ -236,7 +236,7 @@ func TestAnswersOverHTTP2AreSentAtTheLimit(t *testing.T) {
 	}
 }
 
-// asks sends a request. It reports whether the server answered.
+// asks sends a request. It reports whether the server responded.
 func asks(c net.Conn) bool {
 	fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 	answer, err := http.ReadResponse(bufio.NewReader(c), nil)
@@ -269,8 +269,8 @@ func statusOn(t *testing.T, c net.Conn) (status int, ends bool) {
 	return answer.StatusCode, answer.Close
 }
 
-// Unfinished bodies take limited memory for any number of clients. At the limit, the server answers
-// small requests. It answers large requests afterwards.
+// Unfinished bodies take limited memory for any number of clients. At the limit, the server handles
+// small requests. It handles large requests afterwards.
 func TestBodiesAreBounded(t *testing.T) {
 	const clients, part = 100, 200 << 10
 	read := make(chan error)

@@ -26,11 +26,11 @@ func NewMetrics() *Metrics {
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "passerelle_http_requests_total",
-			Help: "Requests answered, by matched route and status; status 0 is a connection cut before any answer.",
+			Help: "Responses, by matched route and status; status 0 is a connection that was cut before any response.",
 		}, []string{"route", "status"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "passerelle_http_request_duration_seconds",
-			Help:    "Time from the header of a request to the end of its answer, by matched route and status.",
+			Help:    "Time from the header of a request to the end of its response, by matched route and status.",
 			Buckets: []float64{.001, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 		}, []string{"route", "status"}),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{

@@ -44,7 +44,7 @@ type Options struct {
 	Metrics *Metrics
 	// Tracer records requests. It may be nil.
 	Tracer *tracing.Tracer
-	// Failure answers a request whose handler panicked before it wrote anything. Without Failure,
+	// Failure handles a request whose handler panicked before it wrote anything. Without Failure,
 	// the response is a 500 without a body.
 	Failure http.HandlerFunc
 
@@ -97,7 +97,7 @@ func Listen(o Options) (*Server, error) {
 func (o Options) server() *http.Server {
 	return &http.Server{
 		TLSConfig: o.TLS,
-		// Without this, the server itself would answer "OPTIONS *" and not call the handler.
+		// Without this, the server itself would handle "OPTIONS *" and not call the handler.
 		DisableGeneralOptionsHandler: true,
 
 		ReadHeaderTimeout: cmp.Or(o.HeaderTimeout, DefaultHeaderTimeout),

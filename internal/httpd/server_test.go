@@ -308,7 +308,7 @@ func TestStopDrains(t *testing.T) {
 	}
 }
 
-// TestDrainEndsEachConnectionAfterAnAnswer checks that a draining server still answers on idle and
+// TestDrainEndsEachConnectionAfterAnAnswer checks that a draining server still responds on idle and
 // new connections, in both versions of HTTP. Each connection must end after one response.
 func TestDrainEndsEachConnectionAfterAnAnswer(t *testing.T) {
 	donor := httptest.NewTLSServer(http.NotFoundHandler())

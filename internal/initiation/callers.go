@@ -11,12 +11,12 @@ import (
 // MaxCallers limits the callers that wait for one bank at the same time.
 const MaxCallers = 128
 
-// maxReturning limits the returns of one payment's payer that wait for the bank's answer at the
+// maxReturning limits the returns of one payment's payer that wait for the bank's response at the
 // same time.
 const maxReturning = 2
 
 // Callers counts the callers that wait for banks. The limits are far below the service's own limit
-// of requests. A bank that does not answer therefore does not affect clients of other banks. The
+// of requests. A bank that does not respond therefore does not affect clients of other banks. The
 // zero value is ready to use.
 type Callers struct {
 	mu   sync.Mutex
@@ -54,7 +54,7 @@ func (i *Initiation) takeCallSlot(connector string) (func(), error) {
 	if !entered {
 		return nil, &passerelle.Error{
 			Kind: passerelle.Unavailable, Code: string(payment.WebsiteUnavailable), RetryAfter: 5,
-			Message: fmt.Sprintf("%d calls wait for this bank already; try again when one of them has its answer.", MaxCallers),
+			Message: fmt.Sprintf("%d calls already wait for this bank; try again when one of them has its response.", MaxCallers),
 		}
 	}
 	return leave, nil

@@ -11,7 +11,7 @@ import (
 	"passerelle/payment"
 )
 
-// held returns hold, which makes banks wait with their answers until free is called. Each call of
+// held returns hold, which makes banks wait with their responses until free is called. Each call of
 // hold sends to arrived.
 func held() (hold func(context.Context) error, arrived chan struct{}, free func()) {
 	arrived, freed := make(chan struct{}, 2*initiation.MaxCallers), make(chan struct{})
@@ -59,7 +59,7 @@ func TestSlowBankKeepsFewWaiting(t *testing.T) {
 }
 
 // TestPayerReturnsManyTimes opens the return link of a payer repeatedly while the bank does not
-// answer. The bank must be asked at most twice at the same time, and the other calls must return
+// respond. The bank must be asked at most twice at the same time, and the other calls must return
 // the stored state.
 func TestPayerReturnsManyTimes(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {

@@ -25,8 +25,8 @@ var (
 // crashed process immediately.
 const lapsed = -time.Hour
 
-// impatience is the time for which callers wait in tests with a bank that does not answer. A bank
-// that works answers much faster, even on a busy machine.
+// impatience is the time for which callers wait in tests with a bank that does not respond. A bank
+// that works responds much faster, even on a busy machine.
 const impatience = 500 * time.Millisecond
 
 // crashes contains the places of a crash during a validation, with the state after each crash.
@@ -438,7 +438,7 @@ func TestRecoveryRejectsOnRefusalAlone(t *testing.T) {
 	}
 }
 
-// TestClientGoesAway ends the request during the call to the bank. The answer must still be
+// TestClientGoesAway ends the request during the call to the bank. The response must still be
 // stored before Validate returns.
 func TestClientGoesAway(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {

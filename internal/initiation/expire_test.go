@@ -89,7 +89,7 @@ func TestNothingExpires(t *testing.T) {
 }
 
 // TestExpirySkipsOpenAttempts checks that a payment does not expire while an attempt is open,
-// because the bank may be answering. It also does not expire while the service may send the order
+// because the bank may be responding. It also does not expire while the service may send the order
 // again. It expires once the bank no longer recognises the key of the order.
 func TestExpirySkipsOpenAttempts(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {

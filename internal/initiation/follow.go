@@ -52,9 +52,10 @@ func (i *Initiation) RunDue(ctx context.Context, d passerelle.Domain) (Done, err
 }
 
 // Follow does the same as RunDue, but waits for a slow bank only for a moment. Until this bank has
-// answered all calls of the domain's earlier passes, Follow does not call it again for this domain. A
-// bank that does not answer therefore delays only its own payments. When calls that outlived their pass
-// have ended, Follow calls FollowAgain. AwaitFollowed waits for the calls that are still running.
+// responded to all calls of the domain's earlier passes, Follow does not call it again for this
+// domain. A bank that does not respond therefore delays only its own payments. When calls that
+// outlived their pass have ended, Follow calls FollowAgain. AwaitFollowed waits for the calls that
+// are still running.
 func (i *Initiation) Follow(ctx context.Context, d passerelle.Domain) (Done, error) {
 	done, ended, err := i.beginDue(ctx, d, i.followed.busy(d.ID))
 	if err != nil {
@@ -336,8 +337,9 @@ func (i *Initiation) nextCheck(d passerelle.Domain, p *payment.Payment, report p
 	return &next
 }
 
-// postpone plans the next question to the bank, after an answer that changed nothing or after no
-// answer. It stores the connector's memory only if the payment has not changed since it was loaded.
+// postpone plans the next call to the bank, after a response that changed nothing or after no
+// response. It stores the connector's memory only if the payment has not changed since it was
+// loaded.
 func (i *Initiation) postpone(ctx context.Context, s bankSession, report payment.Report) error {
 	next := i.nextCheck(s.domain, s.payment, report)
 	if next == nil {

@@ -7,7 +7,7 @@
 // its deliveries. It does not own the rules of a payment (package payment), the protocols of banks
 // (their connectors) or the sending of events (package delivery).
 //
-// Its methods fail with *passerelle.Error for mistakes of the caller. A missing or invalid answer
+// Its methods fail with *passerelle.Error for mistakes of the caller. A missing or invalid response
 // from a bank does not reject the payment. In this case, the attempt stays recorded and blocks
 // other acts on the payment. A loop asks the bank for the state of the order. The service sends an
 // order again only under three conditions. First, the connector declares that its bank recognises a
@@ -61,8 +61,8 @@ type Initiation struct {
 	// means no traces.
 	Tracer *tracing.Tracer
 	// AnswerTime is the time for which a caller waits for a bank. Lease is the time for which an
-	// attempt belongs to the process that opened it. Lease must be longer than AnswerTime. An
-	// answer that arrives in time is then stored before another process asks the bank. Zero means
+	// attempt belongs to the process that opened it. Lease must be longer than AnswerTime. A
+	// response that arrives in time is then stored before another process asks the bank. Zero means
 	// 20 seconds for AnswerTime and 30 seconds for Lease.
 	AnswerTime, Lease time.Duration
 	// PassTime is the time for which Follow waits for the calls of one pass. Zero means a second.
@@ -100,7 +100,7 @@ func (i *Initiation) answerTime() time.Duration { return cmp.Or(i.AnswerTime, 20
 
 func (i *Initiation) lease() time.Duration { return cmp.Or(i.Lease, store.AttemptLease) }
 
-// now returns the present instant of a domain with the precision of the database. An answer
+// now returns the present instant of a domain with the precision of the database. A response
 // therefore contains the same instant as later reads.
 func (i *Initiation) now(d passerelle.Domain) time.Time {
 	return d.Clock.Now(i.Now()).Truncate(time.Microsecond)
@@ -115,7 +115,7 @@ type Creation struct {
 	// Strict makes Create fail for fields that it would otherwise drop.
 	Strict bool
 	// Execution is the right to execute the request under its idempotency key, if it has one.
-	// Answer renders the answer for repetitions of the request.
+	// Answer renders the response for repetitions of the request.
 	Execution store.Execution
 	Answer    func(*payment.Payment) ([]byte, error)
 }
@@ -153,7 +153,7 @@ func (i *Initiation) Create(ctx context.Context, d passerelle.Domain, wish Creat
 	return p, nil
 }
 
-// answered stores the created payment and the answer under the idempotency key.
+// answered stores the created payment and the response under the idempotency key.
 func (c Creation) answered(tx *store.Tx, p *payment.Payment) error {
 	if c.Execution.ID == 0 || c.Answer == nil {
 		tx.Executed(c.Execution, int64(p.ID))
@@ -262,7 +262,7 @@ func (i *Initiation) checkUsers(ctx context.Context, p *payment.Payment) error {
 	}
 	known, err := i.DB.KnownUsers(ctx, p.Domain, ids)
 	if err != nil {
-		return fmt.Errorf("look for the users of a payment: %w", err)
+		return fmt.Errorf("find the users of a payment: %w", err)
 	}
 	for _, one := range all {
 		if !known[one.user] {

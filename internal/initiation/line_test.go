@@ -135,7 +135,7 @@ func before(do func(context.Context) error) fault {
 }
 
 // after returns a fault that runs a function after the exchange, and returns the error of this
-// function instead of the bank's answer.
+// function instead of the bank's response.
 func after(do func(context.Context) error) fault {
 	return func(ctx context.Context, o connector.Order, next exchange) (payment.Report, error) {
 		if report, err := next(ctx, o); err != nil {
@@ -145,7 +145,7 @@ func after(do func(context.Context) error) fault {
 	}
 }
 
-// meanwhile returns a fault that runs a function between the bank's answer and its arrival.
+// meanwhile returns a fault that runs a function between the bank's response and its arrival.
 func meanwhile(do func()) fault {
 	return func(ctx context.Context, o connector.Order, next exchange) (payment.Report, error) {
 		report, err := next(ctx, o)

@@ -268,7 +268,7 @@ func swap(c byte) string {
 }
 
 // TestReturnToASilentBank checks that Return returns the payment from the database when the bank
-// does not answer.
+// does not respond.
 func TestReturnToASilentBank(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)

@@ -131,7 +131,7 @@ func TestValidationDuringAnAttempt(t *testing.T) {
 	})
 }
 
-// TestEverybodyAtOnce runs several things between a bank's answer and its storage: the payer
+// TestEverybodyAtOnce runs several things between a bank's response and its storage: the payer
 // returns, and the loops of two processes recover and follow the payment. The bank does not
 // recognise keys, and all leases have lapsed. Only the database prevents the service from sending
 // the order twice.
@@ -229,8 +229,8 @@ func TestTwoLoops(t *testing.T) {
 	})
 }
 
-// TestAnswerOverAChange changes the payment between the bank's answer and its storage. The
-// answer must be applied to the changed payment.
+// TestAnswerOverAChange changes the payment between the bank's response and its storage. The
+// response must be applied to the changed payment.
 func TestAnswerOverAChange(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		change := func() {

@@ -98,9 +98,9 @@ func raced(err error) error {
 	return nil
 }
 
-// send calls the bank and stores its answer. It continues after the caller has left, because the
-// order may have been sent. If it cannot store an answer, it returns the payment from the database,
-// and a loop finds the outcome.
+// send calls the bank and stores its response. It continues after the caller has left, because the
+// order may have been sent. If it cannot store a response, it returns the payment from the
+// database, and a loop finds the outcome.
 func (i *Initiation) send(ctx context.Context, s bankSession, call bankCall) (*payment.Payment, error) {
 	ctx = i.Tracer.Continue(context.WithoutCancel(ctx), s.attempt.Trace)
 	report, err := i.callBank(ctx, s, call)

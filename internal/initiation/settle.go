@@ -81,7 +81,7 @@ func (i *Initiation) unanswerable(ctx context.Context, d passerelle.Domain, id p
 		return s, err
 	}
 	if s.attempt.State != store.AttemptUnknown || s.attempt.Kind != store.AttemptInitiation || s.payment.State != payment.Created {
-		return s, passerelle.Conflicting("The outcome of the order is known, or the bank may be answering now.")
+		return s, passerelle.Conflicting("The outcome of the order is known, or the bank may be responding now.")
 	}
 	waits, err := i.mayArrive(ctx, s)
 	if err != nil {
@@ -98,7 +98,7 @@ func (i *Initiation) unanswerable(ctx context.Context, d passerelle.Domain, id p
 
 // askInVain asks the bank about an order, outside any transaction. It succeeds only if the bank
 // does not know the order, or if this program no longer has the connector. If the bank knows the
-// order, it applies the bank's answer to the payment.
+// order, it applies the bank's response to the payment.
 func (i *Initiation) askInVain(ctx context.Context, s bankSession) error {
 	leave, err := i.takeCallSlot(s.attempt.Connector)
 	if err != nil {

@@ -132,7 +132,7 @@ func (u unvalidated) mayValidate() error {
 		return nil
 	}
 	if u.attemptErr != nil && !errors.Is(u.attemptErr, store.ErrSealed) {
-		return fmt.Errorf("look for an attempt of payment %d: %w", u.payment.ID, u.attemptErr)
+		return fmt.Errorf("find an attempt of payment %d: %w", u.payment.ID, u.attemptErr)
 	}
 	return underWay()
 }

@@ -60,7 +60,7 @@ func (s *SMTPServer) message(m Message) (*smtp.Msg, error) {
 	message.Subject(shortened(m.Subject))
 	message.SetDateWithValue(m.Date)
 	message.SetMessageIDWithValue(m.ID + s.from[strings.LastIndexByte(s.from, '@'):])
-	// This header prevents automatic answers (RFC 3834).
+	// This header prevents automatic responses (RFC 3834).
 	message.SetGenHeader("Auto-Submitted", "auto-generated")
 	message.SetBodyString(smtp.TypeTextPlain, m.Text)
 	return message, nil
@@ -148,7 +148,7 @@ func (l *line) end() {
 // server's text, because that text may contain addresses.
 func reason(ctx context.Context, err error) string {
 	if ctx.Err() != nil || isTimeout(err) {
-		return "the mail server did not answer in time"
+		return "the mail server did not respond in time"
 	}
 	var refused *smtp.SendError
 	if errors.As(err, &refused) && refused.ErrorCode() > 0 {

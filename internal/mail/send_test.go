@@ -223,7 +223,7 @@ func TestAfterATemporaryFailureTheMailIsTheSame(t *testing.T) {
 }
 
 func TestServersThatHang(t *testing.T) {
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // the system accepts the connection, but no program answers
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // the system accepts the connection, but no program responds
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,14 +236,14 @@ func TestServersThatHang(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := at(t, url, nil)
 			s.Timeout = 50 * time.Millisecond
-			if err := s.Send(t.Context(), message); err == nil || err.Error() != "the mail server did not answer in time" {
+			if err := s.Send(t.Context(), message); err == nil || err.Error() != "the mail server did not respond in time" {
 				t.Errorf("got %v", err)
 			}
 		})
 		t.Run(name+", given up", func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			defer cancel()
-			if err := at(t, url, nil).Send(ctx, message); err == nil || err.Error() != "the mail server did not answer in time" {
+			if err := at(t, url, nil).Send(ctx, message); err == nil || err.Error() != "the mail server did not respond in time" {
 				t.Errorf("got %v", err)
 			}
 		})

@@ -13,7 +13,7 @@ import (
 
 // These are the limits of a session with a server.
 const (
-	// Timeout is the longest time from dialling to the server's last answer.
+	// Timeout is the longest time from dialling to the server's last response.
 	Timeout = 30 * time.Second
 	// maxReply is the largest number of bytes that a session reads from a server.
 	maxReply = 1 << 20

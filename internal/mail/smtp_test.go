@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// mailServer is a mail server (RFC 5321). It records what it receives, and answers in the way that
+// mailServer is a mail server (RFC 5321). It records what it receives, and responds in the way that
 // a test specifies.
 type mailServer struct {
 	t       *testing.T
@@ -32,7 +32,7 @@ type mailServer struct {
 	// answers has replies that replace the usual ones. The keys are commands, such as RCPT, or "."
 	// for the end of a mail. The server uses each text once.
 	answers map[string][]string
-	// stuck is a command that the server never answers.
+	// stuck is a command that the server never responds to.
 	stuck string
 
 	mu   sync.Mutex

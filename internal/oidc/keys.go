@@ -14,7 +14,7 @@ import (
 
 // errSoon is the error when no request is made, because an earlier request failed within the time
 // silence.
-var errSoon = errors.New("it was asked in vain a moment ago")
+var errSoon = errors.New("the last request to it failed a moment ago")
 
 // keys has a provider's signing keys. When an unknown key has signed a token, the package fetches
 // the keys. After a fetch without that key, no further fetch takes place for the time silence.
@@ -55,7 +55,7 @@ func (k *keys) inVain() {
 }
 
 // signature is the signature of one token. It does not pass on errors of the library, because they
-// may quote the provider's answer.
+// may quote the provider's response.
 type signature struct {
 	*keys
 	// err is the error when the signature is invalid. It wraps ErrAway or ErrNotVouched.
@@ -71,7 +71,7 @@ func (s *signature) VerifySignature(ctx context.Context, token string) ([]byte, 
 	if ctx.Err() == nil {
 		s.inVain()
 	}
-	s.err = notVouched("no key of its has signed the token")
+	s.err = notVouched("none of its keys has signed the token")
 	if unanswered := new(url.Error); errors.As(err, &unanswered) && !errors.Is(err, errSoon) {
 		s.err = fmt.Errorf("%w: its keys: %w", ErrAway, unanswered.Err)
 	}

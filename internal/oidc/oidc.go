@@ -7,7 +7,7 @@
 //
 // The package fails with ErrAway when the provider cannot be reached. It fails with ErrNotVouched
 // when something from the provider or the browser is wrong, such as the token. The error contains
-// the reason, for the log. From the provider's answers, errors quote only the issuer and the
+// the reason, for the log. From the provider's responses, errors quote only the issuer and the
 // audience of a token.
 package oidc
 
@@ -85,7 +85,7 @@ type description struct {
 
 // waiting is the time for which a caller waits for another caller's fetch. silence is the time
 // without fetches after a failure. Strangers can therefore not keep the service busy while the
-// provider does not answer.
+// provider does not respond.
 const (
 	waiting = time.Second
 	silence = 5 * time.Second
@@ -138,7 +138,7 @@ func (p *Provider) ask(ctx context.Context) (*description, error) {
 	case p.asking <- struct{}{}:
 		defer func() { <-p.asking }()
 	case <-timeout.C:
-		return nil, fmt.Errorf("%w: it has not answered yet", ErrAway)
+		return nil, fmt.Errorf("%w: it has not responded yet", ErrAway)
 	case <-ctx.Done():
 		return nil, fmt.Errorf("%w: %w", ErrAway, ctx.Err())
 	}
@@ -161,7 +161,7 @@ func (p *Provider) remembered() (*description, error) {
 	case p.cached != nil && now.Sub(p.since) < known:
 		return p.cached, nil
 	case !p.failed.IsZero() && now.Sub(p.failed) < silence:
-		return nil, fmt.Errorf("%w: it did not answer a moment ago", ErrAway)
+		return nil, fmt.Errorf("%w: it did not respond a moment ago", ErrAway)
 	}
 	return nil, nil
 }
@@ -192,15 +192,15 @@ func (p *Provider) discover(ctx context.Context) (*description, error) {
 		"authorization_endpoint": found.Endpoint().AuthURL, "token_endpoint": found.Endpoint().TokenURL, "jwks_uri": said.Keys,
 	} {
 		if u, err := url.Parse(address); err != nil || u.Host == "" || !p.safe(u) {
-			return nil, fmt.Errorf("%w: its %s is no https address", ErrAway, name)
+			return nil, fmt.Errorf("%w: its %s is not an https address", ErrAway, name)
 		}
 	}
 	return &description{found, newKeys(ctx, client, said.Keys, p.Now)}, nil
 }
 
 var (
-	errUnreadable = errors.New("what it says of itself cannot be read")
-	errMisnamed   = errors.New("it calls itself by another address than --oidc-issuer")
+	errUnreadable = errors.New("its description cannot be read")
+	errMisnamed   = errors.New("its own address differs from --oidc-issuer")
 )
 
 // undescribed returns the reason why a provider's description is unusable. The reason does not
@@ -311,7 +311,7 @@ func (p *Provider) check(d Departure, query url.Values) error {
 	case d.State == "" || !same(query.Get("state"), d.State):
 		return notVouched("the browser did not leave from here with this state")
 	case query.Has("iss") && query.Get("iss") != p.Issuer:
-		return notVouched("the answer is of another issuer")
+		return notVouched("the response comes from another issuer")
 	case query.Has("error"):
 		return notVouched("it said no")
 	case query.Get("code") == "":
@@ -365,7 +365,7 @@ func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byt
 func notVouched(why string) error { return fmt.Errorf("%w: %s", ErrNotVouched, why) }
 
 // exchangeFailure distinguishes a provider that refused a code from a provider that cannot be
-// reached. It omits the answer, because the answer could contain any text.
+// reached. It omits the response, because the response could contain any text.
 func exchangeFailure(err error) error {
 	var refused *oauth2.RetrieveError
 	if !errors.As(err, &refused) || refused.Response == nil {

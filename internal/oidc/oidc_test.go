@@ -339,7 +339,7 @@ func TestForeignKeys(t *testing.T) {
 }
 
 // TestAProviderIsCalledSafely checks that the package refuses descriptions with addresses at which
-// a third party could answer.
+// a third party could respond.
 func TestAProviderIsCalledSafely(t *testing.T) {
 	for _, name := range []string{"authorization_endpoint", "token_endpoint", "jwks_uri"} {
 		for _, address := range []string{"", "/here", "http://id.example/x", "ftp://id.example/x", "https:///x"} {
@@ -359,7 +359,7 @@ func TestAProviderIsCalledSafely(t *testing.T) {
 	}
 }
 
-// TestWhatAProviderAnswersIsInNoError checks that errors do not quote the provider's answer,
+// TestWhatAProviderAnswersIsInNoError checks that errors do not quote the provider's response,
 // because it could contain any text.
 func TestWhatAProviderAnswersIsInNoError(t *testing.T) {
 	const secret = "what nobody may read"

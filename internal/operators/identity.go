@@ -75,7 +75,7 @@ func (a *Operators) knownBy(ctx context.Context, v ProviderIdentity) (operatorst
 		return operatorstore.Operator{}, false, nil
 	}
 	if err != nil {
-		return o, false, fmt.Errorf("look an operator up: %w", err)
+		return o, false, fmt.Errorf("find an operator: %w", err)
 	}
 	return o, link, nil
 }

@@ -53,7 +53,7 @@ func (a *Operators) Create(ctx context.Context, name string, role Role) (operato
 	return o, password, nil
 }
 
-// about returns the audit entry for an act of a command on an operator.
+// about returns the audit entry for a command that acts on an operator.
 func (a *Operators) about(o store.OperatorID, act string) store.Audit {
 	return store.Audit{At: a.Now(), Act: act, Subject: "operator", SubjectID: int64(o)}
 }
@@ -115,7 +115,7 @@ func (a *Operators) change(ctx context.Context, name, act string, do func(*store
 		return o, &passerelle.Error{Kind: passerelle.NotFound, Code: "notFound", Field: "name", Message: fmt.Sprintf("name: there is no operator %q", name)}
 	}
 	if err != nil {
-		return o, fmt.Errorf("look an operator up: %w", err)
+		return o, fmt.Errorf("find an operator: %w", err)
 	}
 	err = a.DB.Write(ctx, func(tx *store.Tx) error {
 		if err := do(tx, o); err != nil {

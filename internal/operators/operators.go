@@ -174,7 +174,7 @@ func (a *Operators) Check(ctx context.Context, name, password string) (bool, err
 func (a *Operators) recognise(ctx context.Context, name, password string) (operatorstore.Operator, error) {
 	o, err := operatorstore.From(a.DB).OperatorByName(ctx, name)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return o, fmt.Errorf("look an operator up: %w", err)
+		return o, fmt.Errorf("find an operator: %w", err)
 	}
 	known := err == nil
 	stored := o.Password

@@ -16,7 +16,7 @@ type AuditFilter struct {
 	NoDomain bool
 	Operator store.OperatorID
 	Act      string
-	// Subject is a kind of objects, and SubjectID selects one object of that kind.
+	// Subject is a kind of object, and SubjectID selects one object of that kind.
 	Subject   string
 	SubjectID int64
 	// Request is the id of the request in which the acts happened.

@@ -26,7 +26,7 @@ type sample struct {
 func mustReadSamples() map[string]sample {
 	all := map[string]sample{}
 	if err := json.Unmarshal(answersJSON, &all); err != nil {
-		panic(fmt.Sprintf("reference: read the answers: %v", err))
+		panic(fmt.Sprintf("reference: read the responses: %v", err))
 	}
 	return all
 }

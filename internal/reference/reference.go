@@ -128,7 +128,7 @@ func (d document) contents() contents {
 	return c
 }
 
-// ServeHTTP answers with a page. All readers on the same host get the same page.
+// ServeHTTP responds with a page. All readers on the same host get the same page.
 func (r *Reference) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	page := r.contents().find(strings.Trim(strings.TrimPrefix(request.URL.Path, Root), "/"), r.placeOf(request))
 	if request.Method != http.MethodGet && request.Method != http.MethodHead {

@@ -130,7 +130,7 @@ func TestEveryCallIsDescribed(t *testing.T) {
 }
 
 // TestCallsHaveExamples checks that calls have examples in three languages. The examples must have
-// their answers and the ids of this sandbox.
+// their responses and the ids of this sandbox.
 func TestCallsHaveExamples(t *testing.T) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	id := s.Create(s.Token("payments:admin"), servicetest.Draft())

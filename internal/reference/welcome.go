@@ -17,7 +17,7 @@ type Welcome struct {
 	Domain func(ctx context.Context, host string) (passerelle.Domain, error)
 	// Console is set when the console is at the same address.
 	Console bool
-	// Rest answers all other requests, such as the requests of programs to the same address.
+	// Rest handles all other requests, such as the requests of programs to the same address.
 	Rest http.Handler
 	Log  *slog.Logger
 }
@@ -29,8 +29,8 @@ type welcomeView struct {
 	Console        bool
 }
 
-// ServeHTTP answers with the page when a browser requests the root. It passes all other requests to
-// Rest.
+// ServeHTTP responds with the page when a browser requests the root. It passes all other requests
+// to Rest.
 func (h Welcome) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path != "/" || r.Method != http.MethodGet && r.Method != http.MethodHead || !strings.Contains(r.Header.Get("Accept"), "text/html") {
 		h.Rest.ServeHTTP(w, r)

@@ -19,12 +19,12 @@ func measure(name, help string, labels ...string) *prometheus.Desc {
 
 var (
 	bankCalls      = measure("calls_total", "Calls to the bank, by kind.", "call")
-	bankGood       = measure("call_success_ratio", "Share of the last 256 calls that the bank answered.", "call")
+	bankGood       = measure("call_success_ratio", "Share of the last 256 calls to which the bank responded.", "call")
 	bankP95        = measure("call_duration_p95_seconds", "95th percentile of the duration of the last 256 calls.", "call")
 	bankOpen       = measure("circuit_open", "1 while the service does not call the bank, because calls failed in a row.")
 	bankRefuses    = measure("refuses_service", "1 while the bank refuses the certificate, signature, role or clock of the service.")
 	bankFailures   = measure("failures_in_a_row", "Failed calls since the last successful call.")
-	bankSuccess    = measure("last_success_timestamp_seconds", "Time of the bank's last answer.")
+	bankSuccess    = measure("last_success_timestamp_seconds", "Time of the bank's last response.")
 	bankExpiration = measure("certificate_expiry_timestamp_seconds", "Expiry time of a certificate of the bank file.", "certificate")
 )
 

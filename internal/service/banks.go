@@ -79,8 +79,8 @@ func inTurn(files []BankFile, before map[string]*berlingroup.Bank) []int {
 	return order
 }
 
-// claim reserves the names of a file's bank. If the file is invalid or another connector has its names,
-// the file keeps the former bank, unless another connector has the names of that bank by now.
+// claim reserves the names of a file's bank. If the file is invalid or another connector has its
+// names, the file keeps the former bank, unless another connector now has the names of that bank.
 func (f *BankFile) claim(names takenNames, former *berlingroup.Bank) {
 	if f.Err == nil {
 		f.Err = complaints(f.Bank, names.take(f.Bank.Profile(), f.Path))

@@ -69,7 +69,7 @@ func (b *listening) listen(t *testing.T) string {
 	return folder
 }
 
-// from sends a request from an address of this machine. It returns the body of the answer.
+// from sends a request from an address of this machine. It returns the body of the response.
 func from(t *testing.T, address, method, to, token string, body any, header ...string) []byte {
 	t.Helper()
 	encoded, err := json.Marshal(body)

@@ -24,7 +24,7 @@ func EnsureDomain(ctx context.Context, db *store.DB, d passerelle.Domain) (passe
 		return d, err
 	}
 	if err != nil {
-		return d, fmt.Errorf("look for domain %s: %w", d.Name, err)
+		return d, fmt.Errorf("find domain %s: %w", d.Name, err)
 	}
 	if known.BaseURL == d.BaseURL {
 		return known, nil
@@ -44,7 +44,7 @@ func (s *Service) servedDomain(ctx context.Context, r *store.Reader, host string
 	case errors.Is(err, store.ErrNotFound):
 		return found, passerelle.Missing()
 	case err != nil:
-		return found, fmt.Errorf("look for the domain of %q: %w", host, err)
+		return found, fmt.Errorf("find the domain of %q: %w", host, err)
 	}
 	if strings.HasPrefix(found.BaseURL, "https:") {
 		httpd.RequireTLS(ctx)

@@ -17,7 +17,8 @@ import (
 	"passerelle/internal/web"
 )
 
-// called sends a request for a host to a listener. It returns the answer, and follows no redirects.
+// called sends a request for a host to a listener. It returns the response, and follows no
+// redirects.
 func called(t *testing.T, method, address, host, path string, header map[string]string) (*http.Response, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, "http://"+address+path, http.NoBody)
@@ -40,7 +41,7 @@ func called(t *testing.T, method, address, host, path string, header map[string]
 	return answer, string(body)
 }
 
-// TestStrictTransport checks that every answer of a domain with https tells browsers to use only
+// TestStrictTransport checks that every response of a domain with https tells browsers to use only
 // https.
 func TestStrictTransport(t *testing.T) {
 	s := opened(t, service.Config{Database: storetest.SQLite(t), Loopback: true})

@@ -113,7 +113,7 @@ func (s *Service) warnOfMails(ctx context.Context) error {
 	}
 	wanted, err := s.DB.SettingExists(ctx, settings.ManagerEmail)
 	if err != nil {
-		return fmt.Errorf("look for addresses of mails: %w", err)
+		return fmt.Errorf("find addresses of mails: %w", err)
 	}
 	if wanted {
 		s.config.Log.WarnContext(ctx, "a domain has addresses for mails about its webhooks, but there is no mail server: the mails wait until the service is started with --smtp-url")

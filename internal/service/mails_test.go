@@ -41,8 +41,8 @@ type shownMail struct {
 	Error     *string `json:"error"`
 }
 
-// outage is a sandbox with a frozen clock and a webhook. The test sets the answers of the webhook's
-// receiver.
+// outage is a sandbox with a frozen clock and a webhook. The test sets the responses of the
+// webhook's receiver.
 type outage struct {
 	*servicetest.Instance
 	t       *testing.T

@@ -28,9 +28,9 @@ type place struct {
 	handler http.Handler
 }
 
-// places is a handler that tries places in order. The API answers all requests that match no place,
+// places is a handler that tries places in order. The API handles all requests that match no place,
 // even those without a path. Each such request then gets an error body of the API. A mux of
-// net/http would answer some of these requests itself, with redirects and plain text.
+// net/http would handle some of these requests itself, with redirects and plain text.
 type places struct {
 	below []place
 	rest  http.Handler
@@ -101,7 +101,7 @@ func (s *Service) wait(r *http.Request, form bool) (time.Duration, error) {
 // lookup adds the header Strict-Transport-Security for a domain that is reached only over https.
 func (s *Service) ofDomain(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = s.domain(r.Context(), r.Host) // an unknown host gets the same answer
+		_, _ = s.domain(r.Context(), r.Host) // an unknown host gets the same response
 		handler.ServeHTTP(w, r)
 	})
 }
@@ -135,7 +135,7 @@ func (s *Service) ownConsole() http.Handler {
 		}
 		first, err := s.DB.FirstServedDomain(ctx)
 		if err != nil {
-			return d, fmt.Errorf("look for the first domain: %w", err)
+			return d, fmt.Errorf("find the first domain: %w", err)
 		}
 		first.BaseURL = scheme + host + "/2.0"
 		return first.Domain, nil
@@ -144,7 +144,7 @@ func (s *Service) ownConsole() http.Handler {
 	return s.entry().Wrap(places{rest: onlyRoot(rest), below: append(s.operatorPlaces(domain), place{web.AssetPath, web.Assets()})})
 }
 
-// onlyRoot passes on requests for the root, and answers all other requests with 404.
+// onlyRoot passes on requests for the root, and responds to all other requests with 404.
 func onlyRoot(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/" {

@@ -28,7 +28,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// refused fails the test unless the answer has the error body of the API.
+// refused fails the test unless the response has the error body of the API.
 func refused(t *testing.T, answer servicetest.Answer, status int, code string) {
 	t.Helper()
 	var body map[string]any
@@ -104,7 +104,7 @@ func TestTheConsoleIsFoundWithoutItsSlash(t *testing.T) {
 	}
 }
 
-// TestAPanicIsRefusedInTheFormOfTheInterface checks the answer to a panic outside of the API. It
+// TestAPanicIsRefusedInTheFormOfTheInterface checks the response to a panic outside of the API. It
 // must be an error body of the API.
 func TestAPanicIsRefusedInTheFormOfTheInterface(t *testing.T) {
 	var broken atomic.Bool

@@ -114,7 +114,7 @@ type Config struct {
 const NoConsole = "none"
 
 // DefaultMaxRequests is the default limit of concurrent requests. The limit has room for all
-// callers that wait for banks. The database can still answer the other callers in about a second.
+// callers that wait for banks. The database can still serve the other callers in about a second.
 const DefaultMaxRequests = 512
 
 // DefaultMaxBodies is the default limit for request bodies in memory, in bytes. It does not count
@@ -317,7 +317,7 @@ func (s *Service) standing() background.Group {
 	}
 }
 
-// identitiesTimeout is the longest time to wait for an answer of the identity provider.
+// identitiesTimeout is the longest time to wait for a response of the identity provider.
 const identitiesTimeout = 10 * time.Second
 
 // identities returns the configured identity provider, if any. Calls of the provider follow the
@@ -429,8 +429,8 @@ func (s *Service) newAPI() *httpapi.API {
 	}, endpoints.Routes())
 }
 
-// panicked answers a request when a handler outside of the API panics. The API answers panics of
-// its own handlers.
+// panicked handles a request when a handler outside of the API panics. The API responds to panics
+// of its own handlers.
 func (s *Service) panicked(w http.ResponseWriter, r *http.Request) {
 	s.api.Refuse(w, r, errPanicked)
 }

@@ -14,9 +14,9 @@ import (
 // the whole time.
 const closing = 5 * time.Second
 
-// Drain makes /readyz fail and ends each connection after its next answer. The service still accepts
-// connections and serves requests. Load balancers notice that it will stop, and send their requests
-// elsewhere.
+// Drain makes /readyz fail and ends each connection after its next response. The service still
+// accepts connections and serves requests. Load balancers notice that it will stop, and send their
+// requests elsewhere.
 func (s *Service) Drain() {
 	s.draining.Store(true)
 	for _, server := range s.servers() {

@@ -20,11 +20,11 @@ import (
 )
 
 // TestABankBooksOnce pays at banks in another process behind a network, with payments of all kinds.
-// Service, banks and network fail repeatedly, and answers are lost after a bank has accepted an order.
-// The banks' own books must have each order at most once, and exactly once if the service reports the
-// payment as done. At a bank that recognises repeated orders, every payment becomes final. At the
-// other banks, where payers approve in different ways, a payment with an unknown outcome waits for an
-// operator.
+// Service, banks and network fail repeatedly, and responses are lost after a bank has accepted an
+// order. The banks' own books must have each order at most once, and exactly once if the service
+// reports the payment as done. At a bank that recognises repeated orders, every payment becomes
+// final. At the other banks, where payers approve in different ways, a payment with an unknown
+// outcome waits for an operator.
 func TestABankBooksOnce(t *testing.T) {
 	t.Parallel()
 	kills := amount("PASSERELLE_TEST_BANK_KILLS", 1) // for each kind of failure
@@ -88,7 +88,8 @@ type sale struct {
 	key, kind string
 	bank      bankConnector
 	id        int64
-	// back is the address to which the payer returns, until the service has answered it.
+	// back is the address to which the payer returns, until the service has responded to the
+	// return.
 	back string
 }
 
@@ -173,7 +174,7 @@ func (s *merchant) advance(o *sale) bool {
 	return false
 }
 
-// validate sends the order of a payment, and returns the status of the answer.
+// validate sends the order of a payment, and returns the status of the response.
 func (s *merchant) validate(o *sale) int {
 	status, _ := s.send("POST", fmt.Sprint("/payments/", o.id), s.token, "", map[string]any{"connector_uuid": o.bank.uuid, "webview_url": "https://shop.example/webview", "validated": true})
 	return status
@@ -213,7 +214,7 @@ func (s *merchant) act(o *sale, p saleState) {
 }
 
 // approve confirms the payment on the bank's page, and follows the redirect back. If the service
-// does not answer, the payer loads the address of the return again, as people do in a browser.
+// does not respond, the payer loads the address of the return again, as people do in a browser.
 func (s *merchant) approve(o *sale, page string) {
 	if o.back == "" {
 		o.back = s.decide(page)
@@ -291,10 +292,10 @@ func (s *merchant) advanceClock(open []*sale, by string) []*sale {
 	return s.advanceAll(open)
 }
 
-// expire lets payments expire that their payers can no longer approve: the answer with the token of
-// the approval was lost, and the bank's page accepts no second approval. It ignores payments that
-// wait for an operator. It returns the payments that do not expire. If some of them are at banks
-// where this cannot happen, it returns all of them at once.
+// expire lets payments expire that their payers can no longer approve: the response with the token
+// of the approval was lost, and the bank's page accepts no second approval. It ignores payments
+// that wait for an operator. It returns the payments that do not expire. If some of them are at
+// banks where this cannot happen, it returns all of them at once.
 func (s *merchant) expire(open []*sale) []*sale {
 	s.t.Helper()
 	lost := slices.DeleteFunc(slices.Clone(open), func(o *sale) bool { return s.waitForPerson([]*sale{o}) })

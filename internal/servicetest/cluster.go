@@ -120,7 +120,7 @@ func (c *Cluster) Empty(name string) string {
 	return c.address(name)
 }
 
-// Start starts the server. It returns when the server has recovered and answers.
+// Start starts the server. It returns when the server has recovered and responds.
 func (c *Cluster) Start() {
 	c.t.Helper()
 	log, err := os.OpenFile(filepath.Join(c.folder, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)

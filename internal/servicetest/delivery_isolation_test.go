@@ -29,11 +29,11 @@ const (
 )
 
 // TestDeadEndpointsCostNothing has one healthy receiver and a hundred failing ones. The failing
-// ones refuse connections, do not answer, or answer 500. They must get no more requests than the
-// rules of the flusher allow. The healthy one must get everything.
+// ones refuse connections, do not respond, or respond with 500. They must get no more requests than
+// the rules of the flusher allow. The healthy one must get everything.
 //
-// With PASSERELLE_TEST_PAIRS, the test also measures the time from the answer to a change until its
-// delivery, at a steady rate. PASSERELLE_TEST_PAIRS is the number of pairs of runs, with and
+// With PASSERELLE_TEST_PAIRS, the test also measures the time from the response to a change until
+// its delivery, at a steady rate. PASSERELLE_TEST_PAIRS is the number of pairs of runs, with and
 // without failing receivers. In the median pair, failing receivers may increase the 99th percentile
 // by a factor of at most 1.5.
 func TestDeadEndpointsCostNothing(t *testing.T) {
@@ -174,7 +174,7 @@ func asked(in *setting) {
 
 func amountOfChanges() int { return tellings(60) / changesOfPayment * changesOfPayment }
 
-// measured returns the 99th percentile of the time from answer to receipt.
+// measured returns the 99th percentile of the time from a response to the receipt of its delivery.
 func measured(in *setting, isDead bool) time.Duration {
 	s := newFixture(in, "60")
 	defer s.process.Kill()
@@ -237,7 +237,8 @@ func (s *mover) move(d *driver) change {
 	return change{s.id, s.state}
 }
 
-// compare waits for the deliveries of answered changes. It returns the time of each delivery.
+// compare waits for the deliveries of changes that got a response. It returns the time of each
+// delivery.
 func (s *fixture) compare(answered map[change]time.Time) (took []time.Duration) {
 	s.t.Helper()
 	last := map[int64]payment.State{}

@@ -65,7 +65,8 @@ func (d *driver) untilRefused() time.Duration {
 	return waitLimit
 }
 
-// reads checks that clients can read stored data, and that the program answers its health check.
+// reads checks that clients can read stored data, and that the program responds to its health
+// check.
 func (d *driver) reads() {
 	for id := range d.paid() {
 		if status, answer := d.send("GET", fmt.Sprint("/payments/", id), d.token, "", nil); status != http.StatusOK {

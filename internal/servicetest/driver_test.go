@@ -57,8 +57,8 @@ type driver struct {
 
 	mu       sync.Mutex
 	payments map[int64]bool
-	// answers has the number of answers by status. longest is the longest time until an answer or a
-	// failure.
+	// answers has the number of responses by status. longest is the longest time until a response
+	// or a failure.
 	answers map[int]int
 	longest time.Duration
 }
@@ -97,7 +97,7 @@ func (d *driver) call(method, path, token string, body any) []byte {
 	return d.keep(method, path, token, "", body)
 }
 
-// send makes one attempt at the next process. The status 0 means that there was no answer.
+// send makes one attempt at the next process. The status 0 means that there was no response.
 func (d *driver) send(method, path, token, key string, body any) (status int, answer []byte) {
 	base := d.bases[int(d.turn.Add(1))%len(d.bases)]
 	request := must(http.NewRequest(method, base+path, bytes.NewReader(must(json.Marshal(body)))))
@@ -307,7 +307,7 @@ func (d *driver) awaitBeginning() {
 const firstEventConnection = 1_000_000
 
 // sync triggers events of several connections, one after the other, until stop is closed. It
-// returns the deliveries in the answers.
+// returns the deliveries in the responses.
 func (d *driver) sync(stop <-chan struct{}) map[int64]bool {
 	reported := map[int64]bool{}
 	for n := 0; !isClosed(stop); n++ {
@@ -338,7 +338,7 @@ func isClosed(stop <-chan struct{}) bool {
 	}
 }
 
-// checkAnswers fails the test when an answer had the status 500, or took longer than the clients
+// checkAnswers fails the test when a response had the status 500, or took longer than the clients
 // allow. A 503 is allowed.
 func (d *driver) checkAnswers() {
 	d.t.Helper()

@@ -13,7 +13,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// called makes a call with a token at a process, and returns the status and body of the answer.
+// called makes a call with a token at a process, and returns the status and body of the response.
 func called(t *testing.T, p *servicetest.Process, method, path, token, body string) (int, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(context.Background(), method, "http://"+p.Address()+"/2.0"+path, strings.NewReader(body))
@@ -38,7 +38,7 @@ func called(t *testing.T, p *servicetest.Process, method, path, token, body stri
 
 // TestWhatIsChangedHoldsOnEveryReplica revokes tokens, changes settings and closes the API at one
 // of two processes. The next request to either process must see the new state. The test repeats
-// this, because a stale cache can give the right answer by chance.
+// this, because a stale cache can give the right response by chance.
 func TestWhatIsChangedHoldsOnEveryReplica(t *testing.T) {
 	t.Parallel()
 	p := servicetest.StartProcess(t, storetest.Postgres(t))

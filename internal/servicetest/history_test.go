@@ -35,7 +35,7 @@ func seed() uint64 {
 }
 
 // TestRandomHistories lets clients, payers and banks act in any order through the API of a complete
-// service. It compares each answer and the stored state with a model of the interface
+// service. It compares each response and the stored state with a model of the interface
 // specification. This model shares no code with the service.
 func TestRandomHistories(t *testing.T) {
 	url := storetest.SQLite(t)
@@ -196,7 +196,7 @@ func (h *history) inspect() {
 	h.s.JSON(h.s.OK(h.s.Call("GET", h.path+"?expand=transitions", h.token, nil)), &h.now)
 }
 
-// judge compares an answer and the answer's effect with the model.
+// judge compares a response and the response's effect with the model.
 func (h *history) judge(d clientAct, before seenByClient, answer servicetest.Answer) {
 	h.t.Helper()
 	if answer.Status >= http.StatusInternalServerError {

@@ -106,7 +106,7 @@ func checkReceived(t *testing.T, got []servicetest.Received, secret string, want
 	}
 }
 
-// An unknown path gets the error body. The answer shows no details of the router.
+// An unknown path gets the error body. The response shows no details of the router.
 func TestUnknownPathsGetTheErrorBody(t *testing.T) {
 	s := servicetest.Start(t, "sqlite::memory:", servicetest.Options{})
 	for _, path := range []string{"/2.0/transfers", "/2.0//payments", "/nothing", "/2.0/payments/1/../2", "/2.0/console"} {

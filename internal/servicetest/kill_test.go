@@ -22,7 +22,7 @@ const (
 )
 
 // TestNothingIsLostToKills kills the program at random moments while clients pay, sometimes
-// together with PostgreSQL. Receivers refuse, do not answer, disconnect and lose requests. At the
+// together with PostgreSQL. Receivers refuse, do not respond, disconnect and lose requests. At the
 // end, nothing may be lost. Each change of each payment must have reached every receiver, in order
 // and with the same bytes each time. The bank must have received each order once.
 //
@@ -302,7 +302,7 @@ func (l *ledger) compareStates(webhook int64, byID map[int64]storetest.Delivery,
 	}
 }
 
-// checkDelivered checks that endpoints have accepted the deliveries in the answers to clients.
+// checkDelivered checks that endpoints have accepted the deliveries in the responses to clients.
 func (l *ledger) checkDelivered(ids map[int64]bool) {
 	l.t.Helper()
 	for _, e := range l.endpoints {

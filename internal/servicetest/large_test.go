@@ -15,7 +15,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// answerTime is a long time for an answer that waits for nothing. It is shorter than the time for
+// answerTime is a long time for a response that waits for nothing. It is shorter than the time for
 // which the service waits for the rest of a body.
 const answerTime = 20 * time.Second
 
@@ -27,8 +27,8 @@ type large struct {
 	size, sent int
 }
 
-// answered sends the request, and then returns the answer. It acts like a client that reads the
-// answer only after it has sent everything.
+// answered sends the request, and then returns the response. It acts like a client that reads the
+// response only after it has sent everything.
 func (l large) answered(t *testing.T, host string) (status int, body []byte, closes bool) {
 	t.Helper()
 	line, err := net.Dial("tcp", host)
@@ -53,7 +53,7 @@ func (l large) answered(t *testing.T, host string) (status int, body []byte, clo
 }
 
 // TestABodyThatIsTooLargeIsAnswered sends a far too large body, and the beginning of a slightly too
-// large one. Both requests get the complete answer immediately, and the connection ends.
+// large one. Both requests get the complete response immediately, and the connection ends.
 func TestABodyThatIsTooLargeIsAnswered(t *testing.T) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	host := strings.TrimPrefix(s.Origin, "http://")

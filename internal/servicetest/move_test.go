@@ -69,7 +69,7 @@ func newFrontend(t *testing.T) *frontend {
 	f := &frontend{t: t, targets: map[string]string{}}
 	proxy := &httputil.ReverseProxy{
 		Transport: &http.Transport{MaxIdleConnsPerHost: 64},
-		ErrorLog:  slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // clients report the requests without an answer
+		ErrorLog:  slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // clients report the requests without a response
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.Out.URL.Scheme, r.Out.URL.Host = "http", f.target(r.In.Host)
 			r.Out.Host = r.In.Host
@@ -136,7 +136,7 @@ func (f *frontend) move(name string, p *servicetest.Process, to string) leftData
 	return left
 }
 
-// checkUndisturbed checks that every request got an answer, and that the service refused none
+// checkUndisturbed checks that every request got a response, and that the service refused none
 // temporarily.
 func (d *driver) checkUndisturbed() {
 	d.t.Helper()

@@ -86,8 +86,8 @@ const (
 	longestPause = 64 * time.Millisecond
 )
 
-// until queries the shown page until a condition is true. A page that is loading does not answer at
-// first.
+// until queries the shown page until a condition is true. A page that is loading does not respond
+// at first.
 func until(ctx context.Context, t *chromedp.Target, condition string) error {
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		if holds, err := chromedp.Evaluate[bool](condition)(ctx, t); err == nil && holds {

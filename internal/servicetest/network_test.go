@@ -64,7 +64,7 @@ const (
 	// and may have to ask the server for the outcome of a COMMIT.
 	databaseTimeout = 5 * time.Second
 	clientTimeout   = 40 * time.Second
-	// recoverIn is the time within which clients must get answers again.
+	// recoverIn is the time within which clients must get responses again.
 	recoverIn = 30 * time.Second
 )
 

@@ -14,7 +14,7 @@ import (
 
 const (
 	// overloadRequests is the limit of concurrent requests. overloadClients is five times that
-	// limit. Each client sends its next request as soon as it receives an answer.
+	// limit. Each client sends its next request as soon as it receives a response.
 	overloadRequests = 16
 	overloadClients  = 5 * overloadRequests
 	// overloadMemory is the largest additional memory of the process, in bytes.
@@ -24,8 +24,8 @@ const (
 )
 
 // TestOverload sends five times as many requests as a process accepts. Requests beyond the limit
-// must immediately get a 503 with the time to wait. Accepted requests must get an answer in limited
-// time. Memory use must stay limited. Soon afterwards, everything must be as before.
+// must immediately get a 503 with the time to wait. Accepted requests must get a response in
+// limited time. Memory use must stay limited. Soon afterwards, everything must be as before.
 func TestOverload(t *testing.T) {
 	for kind, database := range map[string]string{"sqlite": "", "postgres": storetest.Postgres(t)} {
 		t.Run(kind, func(t *testing.T) {
@@ -76,7 +76,7 @@ func (c clientResults) String() string {
 }
 
 // clientResults makes clients create and read payments for a length of time. Each client sends its
-// next request as soon as it receives an answer.
+// next request as soon as it receives a response.
 func (d *driver) clientResults(clients int, length time.Duration) (met clientResults) {
 	var (
 		mu      sync.Mutex

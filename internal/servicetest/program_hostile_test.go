@@ -26,14 +26,14 @@ import (
 	"passerelle/payment"
 )
 
-// hostileProgram answers the calls of a source program. The test defines the answer to the call
+// hostileProgram handles the calls of a source program. The test defines the response to the call
 // read.
 type hostileProgram struct {
 	uuid string
 	read func(s *signedStream)
 }
 
-// signedStream is an answer with lines and a signature at its end.
+// signedStream is a response with lines and a signature at its end.
 type signedStream struct {
 	http.ResponseWriter
 	lines io.Writer
@@ -61,7 +61,7 @@ func (s *signedStream) end() {
 	fmt.Fprintf(s, "{\"signature\":%q}\n", hex.EncodeToString(s.sum.Sum(nil)))
 }
 
-// ServeHTTP answers a call.
+// ServeHTTP handles a call.
 func (h *hostileProgram) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	whole := ""
 	switch name := filepath.Base(r.URL.Path); name {
@@ -134,7 +134,7 @@ var hostileReads = map[string]struct {
 // hostileHeap is the largest additional memory of the service, in bytes.
 const hostileHeap = 200 << 20
 
-// TestHostilePrograms lets programs send hostile answers. Each connection must end in the right
+// TestHostilePrograms lets programs send hostile responses. Each connection must end in the right
 // state, and complete data must be stored once. Neither memory nor other connections may be
 // affected.
 func TestHostilePrograms(t *testing.T) {

@@ -16,12 +16,12 @@ import (
 type manner int
 
 const (
-	// accepts answers immediately. slowly answers after a while. forgets closes the connection
+	// accepts responds immediately. slowly responds after a while. forgets closes the connection
 	// before the sender receives the acceptance.
 	accepts manner = iota
 	slowly
 	forgets
-	// refuses answers with the status 500. hangs waits until the sender gives up or ends. leaves
+	// refuses responds with the status 500. hangs waits until the sender gives up or ends. leaves
 	// closes the connection.
 	refuses
 	hangs
@@ -136,7 +136,7 @@ func (e *endpoint) note(chance int, body string) manner {
 	return e.behaviours[chance%len(e.behaviours)]
 }
 
-// accept records an acceptance. The caller calls it before it writes the answer, so the sender's
+// accept records an acceptance. The caller calls it before it writes the response, so the sender's
 // next act comes later.
 func (e *endpoint) accept(body string) {
 	id := idOf(body)

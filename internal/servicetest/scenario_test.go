@@ -91,7 +91,7 @@ func (p *play) run() {
 	}
 	p.settle()
 	if diff := gocmp.Diff(p.scenario.Ends, p.ends, cmpopts.EquateEmpty()); diff != "" {
-		p.t.Errorf("it ends otherwise (-said +reached):\n%s", diff)
+		p.t.Errorf("the outcome differs (-want +got):\n%s", diff)
 	}
 	p.checkWebhooks()
 	p.checkOrders()
@@ -223,7 +223,7 @@ func (p *play) send(move sandbox.Move, body map[string]any) {
 	if refusal.Code != move.Refused {
 		p.t.Fatalf("%s was answered with %d: %s", move.Do, answer.Status, answer.Body)
 	}
-	p.s.OK(p.s.Call("POST", "/sandbox/run", p.s.ConfigToken, nil)) // the bank may not have answered in time
+	p.s.OK(p.s.Call("POST", "/sandbox/run", p.s.ConfigToken, nil)) // the bank may not have responded in time
 }
 
 // advance advances the domain's clock in steps, because one call can advance it only by a limited

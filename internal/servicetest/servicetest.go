@@ -168,20 +168,20 @@ func (s *Instance) must(err error) {
 	}
 }
 
-// Answer is the answer to a request.
+// Answer is the response to a request.
 type Answer struct {
 	Status int
 	Header http.Header
 	Body   []byte
 }
 
-// JSON decodes the body of an answer. It fails the test when this is impossible.
+// JSON decodes the body of a response. It fails the test when this is impossible.
 func (s *Instance) JSON(a Answer, into any) {
 	s.t.Helper()
 	decoder := json.NewDecoder(bytes.NewReader(a.Body))
 	decoder.UseNumber()
 	if err := decoder.Decode(into); err != nil {
-		s.t.Fatalf("the answer %d is not the JSON expected: %v: %s", a.Status, err, a.Body)
+		s.t.Fatalf("the response %d is not the expected JSON: %v: %s", a.Status, err, a.Body)
 	}
 }
 
@@ -235,7 +235,7 @@ func (s *Instance) Token(scope string) string {
 	return out.Token
 }
 
-// OK fails the test unless the answer is a success.
+// OK fails the test unless the response is a success.
 func (s *Instance) OK(a Answer) Answer {
 	s.t.Helper()
 	if a.Status < 200 || a.Status > 299 {

@@ -23,7 +23,7 @@ type TestBanks struct {
 	Control string `json:"control"`
 }
 
-// Steer calls the control API of a bank, and decodes the answer. The path begins with the bank's
+// Steer calls the control API of a bank, and decodes the response. The path begins with the bank's
 // name.
 func (b TestBanks) Steer(method, path string, body, into any) error {
 	encoded, err := json.Marshal(body)

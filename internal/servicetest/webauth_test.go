@@ -94,7 +94,7 @@ func (p *person) open(address string) servicetest.Answer {
 	return servicetest.Answer{Status: response.StatusCode, Header: response.Header, Body: body}
 }
 
-// sent returns the address to which an answer redirects the browser.
+// sent returns the address to which a response redirects the browser.
 func (p *person) sent(a servicetest.Answer) *url.URL {
 	p.t.Helper()
 	to, err := url.Parse(a.Header.Get("Location"))

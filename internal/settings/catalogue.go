@@ -68,8 +68,8 @@ const (
 )
 
 var catalogue = append([]Key{
-	{Name: Timezone, Default: "UTC", Help: "IANA time zone of dates and times in requests and answers.", check: zone},
-	{Name: SignedAnswers, Default: "0", Help: "Whether answers are signed when a client asks for it with sign_response.", check: boolean},
+	{Name: Timezone, Default: "UTC", Help: "IANA time zone of dates and times in requests and responses.", check: zone},
+	{Name: SignedAnswers, Default: "0", Help: "Whether responses are signed when a client asks for it with sign_response.", check: boolean},
 	{Name: QueryToken, Default: "0", Help: "Whether read requests may carry the token in the query parameter token instead of the header, as old programs do. Proxies and browsers log addresses, and so also log the token.", check: boolean},
 	{Name: AllowedOrigins, Aliases: []string{"biapi.allowed_origins"}, Default: "", Help: "Origins such as https://app.example, separated by commas, whose pages may call the API from browsers; empty for none.", check: origins},
 	{Name: ServiceTokenLife, Default: "30", Help: "Minutes that a service token is valid.", check: whole(1, 1440)},
@@ -85,7 +85,7 @@ var catalogue = append([]Key{
 	{Name: AutosyncFrequency, Default: "1", Help: "Days between two synchronisations of a connection; 0.5 is twice a day.", check: days},
 	{Name: RetryWrongpass, Default: "1", Help: "Whether established connections are retried after their institution refused the credentials.", check: boolean},
 	{Name: ConnectionExpire, Default: "120", Help: "Minutes after which a connection that was never established is removed.", check: whole(1, 525600)},
-	{Name: QuestionsCode, Default: "202", Help: "HTTP status of answers whose connection needs the user, from 200 to 299, for programs that expect a status other than 202.", check: whole(200, 299)},
+	{Name: QuestionsCode, Default: "202", Help: "HTTP status of responses whose connection needs the user, from 200 to 299, for programs that expect a status other than 202.", check: whole(200, 299)},
 	{Name: OwnerCertificate, Default: "1", Help: "Whether certificates of account ownership are available, and CONNECTION_CERTIFICATE_AVAILABLE is sent.", check: boolean},
 	{Name: Favourites, Default: "", Help: "UUIDs of connectors, separated by commas, that hosted pages list before others, in this order; empty for none.", check: uuids},
 	{Name: MaxAmount, Default: "0", Help: "Maximum total of a payment, in units of its currency; 0 for no limit.", check: amount},

@@ -7,7 +7,7 @@
 // the next request sees values that another process has changed.
 //
 // The package fails with an Invalid *passerelle.Error for an unknown key or an invalid value. It
-// fails with the store's error when the database does not answer.
+// fails with the store's error when the database does not respond.
 package settings
 
 import (

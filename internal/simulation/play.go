@@ -124,7 +124,7 @@ func (p *play) make(ctx context.Context, move sandbox.Move) error {
 	if err := p.report(ctx, move); err != nil {
 		return err
 	}
-	_, err := p.rest(ctx, p.domain) // a bank may not have answered in time
+	_, err := p.rest(ctx, p.domain) // a bank may not have responded in time
 	return err
 }
 
@@ -152,7 +152,7 @@ func (p *play) report(ctx context.Context, move sandbox.Move) error {
 	case sandbox.CancelOrder:
 		_, err = p.Initiation.Cancel(ctx, p.domain, p.payment, initiation.CancelRequest{By: payment.ByClient, RedirectURI: p.back})
 	default:
-		err = fmt.Errorf("nobody knows how to %s", move.Do)
+		err = fmt.Errorf("unknown move %s", move.Do)
 	}
 	return err
 }
@@ -161,7 +161,7 @@ func (p *play) report(ctx context.Context, move sandbox.Move) error {
 func (p *play) decide(ctx context.Context, move sandbox.Move) error {
 	attempt, err := p.DB.Attempt(ctx, p.domain.ID, p.payment)
 	if err != nil {
-		return fmt.Errorf("look for the order of payment %d: %w", p.payment, err)
+		return fmt.Errorf("find the order of payment %d: %w", p.payment, err)
 	}
 	back, err := p.Bank.Decide(ctx, p.domain.ID, attempt.Key, move.Decision, move.Account)
 	if err != nil {

@@ -25,7 +25,7 @@ type Attempt struct {
 	// Number counts the attempts of a payment from 1.
 	Number int64
 	Kind   AttemptKind
-	// State is open while the call may be under way, and answered once the bank's answer is
+	// State is open while the call may be under way, and answered once the bank's response is
 	// stored. It is unknown when the service must ask the bank for the outcome.
 	State   string
 	Created time.Time
@@ -186,7 +186,7 @@ func (r *Reader) OrderAge(ctx context.Context, of Attempt) (time.Duration, error
 }
 
 // UnknownOutcomes lists payments whose last bank call has an unknown outcome. It searches at most
-// MaxOverviewRows attempts without a stored answer.
+// MaxOverviewRows attempts without a stored response.
 func (r *Reader) UnknownOutcomes(ctx context.Context, domain passerelle.DomainID, limit int) ([]passerelle.PaymentID, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (passerelle.PaymentID, error) {
 		var id passerelle.PaymentID

@@ -144,11 +144,11 @@ func (r *Reader) ErasuresDue(ctx context.Context, domain passerelle.DomainID, re
 func (db *DB) Erase(ctx context.Context, e Erasure, batch int, now, realNow, next time.Time) error {
 	for {
 		if err := db.Write(ctx, func(tx *Tx) error { tx.erase(e, batch, now); return nil }); err != nil {
-			return fmt.Errorf("erase what user %d had: %w", e.User, err)
+			return fmt.Errorf("erase the data of user %d: %w", e.User, err)
 		}
 		more, err := db.anyRemains(ctx, e)
 		if err != nil {
-			return fmt.Errorf("look for what user %d had: %w", e.User, err)
+			return fmt.Errorf("find remaining data of user %d: %w", e.User, err)
 		}
 		if !more {
 			return db.Write(ctx, func(tx *Tx) error { tx.endErasure(e, realNow, next); return nil })

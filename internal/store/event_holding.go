@@ -53,7 +53,7 @@ func (r *Reader) AnyBodyWith(ctx context.Context, domain passerelle.DomainID, us
 // It keeps held events, without their bodies.
 func (tx *Tx) VoidBodiesWith(domain passerelle.DomainID, user passerelle.UserID, h Holding, at time.Time, limit int, voided func()) {
 	sql, args := bodiesWith(domain, user, h, limit)
-	tx.unit.Exec(`UPDATE delivery SET dropped = $4, drop_reason = 'what it holds was withdrawn' WHERE event_id IN (`+sql+`) AND COALESCE(delivered, dropped) IS NULL`, append(args, database.Micros(at))...)
+	tx.unit.Exec(`UPDATE delivery SET dropped = $4, drop_reason = 'its data was withdrawn' WHERE event_id IN (`+sql+`) AND COALESCE(delivered, dropped) IS NULL`, append(args, database.Micros(at))...)
 	tx.unit.Exec(`DELETE FROM event_part WHERE event_id IN (`+sql+`)`, args...)
 	tx.unit.Returning(func(row database.Row) error { voided(); return row.Scan(new(int64)) },
 		`UPDATE event SET body = CAST('{}' AS {bytes}), holds = NULL, erased = $4 WHERE id IN (`+sql+`) RETURNING id`, append(args, database.Micros(at))...)

@@ -21,11 +21,11 @@ func (tx *Tx) Witness(e payment.Evidence) error {
 	}
 	plain, err := json.Marshal(e.Shown)
 	if err != nil {
-		return fmt.Errorf("encode what a payer saw: %w", err)
+		return fmt.Errorf("encode the evidence: %w", err)
 	}
 	sealed, err := tx.Seal(evidencePlace(e.Domain, id), plain)
 	if err != nil {
-		return fmt.Errorf("seal what a payer saw: %w", err)
+		return fmt.Errorf("encrypt the evidence: %w", err)
 	}
 	tx.unit.ExecOne(ErrConflict, `INSERT INTO payment_evidence (id, payment_id, domain_id, attempt, act, language, shown, at)
 		SELECT CAST($1 AS BIGINT), CAST($2 AS BIGINT), CAST($3 AS BIGINT), COALESCE((SELECT MAX(number) FROM attempt WHERE payment_id = $2), 0),

@@ -68,7 +68,7 @@ var invariants = []Invariant{
 			WHERE d.domain_id = $1 AND (e.id IS NULL OR e.domain_id <> d.domain_id OR e.version <> d.version OR d.dropped > d.delivered)`,
 	},
 	{
-		Name: "order", Rule: "nothing about a payment is delivered to a webhook before what came earlier",
+		Name: "order", Rule: "the events of a payment are delivered to a webhook in order",
 		broken: `SELECT 'delivery ' || d.id FROM delivery d
 			JOIN (SELECT webhook_id, subject_id, MAX(version) AS version FROM delivery
 				WHERE domain_id = $1 AND subject = 'payment' AND delivered IS NOT NULL GROUP BY webhook_id, subject_id) heard
@@ -92,7 +92,7 @@ var invariants = []Invariant{
 				WHEN 'partial' THEN i.rejected > 0 AND i.rejected < i.lines AND i.rejected + i.done + i.accepted = i.lines ELSE TRUE END`,
 	},
 	{
-		Name: "intent", Rule: "what a bank answered to was written down before, but for what a sandbox was told to simulate",
+		Name: "intent", Rule: "an order was stored before its bank call, except for simulated payments of sandboxes",
 		broken: `SELECT 'payment ' || t.payment_id FROM payment_transition t
 			WHERE t.domain_id = $1 AND t.to_state = 'validating' AND t.bank_status <> 'simulated'
 			AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.payment_id = t.payment_id AND a.kind = 'initiation')`,
@@ -102,7 +102,7 @@ var invariants = []Invariant{
 		broken: `SELECT 'order ' || o.key FROM sandbox_order o WHERE o.domain_id = $1 AND o.submissions <> 1`,
 	},
 	{
-		Name: "waiting", Rule: "nobody asks a bank about a payment that ended, nor waits for one",
+		Name: "waiting", Rule: "a payment that ended waits for no bank call, expiry or action",
 		broken: `SELECT 'payment ' || p.id FROM payment p WHERE p.domain_id = $1
 			AND p.state NOT IN ('created', 'validating', 'pending') AND (p.next_check IS NOT NULL OR p.expires_from IS NOT NULL OR p.action IS NOT NULL)`,
 	},

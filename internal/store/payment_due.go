@@ -93,8 +93,7 @@ func (tx *Tx) HastenIfReported(a Attempt, now time.Time) {
 		database.Micros(now), int64(a.Domain), int64(a.Payment), a.Reported)
 }
 
-// PostponeCheck sets the time of the next question to the bank, after an answer that changed
-// nothing.
+// PostponeCheck sets the time of the next call to the bank, after a response that changed nothing.
 func (tx *Tx) PostponeCheck(p *payment.Payment, next time.Time) {
 	tx.unit.Exec(`UPDATE payment SET next_check = $1, check_lease = 0 WHERE +domain_id = $2 AND id = $3 AND version = $4`,
 		database.Micros(next), int64(p.Domain), int64(p.ID), p.Version)

@@ -55,7 +55,7 @@ func (r *Reader) Payments(ctx context.Context, f PaymentFilter, w Window, sensit
 		return nil, fmt.Errorf("list payments: there is no order %q", w.Order)
 	}
 	if (w.Order == labelOrder) != (f.LabelStart != "") {
-		return nil, fmt.Errorf("list payments: the order %q goes with a filter by label, and no other does", labelOrder)
+		return nil, fmt.Errorf("list payments: the order %q requires a filter by label, and the filter requires this order", labelOrder)
 	}
 	f, err := r.blinded(ctx, f)
 	if err != nil {

@@ -22,7 +22,7 @@ func (db *DB) PurgeExpired(ctx context.Context, tokensBefore time.Time, batch, b
 			return nil
 		})
 		if err != nil {
-			return fmt.Errorf("remove expired tokens, sessions and answers: %w", err)
+			return fmt.Errorf("remove expired tokens, sessions and responses: %w", err)
 		}
 		more, err := db.anyExpired(ctx, tokensBefore)
 		if err != nil || !more {
@@ -44,7 +44,7 @@ func (r *Reader) anyExpired(ctx context.Context, tokensBefore time.Time) (bool, 
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("look for what has expired: %w", err)
+		return false, fmt.Errorf("find expired data: %w", err)
 	}
 	return true, nil
 }

@@ -180,7 +180,7 @@ func (db *DB) PurgeParts(ctx context.Context, batch, batches int) error {
 	return purgeBatches(batches, batch, func() (int, error) {
 		from, err := db.purgePlace(ctx, 0, partPlace)
 		if err != nil {
-			return 0, fmt.Errorf("look where the search for parts goes on: %w", err)
+			return 0, fmt.Errorf("find where the search for parts continues: %w", err)
 		}
 		parts, err := database.Collect(ctx, db.rows, scanOld, `SELECT created, event_id FROM event_part
 			WHERE (created, event_id) > ($1, $2) AND created < {now} - CAST($3 AS BIGINT) ORDER BY created, event_id LIMIT $4`,

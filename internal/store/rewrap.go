@@ -85,7 +85,7 @@ func (db *DB) Rewrap(ctx context.Context, batch int, progress func(seen int64)) 
 		for after := int64(0); ; {
 			values, err := database.Collect(ctx, db.rows, scanSealed, column.page(), after, batch)
 			if err != nil {
-				return seen, rewrapped, fmt.Errorf("read what is sealed in %s.%s: %w", column.table, column.name, err)
+				return seen, rewrapped, fmt.Errorf("read the encrypted values in %s.%s: %w", column.table, column.name, err)
 			}
 			if len(values) == 0 {
 				break
@@ -111,7 +111,7 @@ func (r *Reader) CountSealed(ctx context.Context) (int64, error) {
 			return false, err
 		})
 		if err != nil {
-			return all, fmt.Errorf("count what is sealed in %s.%s: %w", c.table, c.name, err)
+			return all, fmt.Errorf("count the encrypted values in %s.%s: %w", c.table, c.name, err)
 		}
 	}
 	return all, nil
@@ -140,7 +140,7 @@ func (db *DB) rewrapPage(ctx context.Context, column sealedColumn, values []seal
 		return nil
 	})
 	if err != nil {
-		return 0, fmt.Errorf("put what is sealed in %s.%s under the current key: %w", column.table, column.name, err)
+		return 0, fmt.Errorf("encrypt the values in %s.%s with the current key: %w", column.table, column.name, err)
 	}
 	return changed, nil
 }

@@ -39,7 +39,7 @@ func (tx *Tx) AddSignKey(k *SignKey) error {
 	k.ID = id
 	sealed, err := tx.Seal(signKeyPlace(k.Domain, id), k.Private)
 	if err != nil {
-		return fmt.Errorf("seal a key for answers: %w", err)
+		return fmt.Errorf("encrypt a key for responses: %w", err)
 	}
 	tx.unit.Exec(`UPDATE sign_key SET deprecated = TRUE WHERE domain_id = $1 AND number < $2`, int64(k.Domain), k.Number)
 	tx.unit.ExecOne(ErrConflict, `INSERT INTO sign_key (id, domain_id, number, public, private, created) VALUES ($1, $2, $3, $4, $5, $6)`,

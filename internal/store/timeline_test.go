@@ -58,8 +58,8 @@ func TestTimeline(t *testing.T) {
 	})
 }
 
-// TestNotesAreNotRepeated checks that a bank that repeats an answer causes one note, until the
-// answer changes.
+// TestNotesAreNotRepeated checks that a bank that repeats a response causes one note, until the
+// response changes.
 func TestNotesAreNotRepeated(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.create(draft(1), now)

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Ask requests a path from the operators' listener, and returns the header Server of the answer. If
-// the listener is on all interfaces, Ask uses an address of this machine.
+// Ask requests a path from the operators' listener, and returns the header Server of the response.
+// If the listener is on all interfaces, Ask uses an address of this machine.
 func Ask(ctx context.Context, listen, path string) (string, error) {
 	address, err := ownAddress(listen)
 	if err != nil {
@@ -28,7 +28,7 @@ func Ask(ctx context.Context, listen, path string) (string, error) {
 	defer answer.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(answer.Body, 1<<10))
 	if err != nil {
-		return "", fmt.Errorf("read what the service answered: %w", err)
+		return "", fmt.Errorf("read the service's response: %w", err)
 	}
 	if answer.StatusCode != http.StatusOK {
 		return "", fmt.Errorf("the service answered %d: %s", answer.StatusCode, strings.TrimSpace(string(body)))

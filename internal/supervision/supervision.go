@@ -40,8 +40,8 @@ func Start(ctx context.Context, log *slog.Logger, alive func(context.Context) er
 	return s
 }
 
-// watch reports three times in each interval of systemd. One slow answer then does not make systemd
-// end the service.
+// watch reports three times in each interval of systemd. One slow response then does not make
+// systemd end the service.
 func (s *Supervision) watch(ctx context.Context, every time.Duration, alive func(context.Context) error) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -63,7 +63,7 @@ func (s *Supervision) report(ctx context.Context, limit time.Duration, alive fun
 		return
 	}
 	if err != nil {
-		s.log.Error("the service does not answer itself, so systemd is not notified", "error", err)
+		s.log.Error("the service does not respond to its own request, so systemd is not notified", "error", err)
 		return
 	}
 	s.notify(daemon.SdNotifyWatchdog)

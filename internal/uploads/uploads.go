@@ -57,7 +57,7 @@ func (g MissingPart) String() string {
 	return fmt.Sprintf("%s between %s and %s", g.Amount, g.After, g.Before)
 }
 
-// fileAnswer has those members of the service's answer about a file that this package uses.
+// fileAnswer has those members of the service's response about a file that this package uses.
 type fileAnswer struct {
 	Message  string
 	Accounts []struct {
@@ -82,7 +82,7 @@ var client = &http.Client{Timeout: importTime}
 const (
 	// importTime is the longest time that the service may take for a file.
 	importTime = 15 * time.Minute
-	// maxAnswered is the largest number of bytes that the package reads of an answer.
+	// maxAnswered is the largest number of bytes that the package reads of a response.
 	maxAnswered = 64 << 20
 )
 
@@ -188,7 +188,7 @@ func (c *Uploader) call(ctx context.Context, method, path, contentType string, b
 	defer response.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(response.Body, maxAnswered))
 	if err != nil {
-		return fmt.Errorf("read the answer of the API: %w", err)
+		return fmt.Errorf("read the response of the API: %w", err)
 	}
 	if response.StatusCode != http.StatusOK {
 		refused := &refusedError{status: response.StatusCode}
@@ -196,7 +196,7 @@ func (c *Uploader) call(ctx context.Context, method, path, contentType string, b
 		return refused
 	}
 	if err := json.Unmarshal(answer, into); err != nil {
-		return errors.New("the answer is none of the API; check --base-url")
+		return errors.New("the response does not come from the API; check --base-url")
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ var (
 )
 
 // brandName is the beginning of the addresses of brands' style sheets. Each address contains the
-// colours, so the service can answer without a lookup.
+// colours, so the service can respond without a lookup.
 const brandName = AssetPath + "brand-"
 
 // Sheet returns the address of a style sheet with the colours of the brand. It returns an empty

@@ -106,7 +106,7 @@ func tooLong(name, text string) bool { return len(name)+len(text) > maxCookie }
 func (s *Sealer) Seal(name string, value any) (string, error) {
 	plain, err := json.Marshal(value)
 	if err != nil {
-		return "", fmt.Errorf("encode what is sealed as %s: %w", name, err)
+		return "", fmt.Errorf("encode the cookie %s: %w", name, err)
 	}
 	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, plain, []byte(name))), nil
 }

@@ -130,8 +130,8 @@ func (s *Pages) Send(w http.ResponseWriter, p Page) error {
 // have changed. The request has the address of the page.
 const PartHeader = "Passerelle-Part"
 
-// SendPart renders one block of a page and sends only this block. It answers 304 when the browser
-// already has the same content. It sends nothing when it returns an error.
+// SendPart renders one block of a page and sends only this block. It responds with 304 when the
+// browser already has the same content. It sends nothing when it returns an error.
 func (s *Pages) SendPart(w http.ResponseWriter, r *http.Request, p Page, block string) error {
 	page, known := s.templates()[p.Name]
 	if !known || page.Lookup(block) == nil {

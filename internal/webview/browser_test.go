@@ -107,7 +107,7 @@ func TestASearchForABankWhileTyping(t *testing.T) {
 	said.Silent(t)
 }
 
-// When the request for the list fails, the service answers the form instead.
+// When the request for the list fails, the service responds to the form instead.
 func TestASearchForABankWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	s := start(t, storetest.SQLite(t), crowd)

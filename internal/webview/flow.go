@@ -148,7 +148,7 @@ func (w *Webview) refuseLink(pc *pageContext, t *flowSession, err error) error {
 	case t == nil:
 		return err
 	case errors.Is(err, errEnded):
-		why = "The user is not there any more."
+		why = "The user no longer exists."
 	case !errors.Is(err, errOver):
 		return err
 	case len(t.Made) > 0:
@@ -156,7 +156,7 @@ func (w *Webview) refuseLink(pc *pageContext, t *flowSession, err error) error {
 		if !errors.Is(gone, passerelle.NotFound) {
 			return w.finishConnect(pc, t)
 		}
-		why = "The user is not there any more."
+		why = "The user no longer exists."
 	}
 	if t.RedirectURI == "" && !t.framed() {
 		pc.flowCookie(t.handle, t.Framed).Forget(pc.writer)

@@ -109,7 +109,7 @@ func TestJourneysInABrowser(t *testing.T) {
 			p.see(step("again"), "action")
 			console.Silent(t)
 
-			// Browsers log an answer with an error status on their console.
+			// Browsers log a response with an error status on their console.
 			p.do(chromedp.Click(`a[href*="step=leave"]`), servicetest.Shown(`#landed`))
 			p.enter(w, "connect")
 			p.do(chromedp.SetValue(`#field\.login`, "anna"), chromedp.SetValue(`#field\.password`, customers.Password), chromedp.Click(step("begin")+` button`))

@@ -16,7 +16,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// institutionConnector is a test institution. The test sets its answers.
+// institutionConnector is a test institution. The test sets its responses.
 type institutionConnector struct {
 	profile connector.Profile
 	read    func(req connector.DataRequest, out connector.Sink) (connector.Outcome, error)

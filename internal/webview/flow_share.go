@@ -289,7 +289,7 @@ func (w *Webview) share(pc *pageContext, s *flowConnection, form url.Values) err
 		web.Redirect(pc.writer, s.address(pc)) // the connection was deleted after the person opened the page
 		return nil
 	case err != nil:
-		return fmt.Errorf("share what connection %d has: %w", s.c.ID, err)
+		return fmt.Errorf("share the accounts of connection %d: %w", s.c.ID, err)
 	}
 	if next != "" && !form.Has("all") {
 		web.Redirect(pc.writer, s.address(pc, chooser.FromParameter, next))

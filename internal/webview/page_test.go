@@ -355,7 +355,7 @@ func TestFormsWithoutOriginNeedTheToken(t *testing.T) {
 	})
 }
 
-// silent is a bank that never answers an order.
+// silent is a bank that never responds to an order.
 type silent struct{ bank }
 
 func (silent) Initiate(context.Context, connector.Order) (payment.Report, error) {

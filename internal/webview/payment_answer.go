@@ -142,7 +142,7 @@ func (w *Webview) proceed(pc *pageContext, s *payerSession, err error, step stri
 	case pc.problem.key != "", pc.notice != "":
 		return w.show(pc, s)
 	case err != nil && !errors.Is(err, passerelle.Conflict):
-		return fmt.Errorf("pass on the payer's word about payment %d: %w", s.payment.ID, err)
+		return fmt.Errorf("pass on the payer's answer about payment %d: %w", s.payment.ID, err)
 	}
 	web.Redirect(pc.writer, pc.address(s.payment.ID)+"&step="+step)
 	return nil

@@ -114,7 +114,7 @@ func TestWhatABankNeedsIsAskedFor(t *testing.T) {
 	})
 }
 
-// stuck is a bank that answers no order before the test ends.
+// stuck is a bank that responds to no order before the test ends.
 type stuck struct {
 	bank
 	asked chan struct{}

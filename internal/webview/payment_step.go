@@ -85,17 +85,17 @@ func (pc *pageContext) awayAddress(p *payment.Payment) string {
 }
 
 // lastAttempt returns the last attempt at a bank for a payment, if any. The bank may not have
-// answered that attempt yet.
+// responded to that attempt yet.
 func (w *Webview) lastAttempt(pc *pageContext, id passerelle.PaymentID) (store.Attempt, error) {
 	last, err := w.DB.Attempt(pc.context(), pc.domain.ID, id)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return last, fmt.Errorf("look for an attempt of payment %d: %w", id, err)
+		return last, fmt.Errorf("find an attempt of payment %d: %w", id, err)
 	}
 	return last, nil
 }
 
-// awaited reports whether the page must wait for the bank: it has not yet answered the payer's last
-// act, or has not yet said how the payer approves.
+// awaited reports whether the page must wait for the bank: it has not yet responded to the payer's
+// last act, or has not yet said how the payer approves.
 func awaited(last store.Attempt, p *payment.Payment) bool {
 	return last.Live() && last.By != payment.ByClient || last.Number > 0 && (p.State == payment.Created || p.State == payment.Validating && p.Action == "")
 }
@@ -164,7 +164,7 @@ func (w *Webview) wait(pc *pageContext, s *payerSession, since time.Time) error 
 	body := w.step(pc, s, "wait")
 	waited := pc.domain.Clock.Now(w.Now()).Sub(since)
 	body.Leave, body.Long = pc.awayAddress(s.payment), waited > longWait
-	body.Cancel = "" // the payer cannot cancel before the bank has answered
+	body.Cancel = "" // the payer cannot cancel before the bank has responded
 	page := pc.page(s, "wait", body.Title, body, "")
 	page.Refresh = min(max(waited/4, shortestPoll), longestCheck)
 	return pages.Send(pc.writer, page)

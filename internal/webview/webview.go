@@ -108,13 +108,14 @@ type Webview struct {
 }
 
 // New returns the handler of the pages, the callback, and the pages' assets (below web.AssetPath).
-// The handler answers every other address with a page that says that the address does not exist.
+// The handler responds to every other address with a page that says that the address does not
+// exist.
 func New(config Config) *Webview {
 	key := [32]byte(config.MAC("cookies of the payment webview", nil))
 	return &Webview{Config: config, sealer: web.NewSealer(key), assets: web.Assets()}
 }
 
-// ServeHTTP answers one request. It shows every error on a page.
+// ServeHTTP handles one request. It shows every error on a page.
 func (w *Webview) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
 	switch {
 	case strings.HasPrefix(request.URL.Path, bankLogoPath):
@@ -260,7 +261,7 @@ func (w *Webview) tryLink(pc *pageContext) (string, error) {
 		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("look for the only client: %w", err)
+		return "", fmt.Errorf("find the only client: %w", err)
 	}
 	back := web.Origin(pc.domain.BaseURL) + "/sandbox/shop/back"
 	if !w.acceptable(pc, access.Principal{Client: only}, back) {

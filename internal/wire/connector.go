@@ -254,7 +254,7 @@ func (c *Connector) expand(b Bank, v ConnectorView) {
 	}
 }
 
-// shownList returns a pointer to the list, so an answer shows a requested list even when it is
+// shownList returns a pointer to the list, so a response shows a requested list even when it is
 // empty.
 func shownList[T any](list []T) *[]T {
 	list = listed(list)

@@ -60,7 +60,7 @@ func TestConnectorBounds(t *testing.T) {
 	}
 }
 
-// An answer shows countries with their names. It shows a code without a country unchanged.
+// A response shows countries with their names. It shows a code without a country unchanged.
 func TestConnectorExpansions(t *testing.T) {
 	b := wire.Bank{Payments: &payment.Settings{Mechanisms: []string{"webauth"}}, Countries: []string{"FR", "GB", "?"}, Fields: []payment.Field{{Name: "f", Type: "text", Label: "F"}}}
 	got := members(t, wire.NewConnector(b, wire.ConnectorView{PaymentFields: true, Countries: true}))

@@ -19,7 +19,7 @@ type View struct {
 	ConnectorID func(uuid string) (int64, bool)
 }
 
-// Payment is a payment in answers and webhooks.
+// Payment is a payment in responses and webhooks.
 type Payment struct {
 	ID                int64                   `json:"id" doc:"payment id"`
 	State             payment.State           `json:"state"`
@@ -128,7 +128,7 @@ type Identity struct {
 	*Sensitive
 }
 
-// Sensitive has the identity fields that only answers with show_sensitive contain.
+// Sensitive has the identity fields that only responses with show_sensitive contain.
 type Sensitive struct {
 	FirstName               *string                        `json:"first_name"`
 	LastName                *string                        `json:"last_name"`

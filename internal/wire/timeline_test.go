@@ -11,7 +11,7 @@ import (
 	"passerelle/payment"
 )
 
-// An answer shows an occurrence on its own day in the domain's time zone, whenever the bank
+// A response shows an occurrence on its own day in the domain's time zone, whenever the bank
 // reported it. It shows every other event at the event's own time.
 func TestNotesInAZone(t *testing.T) {
 	day, err := passerelle.ParseDate("day", "2026-11-20")

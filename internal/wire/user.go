@@ -18,8 +18,8 @@ func NewUser(u passerelle.User, zone *time.Location) User {
 	return User{ID: int64(u.ID), Signin: passerelle.FormatDateTime(u.Created, zone), Platform: u.Platform}
 }
 
-// Client is an application in the form that clients see. Only the answer to the call that creates
-// the application contains its secret. No answer contains its private key.
+// Client is an application in the form that clients see. Only the response to the call that creates
+// the application contains its secret. No response contains its private key.
 type Client struct {
 	ID                   int64             `json:"id"`
 	Name                 string            `json:"name"`

@@ -158,7 +158,7 @@ func (b *Bank) mayAuthorise(c Caller, of authorisable) error {
 	_, known := CustomerByID(c.PSU)
 	switch {
 	case c.PSU == "" && of.approach == Decoupled:
-		return wrongFormat("PSU-ID", "the bank wants to know whom to ask")
+		return wrongFormat("PSU-ID", "the bank requires the customer's user name")
 	case c.PSU != "" && (!known || of.psu != "" && of.psu != c.PSU && b.Profile.Signatories == 1):
 		return Refuse("PSU_CREDENTIALS_INVALID", "PSU-ID", "the bank has no such customer, or it is another's")
 	}
@@ -167,7 +167,7 @@ func (b *Bank) mayAuthorise(c Caller, of authorisable) error {
 
 // waiting finds the order, cancellation or consent that waits for authorisation.
 func (b *Bank) waiting(tx *ledger.Tx, c Caller, s Subject) (authorisable, error) {
-	closed := Refuse("STATUS_INVALID", "", "there is nothing to authorise any more")
+	closed := Refuse("STATUS_INVALID", "", "there is nothing left to authorise")
 	if s.Kind == OfConsent {
 		consent, err := b.consent(tx, c.Party, s.ID)
 		switch {

@@ -130,7 +130,7 @@ func (b *Bank) checkConsent(c Caller, parsed consentBody) error {
 		often = *parsed.Frequency
 	}
 	broken := firstBroken(
-		rule{parsed.Access == nil, wrongFormat("access", "a consent says what it is for")},
+		rule{parsed.Access == nil, wrongFormat("access", "a consent must name its accounts")},
 		rule{parsed.Recurring == nil, wrongFormat("recurringIndicator", "it is missing")},
 		rule{parsed.Combined == nil, wrongFormat("combinedServiceIndicator", "it is missing")},
 		rule{often < 1, wrongFormat("frequencyPerDay", "it has to be 1 or more")},
@@ -149,7 +149,7 @@ func (a *Access) kind() (string, error) {
 	byList, byAvailable := slices.ContainsFunc(lists, there), a.Available != "" || a.AvailableWithBalance != ""
 	switch {
 	case count(byList, byAvailable, a.AllPSD2 != "") != 1:
-		return "", wrongFormat("access", "exactly one of lists of accounts, available accounts and allPsd2 is asked for")
+		return "", wrongFormat("access", "a consent must request exactly one of lists of accounts, available accounts and allPsd2")
 	case a.AllPSD2 != "":
 		return AllPSD2, oneOfAll("access.allPsd2", a.AllPSD2)
 	case byAvailable:

@@ -33,7 +33,7 @@ type Question struct {
 	// Order or Consent is the order or consent that the customer is asked to authorise.
 	Order   *Order
 	Consent *Consent
-	// Silent means that the bank does not answer.
+	// Silent means that the bank does not respond.
 	Silent bool
 }
 
@@ -251,7 +251,7 @@ func (b *Bank) finalise(tx *ledger.Tx, a *Authorisation) error {
 func (b *Bank) sign(tx *ledger.Tx, o *Order, a *Authorisation) error {
 	switch {
 	case !o.waits():
-		return Refuse("STATUS_INVALID", "", "there is nothing to authorise any more")
+		return Refuse("STATUS_INVALID", "", "there is nothing left to authorise")
 	case o.PSU != "" && o.PSU != a.PSU && b.Profile.Signatories == 1:
 		return Refuse("PSU_CREDENTIALS_INVALID", "PSU-ID", "it is another customer's order")
 	}

@@ -34,7 +34,7 @@ type Faults struct {
 	all  []*Injected
 }
 
-// Wires lists all ways in which an answer can go wrong.
+// Wires lists all ways in which a response can go wrong.
 func Wires() []Wire {
 	return []Wire{Slow, Hang, Lost, Cut, Malformed, Huge, Deep, Elsewhere, Gone, Duplicates}
 }
@@ -57,7 +57,7 @@ func (i Injected) check() error {
 	_, known := codeStatus[i.Code]
 	return firstBroken(
 		rule{asked != 1, wrongFormat("fault", "exactly one of wire, code, status and delay_ms is given")},
-		rule{i.Wire != "" && !slices.Contains(Wires(), i.Wire), wrongFormat("wire", "there is no such way to fail")},
+		rule{i.Wire != "" && !slices.Contains(Wires(), i.Wire), wrongFormat("wire", "there is no such failure")},
 		rule{i.Code != "" && !known, wrongFormat("code", "the standard has no such code")},
 		rule{i.Status != 0 && (i.Status < 400 || i.Status > 599), wrongFormat("status", "a refusal is 400 to 599")},
 		rule{i.Delay < 0 || i.Times < 0, wrongFormat("times", "numbers are not below zero")},

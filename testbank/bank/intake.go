@@ -105,7 +105,7 @@ func (b *Bank) read(c Caller, service, product string, body []byte) (*Order, err
 func (b *Bank) checkDebtorIsWanted(debtor *Reference) error {
 	switch {
 	case debtor == nil && b.Profile.DebtorAccount == Required:
-		return wrongFormat("debtorAccount", "the bank wants to know the account that pays")
+		return wrongFormat("debtorAccount", "the bank requires the debtor account")
 	case debtor != nil && b.Profile.DebtorAccount == Refused:
 		return wrongFormat("debtorAccount", "the customer chooses the account at the bank")
 	case debtor != nil && !validIBAN(debtor.IBAN):
@@ -217,7 +217,7 @@ func validMonths(months []string) bool {
 // knowDebtor checks that the customer and the account in an order exist.
 func (b *Bank) knowDebtor(tx *ledger.Tx, c Caller, o *Order) error {
 	if c.PSU == "" && b.Profile.WantsPSU {
-		return wrongFormat("PSU-ID", "the bank wants to know its customer")
+		return wrongFormat("PSU-ID", "the bank requires its customer's user name")
 	}
 	if err := b.checkCustomer(c); err != nil || o.Debtor == "" {
 		return err

@@ -5,25 +5,25 @@ import (
 	"strings"
 )
 
-// Wire is a way in which an answer fails on the network.
+// Wire is a way in which a response fails on the network.
 type Wire string
 
-// The ways in which an answer goes wrong. All except Gone happen after the bank has executed the
+// The ways in which a response goes wrong. All except Gone happen after the bank has executed the
 // request.
 const (
-	// Slow answers after some seconds.
+	// Slow responds after some seconds.
 	Slow Wire = "slow"
-	// Hang never answers.
+	// Hang never responds.
 	Hang Wire = "hang"
-	// Lost closes the connection instead of answering.
+	// Lost closes the connection instead of responding.
 	Lost Wire = "lost"
-	// Cut closes the connection in the middle of the answer.
+	// Cut closes the connection in the middle of the response.
 	Cut Wire = "cut"
-	// Malformed answers with a body that is not JSON.
+	// Malformed responds with a body that is not JSON.
 	Malformed Wire = "malformed"
-	// Huge sends an answer of 1 GiB, or less if the reader stops.
+	// Huge sends a response of 1 GiB, or less if the reader stops.
 	Huge Wire = "huge"
-	// Deep answers with deeply nested objects.
+	// Deep responds with deeply nested objects.
 	Deep Wire = "deep"
 	// Elsewhere redirects the caller to another host.
 	Elsewhere Wire = "elsewhere"
@@ -51,7 +51,7 @@ type Manner struct {
 	Reason string
 	// Stays is the transaction status that the order gets and keeps. The order is never executed.
 	Stays string
-	// Silent means that the customer's approval gets no answer.
+	// Silent means that the customer's approval gets no response.
 	Silent bool
 	// Fails means that the customer's approval fails.
 	Fails bool
@@ -63,18 +63,18 @@ type Manner struct {
 // Manners lists all manners that an order can select.
 func Manners() []Manner {
 	all := []Manner{
-		{Word: "slow", Amount: "13.01", Wire: Slow, Shows: "accepts the order, and answers after 3 seconds"},
-		{Word: "hang", Amount: "13.02", Wire: Hang, Shows: "accepts the order, and never answers"},
-		{Word: "lost", Amount: "13.03", Wire: Lost, Shows: "accepts the order, and closes the connection without an answer"},
-		{Word: "cut", Amount: "13.04", Wire: Cut, Shows: "accepts the order, and closes the connection in the middle of the answer"},
-		{Word: "malformed", Amount: "13.05", Wire: Malformed, Shows: "accepts the order, and answers with invalid JSON"},
-		{Word: "huge", Amount: "13.06", Wire: Huge, Shows: "accepts the order, and sends an endless answer"},
-		{Word: "deep", Amount: "13.07", Wire: Deep, Shows: "accepts the order, and answers with 10 MB of nested arrays"},
+		{Word: "slow", Amount: "13.01", Wire: Slow, Shows: "accepts the order, and responds after 3 seconds"},
+		{Word: "hang", Amount: "13.02", Wire: Hang, Shows: "accepts the order, and never responds"},
+		{Word: "lost", Amount: "13.03", Wire: Lost, Shows: "accepts the order, and closes the connection without a response"},
+		{Word: "cut", Amount: "13.04", Wire: Cut, Shows: "accepts the order, and closes the connection in the middle of the response"},
+		{Word: "malformed", Amount: "13.05", Wire: Malformed, Shows: "accepts the order, and responds with invalid JSON"},
+		{Word: "huge", Amount: "13.06", Wire: Huge, Shows: "accepts the order, and sends an endless response"},
+		{Word: "deep", Amount: "13.07", Wire: Deep, Shows: "accepts the order, and responds with 10 MB of nested arrays"},
 		{Word: "elsewhere", Amount: "13.08", Wire: Elsewhere, Shows: "accepts the order, and redirects the caller to another host"},
 		{Word: "429", Amount: "13.29", Status: 429, Shows: "refuses the order: too many requests"},
 		{Word: "500", Amount: "13.50", Status: 500, Shows: "refuses the order: internal error at the bank"},
 		{Word: "503", Amount: "13.53", Status: 503, Shows: "refuses the order: the bank is closed"},
-		{Word: "silent", Amount: "13.60", Silent: true, Shows: "accepts the order, and never answers the customer's approval"},
+		{Word: "silent", Amount: "13.60", Silent: true, Shows: "accepts the order, and never responds to the customer's approval"},
 		{Word: "sca", Amount: "13.61", Fails: true, Shows: "accepts the order, and the customer's approval fails"},
 		{Word: "again", Amount: "13.62", Again: true, Shows: "accepts the order, and keeps it open when the customer refuses, for another authorisation"},
 	}
@@ -160,8 +160,8 @@ func mannerOf(o *Order) Manner {
 // MannerOf returns the manner that an order selects.
 func MannerOf(o *Order) Manner { return mannerOf(o) }
 
-// refusal returns the refusal with which the bank answers the order, or nil.
-// The refusal names the member that asked for it.
+// refusal returns the refusal with which the bank responds to the order, or nil. The refusal names
+// the member that asked for it.
 func (l Line) refusal(m Manner) error {
 	switch {
 	case m.Code != "" && m.Amount == Decimal(l.Amount):

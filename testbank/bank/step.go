@@ -82,7 +82,7 @@ func (b *Bank) password(path, plain, encrypted string) (string, error) {
 	case b.Profile.EncryptsPasswords && plain != "":
 		return "", wrongFormat(path, "the bank takes encrypted passwords only")
 	case !b.Profile.EncryptsPasswords && encrypted != "":
-		return "", wrongFormat(path, "the bank takes no encrypted passwords")
+		return "", wrongFormat(path, "the bank accepts no encrypted passwords")
 	case encrypted == "":
 		return plain, nil
 	}

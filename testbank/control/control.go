@@ -29,7 +29,7 @@ type call struct {
 	bank *bank.Bank
 }
 
-// Handler answers the tester's requests.
+// Handler serves the tester's requests.
 func (c *Control) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for pattern, answer := range calls {

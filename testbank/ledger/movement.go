@@ -132,6 +132,6 @@ var rules = []struct{ says, query string }{
 	{"%s is booked in part", `SELECT m.cause FROM movement m JOIN entry e ON e.movement = m.id GROUP BY m.id HAVING COUNT(e.booked) NOT IN (0, 2)`},
 	{"the booked balance of account %s is not that of its entries", `SELECT id FROM account WHERE booked <> (SELECT COALESCE(SUM(amount), 0) FROM entry WHERE entry.account = account.id AND entry.booked IS NOT NULL)`},
 	{"the expected balance of account %s is not that of its entries", `SELECT id FROM account WHERE expected <> (SELECT COALESCE(SUM(amount), 0) FROM entry WHERE entry.account = account.id)`},
-	{"account %s is below what it may be", `SELECT id FROM account WHERE kind <> 'own' AND expected < -overdraft`},
+	{"account %s is below its limit", `SELECT id FROM account WHERE kind <> 'own' AND expected < -overdraft`},
 	{"all accounts together have %s", `SELECT SUM(expected) FROM account HAVING SUM(expected) <> 0`},
 }

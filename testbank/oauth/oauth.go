@@ -31,7 +31,7 @@ type Server struct {
 	Log           *slog.Logger
 }
 
-// Metadata answers with the metadata of the server.
+// Metadata responds with the metadata of the server.
 func (s *Server) Metadata(w http.ResponseWriter, _ *http.Request) {
 	write(w, http.StatusOK, map[string]any{
 		"issuer":                                     s.Issuer,
@@ -45,7 +45,7 @@ func (s *Server) Metadata(w http.ResponseWriter, _ *http.Request) {
 	})
 }
 
-// Token answers requests to the token endpoint. The form must name the same client as the
+// Token handles requests to the token endpoint. The form must name the same client as the
 // certificate of the connection (RFC 8705, section 2.1).
 func (s *Server) Token(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)

@@ -123,7 +123,7 @@ func (p *Pages) fail(w http.ResponseWriter, err error) {
 	}
 }
 
-// authorize answers the authorisation endpoint of OAuth (RFC 6749, section 3.1).
+// authorize serves the authorisation endpoint of OAuth (RFC 6749, section 3.1).
 func (p *Pages) authorize(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	application := bank.Application{

@@ -56,7 +56,7 @@ func (f family) reading(a *API, r *request, call string) (bank.Reading, error) {
 func (a *API) checkToken(r *request, scope string) error {
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !ok {
-		return bank.Refuse("TOKEN_UNKNOWN", "Authorization", "the bank wants the token for "+scope)
+		return bank.Refuse("TOKEN_UNKNOWN", "Authorization", "the bank requires the token for "+scope)
 	}
 	return a.Bank.CheckToken(r.Context(), r.caller.Party, token, scope)
 }
@@ -136,7 +136,7 @@ func (a *API) balancesOf(v bank.Visible) []map[string]any {
 	return []map[string]any{booked, expected, available}
 }
 
-// transactions answers GET …/{account}/transactions and requests for further pages of a report.
+// transactions handles GET …/{account}/transactions and requests for further pages of a report.
 func (f family) transactions(a *API, r *request) (answer, error) {
 	reading, err := f.reading(a, r, " transactions")
 	if err != nil {
@@ -167,7 +167,7 @@ func (f family) transactions(a *API, r *request) (answer, error) {
 	return answer{status: http.StatusOK, body: f.page(a, r, report)}, nil
 }
 
-// downloaded answers a link to a long report with the complete report, in the bank's format for
+// downloaded responds to a link to a long report with the complete report, in the bank's format for
 // files.
 func (f family) downloaded(a *API, r *request) (answer, error) {
 	reading, err := f.reading(a, r, " transactions")
@@ -285,7 +285,7 @@ func (a *API) cardEntry(e ledger.Entry) map[string]any {
 	return body
 }
 
-// transaction answers GET /v1/accounts/{account}/transactions/{transaction}.
+// transaction handles GET /v1/accounts/{account}/transactions/{transaction}.
 func (f family) transaction(a *API, r *request) (answer, error) {
 	reading, err := f.reading(a, r, " transaction "+r.PathValue("transaction"))
 	if err != nil {

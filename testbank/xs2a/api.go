@@ -35,7 +35,7 @@ type API struct {
 	Metadata string
 	// Authorities are the authorities that may issue certificates to third parties.
 	Authorities *x509.CertPool
-	// SlowAnswer is how long a slow answer takes.
+	// SlowAnswer is how long a slow response takes.
 	SlowAnswer time.Duration
 	// Clock is the machine's clock. Certificates and signatures are checked against it.
 	Clock func() time.Time
@@ -47,11 +47,11 @@ type request struct {
 	*http.Request
 	caller bank.Caller
 	body   []byte
-	// fault is the fault that the tester injected for the answer.
+	// fault is the fault that the tester injected for the response.
 	fault bank.Injected
 }
 
-// answer is the answer to a call.
+// answer is the response to a call.
 type answer struct {
 	status   int
 	body     any
@@ -62,7 +62,7 @@ type answer struct {
 	wire   bank.Wire
 }
 
-// endpoint answers or refuses a call.
+// endpoint handles or refuses a call.
 type endpoint func(*API, *request) (answer, error)
 
 type route struct {
@@ -71,7 +71,7 @@ type route struct {
 	answer  endpoint
 }
 
-// Handler answers the calls of third parties.
+// Handler serves the calls of third parties.
 func (a *API) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for _, r := range routes() {
@@ -225,7 +225,7 @@ func checkForm(r *request) error {
 	case len(r.body) > 0 && !strings.EqualFold(strings.TrimSpace(media), "application/json"):
 		return bank.Refuse("UNSUPPORTED_MEDIA_TYPE", "Content-Type", "the bank takes application/json")
 	case !accepts(r.Request, "json") && !strings.Contains(accept, "application/*") && !ofReports(r.URL.Path):
-		return bank.Refuse("REQUESTED_FORMATS_INVALID", "Accept", "the bank answers with application/json")
+		return bank.Refuse("REQUESTED_FORMATS_INVALID", "Accept", "the bank responds with application/json")
 	}
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 	"passerelle/testbank/bank"
 )
 
-// authorisationBody is the state of an authorisation. All answers about the authorisation contain
+// authorisationBody is the state of an authorisation. All responses about the authorisation contain
 // it.
 type authorisationBody struct {
 	Status    string     `json:"scaStatus"`
@@ -62,7 +62,7 @@ func subject(r *request, kind string) bank.Subject {
 	return bank.Subject{Kind: kind, ID: id}
 }
 
-// startAuthorisation answers POST …/authorisations, for each kind of subject.
+// startAuthorisation handles POST …/authorisations, for each kind of subject.
 func startAuthorisation(kind string) endpoint {
 	return func(a *API, r *request) (answer, error) {
 		auth, err := a.Bank.Begin(r.Context(), r.caller, subject(r, kind), r.body)
@@ -75,7 +75,7 @@ func startAuthorisation(kind string) endpoint {
 	}
 }
 
-// listAuthorisations answers GET …/authorisations, for each kind of subject.
+// listAuthorisations handles GET …/authorisations, for each kind of subject.
 func listAuthorisations(kind string) endpoint {
 	return func(a *API, r *request) (answer, error) {
 		ids, err := a.Bank.Authorisations(r.Context(), r.caller, subject(r, kind))
@@ -83,7 +83,7 @@ func listAuthorisations(kind string) endpoint {
 	}
 }
 
-// authorisationStatus answers GET …/authorisations/{authorisationId}, for each kind of subject.
+// authorisationStatus handles GET …/authorisations/{authorisationId}, for each kind of subject.
 func authorisationStatus(kind string) endpoint {
 	return func(a *API, r *request) (answer, error) {
 		auth, err := a.Bank.Authorisation(r.Context(), r.caller, subject(r, kind), r.PathValue("authorisationId"))
@@ -95,7 +95,7 @@ func authorisationStatus(kind string) endpoint {
 	}
 }
 
-// updateAuthorisation answers PUT …/authorisations/{authorisationId}, for each kind of subject.
+// updateAuthorisation handles PUT …/authorisations/{authorisationId}, for each kind of subject.
 func updateAuthorisation(kind string) endpoint {
 	return func(a *API, r *request) (answer, error) {
 		auth, err := a.Bank.Update(r.Context(), r.caller, subject(r, kind), r.PathValue("authorisationId"), r.body)

@@ -4,7 +4,7 @@ import (
 	"net/http"
 )
 
-// consentBody is the answer to an accepted request for a consent.
+// consentBody is the response to an accepted request for a consent.
 type consentBody struct {
 	Status    string `json:"consentStatus"`
 	ID        string `json:"consentId"`
@@ -13,7 +13,7 @@ type consentBody struct {
 	Links     links  `json:"_links"`
 }
 
-// createConsent answers POST /v1/consents.
+// createConsent handles POST /v1/consents.
 func createConsent(a *API, r *request) (answer, error) {
 	if err := wantsReturn(a, r); err != nil {
 		return answer{}, err
@@ -33,7 +33,7 @@ func createConsent(a *API, r *request) (answer, error) {
 	return answer{status: http.StatusCreated, body: body, location: a.Base + consent.Path(), approach: consent.Prefers, notify: consent.Notify != ""}, nil
 }
 
-// showConsent answers GET /v1/consents/{consentId}.
+// showConsent handles GET /v1/consents/{consentId}.
 func showConsent(a *API, r *request) (answer, error) {
 	consent, err := a.Bank.Consent(r.Context(), r.caller, r.PathValue("consentId"))
 	if err != nil {
@@ -47,7 +47,7 @@ func showConsent(a *API, r *request) (answer, error) {
 	}}, err
 }
 
-// consentStatus answers GET /v1/consents/{consentId}/status.
+// consentStatus handles GET /v1/consents/{consentId}/status.
 func consentStatus(a *API, r *request) (answer, error) {
 	consent, err := a.Bank.Consent(r.Context(), r.caller, r.PathValue("consentId"))
 	if err != nil {
@@ -56,7 +56,7 @@ func consentStatus(a *API, r *request) (answer, error) {
 	return answer{status: http.StatusOK, body: map[string]any{"consentStatus": consent.Status}}, nil
 }
 
-// deleteConsent answers DELETE /v1/consents/{consentId}.
+// deleteConsent handles DELETE /v1/consents/{consentId}.
 func deleteConsent(a *API, r *request) (answer, error) {
 	return answer{status: http.StatusNoContent}, a.Bank.Terminate(r.Context(), r.caller, r.PathValue("consentId"))
 }

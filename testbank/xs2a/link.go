@@ -11,7 +11,7 @@ type link struct {
 	Href string `json:"href"`
 }
 
-// links maps the names of links in the standard to the links in an answer.
+// links maps the names of links in the standard to the links in a response.
 type links map[string]link
 
 // relativeBefore is the first minor version in which the bank's links are absolute. Third parties

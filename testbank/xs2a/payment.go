@@ -7,7 +7,7 @@ import (
 	"passerelle/testbank/bank"
 )
 
-// paymentBody is the answer to an accepted order.
+// paymentBody is the response to an accepted order.
 type paymentBody struct {
 	Status    string `json:"transactionStatus"`
 	ID        string `json:"paymentId"`
@@ -16,7 +16,7 @@ type paymentBody struct {
 	Links     links  `json:"_links"`
 }
 
-// initiate answers POST /v1/{payment-service}/{payment-product}.
+// initiate handles POST /v1/{payment-service}/{payment-product}.
 func initiate(service string) endpoint {
 	return func(a *API, r *request) (answer, error) {
 		if err := wantsReturn(a, r); err != nil {
@@ -36,7 +36,7 @@ func initiate(service string) endpoint {
 		}
 		body.Links["self"], body.Links["status"] = a.at(order.Path()), a.at(order.Path()+"/status")
 		got := answer{status: http.StatusCreated, body: body, location: a.Base + order.Path(), approach: order.Prefers, notify: order.Notify != ""}
-		if !taken.Again { // a repeated request gets the answer that was lost
+		if !taken.Again { // a repeated request gets the response that was lost
 			got.wire = bank.MannerOf(order).Wire
 		}
 		return got, nil
@@ -52,7 +52,7 @@ func wantsReturn(a *API, r *request) error {
 	return nil
 }
 
-// information answers GET …/{paymentId}.
+// information handles GET …/{paymentId}.
 func information(service string) endpoint {
 	return func(a *API, r *request) (answer, error) {
 		order, err := a.find(r, service)
@@ -73,7 +73,7 @@ func (a *API) find(r *request, service string) (*bank.Order, error) {
 	return order, err
 }
 
-// statusBody is the answer to a request for the status of an order.
+// statusBody is the response to a request for the status of an order.
 type statusBody struct {
 	Status   string    `json:"transactionStatus"`
 	Funds    *bool     `json:"fundsAvailable,omitempty"`
@@ -81,7 +81,7 @@ type statusBody struct {
 	Messages []message `json:"tppMessages,omitempty"`
 }
 
-// status answers GET …/{paymentId}/status. The text of a message begins with the reason for a
+// status handles GET …/{paymentId}/status. The text of a message begins with the reason for a
 // refusal, because the standard has no member for the reason.
 func status(service string) endpoint {
 	return func(a *API, r *request) (answer, error) {
@@ -113,13 +113,13 @@ func reasonText(code string) string {
 	return code + ": " + bank.ReasonText(code)
 }
 
-// cancellationBody is the answer to a cancellation that needs authorisation.
+// cancellationBody is the response to a cancellation that needs authorisation.
 type cancellationBody struct {
 	Status string `json:"transactionStatus"`
 	Links  links  `json:"_links"`
 }
 
-// cancel answers DELETE …/{paymentId}.
+// cancel handles DELETE …/{paymentId}.
 func cancel(service string) endpoint {
 	return func(a *API, r *request) (answer, error) {
 		if _, err := a.find(r, service); err != nil {

@@ -5,7 +5,7 @@ import (
 	"passerelle/testbank/eidas"
 )
 
-// routes returns the calls that the bank answers.
+// routes returns the calls that the bank handles.
 func routes() []route {
 	all := accountRoutes()
 	for _, service := range []string{bank.Single, bank.Bulk, bank.Periodic} {

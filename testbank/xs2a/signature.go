@@ -34,7 +34,7 @@ var parameterPattern = regexp.MustCompile(`([a-zA-Z]+)="([^"]*)"`)
 func (a *API) checkSignature(r *http.Request, body []byte, connection *x509.Certificate) error {
 	header := r.Header.Get("Signature")
 	if header == "" {
-		return bank.Refuse("SIGNATURE_MISSING", "Signature", "the bank wants signed requests")
+		return bank.Refuse("SIGNATURE_MISSING", "Signature", "the bank requires signed requests")
 	}
 	certificate, err := a.sealOf(r)
 	if err != nil {

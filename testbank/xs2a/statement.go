@@ -55,7 +55,7 @@ func (f family) format(a *API, r *request) (func(statement) []byte, string, erro
 	return nil, "", bank.Refuse("REQUESTED_FORMATS_INVALID", "Accept", "the bank does not report in this format")
 }
 
-// written returns the answer with a report in a format.
+// written returns the response with a report in a format.
 func (a *API) written(report bank.Report, write func(statement) []byte, media string) answer {
 	s := statement{account: report.Account.Account, made: a.Bank.Now().Format("2006-01-02T15:04:05"), then: report.Account.Booked}
 	for _, e := range slices.Backward(report.Entries) {

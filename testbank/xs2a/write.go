@@ -28,7 +28,7 @@ type problem struct {
 	Code   string `json:"code"`
 }
 
-// refuse answers with an error.
+// refuse responds with an error.
 func (a *API) refuse(w http.ResponseWriter, err error) {
 	var refusal *bank.Refusal
 	if !errors.As(err, &refusal) {
@@ -78,7 +78,7 @@ func encode(body any) []byte {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 }
 
-// write writes the answer. If the answer has a fault, write spoils the answer.
+// write writes the response. If the response has a fault, write spoils the response.
 func (a *API) write(w http.ResponseWriter, r *http.Request, got answer) {
 	if got.location != "" {
 		w.Header().Set("Location", got.location)
@@ -97,7 +97,7 @@ func (a *API) write(w http.ResponseWriter, r *http.Request, got answer) {
 	plain(w, got)
 }
 
-// plain writes the answer without a fault.
+// plain writes the response without a fault.
 func plain(w http.ResponseWriter, got answer) {
 	if got.body == nil {
 		w.WriteHeader(got.status)
@@ -119,13 +119,13 @@ func approachName(approach bank.Approach) string {
 	return strings.ToUpper(string(approach))
 }
 
-// The sizes of answers that are too large.
+// The sizes of responses that are too large.
 const (
 	hugeAnswer = 1 << 30
 	deepAnswer = 10 << 20
 )
 
-// spoilers maps faults to the functions that write spoilt answers. To break the connection, they
+// spoilers maps faults to the functions that write spoilt responses. To break the connection, they
 // panic with http.ErrAbortHandler.
 var spoilers = map[bank.Wire]func(*API, http.ResponseWriter, *http.Request, answer){
 	bank.Slow: func(a *API, w http.ResponseWriter, r *http.Request, got answer) {

@@ -1,8 +1,8 @@
-// Package arrival reads the bodies of a bank's answers within limits of size and time.
+// Package arrival reads the bodies of a bank's responses within limits of size and time.
 //
-// It owns the limits for answers that are read while they arrive. It does not own the request or the
-// meaning of the answer. It fails with ErrTooLarge when an answer exceeds its limit, and with the
-// error of the connection when the bank is too slow.
+// It owns the limits for responses that are read while they arrive. It does not own the request or
+// the meaning of the response. It fails with ErrTooLarge when a response exceeds its limit, and
+// with the error of the connection when the bank is too slow.
 package arrival
 
 import (
@@ -11,20 +11,21 @@ import (
 	"time"
 )
 
-// The limits for answers that are read while they arrive.
+// The limits for responses that are read while they arrive.
 const (
-	// largestReport is the maximum size of an answer in bytes. largestItem is the maximum number of
-	// bytes before the next item.
+	// largestReport is the maximum size of a response in bytes. largestItem is the maximum number
+	// of bytes before the next item.
 	largestReport = 256 << 20
 	largestItem   = 1 << 20
 	// slowest is the minimum number of bytes per second that a bank must send after its deadline.
 	slowest = 64 << 10
 )
 
-// ErrTooLarge means that an answer exceeds its limit.
-var ErrTooLarge = errors.New("its answer is too large")
+// ErrTooLarge means that a response exceeds its limit.
+var ErrTooLarge = errors.New("its response is too large")
 
-// All reads a complete answer. It fails with ErrTooLarge when the answer has more than most bytes.
+// All reads a complete response. It fails with ErrTooLarge when the response has more than most
+// bytes.
 func All(body io.Reader, most int64) ([]byte, error) {
 	content, err := io.ReadAll(io.LimitReader(body, most+1))
 	if int64(len(content)) > most {
@@ -33,7 +34,7 @@ func All(body io.Reader, most int64) ([]byte, error) {
 	return content, err
 }
 
-// Body is the body of an answer while its consumer reads it. The time that the bank needs counts
+// Body is the body of a response while its consumer reads it. The time that the bank needs counts
 // towards the limit. The time that the consumer needs does not count.
 type Body struct {
 	from    io.Reader
@@ -64,8 +65,8 @@ func (b *Body) Waited() time.Duration { return b.waited }
 // Failed returns the reason why the body cannot be read completely, or nil.
 func (b *Body) Failed() error { return b.failed }
 
-// Read reads more of the body. It fails when an item or the answer is too large, or when the
-// bank is too slow.
+// Read reads more of the body. It fails when an item or the response is too large, or when the bank
+// is too slow.
 func (b *Body) Read(p []byte) (int, error) {
 	if b.since > largestItem || b.read > largestReport {
 		b.failed = ErrTooLarge

@@ -85,15 +85,15 @@ func (m Meaning) Signed() Meaning {
 
 // Remedies for codes that only the operator can act on.
 const (
-	certificateRemedy  = "look at tls.certificate: the bank wants one that is valid, registered there and has the role for payments (PSP_PI) or accounts (PSP_AI)"
-	certificatesRemedy = "look at tls.certificate and signature.certificate: the bank wants both valid, registered there and with the role for payments (PSP_PI) or accounts (PSP_AI)"
-	signatureRemedy    = "look at the table signature: the bank does not take our signature"
-	tokenRemedy        = "look at the table oauth: the bank does not take our access token"
-	productRemedy      = "look at profile.payments: the bank does not have this product"
-	RequestRemedy      = "the bank does not take a request that is as the standard has it: look whether standard.version and the profile are right"
-	clockRemedy        = "look whether this machine's clock is right"
-	consentRemedy      = "the bank does not take the consent that goes with the request"
-	busyRemedy         = "the bank takes no more requests for now"
+	certificateRemedy  = "check tls.certificate: the bank requires a valid certificate that is registered with the bank and has the role for payments (PSP_PI) or accounts (PSP_AI)"
+	certificatesRemedy = "check tls.certificate and signature.certificate: the bank requires valid certificates that are registered with the bank and have the role for payments (PSP_PI) or accounts (PSP_AI)"
+	signatureRemedy    = "check the table signature: the bank does not accept our signature"
+	tokenRemedy        = "check the table oauth: the bank does not accept our access token"
+	productRemedy      = "check profile.payments: the bank does not have this product"
+	RequestRemedy      = "the bank does not accept a request that follows the standard: check that standard.version and the profile are right"
+	clockRemedy        = "check that this machine's clock is right"
+	consentRemedy      = "the bank does not accept the consent of the request"
+	busyRemedy         = "the bank accepts no more requests for now"
 )
 
 // meanings maps the codes of the standard to their meanings, as the interface specification
@@ -251,12 +251,12 @@ func (m Message) Meant() (Meaning, bool) {
 	return found, known
 }
 
-// statuses maps HTTP statuses to the meanings of answers without a code of the standard.
+// statuses maps HTTP statuses to the meanings of responses without a code of the standard.
 var statuses = map[int]Meaning{
 	http.StatusBadRequest:           {payment.InvalidValue, ""},
 	http.StatusUnauthorized:         {payment.Bug, certificateRemedy},
 	http.StatusForbidden:            {payment.Bug, certificateRemedy},
-	http.StatusNotFound:             {payment.Bug, "look at address.api: the bank knows no such path"},
+	http.StatusNotFound:             {payment.Bug, "check address.api: the bank does not know the path"},
 	http.StatusMethodNotAllowed:     {payment.Bug, RequestRemedy},
 	http.StatusNotAcceptable:        {payment.Bug, RequestRemedy},
 	http.StatusUnsupportedMediaType: {payment.Bug, RequestRemedy},
@@ -379,11 +379,11 @@ func ReadRemedy(status int, all []Message) string {
 // readRemedies contains the remedies for codes that mean something else for a read than for a
 // payment.
 var readRemedies = map[string]string{
-	"PERIOD_INVALID":          "look at profile.accounts.history_days: the bank does not tell transactions that far back",
-	"SERVICE_INVALID":         "look at profile.accounts: the bank does not have this call",
+	"PERIOD_INVALID":          "check profile.accounts.history_days: the bank does not return transactions that are so old",
+	"SERVICE_INVALID":         "check profile.accounts: the bank does not have this call",
 	"RESOURCE_UNKNOWN":        "the bank does not know an account or a page that it named itself",
 	"CONSENT_INVALID":         consentRemedy,
-	"PARAMETER_NOT_SUPPORTED": "look at profile.accounts: the bank does not have a consent or a query of that kind",
+	"PARAMETER_NOT_SUPPORTED": "check profile.accounts: the bank does not have a consent or a query of that kind",
 }
 
 // ReadState returns the state for the first known code or, if there is none, for the HTTP status.

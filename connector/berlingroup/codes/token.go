@@ -8,8 +8,8 @@ const InvalidGrant = "invalid_grant"
 
 // Remedies for errors of authorisation servers.
 const (
-	clientRemedy = "look at oauth.client_id and tls.certificate: the authorisation server does not take this client"
-	tableRemedy  = "look at the table oauth: the authorisation server does not take the request for a token"
+	clientRemedy = "check oauth.client_id and tls.certificate: the authorisation server does not accept this client"
+	tableRemedy  = "check the table oauth: the authorisation server does not accept the request for a token"
 )
 
 // tokenRemedies maps the errors of RFC 6749, section 5.2, to what the operator can do.

@@ -162,9 +162,9 @@ func TestProgramDoesNotSign(t *testing.T) {
 	for _, test := range []struct{ name, program, says string }{
 		{"hangs", "#!/bin/sh\nexec sleep 60\n", "it took longer than 300ms"},
 		{"fails", "#!/bin/sh\nexit 3\n", "exit status 3"},
-		{"says nothing", "#!/bin/sh\nexit 0\n", "no signature by the key of tls.certificate"},
-		{"signs something else", "#!/bin/sh\nhead -c 32 /dev/zero | openssl pkeyutl -sign -inkey qwac.key\n", "no signature by the key of tls.certificate"},
-		{"talks on", "#!/bin/sh\nexec cat /dev/zero\n", "its answer is too long"},
+		{"says nothing", "#!/bin/sh\nexit 0\n", "not a signature by the key of tls.certificate"},
+		{"signs something else", "#!/bin/sh\nhead -c 32 /dev/zero | openssl pkeyutl -sign -inkey qwac.key\n", "not a signature by the key of tls.certificate"},
+		{"talks on", "#!/bin/sh\nexec cat /dev/zero\n", "its output is too long"},
 		{"does not exist", "#!/nowhere/sh\n", "no such file"},
 	} {
 		program := write(t, key, test.program)
@@ -207,7 +207,7 @@ func TestSlowProgramDelaysNoOrder(t *testing.T) {
 	}
 }
 
-// TestEndedCallEndsProgram: a program does not run on when nobody waits for the connection.
+// TestEndedCallEndsProgram: a program ends when the call that needs the connection ends.
 func TestEndedCallEndsProgram(t *testing.T) {
 	authority, key := berlingrouptest.NewAuthority(t), berlingrouptest.NewKey(t)
 	bank, d := newServer(t, authority, tls.VersionTLS12), newDialer(authority, key, write(t, key, "#!/bin/sh\nexec sleep 60\n"))

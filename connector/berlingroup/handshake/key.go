@@ -82,7 +82,7 @@ func (k *key) sign(digest []byte, how crypto.SignerOpts) ([]byte, error) {
 		return nil, err
 	}
 	if !verified(k.certificate.PublicKey, digest, signature, how) {
-		return nil, errors.New("it answered with what is no signature by the key of tls.certificate")
+		return nil, errors.New("its output is not a signature by the key of tls.certificate")
 	}
 	return signature, nil
 }

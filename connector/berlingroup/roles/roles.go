@@ -23,7 +23,7 @@ var (
 // kinds maps the last number of a QcType to the kind of a certificate.
 var kinds = map[int]string{2: Seal, 3: Web}
 
-// The kinds of certificates that banks want.
+// The kinds of certificates that banks require.
 const (
 	Seal = "QSealC"
 	Web  = "QWAC"

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// The limits for a signing program: its time, and the size of its answer in bytes.
+// The limits for a signing program: its time, and the size of its response in bytes.
 const (
 	signTime  = 10 * time.Second
 	signBytes = 4096
@@ -31,8 +31,8 @@ func NewProgram(command []string) *Program {
 	return &Program{Command: command, Limit: signTime}
 }
 
-// Run gives the program its input, and returns its answer. The program gets only the variable PATH
-// and the given variables, because the environment may contain secrets of the service.
+// Run gives the program its input, and returns its response. The program gets only the variable
+// PATH and the given variables, because the environment may contain secrets of the service.
 func (p *Program) Run(ctx context.Context, input []byte, variables ...string) ([]byte, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -62,7 +62,7 @@ type boundedBuffer struct {
 	stop    context.CancelCauseFunc
 }
 
-var errTooLong = errors.New("its answer is too long")
+var errTooLong = errors.New("its output is too long")
 
 func (b *boundedBuffer) Write(p []byte) (int, error) {
 	if b.content.Len()+len(p) > b.most {

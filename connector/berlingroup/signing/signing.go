@@ -78,7 +78,7 @@ func (s *Signer) verify(text, signature []byte) error {
 	public, usable := s.Certificate.PublicKey.(*rsa.PublicKey)
 	sum := sha256.Sum256(text)
 	if !usable || rsa.VerifyPKCS1v15(public, crypto.SHA256, sum[:], signature) != nil {
-		return errors.New("signature.command answered with what is no signature by the key of signature.certificate")
+		return errors.New("signature.command did not sign: its output is not a signature by the key of signature.certificate")
 	}
 	return nil
 }

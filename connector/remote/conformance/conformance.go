@@ -62,7 +62,7 @@ func (c candidate) checkRefusals(r *connectortest.Report) {
 		err = p.CheckRefusals(r.Context())
 	}
 	if err != nil {
-		r.Error(connectortest.Breach{Err: err, Right: "a request with a wrong signature, an old timestamp or a nonce that was seen is answered with 401, and nothing is done"})
+		r.Error(connectortest.Breach{Err: err, Right: "a request with a wrong signature, an old timestamp or a used nonce gets a 401, and has no effect"})
 	}
 }
 
@@ -137,7 +137,7 @@ func (h *hand) does(act string) func(context.Context, connector.Order, payment.R
 				return err
 			}
 		}
-		return errors.New("the payer is asked for values again and again")
+		return errors.New("the program requests values of the payer too often")
 	}
 }
 
@@ -145,7 +145,7 @@ func (h *hand) does(act string) func(context.Context, connector.Order, payment.R
 func (h *hand) answer(ctx context.Context, o *connector.Order, values map[string]string) (payment.Report, error) {
 	responder, able := h.initiator.(connector.Responder)
 	if !able {
-		return payment.Report{}, errors.New("the call test answers with values, and the profile has no answers")
+		return payment.Report{}, errors.New("the call test returns values, but the profile has no answers")
 	}
 	next, err := responder.Answer(ctx, *o, connector.Answer{Action: payment.FillFields, Fields: values})
 	if next.Memory != nil {

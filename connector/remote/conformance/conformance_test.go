@@ -178,15 +178,15 @@ func without(h http.Handler, path string) http.Handler {
 	})
 }
 
-// TestRequestsOfOthers: the report names each kind of forged request that a program answers.
+// TestRequestsOfOthers: the report names each kind of forged request that a program accepts.
 func TestRequestsOfOthers(t *testing.T) {
 	results := run(t, trusting(handler(t, newTested(t))))
-	if r := results[0]; r.Rule != "requests of others are refused" || r.Right == "" || strings.Count(r.Faults[0], "is answered with 200") != 5 {
+	if r := results[0]; r.Rule != "requests of others are refused" || r.Right == "" || strings.Count(r.Faults[0], "gets 200") != 5 {
 		t.Errorf("the report begins with %+v", r)
 	}
 }
 
-// trusting returns a handler that also answers requests for the profile with wrong signatures.
+// trusting returns a handler that also accepts requests for the profile with wrong signatures.
 func trusting(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w2 := httptest.NewRecorder()

@@ -7,5 +7,5 @@
 // reads no clock: each request contains the present instant.
 //
 // A read that is refused, waits for a person or finds the institution closed ends in the
-// corresponding state. Some logins make a read break off, panic or return impossible values.
+// corresponding state. Some logins make a read end early, panic or return impossible values.
 package customers

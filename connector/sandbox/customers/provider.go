@@ -95,7 +95,7 @@ func (r Reader) File(_ context.Context, req connector.DataRequest, of connector.
 		page = c.bill(of)
 	}
 	if page == nil {
-		return "", fmt.Errorf("nothing is known here of %+v", of)
+		return "", fmt.Errorf("there is no file for %+v", of)
 	}
 	_, err := w.Write(page)
 	return "application/pdf", err

@@ -73,11 +73,11 @@ func (s *Service) accountDetailRoutes() []httpapi.Route {
 		},
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/account_types", Needs: ofUser, Endpoint: httpapi.Handle(s.listAccountTypesFor),
-			Summary: "List account types, under a user's path", Doc: "The answer is the same for all users.",
+			Summary: "List account types, under a user's path", Doc: "The response is the same for all users.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/account_types/{typeId}", Needs: ofUser, Endpoint: httpapi.Handle(s.oneAccountTypeFor),
-			Summary: "Read an account type, under a user's path", Doc: "The answer is the same for all users.",
+			Summary: "Read an account type, under a user's path", Doc: "The response is the same for all users.",
 		},
 		{
 			Method: http.MethodGet, Pattern: "/users/{userId}/accounts/{accountId}/sources", Aliases: []string{"/accounts/{accountId}/sources", "/users/{userId}/connections/{connectionId}/accounts/{accountId}/sources", "/connections/{connectionId}/accounts/{accountId}/sources"},

@@ -20,7 +20,7 @@ import (
 func (s *Service) connectionRoutes() []httpapi.Route {
 	const (
 		all, one = "/users/{userId}/connections", "/users/{userId}/connections/{connectionId}"
-		waitsDoc = "If the connection needs the end user, the answer has the status from the setting connection.questions_code, 202 by default. Its state gives the reason, and fields lists the values to send."
+		waitsDoc = "If the connection needs the end user, the response has the status from the setting connection.questions_code, 202 by default. Its state gives the reason, and fields lists the values to send."
 	)
 	shortAll, shortOne := []string{"/connections"}, []string{"/connections/{connectionId}"}
 	waits := []int{http.StatusAccepted}

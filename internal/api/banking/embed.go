@@ -222,7 +222,7 @@ func (e embedding) accounts(ctx context.Context, rows []bankstore.StoredAccount,
 func (e embedding) connectionsAbove(ctx context.Context, ids []passerelle.ConnectionID, asked httpapi.Expansion) (rendered[wire.Connection], error) {
 	found, err := bankstore.From(e.DB).ConnectionsByID(ctx, e.c.Domain.ID, e.c.User, ids)
 	if err != nil {
-		return rendered[wire.Connection]{}, fmt.Errorf("load the connections of what is below them: %w", err)
+		return rendered[wire.Connection]{}, fmt.Errorf("load connections by id: %w", err)
 	}
 	return e.connections(ctx, slices.Collect(maps.Values(found)), asked)
 }
@@ -232,7 +232,7 @@ func (e embedding) recentTransactions(ctx context.Context, of rendered[wire.Bank
 	distinct := slices.Compact(slices.Sorted(slices.Values(connections)))
 	rows, err := bankstore.From(e.DB).NewTransactions(ctx, e.c.Domain.ID, e.c.User, distinct, maxRecent)
 	if err != nil {
-		return fmt.Errorf("list what is new in connections: %w", err)
+		return fmt.Errorf("list new transactions of connections: %w", err)
 	}
 	wanted := make(map[int64]bool, len(of.list))
 	for i := range of.list {

@@ -28,7 +28,7 @@ func (s *Service) fieldNamesOf(c bankstore.Connection) ([]string, error) {
 	}
 	var asked []struct{ Name string }
 	if err := json.Unmarshal([]byte(c.Fields), &asked); err != nil {
-		return nil, fmt.Errorf("read what connection %d is asked for: %w", c.ID, err)
+		return nil, fmt.Errorf("read the fields that connection %d needs: %w", c.ID, err)
 	}
 	for _, f := range asked {
 		names = append(names, f.Name)

@@ -46,7 +46,7 @@ func (s *Service) informations(ctx context.Context, c *httpapi.Caller, in ofTran
 	}
 	noted, err := bankstore.From(s.DB).Informations(ctx, c.Domain.ID, []passerelle.TransactionID{in.Transaction})
 	if err != nil {
-		return listInformationsOutput{}, fmt.Errorf("list what is noted about transaction %d: %w", in.Transaction, err)
+		return listInformationsOutput{}, fmt.Errorf("list the information about transaction %d: %w", in.Transaction, err)
 	}
 	out := listInformationsOutput{Informations: make([]wire.TransactionInformation, len(noted)), Total: len(noted)}
 	for i, n := range noted {

@@ -68,7 +68,7 @@ func assetRows[D any](ctx context.Context, s *Service, c *httpapi.Caller, in lis
 			return bankstore.From(r).CountAssets(ctx, f)
 		})
 	if err != nil {
-		return at, nil, listing, fmt.Errorf("list what user %d holds: %w", f.User, err)
+		return at, nil, listing, fmt.Errorf("list the assets of user %d: %w", f.User, err)
 	}
 	return at, rows, listing, nil
 }
@@ -82,7 +82,7 @@ func readAsset[D any](ctx context.Context, s *Service, f bankstore.AssetFilter, 
 	f.IDs = []passerelle.AssetID{id}
 	found, err := bankstore.ReadAssets[D](ctx, bankstore.From(s.DB), f, store.Window{Limit: 1})
 	if err != nil {
-		return passerelle.Asset[D]{}, fmt.Errorf("read what user %d holds: %w", f.User, err)
+		return passerelle.Asset[D]{}, fmt.Errorf("read the assets of user %d: %w", f.User, err)
 	}
 	if len(found) == 0 {
 		return passerelle.Asset[D]{}, passerelle.Missing()

@@ -374,7 +374,7 @@ func (s *Service) withInformations(ctx context.Context, c *httpapi.Caller, rows 
 	}
 	noted, err := bankstore.From(s.DB).Informations(ctx, c.Domain.ID, ids)
 	if err != nil {
-		return fmt.Errorf("list what is noted about %d transactions: %w", len(rows), err)
+		return fmt.Errorf("list the information about %d transactions: %w", len(rows), err)
 	}
 	for _, n := range noted {
 		place[n.Transaction][n.Key] = n.Value

@@ -150,7 +150,7 @@ func (h *handler) waitingSince(pc *page.Context, w store.Webhook) (string, error
 func webhookConcern(pc *page.Context, w store.Webhook, waiting string) concern {
 	one := concern{
 		What: fmt.Sprintf("Webhook %d (%s): the last %d requests failed", w.ID, w.Event, w.ConsecutiveFailures), Detail: waiting + " The service retries each one.",
-		Remedy: "See what the endpoint answers", Address: pc.Path("/webhooks/%d", w.ID),
+		Remedy: "See the endpoint's responses", Address: pc.Path("/webhooks/%d", w.ID),
 	}
 	switch {
 	case w.AuthDeleted:
@@ -186,7 +186,7 @@ func (h *handler) bankConcerns(pc *page.Context) ([]concern, error) {
 		}
 		address, health := pc.Path("/connectors/%d", bank.Profile.ID), bank.Health
 		if health.Refused {
-			all = append(all, concern{Grave: true, What: "Refused by the bank: " + bank.Profile.Name, Detail: "The bank does not accept the service's certificate, signature, role or clock. The log has its answer.", Remedy: "Check the bank file and the clock", Address: address})
+			all = append(all, concern{Grave: true, What: "Refused by the bank: " + bank.Profile.Name, Detail: "The bank does not accept the service's certificate, signature, role or clock. The log has its response.", Remedy: "Check the bank file and the clock", Address: address})
 		} else if health.Disturbed() {
 			all = append(all, concern{Grave: true, What: bank.Profile.Name + " does not answer", Detail: unanswered(health.Open, health.Failures), Remedy: "See its recent calls", Address: address})
 		}

@@ -260,7 +260,7 @@ func (h *handler) volumeFigures(pc *page.Context, data *overviewData) error {
 	if data.Empty {
 		older, err := h.DB.Payments(pc, store.PaymentFilter{Domain: pc.Domain.ID}, store.Window{Order: "register_date", Descending: true, Limit: 1}, false)
 		if err != nil {
-			return fmt.Errorf("look for older payments: %w", err)
+			return fmt.Errorf("find older payments: %w", err)
 		}
 		data.Earlier = len(older) > 0
 	}

@@ -98,7 +98,7 @@ func (pc *Context) File(name string) ([]byte, error) {
 // Confirmed fails unless the operator has typed the number of the object to delete.
 func (pc *Context) Confirmed(id int64) error {
 	if strings.TrimSpace(pc.Field("number")) != strconv.FormatInt(id, 10) {
-		return passerelle.InvalidField("number", "must be %d, the number of what you want to delete; nothing was deleted", id)
+		return passerelle.InvalidField("number", "must be %d, the number of the object that you want to delete; nothing was deleted", id)
 	}
 	return nil
 }
@@ -164,7 +164,7 @@ const doneCookie = "console_done"
 // Lead redirects to an address. The page at that address shows a confirmation.
 func (pc *Context) Lead(address, done string) error {
 	if err := pc.SetCookie(doneCookie, done); err != nil {
-		return fmt.Errorf("keep what the next page says: %w", err)
+		return fmt.Errorf("store the confirmation for the next page: %w", err)
 	}
 	web.Redirect(pc.Writer, address)
 	return nil

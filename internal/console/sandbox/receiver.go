@@ -73,7 +73,7 @@ func (c *handler) receiver(pc *page.Context) error {
 	w.Limit = receiverPage + 1
 	got, err := c.DB.NewestReceived(pc, filter, w, receiverBody)
 	if err != nil {
-		return fmt.Errorf("list what the receiver of domain %d got: %w", pc.Domain.ID, err)
+		return fmt.Errorf("list the requests to the receiver of domain %d: %w", pc.Domain.ID, err)
 	}
 	got, data.Pager = page.Paged(pc, w, got, func(one store.ReceivedOpening) []any { return one.Place() })
 	for _, one := range got {

@@ -132,7 +132,7 @@ func nextTryOf(pc *page.Context, w store.Webhook, d store.WebhookData) page.When
 	return nextTry(pc, w)
 }
 
-// addSent adds to data the content of the last request.
+// addSent adds the content of the last request to data.
 func (h *hooks) addSent(pc *page.Context, w store.Webhook, data *deliveryData) error {
 	sent, err := h.Delivery.Sent(pc, pc.Domain, w, data.ID)
 	if err != nil {
@@ -148,7 +148,7 @@ func (h *hooks) addSent(pc *page.Context, w store.Webhook, data *deliveryData) e
 	return nil
 }
 
-// addAttempts adds to data the page of requests for the position in the address.
+// addAttempts adds one page of the requests to data. The address says which page.
 func (h *hooks) addAttempts(pc *page.Context, data *deliveryData) error {
 	where := pc.Window(2)
 	where.Limit = shownAttempts + 1

@@ -65,7 +65,7 @@ func (h *hooks) showWebhook(pc *page.Context, w store.Webhook) error {
 	}
 	waiting, err := h.DB.WebhookData(pc, store.WebhookDataFilter{Domain: pc.Domain.ID, Webhook: w.ID, State: store.WebhookPending}, store.Window{Backward: true, Limit: 1})
 	if err != nil {
-		return fmt.Errorf("look for what webhook %d has not got: %w", w.ID, err)
+		return fmt.Errorf("find undelivered payloads of webhook %d: %w", w.ID, err)
 	}
 	if len(waiting) > 0 {
 		data.Since = pc.Time(waiting[0].Created)
@@ -139,7 +139,7 @@ func (h *hooks) listDeliveries(pc *page.Context, w store.Webhook, data *webhookD
 	where := pc.Window(2)
 	all, err := h.DB.WebhookData(pc, filter, where)
 	if err != nil {
-		return fmt.Errorf("list what is for webhook %d: %w", w.ID, err)
+		return fmt.Errorf("list payloads of webhook %d: %w", w.ID, err)
 	}
 	all, data.Pager = page.Paged(pc, where, all, store.WebhookData.Place)
 	for _, d := range all {

@@ -93,7 +93,7 @@ func (h *hooks) webhookRows(pc *page.Context, all []store.Webhook, bound int) ([
 	}
 	pending, err := h.DB.Pending(pc, pc.Domain.ID, bound, ids...)
 	if err != nil {
-		return nil, fmt.Errorf("count what is undelivered: %w", err)
+		return nil, fmt.Errorf("count undelivered payloads: %w", err)
 	}
 	names, err := h.DB.AuthProviderNames(pc, pc.Domain.ID, providers...)
 	if err != nil {

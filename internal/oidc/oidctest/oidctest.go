@@ -86,7 +86,7 @@ func Start(t testing.TB, secure bool) *Provider {
 	return p
 }
 
-// counted returns a handler that counts calls. The handler itself answers the calls in Faults.
+// counted returns a handler that counts calls. The handler itself serves the calls in Faults.
 func (p *Provider) counted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.mu.Lock()
@@ -146,7 +146,7 @@ func (p *Provider) SignWith(key jose.SigningKey, claims []byte) string {
 
 func answer(w http.ResponseWriter, value any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(value) //nolint:errchkjson // the test notices a missing answer
+	_ = json.NewEncoder(w).Encode(value) //nolint:errchkjson // the test notices a missing response
 }
 
 func (p *Provider) describe(w http.ResponseWriter, _ *http.Request) {

@@ -4,7 +4,7 @@
 // The package owns the connections through the proxy. It does not interpret the content.
 //
 // The proxy does not start when it cannot listen. It resets a connection when the target does not
-// answer.
+// respond.
 package network
 
 import (
@@ -37,14 +37,14 @@ type Manner struct {
 	// Refuse resets new connections.
 	Refuse bool
 	// Silent forwards nothing in either direction, as after a cut cable. HoldsAnswers forwards the
-	// client's data and holds the answers back.
+	// client's data and holds the responses back.
 	Silent, HoldsAnswers bool
 	// Delay is the travel time of each piece of data.
 	Delay time.Duration
-	// Trickle forwards one byte of the answers per second.
+	// Trickle forwards one byte of the responses per second.
 	Trickle bool
-	// Reset cuts off both sides when the server begins to answer. Truncate cuts off both sides
-	// after this number of bytes of an answer.
+	// Reset cuts off both sides when the server begins to respond. Truncate cuts off both sides
+	// after this number of bytes of a response.
 	Reset    bool
 	Truncate int
 }
@@ -70,8 +70,8 @@ func (n *Network) Through(address string) (string, error) {
 	return u.String(), nil
 }
 
-// Trips returns how often a client has sent data and waited for the answer. All data that the
-// client sends before an answer arrives counts as one trip.
+// Trips returns how often a client has sent data and waited for the response. All data that the
+// client sends before a response arrives counts as one trip.
 func (n *Network) Trips() int64 { return n.trips.Load() }
 
 // Behave changes the manner. The change also applies to open connections.
@@ -201,7 +201,7 @@ func (n *Network) forth(p piece, _, to net.Conn) error {
 	return err
 }
 
-// back forwards answers, and calls answered for each of them.
+// back forwards responses, and calls answered for each of them.
 func (n *Network) back(p piece, from, to net.Conn, answered func()) error {
 	n.hold(func(m Manner) bool { return m.Silent || m.HoldsAnswers })
 	m, changed := n.now()

@@ -10,7 +10,7 @@ import (
 	"passerelle/internal/servicetest/network"
 )
 
-// echo starts a network with a server that answers each byte with the same byte. The channel
+// echo starts a network with a server that responds to each byte with the same byte. The channel
 // received gets the bytes that arrive at the client.
 func echo(t *testing.T) (n *network.Network, c net.Conn, received chan byte) {
 	t.Helper()
@@ -67,8 +67,8 @@ func receive(t *testing.T, c net.Conn, bytes int) {
 	}
 }
 
-// TestTrips sends data before and after an answer. Data after an answer must count as another trip.
-// Data before the answer must not.
+// TestTrips sends data before and after a response. Data after a response must count as another
+// trip. Data before the response must not.
 func TestTrips(t *testing.T) {
 	n, c, received := echo(t)
 	for range 3 {

@@ -8,7 +8,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// Rows answers from memory only while nothing was committed.
+// Rows reads from memory only while nothing was committed.
 func TestRowsAreCountedAfterEachCommit(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		driver, address := "pgx", url

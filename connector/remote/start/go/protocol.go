@@ -1,6 +1,6 @@
 //go:build ignore
 
-// The connector protocol over HTTP: signatures, answers and streams.
+// The connector protocol over HTTP: signatures, responses and streams.
 package main
 
 import (
@@ -32,8 +32,8 @@ func sign(parts ...string) hash.Hash {
 	return sum
 }
 
-// must ends the call when there is an error. The caller then sees that the answer is incomplete and
-// the outcome unknown.
+// must ends the call when there is an error. The caller then sees that the response is incomplete
+// and the outcome unknown.
 func must(err error) {
 	if err != nil {
 		log.Panic(err)
@@ -43,7 +43,7 @@ func must(err error) {
 // object is a JSON object to send.
 type object = map[string]any
 
-// call handles a body. It returns the answer, or it sends the lines of a stream and returns nil.
+// call handles a body. It returns the response, or it sends the lines of a stream and returns nil.
 type call func(body []byte, send func(object)) object
 
 // page handles a request of a browser. The form is nil for a GET. It returns HTML, or an address to
@@ -102,8 +102,8 @@ func serve(port string, calls map[string]call, show page) {
 	})))
 }
 
-// answer executes a call and signs the answer that the call returns or sends. After a panic the
-// answer is incomplete.
+// answer executes a call and signs the response that the call returns or sends. After a panic the
+// response is incomplete.
 func answer(w http.ResponseWriter, serve call, body []byte, nonce string) {
 	sum := sign("answer", "200", nonce)
 	line := func(one object) {
