@@ -15,6 +15,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -76,18 +77,18 @@ type Options struct {
 
 // Each runs a subtest on each kind of database, with a new service.
 func Each(t *testing.T, o Options, run func(t *testing.T, s *Instance)) {
-	storetest.Each(t, func(t *testing.T, url string) { run(t, Start(t, url, o)) })
+	storetest.Each(t, func(t *testing.T, database string) { run(t, Start(t, database, o)) })
 }
 
 // Start starts a service on an empty database. The end of the test stops the service.
-func Start(t testing.TB, url string, o Options) *Instance {
+func Start(t testing.TB, database string, o Options) *Instance {
 	t.Helper()
 	if o.Timing == "" {
 		o.Timing = sandbox.CI
 	}
 	s := &Instance{Logs: &Logs{}, t: t}
 	s.config = service.Config{
-		Database: url, Keys: keys.Generate(), Files: t.TempDir(), Loopback: true, Timing: o.Timing, LeaseTimeout: o.LeaseTimeout, Migrate: true, Now: o.Now, Identities: o.Identities, Banks: o.Banks,
+		Database: withFewConnections(database), Keys: keys.Generate(), Files: t.TempDir(), Loopback: true, Timing: o.Timing, LeaseTimeout: o.LeaseTimeout, Migrate: true, Now: o.Now, Identities: o.Identities, Banks: o.Banks,
 		Traces: otlp.Config{Endpoint: o.Traces, Ratio: 1},
 		Log:    slog.New(slog.NewJSONHandler(s.Logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
@@ -101,6 +102,19 @@ func Start(t testing.TB, url string, o Options) *Instance {
 	}
 	t.Cleanup(s.stop)
 	return s
+}
+
+// withFewConnections limits the connections to PostgreSQL. Each connection is a process of the
+// server, and the start of sixteen processes takes longer than most tests.
+func withFewConnections(address string) string {
+	parsed, err := url.Parse(address)
+	if err != nil || parsed.Scheme == "sqlite" {
+		return address
+	}
+	query := parsed.Query()
+	query.Set("pool_max_conns", "4")
+	parsed.RawQuery = query.Encode()
+	return parsed.String()
 }
 
 // Restart stops the service and starts it again on the same database. Its address changes.
