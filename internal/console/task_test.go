@@ -114,6 +114,7 @@ func TestTasksOfOperators(t *testing.T) {
 		}},
 		{"revive a stopped webhook", func(k *task) {
 			in.endpoint.turn(200)
+			k.reads("The service tries them again at intervals, until the endpoint accepts one.")
 			k.choose("Fix the endpoint, then send the waiting events")
 			k.reads("The last request failed: ", "Fix the endpoint, then send the undelivered payloads.")
 			k.choose("Send undelivered payloads")

@@ -158,6 +158,7 @@ func webhookConcern(pc *page.Context, w store.Webhook, waiting string) concern {
 		one.Detail, one.Address = waiting, pc.Path("/webhooks/%d/edit", w.ID)
 	case w.Stopped:
 		one.Grave, one.What, one.Remedy = true, fmt.Sprintf("Webhook %d (%s) is stopped after %d failures", w.ID, w.Event, w.ConsecutiveFailures), "Fix the endpoint, then send the waiting events"
+		one.Detail = waiting + " The service tries them again at intervals, until the endpoint accepts one."
 	case w.ConsecutiveFailures == 1:
 		one.What = fmt.Sprintf("Webhook %d (%s): the last request failed", w.ID, w.Event)
 	}
