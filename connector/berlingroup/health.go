@@ -16,7 +16,7 @@ func (b *Bank) Health() connector.BankHealth {
 	return reported
 }
 
-// result returns the result of a call, for the health of the bank.
+// result returns what a call says about the health of the bank.
 func (b *Bank) result(r request, a answer, err error) connector.CallResult {
 	switch {
 	case err != nil && refusesUs(err):
@@ -33,8 +33,9 @@ func (b *Bank) result(r request, a answer, err error) connector.CallResult {
 }
 
 // refusesService reports whether a response refuses our certificate, signature, role or clock. A
-// response without a code of the standard may be about the customer instead. It only counts for a
-// request that begins an order or a consent and names neither a token nor a customer.
+// response without a code of the standard may be about the customer instead. Such a response counts
+// only if the request begins an order or a consent, and contains no token and no user name of a
+// customer.
 func (b *Bank) refusesService(r request, a answer) bool {
 	if a.status < http.StatusBadRequest || r.form != nil {
 		return false

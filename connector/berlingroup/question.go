@@ -47,7 +47,7 @@ func (v *ordering) show(report *payment.Report, a *authorisation) {
 }
 
 // fields returns the fields that the customer has to fill in at the step. The form for the password
-// includes the user name only if it is unknown.
+// also asks for the user name if the connector does not know the name.
 func (a *authorisation) fields(bank, name string) []payment.Field {
 	var asked []payment.Field
 	if a.Step == atIdentification || a.Step == atPassword && cmp.Or(a.Person, name) == "" {
@@ -84,7 +84,7 @@ func (a *authorisation) methodField() payment.Field {
 	return field
 }
 
-// maxCode is the maximum length of a code when the bank sets none.
+// maxCode limits the length of a code when the bank sets no limit or a higher one.
 const maxCode = 100
 
 // field returns the field for a code, with all data of the challenge.

@@ -25,8 +25,8 @@ var update = flag.Bool("update", false, "write docs/connector-protocol.json anew
 
 const documentPath = "../../docs/connector-protocol.json"
 
-// calls lists the calls of the protocol with their bodies. If the response of a call is a record,
-// the call responds with a stream.
+// calls lists the calls of the protocol with their bodies. A call with the response type record
+// responds with a stream of records.
 var calls = []struct {
 	name, summary  string
 	body, answered any
@@ -156,7 +156,7 @@ func (d documents) object(t reflect.Type) map[string]any {
 // packages maps folders to the packages of the types.
 var packages = map[string]string{"../..": "passerelle", "../../payment": "passerelle/payment", "..": "passerelle/connector", ".": "passerelle/connector/remote"}
 
-// comments returns the comments of the fields of the types.
+// comments returns the comment of each field in these packages.
 func comments(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}

@@ -16,8 +16,8 @@ type Ledger interface {
 	Submit(ctx context.Context, domain passerelle.DomainID, key string, body []byte) (stored []byte, version, submissions int64, err error)
 	// Load reads an order. found is false when the key is unknown.
 	Load(ctx context.Context, domain passerelle.DomainID, key string) (body []byte, version int64, found bool, err error)
-	// Save replaces the version of an order that was read. saved is false when the version has
-	// changed.
+	// Save replaces the body of an order if the order still has this version. Otherwise saved is
+	// false.
 	Save(ctx context.Context, domain passerelle.DomainID, key string, version int64, body []byte) (saved bool, err error)
 }
 

@@ -257,8 +257,8 @@ func TestACheckpointShowsAChainMadeAnew(t *testing.T) {
 	})
 }
 
-// TestBrokenChainDoesNotAffectOthers has a broken chain that cannot be extended. The service must
-// report it, and it must not affect other chains.
+// TestBrokenChainDoesNotAffectOthers: a broken chain cannot be extended. The service must report
+// the broken chain, and must still extend other chains.
 func TestBrokenChainDoesNotAffectOthers(t *testing.T) {
 	onEach(t, func(t *testing.T, o fixture) {
 		o.act(o.domain, 5)

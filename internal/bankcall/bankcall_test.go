@@ -50,8 +50,8 @@ func TestDo(t *testing.T) {
 	}
 }
 
-// TestMeanwhile has a function that renews a lease during a call. The function must end the call
-// when the lease is lost.
+// TestMeanwhile: a function renews a lease during a call. When the lease is lost, the function must
+// end the call.
 func TestMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lost, renewals := errors.New("lost"), 0

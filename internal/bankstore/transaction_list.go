@@ -58,10 +58,10 @@ type accountEpoch struct {
 // with all of them.
 const MaxWithin = 16
 
-// Within limits the filter to the accounts of its span, if the span has recorded them. The query then
-// need not look up the account of each transaction. It need not look up documents either, if no
-// transaction in the accounts has one. If the user stops sharing an account after the span was read,
-// the query shows the account one more time.
+// Within limits the filter to the accounts of its span, if the span has recorded them. The query
+// then need not look up the account of each transaction. It need not look up documents either, if
+// no transaction in the accounts has one. If the user stops sharing an account after the span was
+// read, the query still returns the account's transactions once.
 func (f TransactionFilter) Within(s TransactionSpan) TransactionFilter {
 	f.undocumented = s.documented == 0
 	if f.Account == 0 {
@@ -88,8 +88,8 @@ func (f TransactionFilter) day() string {
 	return "t.application_date"
 }
 
-// DayOf returns the day by which the filter sorts a transaction, and which it compares with From and
-// Until.
+// DayOf returns the day of a transaction for this filter. The filter sorts transactions by this
+// day, and compares it with From and Until.
 func (f TransactionFilter) DayOf(t passerelle.Transaction) passerelle.Date {
 	if f.ByDate {
 		return t.Date
@@ -119,8 +119,9 @@ func (f TransactionFilter) accounts(c *database.Clauses) {
 	}
 }
 
-// exact is a stored decimal in two integers: the ones and the ten-billionths. Both have the sign of
-// the decimal. One integer could exceed 64 bits, and SQLite would turn it into a float.
+// exact is a stored decimal in two integers: the digits before the point, and the fraction in
+// ten-billionths. Both have the sign of the decimal. One integer could exceed 64 bits, and SQLite
+// would turn it into a float.
 type exact struct{ whole, rest string }
 
 // exactOf returns the SQL expressions for the two parts of the decimal that a column stores. The
@@ -136,7 +137,7 @@ func exactOf(column string) exact {
 func compare(c *database.Clauses, stored exact, operator string, value decimal.Decimal) string {
 	whole, rest, ok := value.Int64(ValueDigits)
 	if !ok {
-		return "FALSE" // no stored value has that many digits; limits have fewer, but a search may have them
+		return "FALSE" // a search may have more digits than any stored value
 	}
 	return fmt.Sprintf("(%s, %s) %s (%s, %s)", stored.whole, stored.rest, operator, c.Bind(whole), c.Bind(rest))
 }

@@ -15,7 +15,7 @@ Instruction reference_id text, execution_date_type text, label text, amount num,
 Beneficiary id int, id_account int?, label text, scheme_name text, identification text, issuer str?, disabled_date str?, merchant_scheme_name str?, merchant_identification str?, bic str?
 Terms       terms obj, content text, language text`
 
-// ruleFacts has the rows of section 0, the rules on which existing clients depend.
+// ruleFacts has the rows of section 0, which contains the rules that existing clients depend on.
 var ruleFacts = tell("0",
 	row{fact: "rule 1: the version in front", by: "FORM", call: "GET /2.0/users/me", as: "user", status: 200, shapes: "User"},
 	row{fact: "rule 1: the version twice", by: "FORM", call: "GET /2.0/2.0/users/me", as: "user", status: 200, shapes: "User"},

@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// attempts limits the executions of a unit after the server requests a repetition or the
-	// connection is lost.
+	// attempts limits how often a unit is executed. A unit is executed again when the server
+	// requests it, or when the connection is lost.
 	attempts = 6
 	// firstPause is the pause before the second attempt. Each later pause is twice as long. All
 	// pauses vary at random by up to a half.
 	firstPause = 5 * time.Millisecond
-	// settleLimit is the longest time for COMMIT, and then the longest time for questions about the
-	// outcome.
+	// settleLimit limits the time for COMMIT or ROLLBACK. The queries for the outcome have this
+	// limit too, counted from their start.
 	settleLimit = 15 * time.Second
 )
 
@@ -239,12 +239,12 @@ func committed(tag pgconn.CommandTag, err error) error {
 	return nil
 }
 
-// settle finds out whether a transaction was committed when COMMIT failed with cause or got no
-// response. If the transaction was rolled back and again is true, settle allows the unit to run
-// again.
+// settle is called after COMMIT failed with cause or got no response. It finds out whether the
+// transaction was committed. If the transaction was rolled back and again is true, settle allows
+// the unit to run again.
 //
-// The driver marks some errors as safe to retry. This mark does not prove that nothing was
-// committed: the driver also marks a connection that was lost after COMMIT was sent.
+// The driver marks some errors as safe to retry. Such an error does not prove that nothing was
+// committed: the driver also marks the error of a connection that was lost after COMMIT was sent.
 func (p *postgresEngine) settle(ctx context.Context, m *mark, cause error, again bool) error {
 	within, cancel := p.settling(ctx)
 	defer cancel()

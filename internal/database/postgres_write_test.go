@@ -365,8 +365,8 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
-// TestLateUnitIsNotExecutedTwice has a unit that reaches the server after its outcome was settled
-// and the unit was run again. The server must not execute the unit twice.
+// TestLateUnitIsNotExecutedTwice: a unit reaches the server after its outcome was settled and the
+// unit was run again. The server must not execute the unit twice.
 func TestLateUnitIsNotExecutedTwice(t *testing.T) {
 	address := storetest.Postgres(t)
 	direct := open(t, address)

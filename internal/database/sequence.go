@@ -52,7 +52,8 @@ func (u *Unit) NewIDs(sequence string, count int) (int64, error) {
 	return id, err
 }
 
-// Watch makes Watched return the first id that the unit takes from a sequence from now on.
+// Watch selects the sequence for Watched. Watched then returns the first id that the unit takes
+// from this sequence after the call of Watch.
 func (u *Unit) Watch(sequence string) { u.watched = sequence }
 
 // Watched returns the first id of the watched sequence, or zero.

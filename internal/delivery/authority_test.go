@@ -48,9 +48,9 @@ func (r *fixture) emitFor(user passerelle.UserID, version int64) {
 	})
 }
 
-// TestUserTokens has webhooks without a provider. A request about a user must have the user's
-// newest permanent token that was issued to the webhook's application. When there is no such token,
-// the request log must contain the reason.
+// TestUserTokens: the webhooks have no provider. A request about a user must have the user's newest
+// permanent token that was issued to the webhook's application. When there is no such token, the
+// request log must contain the reason.
 func TestUserTokens(t *testing.T) {
 	const (
 		none   = "No user token: the webhook belongs to no application."
@@ -126,9 +126,9 @@ func TestUserTokens(t *testing.T) {
 }
 
 // TestWebhookKeepsItsApplication registers a webhook without an application while the domain has
-// one. The webhook must send the tokens of this application when another one is created, and no
-// token when the application is deleted. If a change then names no application, the webhook must
-// belong to the only remaining one.
+// one. Then a second application is created: the webhook must still send the tokens of the first.
+// After the first application is deleted, the webhook must send no token. If a change of the
+// webhook then names no application, the webhook must belong to the second.
 func TestWebhookKeepsItsApplication(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in, first := newGuarded(t), r.application(r.domain.ID, "first")

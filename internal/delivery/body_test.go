@@ -235,7 +235,8 @@ func (r *fixture) body(w store.Webhook, id passerelle.DeliveryID) string {
 	return string(body)
 }
 
-// TestBodiesOfUsersAreErasedOnceDelivered has two webhooks. The second one fails for a while.
+// TestBodiesOfUsersAreErasedOnceDelivered: two webhooks get the same events. The second webhook
+// fails for a while.
 func TestBodiesOfUsersAreErasedOnceDelivered(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in, other := newInbox(t), newInbox(t)

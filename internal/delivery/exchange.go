@@ -24,7 +24,7 @@ import (
 // mostHeaders is the largest number of headers that a request usually has.
 const mostHeaders = 16
 
-// These are header values that are the same for every request and never change.
+// Requests share these header values. No code may change them.
 var (
 	anything = []string{"*/*"}
 	ofJSON   = []string{"application/json; charset=utf-8"}
@@ -142,7 +142,7 @@ func (s *leaseSession) request(ctx context.Context, to target, d store.Delivery,
 		r.ContentLength, r.GetBody = -1, func() (io.ReadCloser, error) { return compressed(b.open()), nil }
 	}
 	if r.ContentLength == 0 {
-		r.GetBody = func() (io.ReadCloser, error) { return http.NoBody, nil } // with any other body of unknown length, the request would be sent in chunks
+		r.GetBody = func() (io.ReadCloser, error) { return http.NoBody, nil } // net/http would send any other empty body in chunks
 	}
 	r.Body, err = r.GetBody()
 	return r, signed, err
@@ -163,7 +163,8 @@ func (to target) describe(header http.Header, d store.Delivery) {
 	}
 }
 
-// name sets the headers with those ids that only a JSON body contains.
+// name sets the headers with the ids of the user, the account and the connection. A JSON body
+// contains these ids, and other bodies do not.
 func name(header http.Header, d store.Delivery) {
 	ids := map[string]int64{webhook.UserHeader: int64(d.User), webhook.AccountHeader: int64(d.Account)}
 	if d.Subject == string(webhook.SubjectConnection) {

@@ -71,7 +71,7 @@ func endsOfItself(t *testing.T, function string) {
 	t.Errorf("a goroutine stays in %s", function)
 }
 
-// TestAPageThatPanicsEndsItsSession has a sender without keys. During a request, the webhook gets a
+// TestAPageThatPanicsEndsItsSession: a sender has no keys. During a request, the webhook gets a
 // provider with a secret. The sender cannot decrypt this secret when it reads the next page.
 func TestAPageThatPanicsEndsItsSession(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {

@@ -122,8 +122,8 @@ func (a answering) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: req}, nil
 }
 
-// TestASlowReceiverIsServedInOneSession has a receiver whose responses take most of the duration of
-// the lease.
+// TestASlowReceiverIsServedInOneSession: each response of a receiver takes most of the lease's
+// duration.
 func TestASlowReceiverIsServedInOneSession(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -188,8 +188,8 @@ func TestTwoSendersSendNothingTwice(t *testing.T) {
 	})
 }
 
-// TestManyWebhooksOfTwoProcesses has two processes that are repeatedly woken at the same time. They
-// send 2,000 deliveries to 20 webhooks. Each delivery must be accepted once.
+// TestManyWebhooksOfTwoProcesses: two processes are repeatedly woken at the same time. They send
+// 2,000 deliveries to 20 webhooks. Each delivery must be accepted once.
 func TestManyWebhooksOfTwoProcesses(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		const webhooks, events, deliveries = 20, 100, 2000
@@ -236,8 +236,8 @@ func TestManyWebhooksOfTwoProcesses(t *testing.T) {
 	})
 }
 
-// TestOneProcessAtAWebhook has a second process that wants to send an event while the first process
-// waits for the receiver.
+// TestOneProcessAtAWebhook: a second process tries to send an event while the first process waits
+// for the receiver.
 func TestOneProcessAtAWebhook(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)

@@ -332,9 +332,9 @@ func TestSignaturesAreNotRenewed(t *testing.T) {
 	})
 }
 
-// TestTokenEndpointsThatFail has many bad responses of a token endpoint. After each, nothing may be
-// sent to the receiver, and one sentence must be recorded. The next token request must wait for the
-// pause.
+// TestTokenEndpointsThatFail: a token endpoint sends many kinds of bad responses. After each,
+// nothing may be sent to the receiver, and one sentence must be recorded. The next token request
+// must wait for the pause.
 func TestTokenEndpointsThatFail(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		gone := httptest.NewServer(nil)

@@ -21,9 +21,9 @@ func conflict(t *testing.T, err error, words string) {
 	}
 }
 
-// TestResendKeepsTheOrderOfASubject has three deliveries about one payment, and one about another
-// payment. Only the first undelivered delivery of each payment may be sent again. An accepted
-// delivery may be sent again at any time.
+// TestResendKeepsTheOrderOfASubject: three deliveries are about one payment, and one is about
+// another payment. Only the first undelivered delivery of each payment may be sent again. An
+// accepted delivery may be sent again at any time.
 func TestResendKeepsTheOrderOfASubject(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)

@@ -99,8 +99,8 @@ func TestTimeoutsAreCountedAcrossSessions(t *testing.T) {
 	})
 }
 
-// TestASuccessInARunLetsNewDeliveriesThrough has a webhook that one refused payload has stopped. It
-// must get the other deliveries in the run in which its receiver accepts a request.
+// TestASuccessInARunLetsNewDeliveriesThrough: one refused payload has stopped a webhook. When the
+// receiver accepts a request, the webhook must get the other deliveries in the same run.
 func TestASuccessInARunLetsNewDeliveriesThrough(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)

@@ -9,17 +9,18 @@ import (
 	"passerelle/webhook"
 )
 
-// Warning reports a webhook when fewer than fewSuccesses of 100 requests of a day succeeded, or
-// when requests took longer than slowRequest on average.
+// Warning reports a webhook when less than fewSuccesses percent of its requests in a day succeeded,
+// or when requests took longer than slowRequest on average.
 const (
 	fewSuccesses = 95 // per hundred requests
 	slowRequest  = 5 * time.Second
 )
 
 // Warning describes in sentences what an operator should know about a webhook. It says that too
-// many requests fail, that requests take too long, or that they carry no proof of their sender. It
-// returns "" when there is nothing to report. The user token of the webhook's application is such a
-// proof.
+// many requests fail, that requests take too long, that nothing is sent because the authentication
+// provider was deleted, or that requests contain nothing that proves their sender. A user token of
+// the webhook's application proves the sender too. Warning returns "" when there is nothing to
+// report.
 func Warning(w store.Webhook, h store.Health) string {
 	var all []string
 	if h.Successes*100 < h.Requests*fewSuccesses {

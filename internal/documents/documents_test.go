@@ -224,8 +224,8 @@ func TestBatches(t *testing.T) {
 	})
 }
 
-// TestASlowInstitutionDelaysItselfAlone has an institution that delivers nothing. Meanwhile, files
-// of another institution must arrive, in the background and for readers.
+// TestASlowInstitutionDelaysItselfAlone: an institution delivers nothing. Meanwhile, files of
+// another institution must arrive, in the background and for readers.
 func TestASlowInstitutionDelaysItselfAlone(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		h := newHeld()
@@ -459,8 +459,8 @@ func TestAConnectionThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestASyncThatEndsMeanwhile has a fetch that finds its file missing, or the connection in a bad
-// state. If a sync has ended during the fetch, the file must not wait for another sync.
+// TestASyncThatEndsMeanwhile: a fetch finds that its file is missing or that the connection is in a
+// bad state. If a sync has ended during the fetch, the file must not wait for another sync.
 func TestASyncThatEndsMeanwhile(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		s := c.of[c.slow]
@@ -491,7 +491,7 @@ func TestASyncThatEndsMeanwhile(t *testing.T) {
 	})
 }
 
-// TestSecretsThatCannotBeOpened has a connection whose secrets cannot be decrypted. The service
+// TestSecretsThatCannotBeOpened: the secrets of a connection cannot be decrypted. The service
 // cannot read the connection. This must not count as a failure of the connection's files.
 func TestSecretsThatCannotBeOpened(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {

@@ -22,8 +22,8 @@ func held() (hold func(context.Context) error, arrived chan struct{}, free func(
 	}, arrived, sync.OnceFunc(func() { close(freed) })
 }
 
-// TestSlowBankKeepsFewWaiting has as many callers as may wait for a bank. The next caller must be
-// refused before anything is stored.
+// TestSlowBankKeepsFewWaiting: the maximum number of callers waits for a bank. The next caller must
+// be refused before anything is stored.
 func TestSlowBankKeepsFewWaiting(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		hold, arrived, free := held()

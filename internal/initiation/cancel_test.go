@@ -127,8 +127,7 @@ func TestCancellationApproved(t *testing.T) {
 	}
 }
 
-// TestExecutedMeanwhile has a bank that executes a payment before the payer decides about the
-// cancellation.
+// TestExecutedMeanwhile: a bank executes a payment before the payer decides about the cancellation.
 func TestExecutedMeanwhile(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.onItsWay()
@@ -334,8 +333,8 @@ func TestAbandoned(t *testing.T) {
 	}
 }
 
-// TestAbandonedAndApproved has a payer who abandons a payment, approves it at the bank and returns.
-// The payer must find the payment executed.
+// TestAbandonedAndApproved: a payer abandons a payment, approves it at the bank and returns. The
+// payer must find the payment executed.
 func TestAbandonedAndApproved(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.abandonedAt("actn(redirect)/done")

@@ -310,7 +310,7 @@ func (w *fixture) wantBackOff(t *testing.T, id passerelle.PaymentID, times int) 
 }
 
 // TestWaitIsBounded checks that the wait is at most an hour. It must be at most five minutes while
-// the order may be sent again, and at most a minute when the question could not be sent.
+// the order may be sent again, and at most a minute when the call to the bank could not be sent.
 func TestWaitIsBounded(t *testing.T) {
 	for name, test := range map[string]struct {
 		status         fault

@@ -116,7 +116,7 @@ func TestExpirySkipsOpenAttempts(t *testing.T) {
 	})
 }
 
-// TestManyExpire has more payments than one pass handles.
+// TestManyExpire: more payments expire than one pass handles.
 func TestManyExpire(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		for range 40 {
@@ -128,8 +128,8 @@ func TestManyExpire(t *testing.T) {
 	})
 }
 
-// TestLastCheckBeforeExpiry has payments that the bank executed during an outage of the service.
-// None may expire, although a pass checks only some of them.
+// TestLastCheckBeforeExpiry: the bank executed payments during an outage of the service. None of
+// these payments may expire, although a pass checks only some of them.
 func TestLastCheckBeforeExpiry(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		var all []passerelle.PaymentID

@@ -323,7 +323,7 @@ func (i *Initiation) keepNotes(ctx context.Context, s bankSession, p *payment.Pa
 	})
 }
 
-// nextCheck returns the time of the next question to the bank, or nil in a final state.
+// nextCheck returns the time at which the service next asks the bank, or nil in a final state.
 func (i *Initiation) nextCheck(d passerelle.Domain, p *payment.Payment, report payment.Report) *time.Time {
 	if p.State.Final() {
 		return nil

@@ -15,9 +15,8 @@ import (
 	"passerelle/payment"
 )
 
-// TestASlowBankDelaysOnlyItself has two banks, one of which does not respond. Passes must return
-// and ask the other bank, in each domain. They must not call the slow bank again before it has
-// responded.
+// TestASlowBankDelaysOnlyItself: one of two banks does not respond. Passes must return and ask the
+// other bank, in each domain. They must not call the slow bank again before it has responded.
 func TestASlowBankDelaysOnlyItself(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		slow := &line{Initiator: w.line.Initiator, profile: w.line.Initiator.Profile()}

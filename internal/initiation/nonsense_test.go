@@ -31,7 +31,7 @@ func (w *fixture) wantLogged(t *testing.T, words string) {
 	}
 }
 
-// TestNonsense has reports of a bank that change nothing. Remarkable reports must appear once in
+// TestNonsense: a bank sends reports that change nothing. Remarkable reports must appear once in
 // the timeline. In any case, a later check must be planned, so that the next pass does not
 // immediately ask again.
 func TestNonsense(t *testing.T) {

@@ -292,8 +292,8 @@ func TestNewerReportComesLate(t *testing.T) {
 	})
 }
 
-// TestNotSentAfterATakeover has a validation that takes very long, and a loop that takes over its
-// attempt. If the first call then reports that it sent nothing, the loop's results must stay.
+// TestNotSentAfterATakeover: a validation takes very long, and a loop takes over its attempt. If
+// the first call then reports that it sent nothing, the loop's results must stay.
 func TestNotSentAfterATakeover(t *testing.T) {
 	for name, want := range map[string]payment.State{"and sent": payment.Validating, "and died": payment.Created} {
 		t.Run(name, func(t *testing.T) {

@@ -150,16 +150,17 @@ func (s bankSession) backoff() time.Duration {
 	return min(shortestWait<<min(s.attempt.Inquiries, 20), longestWait)
 }
 
-// These constants limit the wait after a failed question about an attempt. Most questions that fail
-// are not sent and cost the bank nothing. The outcome must be known soon after the bank is
-// reachable again. An order that may be sent again must be sent before the bank forgets its key.
+// These constants limit the wait after a failed call that asks the bank about an attempt. Most
+// failed calls are not sent and cost the bank nothing. The outcome must be known soon after the
+// bank is reachable again. An order that may be sent again must be sent before the bank forgets its
+// key.
 const (
 	longestOutage     = time.Minute
 	longestRepeatable = 5 * time.Minute
 	longestUnknown    = time.Hour
 )
 
-// waitAfter returns the wait after a failed question about an attempt.
+// waitAfter returns the wait after a failed call about an attempt.
 func (s bankSession) waitAfter(why error) time.Duration {
 	switch {
 	case errors.Is(why, connector.ErrNotSent):
@@ -170,7 +171,8 @@ func (s bankSession) waitAfter(why error) time.Duration {
 	return min(s.backoff(), longestUnknown)
 }
 
-// postponeAttempt plans the next question to the bank about an attempt with an unknown outcome.
+// postponeAttempt plans when the service next asks the bank about an attempt with an unknown
+// outcome.
 func (i *Initiation) postponeAttempt(ctx context.Context, s bankSession, wait time.Duration, record addition) error {
 	return i.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.PostponeAttempt(s.attempt, wait)

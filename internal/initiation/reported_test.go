@@ -16,8 +16,8 @@ import (
 	"passerelle/payment"
 )
 
-// delayed returns a fault that passes on each call only after free is called. Each call sends to
-// arrived.
+// delayed returns a fault that delays each call until free is called. Each call first sends a value
+// to the channel arrived.
 func delayed() (hold fault, arrived chan struct{}, free func()) {
 	arrived, freed := make(chan struct{}, 2*initiation.MaxCallers), make(chan struct{})
 	return func(ctx context.Context, o connector.Order, next exchange) (payment.Report, error) {
@@ -36,11 +36,11 @@ func (w *fixture) notify(t *testing.T, d passerelle.Domain, id passerelle.Paymen
 	must(t, n.Receive(t.Context(), d, address.Query().Get("state")))
 }
 
-// TestReportDuringACall has a bank that sends a report during a call about the order. Each kind of
-// call is tested. The service must ask the bank again once, as soon as the call has ended.
+// TestReportDuringACall: a bank sends a report during a call about the order. Each kind of call is
+// tested. The service must ask the bank again once, as soon as the call has ended.
 func TestReportDuringACall(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
-		week := w.later(7 * 24 * time.Hour) // much later than a check, so the next check is hours away
+		week := w.later(7 * 24 * time.Hour) // a payment of this age is checked only every few hours
 		for name, call := range map[string]func(hold fault) (passerelle.PaymentID, func()){
 			"order": func(hold fault) (passerelle.PaymentID, func()) {
 				id := w.create(1)
@@ -87,9 +87,10 @@ func TestReportDuringACall(t *testing.T) {
 	})
 }
 
-// TestReportAboutAnUnknownOutcome: while the outcome of a call is unknown, and the next question is
-// an hour away, a notification or a return makes this question due now. A report during a question
-// makes another question due. Each report leads to one question.
+// TestReportAboutAnUnknownOutcome: the outcome of a call is unknown, and the service will ask the
+// bank again in an hour. A notification or a return must make the service ask now. A report that
+// arrives while the service asks must make it ask once more. For each report, the service must ask
+// once.
 func TestReportAboutAnUnknownOutcome(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)
@@ -134,8 +135,8 @@ func TestReportAboutAnUnknownOutcome(t *testing.T) {
 	})
 }
 
-// TestReportDuringAQuestion: while one process asks the bank, a report does not make another
-// process ask.
+// TestReportDuringAQuestion: a report that arrives while one process asks the bank must not make
+// another process ask.
 func TestReportDuringAQuestion(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)
@@ -157,7 +158,7 @@ func TestReportDuringAQuestion(t *testing.T) {
 	})
 }
 
-// seen records the callbacks with which the bank is asked.
+// seen records the callback of each call to the bank.
 type seen struct {
 	mu  sync.Mutex
 	all []string
@@ -184,8 +185,8 @@ func (s *seen) want(t *testing.T, want ...string) {
 	}
 }
 
-// TestReturnDuringAnAttempt has a payer who returns with a code while an attempt is under way. The
-// code must reach the bank once, after the attempt, even from another process.
+// TestReturnDuringAnAttempt: a payer returns with a code while an attempt is under way. The code
+// must reach the bank once, after the attempt, even from another process.
 func TestReturnDuringAnAttempt(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)
@@ -219,8 +220,8 @@ func TestReturnDuringAnAttempt(t *testing.T) {
 	})
 }
 
-// TestReturnToABusyBank has a payer who returns with a code while too many callers wait for the
-// bank. The code must reach the bank at the next check, which is due immediately.
+// TestReturnToABusyBank: a payer returns with a code while too many callers wait for the bank. The
+// code must reach the bank at the next check, which is due immediately.
 func TestReturnToABusyBank(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)
@@ -304,8 +305,8 @@ func TestReturnThatFails(t *testing.T) {
 	}
 }
 
-// TestReturnThatFailsDuringAChange checks that a query is not stored again when the connector has used
-// it, although another act changed the payment before the call failed.
+// TestReturnThatFailsDuringAChange: a connector uses a query, another act changes the payment, and
+// then the call fails. The query must not be stored again.
 func TestReturnThatFailsDuringAChange(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)
@@ -325,8 +326,8 @@ func TestReturnThatFailsDuringAChange(t *testing.T) {
 	})
 }
 
-// TestReturnDuringAnotherMemory has a connector that uses a query, while another act stores a
-// memory. The connector's memory is then not stored, so the query must be kept.
+// TestReturnDuringAnotherMemory: a connector uses a query while another act stores a memory. The
+// connector's memory is then not stored, so the query must be kept.
 func TestReturnDuringAnotherMemory(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)
@@ -359,8 +360,8 @@ func (w *fixture) wantCallbacks(t *testing.T, want int64) {
 	}
 }
 
-// TestCallbacksEndWithThePayment: the query with which a payer returned is removed with the end of the
-// payment, however the payment ends, and none is stored after that.
+// TestCallbacksEndWithThePayment: when a payment ends, the service must remove the query with which
+// the payer returned. It must store no query after that. Both apply to every final state.
 func TestCallbacksEndWithThePayment(t *testing.T) {
 	month := 31 * 24 * time.Hour
 	for name, end := range map[string]func(w *fixture, p passerelle.PaymentID) error{

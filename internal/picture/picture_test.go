@@ -108,7 +108,7 @@ func TestSheet(t *testing.T) {
 	}
 }
 
-// keep saves a picture in a file for people.
+// keep saves a picture in a file, so that people can check it.
 func keep(t *testing.T, name string, raw []byte) {
 	t.Helper()
 	if folder := os.Getenv("PASSERELLE_TEST_PICTURES"); folder != "" {

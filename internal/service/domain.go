@@ -52,8 +52,8 @@ func (s *Service) servedDomain(ctx context.Context, r *store.Reader, host string
 	return found, nil
 }
 
-// domainByHost looks up a host without changes. It then looks up the host without a default port,
-// because base URLs contain no default port.
+// domainByHost looks up a host as it is. If no domain has this host and the host has a default
+// port, domainByHost looks it up without the port, because base URLs contain no default port.
 func domainByHost(ctx context.Context, r *store.Reader, host string) (store.ServedDomain, error) {
 	found, err := r.ServedDomainByHost(ctx, host)
 	for _, port := range domains.DefaultPorts {

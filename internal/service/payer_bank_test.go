@@ -15,9 +15,9 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// TestBankOfThePayer has payments with a known account of the payer. The webview must select the
-// account's bank, and must not list banks with other accounts. The API must refuse these banks. A payer
-// with an account at none of the banks can choose any, because a list of prefixes may be incomplete.
+// TestBankOfThePayer: the payer's account is known. The webview must select the account's bank, and
+// must not list banks with other accounts. The API must refuse these banks. A payer with an account
+// at none of the banks can choose any, because a list of prefixes may be incomplete.
 func TestBankOfThePayer(t *testing.T) {
 	folder := t.TempDir()
 	berlingrouptest.NewAuthority(t).Furnish(folder)

@@ -28,7 +28,7 @@ const (
 	inFlight      = 8
 )
 
-// TestDeadEndpointsCostNothing has one healthy receiver and a hundred failing ones. The failing
+// TestDeadEndpointsCostNothing: one receiver is healthy, and a hundred receivers fail. The failing
 // ones refuse connections, do not respond, or respond with 500. They must get no more requests than
 // the rules of the flusher allow. The healthy one must get everything.
 //

@@ -85,7 +85,7 @@ func TestRollingRestartLosesNothing(t *testing.T) {
 	l.checkOnce()
 }
 
-// leaseLeft selects how many seconds remain of the longest lease of a webhook.
+// leaseLeft selects the number of seconds until the last lease expires.
 const leaseLeft = `SELECT max(lease_until) / 1000000 - extract(epoch FROM clock_timestamp())::bigint FROM webhook`
 
 // TestAnotherReplicaTakesOver kills a process while it waits for receivers, so its leases remain.

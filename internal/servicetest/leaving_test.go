@@ -105,9 +105,9 @@ func (h holder) ends() (all []string) {
 	return all
 }
 
-// TestClientsWhoLeaveDoNotEndTheirSync has a client leave while the service reads its connection.
-// The read must continue, and its data must be stored. The departure of the client must not count
-// as a failure of the bank.
+// TestClientsWhoLeaveDoNotEndTheirSync: a client leaves while the service reads its connection. The
+// read must continue, and its data must be stored. The departure of the client must not count as a
+// failure of the bank.
 func TestClientsWhoLeaveDoNotEndTheirSync(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{LeaseTimeout: time.Minute, Quiet: true}, func(t *testing.T, s *servicetest.Instance) {
 		p, h := slowHolder(t, s)

@@ -320,12 +320,13 @@ func (tx *Tx) PostponeAttempt(a Attempt, wait time.Duration) {
 // AttemptLease is how long an attempt belongs to the process that opened it or took it over.
 const AttemptLease = 30 * time.Second
 
-// hastened is the lease of an attempt of unknown outcome whose next question is due now. A lease that
-// ends within AttemptLease stays: a process may be asking now, and a second one must not ask too.
+// hastened is the new lease of an attempt whose outcome is unknown, when the service must ask the
+// bank now. A lease that ends within AttemptLease stays: a process may be asking now, and a second
+// process must not ask too.
 var hastened = fmt.Sprintf(`CASE WHEN state = 'unknown' AND lease_until > {now} + %d THEN {now} - 1000 ELSE lease_until END`, AttemptLease.Microseconds())
 
-// HastenAttemptIfReported makes the next question about an attempt due now if the bank has reported, or
-// sent the payer back, since the attempt was loaded. It follows PostponeAttempt.
+// HastenAttemptIfReported makes the service ask the bank about an attempt now if the bank has
+// reported, or sent the payer back, since the attempt was loaded. It follows PostponeAttempt.
 func (tx *Tx) HastenAttemptIfReported(a Attempt) {
 	tx.unit.Exec(`UPDATE attempt SET lease_until = `+hastened+` WHERE +domain_id = $1 AND id = $2
 		AND $3 < (SELECT bank_reports FROM payment WHERE id = payment_id)`, int64(a.Domain), a.ID, a.Reported)

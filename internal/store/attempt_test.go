@@ -157,8 +157,8 @@ func TestAttemptIsClaimedAfterItsLease(t *testing.T) {
 	})
 }
 
-// TestReportsHastenQuestions checks that a report of the bank makes a question due that is planned
-// for later, unless a process may be asking it now.
+// TestReportsHastenQuestions: a call that asks the bank about an attempt is planned for later. A
+// report of the bank must make this call due now, unless a process may be making the call already.
 func TestReportsHastenQuestions(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.attempt("key", time.Hour)

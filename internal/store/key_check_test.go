@@ -44,9 +44,9 @@ func TestADatabaseKnowsItsKeys(t *testing.T) {
 	})
 }
 
-// TestNothingIsSealedWithRetiredKeys has a program that read the key file before a key was added to
-// the file. The program can encrypt until all values are rewrapped with the new key. From then on,
-// it is refused.
+// TestNothingIsSealedWithRetiredKeys: a program read the key file before a key was added to the
+// file. The program can encrypt until all values are rewrapped with the new key. From then on, its
+// writes are refused.
 func TestNothingIsSealedWithRetiredKeys(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		ring := keys.Generate()

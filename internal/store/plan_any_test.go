@@ -18,7 +18,7 @@ import (
 	"passerelle/webhook"
 )
 
-// planner makes PostgreSQL show its generic plans, because the program also uses generic plans.
+// planner makes PostgreSQL show its generic plans, because the program uses generic plans.
 type planner struct {
 	t  *testing.T
 	db *pgx.Conn
@@ -70,7 +70,8 @@ func (p *planner) plan(s database.Statement) []string {
 // plan may read only some of these rows.
 var crowdedTables = regexp.MustCompile(` on (payment|payment_transition|instruction|delivery|delivery_attempt|event|bank_transaction|bank_account|subscription|connection|connection_log|end_user|token|webhook|client|setting_change|attempt|document|consent|received)( \w+)?$`)
 
-// more contains statements that add rows with numbers from $1 to $2 to the rows of other tests.
+// more contains statements that add rows with the numbers from $1 to $2. crowdAll uses them
+// together with the helpers of other tests.
 var more = []string{
 	`INSERT INTO event (id, domain_id, name, subject, subject_id, version, user_id, body, created)
 		SELECT i, CAST($3 AS BIGINT), 'PAYMENT_STATE_UPDATED', 'payment', i, 1, CASE WHEN i % 2 = 0 THEN i ELSE NULL END, CAST('{}' AS BYTEA), 1 FROM n`,

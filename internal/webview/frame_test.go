@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// domainTransport sends requests in the form of a browser that shows the pages in a frame of the
+// domainTransport sends requests like a browser that shows the pages in a frame of the
 // application's page.
 type domainTransport struct {
 	*walker
@@ -44,8 +44,8 @@ func (p *walker) framed(origins string) *walker {
 	return &other
 }
 
-// Only the origins that the application has registered may show these pages in a frame. No page may
-// show the payment pages in a frame.
+// Only the origins that the application has registered may show the pages about banking data in a
+// frame. No page may show the payment pages in a frame.
 func TestWhoMayShowThePages(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		closed := p.open(p.link("connect")).header

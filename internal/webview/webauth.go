@@ -90,8 +90,8 @@ func (w *Webview) redeem(pc *pageContext, client store.Client, text string) (sto
 	return code, nil
 }
 
-// departure returns the name of the cookie for a browser that was redirected to a connection's
-// institution. The cookie contains only this name, and is sealed under it.
+// departure returns the name of the cookie in a browser that was redirected to a connection's
+// institution. The name contains the connection. The encrypted value is valid only under this name.
 func departure(id passerelle.ConnectionID) string {
 	return "departure_" + strconv.FormatInt(int64(id), 10)
 }
@@ -212,8 +212,8 @@ func (w *Webview) returned(pc *pageContext, state string) error {
 	return w.arrived(pc, arrival.State == "")
 }
 
-// arrived shows in this window whether the service can read the institution now. No other page in
-// this window would show it.
+// arrived shows in this window whether the service can read the institution now. The person sees no
+// later page in this window.
 func (w *Webview) arrived(pc *pageContext, well bool) error {
 	name := "arrived"
 	if !well {

@@ -19,7 +19,7 @@ import (
 	"passerelle/testbank/eidas"
 )
 
-// maxBody limits the size of a body. The largest bulk is smaller.
+// maxBody limits the size of a body. The largest bulk payment is smaller.
 const maxBody = 1 << 20
 
 // API is the interface of one bank.

@@ -31,7 +31,7 @@ func blocks(path string) ([]*pem.Block, error) {
 	return all, nil
 }
 
-// Certificates returns the certificates in a file, at least one.
+// Certificates returns the certificates in a file. It fails when the file has none.
 func Certificates(path string) ([]*x509.Certificate, error) {
 	found, err := blocks(path)
 	if err != nil {
@@ -57,7 +57,8 @@ func Certificates(path string) ([]*x509.Certificate, error) {
 // othersRead is the read permission of users other than owner and group.
 const othersRead = 0o004
 
-// Key returns the private key in a file that others cannot read.
+// Key returns the private key in a file. It fails when users other than owner and group can read
+// the file.
 func Key(path string) (crypto.Signer, error) {
 	found, err := blocks(path)
 	if err != nil {

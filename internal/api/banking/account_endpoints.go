@@ -287,7 +287,8 @@ func (s *Service) account(ctx context.Context, c *httpapi.Caller, connection pas
 	return shown[0], nil
 }
 
-// accounts loads the accounts of a user that the filter names. It fails when one is missing.
+// accounts loads those accounts of a user that the filter names. It fails when a named account is
+// missing.
 func (s *Service) accounts(ctx context.Context, c *httpapi.Caller, u oneUserInput, f bankstore.AccountFilter) ([]bankstore.StoredAccount, error) {
 	user, err := u.theirs(c)
 	if err != nil {

@@ -172,8 +172,8 @@ const (
 	// A count of manyPayments or more stays in the cache for keepVolumes.
 	manyPayments = 1000
 	keepVolumes  = 30 * time.Second
-	// countLimit is the time after which a count ends. Nobody may be waiting for the count any
-	// longer.
+	// countLimit is the time after which a count ends. Without this limit, a count would continue
+	// after all its readers have left.
 	countLimit = 10 * time.Second
 )
 
@@ -208,8 +208,8 @@ func (v *volumes) of(pc *page.Context, s span) ([]store.Volume, error) {
 	}
 }
 
-// keptSince returns the cached count of a period that begins at an instant. It returns false
-// without such a count.
+// keptSince returns the cached count of a period that begins at an instant. It returns false when
+// the cache has no such count.
 func (v *volumes) keptSince(key volumeKey, since time.Time) ([]store.Volume, bool) {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
@@ -232,8 +232,8 @@ func (v *volumes) keep(key volumeKey, since time.Time, all []store.Volume) {
 	}
 }
 
-// volumeFigures calculates the figures of the period: for each part, with the same part of the
-// previous period, for each bank, for each state, and for each reason of a rejection.
+// volumeFigures calculates the figures of the period for each part, each bank, each state and each
+// reason of a rejection. Beside each part, it has the same part of the previous period.
 func (h *handler) volumeFigures(pc *page.Context, data *overviewData) error {
 	data.Span, data.Other = spanOf(pc)
 	all, err := h.volumes.of(pc, data.Span)
@@ -380,8 +380,8 @@ func (d *overviewData) rejectionFigures(pc *page.Context, recent []store.Volume)
 	d.add("Rejections by reason and bank", bars, many)
 }
 
-// listOf returns the address of the list of the payments that a figure counts. The arguments fields
-// are pairs of a field's name and its value.
+// listOf returns the address of the page that lists the payments in a figure. In fields, each name
+// of a query parameter precedes its value.
 func (d *overviewData) listOf(pc *page.Context, fields ...string) string {
 	begin := d.Span.begin(d.Span.first(localNow(pc)), localNow(pc))
 	query := url.Values{"first": {begin.Format(time.DateOnly)}}

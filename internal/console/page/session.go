@@ -30,8 +30,8 @@ func (pc *Context) SetCrossing(name, value string, life time.Duration) error {
 	return pc.handler.sealer.Set(pc.Writer, web.Cookie{Name: name, Path: Root, Secure: pc.secure, Life: life}, value)
 }
 
-// Cookie returns the value that SetCookie or SetCrossing sealed. It returns false without such a
-// value.
+// Cookie returns the value that SetCookie or SetCrossing sealed. It returns false when the request
+// has no such value.
 func (pc *Context) Cookie(name string) (string, bool) {
 	var value string
 	is := pc.handler.sealer.Read(pc.Request, name, &value) == nil
