@@ -62,7 +62,7 @@ func TestSilentReceiversDoNotAffectOtherDomains(t *testing.T) {
 		}
 		before := s.record()
 		for _, one := range refused {
-			if r := s.do(t, one).says(t, 429, "rateLimited", "8 calls wait for receivers"); r.header.Get("Retry-After") != "5" {
+			if r := s.do(t, one).says(t, 429, "rateLimited", "8 calls already wait for receivers"); r.header.Get("Retry-After") != "5" {
 				t.Errorf("Retry-After of %s is %q", one.path, r.header.Get("Retry-After"))
 			}
 		}

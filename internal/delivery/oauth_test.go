@@ -360,7 +360,7 @@ func TestTokenEndpointsThatFail(t *testing.T) {
 			{"", 200, `{"access_token":"canary\r\nX-Injected: 1","token_type":"Bearer"}`, "the access_token in the response is not valid in a header"},
 			{"", 200, `{"access_token":"canaryé","token_type":"Bearer"}`, "the access_token in the response is not valid in a header"},
 			{"", 200, `{"access_token":"` + strings.Repeat("x", 17<<10) + `","token_type":"Bearer"}`, "the access_token in the response is not valid in a header"},
-			{"", 200, token(1, `,"more":"`+strings.Repeat("x", delivery.MaxAnswer)+`"`), "the answer has 65536 bytes or more"},
+			{"", 200, token(1, `,"more":"`+strings.Repeat("x", delivery.MaxAnswer)+`"`), "the response has 65536 bytes or more"},
 			{"", 302, token(1, ""), "status 302"},
 			{"", 401, `{"error":"invalid_client","error_description":"canary"}`, "status 401, invalid_client"},
 			{"", 400, `{"error":"canary"}`, "status 400"},
@@ -402,15 +402,15 @@ func TestAnOldFailureOfATokenEndpointIsNamedAsOld(t *testing.T) {
 		tokens.answers(func(int) (int, string) { return http.StatusServiceUnavailable, "" })
 		r.oauth("p", endpointAt(tokens.url))
 		w := r.webhook(in.url, "p")
-		const old = "The token endpoint was not asked for this request: it failed so "
+		const old = "The service did not call the token endpoint for this request. The endpoint failed in this way "
 		for i, test := range []struct {
 			wait   time.Duration
 			detail string
 			asked  int
 		}{
 			{0, "", 1},
-			{1500 * time.Millisecond, old + "1 second ago, and is asked again in 4 seconds.", 1},
-			{2500 * time.Millisecond, old + "4 seconds ago, and is asked again in 1 second.", 1},
+			{1500 * time.Millisecond, old + "1 second ago, and is called again in 4 seconds.", 1},
+			{2500 * time.Millisecond, old + "4 seconds ago, and is called again in 1 second.", 1},
 			{time.Second, "", 2},
 		} {
 			r.clock.advance(test.wait)
