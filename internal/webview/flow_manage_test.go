@@ -291,7 +291,7 @@ func TestUsersExpireAtTheSecondConnection(t *testing.T) {
 		page = p.click(p.send(page, "share", "account", accounts[0]), "Connect another bank")
 		ahead.Store(int64(2 * time.Hour))
 		back := p.open(page.at.String()).back(t)
-		if back.Get("error") != "session_expired" || !strings.Contains(back.Get("error_description"), "not there any more") || back.Has("code") || back.Has("connection_id") {
+		if back.Get("error") != "session_expired" || !strings.Contains(back.Get("error_description"), "no longer exists") || back.Has("code") || back.Has("connection_id") {
 			t.Errorf("back with %v", back)
 		}
 	})
@@ -389,7 +389,7 @@ func TestJourneysEnd(t *testing.T) {
 		page := p.open(p.link("connect"))
 		p.OK(p.Call("DELETE", "/users/me", p.token, nil))
 		back := p.open(page.at.String()).back(t)
-		if back.Get("error") != "session_expired" || back.Get("state") != "a b&c=ü" || !strings.Contains(back.Get("error_description"), "not there any more") {
+		if back.Get("error") != "session_expired" || back.Get("state") != "a b&c=ü" || !strings.Contains(back.Get("error_description"), "no longer exists") {
 			t.Errorf("back with %v", back)
 		}
 		p = newWalker(t, p.Instance)
