@@ -104,40 +104,45 @@ func (c *Console) find(pc *page.Context) error {
 		pc.Problem, pc.Query = "the search: at most 200 characters, without control characters", ""
 		return pages.Send(pc, "search", "Search", data)
 	}
-	recorded := false
+	fill := c.findAll
 	if pc.Request.URL.Query().Has(allParameter) {
-		if err := c.findWords(pc, &data, &recorded); err != nil {
-			return err
-		}
-		return pages.Send(pc, "search", "Search", data)
+		fill = c.findWords
 	}
-	if err := c.findNumber(pc, &data); err != nil {
+	if err := fill(pc, &data, new(bool)); err != nil {
 		return err
 	}
-	if err := c.findRequest(pc, &data); err != nil {
-		return err
-	}
-	for _, s := range textSearches {
-		if !s.fits.MatchString(pc.Query) {
-			continue
-		}
-		if err := c.findPayments(pc, s, &data, &recorded); err != nil {
-			return err
-		}
-	}
-	if err := c.findWords(pc, &data, &recorded); err != nil {
-		return err
-	}
-	if len(pc.Query) == accountEnd {
-		data.accountsFirst()
-	}
-	findEvent(pc, &data)
 	for _, group := range data.Groups {
 		if err := c.markUnknown(pc, group.Payments); err != nil {
 			return err
 		}
 	}
 	return pages.Send(pc, "search", "Search", data)
+}
+
+// findAll adds the groups of all kinds of objects.
+func (c *Console) findAll(pc *page.Context, data *searchData, recorded *bool) error {
+	if err := c.findNumber(pc, data); err != nil {
+		return err
+	}
+	if err := c.findRequest(pc, data); err != nil {
+		return err
+	}
+	for _, s := range textSearches {
+		if !s.fits.MatchString(pc.Query) {
+			continue
+		}
+		if err := c.findPayments(pc, s, data, recorded); err != nil {
+			return err
+		}
+	}
+	if err := c.findWords(pc, data, recorded); err != nil {
+		return err
+	}
+	if len(pc.Query) == accountEnd {
+		data.accountsFirst()
+	}
+	findEvent(pc, data)
+	return nil
 }
 
 // findPayments adds the newest payments with the text in one field.
