@@ -152,18 +152,25 @@ func (c *Console) newListRow(pc *page.Context, p *payment.Payment) listRow {
 
 // markUnknown replaces the state of the payments whose order has an unknown outcome. These payments
 // do not wait for the payer.
-func (c *Console) markUnknown(pc *page.Context, rows []listRow) error {
-	sent := func(row listRow) bool { return row.State == page.StateWord(payment.Created) && row.Bank != "" }
-	if !slices.ContainsFunc(rows, sent) {
+func (c *Console) markUnknown(pc *page.Context, lists ...[]listRow) error {
+	var sent []*listRow
+	for _, rows := range lists {
+		for i, row := range rows {
+			if row.State == page.StateWord(payment.Created) && row.Bank != "" {
+				sent = append(sent, &rows[i])
+			}
+		}
+	}
+	if len(sent) == 0 {
 		return nil
 	}
 	unknown, err := c.DB.UnknownOutcomes(pc, pc.Domain.ID, store.MaxOverviewRows)
 	if err != nil {
 		return fmt.Errorf("list the payments with an unknown outcome: %w", err)
 	}
-	for i, row := range rows {
-		if sent(row) && slices.Contains(unknown, row.ID) {
-			rows[i].State = page.Unknown
+	for _, row := range sent {
+		if slices.Contains(unknown, row.ID) {
+			row.State = page.Unknown
 		}
 	}
 	return nil

@@ -111,10 +111,12 @@ func (c *Console) find(pc *page.Context) error {
 	if err := fill(pc, &data, new(bool)); err != nil {
 		return err
 	}
+	var lists [][]listRow
 	for _, group := range data.Groups {
-		if err := c.markUnknown(pc, group.Payments); err != nil {
-			return err
-		}
+		lists = append(lists, group.Payments)
+	}
+	if err := c.markUnknown(pc, lists...); err != nil {
+		return err
 	}
 	return pages.Send(pc, "search", "Search", data)
 }
