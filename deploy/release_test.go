@@ -59,8 +59,8 @@ var released = sync.OnceValues(func() (string, error) {
 	return releaseIn(filepath.Join(work, "first"), "")
 })
 
-// commit returns the commit at the start of the tests, even if another commit is made while they
-// run.
+// commit returns the commit at the start of the tests, even if somebody makes another commit while
+// the tests run.
 var commit = sync.OnceValues(func() (string, error) {
 	name, err := exec.CommandContext(context.Background(), "git", "rev-parse", "HEAD").Output()
 	return strings.TrimSpace(string(name)), err

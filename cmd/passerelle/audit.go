@@ -57,7 +57,7 @@ func (g *auditCommand) open(c *console, command func(books) (any, error)) error 
 	})
 }
 
-// name returns the name of a domain, even of a deleted one.
+// name returns the name of a domain, even of a deleted domain.
 func (b books) name(id passerelle.DomainID) string {
 	if id == 0 {
 		return ""

@@ -61,7 +61,7 @@ type noteView struct {
 }
 
 // note stores the time at which the copy began. A standby, or a database with the schema of an
-// earlier version, cannot store it. The command copies such a database without the time.
+// earlier version, cannot store the time. The command still copies such a database.
 func (b *backupCommand) note(c *console, began time.Time) error {
 	db, err := store.Open(c.ctx, b.Database, store.Options{Log: c.log})
 	if err != nil {

@@ -20,7 +20,7 @@ type bankFolder struct {
 	Banks string `placeholder:"DIR" type:"path" help:"Folder of bank files (NAME.toml, described in docs/bank-file.md) and logos (UUID.png or .jpg). A running service reads it again on SIGHUP."`
 }
 
-// read reads the files in the folder. Without a folder it returns none.
+// read reads the files in the folder. Without a folder, it returns no files.
 func (b bankFolder) read(own []connector.Connector) ([]service.BankFile, error) {
 	if b.Banks == "" {
 		return nil, nil

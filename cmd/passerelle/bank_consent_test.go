@@ -129,7 +129,7 @@ func consent(t *testing.T, s *servicetest.Instance, banks *banksOf, p bank.Profi
 	}
 }
 
-// TestTokensAreRenewed: when a token expires before its consent, it is exchanged for a new one
+// TestTokensAreRenewed: when a token expires before its consent, the service gets a new token
 // without the customer.
 func TestTokensAreRenewed(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, database string) {

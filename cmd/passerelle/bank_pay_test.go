@@ -187,7 +187,7 @@ func (s *shopper) values(p seenPayment, decision string) map[string]any {
 	return values
 }
 
-// act does the payer's actions until the payment needs no more.
+// act does the payer's actions until the payment needs no further action.
 func (s *shopper) act(p seenPayment, decision string) seenPayment {
 	s.t.Helper()
 	for range 12 {
@@ -509,7 +509,7 @@ func TestPaymentsAtBanks(t *testing.T) {
 	})
 }
 
-// TestUrgentPaymentsAtBanks: a payment for the TARGET product reaches the books of the bank with it.
+// TestUrgentPaymentsAtBanks: a payment for the TARGET product has this product in the bank's books.
 func TestUrgentPaymentsAtBanks(t *testing.T) {
 	banks := newBanks(t, "urgent")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
@@ -674,7 +674,7 @@ func TestCancellationsAtBanks(t *testing.T) {
 	})
 }
 
-// TestConfirmationAtABank: the bank executes nothing before the client has confirmed.
+// TestConfirmationAtABank: the bank executes no payment before the client has confirmed it.
 func TestConfirmationAtABank(t *testing.T) {
 	banks := newBanks(t, "confirmation,oauth-confirmation")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
@@ -704,8 +704,8 @@ func confirmsAt(s *shopper) {
 }
 
 // TestPartOfABulk: the lines that a bank refuses are rejected with the bank's reasons. The other
-// lines are pending. If the bank reports no executions, they are accepted when it has named no
-// further line for a business day.
+// lines are pending. Without reports of executions, these lines are accepted when the bank has
+// refused no further line for a business day.
 func TestPartOfABulk(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	banks.with("redirect", `last_status = "ACSC"`, `last_status = "ACWC"`)
@@ -736,7 +736,7 @@ func TestSecondSignatory(t *testing.T) {
 		i.Subscribe("PAYMENT_STATE_UPDATED", "shop")
 		for _, test := range []struct {
 			kind, decision, ends string
-			// states lists the states that the application receives, without the last.
+			// states lists the states that the application receives, except the last state.
 			states string
 		}{
 			{"single", "approve", "done", "validating pending"},
@@ -823,8 +823,8 @@ func TestLostAnswersToSteps(t *testing.T) {
 }
 
 // TestLostAuthorisationIsApproved: the response to the start of an authorisation is lost, and the
-// payer refuses the next one in the bank's app. The order waits. The payer approves the first one
-// and pays once.
+// payer refuses the next authorisation in the bank's app. The order waits until the payer approves
+// the first authorisation and pays once.
 func TestLostAuthorisationIsApproved(t *testing.T) {
 	banks := newBanks(t, "decoupled")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
@@ -871,7 +871,7 @@ func (s *shopper) step(p seenPayment) seenPayment {
 		s.browse(*p.ValidateURI, "approve")
 		return s.payment(p.ID)
 	case "decoupled":
-		open := s.inApp() // the payer sees the last one first
+		open := s.inApp() // the app lists the newest authorisation first
 		s.banks.steer("POST", s.bank+"/authorisations/"+open[len(open)-1], map[string]any{"decision": "approve"}, nil)
 		return s.tell(p.ID, map[string]any{"resume": true})
 	}
@@ -917,7 +917,7 @@ func TestPayerWaitsForTheWayToApprove(t *testing.T) {
 	})
 }
 
-// TestDisturbedBankIsMarkedForPayers: the list of banks marks a bank that is failing, and no other.
+// TestDisturbedBankIsMarkedForPayers: the list of banks marks a failing bank, and no other bank.
 func TestDisturbedBankIsMarkedForPayers(t *testing.T) {
 	banks := newBanks(t, "redirect,oauth")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {

@@ -83,7 +83,8 @@ func nameOf(database string) string {
 	return u.String()
 }
 
-// readCredentials reads stored credentials. It returns none when there is no readable file.
+// readCredentials reads stored credentials. It returns empty credentials when it cannot read the
+// file.
 func readCredentials(file string) credentials {
 	var kept credentials
 	raw, err := os.ReadFile(file)

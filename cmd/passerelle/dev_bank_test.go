@@ -119,7 +119,7 @@ func TestKilledDevLeavesNoTestBanks(t *testing.T) {
 	}
 }
 
-// pay pays at a test bank, up to the bank's acceptance of the order.
+// pay pays at a test bank until the bank has accepted the order.
 func (d devOutput) pay(t *testing.T, bank string) {
 	t.Helper()
 	var auth struct{ Token string }

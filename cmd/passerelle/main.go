@@ -30,7 +30,7 @@ import (
 	"passerelle/internal/progress"
 )
 
-// Information about the build, set by the linker.
+// The linker sets this information about the build.
 var (
 	version   = "development"
 	committed = ""
@@ -245,7 +245,7 @@ const (
 	testPrefix     = variablePrefix + "TEST_"
 )
 
-// variable returns the environment variable of a flag. The flag for help has none.
+// variable returns the environment variable of a flag. The flag for help has no variable.
 func variable(flag *kong.Flag) string {
 	if flag.Name == "help" {
 		return ""
@@ -312,7 +312,7 @@ func (c *console) show(result any) error {
 	return nil
 }
 
-// showOne prints the fields of a struct by their JSON names, without empty ones. It prints the
+// showOne prints the fields of a struct by their JSON names, without empty fields. It prints the
 // number zero unless omitempty is set, because zero may be a result, such as the number of due
 // events.
 func (c *console) showOne(value reflect.Value) error {

@@ -77,7 +77,8 @@ func write(version, created, to string, programs []string) error {
 	path, err := layout.Write(folder, empty.Index)
 	if err == nil {
 		err = path.AppendIndex(index, layout.WithAnnotations(map[string]string{
-			// Docker and containerd take the name from the first annotation, and skopeo the second.
+			// Docker and containerd take the name from the first annotation, and skopeo from the
+			// second.
 			"io.containerd.image.name":          "docker.io/library/" + name + ":" + version,
 			"org.opencontainers.image.ref.name": version,
 		}))
@@ -92,7 +93,7 @@ func write(version, created, to string, programs []string) error {
 }
 
 // dockerImage is an entry of manifest.json. Versions of Docker that store images without containerd
-// read this file instead of the layout. They hold one architecture for each name, so the name
+// read this file instead of the layout. They store one architecture for each name, so the name
 // contains the architecture.
 type dockerImage struct {
 	Config   string
