@@ -871,7 +871,7 @@ func (s *shopper) step(p seenPayment) seenPayment {
 		s.browse(*p.ValidateURI, "approve")
 		return s.payment(p.ID)
 	case "decoupled":
-		open := s.inApp() // the app lists the newest authorisation first
+		open := s.inApp() // the app shows the last authorisation of this list first
 		s.banks.steer("POST", s.bank+"/authorisations/"+open[len(open)-1], map[string]any{"decision": "approve"}, nil)
 		return s.tell(p.ID, map[string]any{"resume": true})
 	}

@@ -129,7 +129,7 @@ func (w *Webview) serveFlow(pc *pageContext) error {
 const handleParameter = "session"
 
 // openLink handles a person who comes back from an institution to a waiting flow. When the person
-// comes back in another window than the flow's, openLink shows the result on a page.
+// comes back in a window other than the flow's window, openLink shows the result on a page.
 func (w *Webview) openLink(pc *pageContext, query url.Values) error {
 	t, err := w.findFlow(pc, query.Get(stateParameter))
 	if err != nil {
@@ -395,7 +395,7 @@ func (w *Webview) resumed(pc *pageContext, t *flowSession) (*flowSession, error)
 	return t, err
 }
 
-// settle creates a user for a person who has none yet.
+// settle creates a user for a person without a user.
 func (w *Webview) settle(pc *pageContext, t *flowSession) error {
 	if t.User != 0 {
 		return nil

@@ -4,7 +4,7 @@
 // an institution, chooses what to share, and later repairs or ends the connection.
 //
 // Files about payments begin with payment_, and files about connections begin with flow_. A flow is
-// what a person does after opening a link: connect, reconnect or manage.
+// the task of a person after opening a link: connect, reconnect or manage.
 //
 // The package owns the addresses of these pages and the cookies that give access to one payment or
 // one flow. It also chooses the page for each state of a payment or connection. Only the stored

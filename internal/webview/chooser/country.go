@@ -9,8 +9,8 @@ import (
 )
 
 // country returns the country that limits a list. The country in the address comes first. Without
-// one, country tries the reader's region and then the hints, and returns the first of them that has
-// institutions.
+// this country, the result is the first country with institutions among the reader's region and the
+// hints.
 func (r Inquiry) country(all []Institution) string {
 	named := r.HTTP.URL.Query().Get(CountryParameter)
 	if named == everywhere {
