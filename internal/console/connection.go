@@ -106,7 +106,7 @@ var connectionKinds = []connectionKind{
 	{page.UntilRetry, "is retried automatically", passerelle.ByRetry},
 }
 
-// statesNamed returns the states that a filter value selects. An empty text selects all.
+// statesNamed returns the states that a filter value selects. An empty text selects all states.
 func statesNamed(text string) ([]passerelle.ConnectionState, bool) {
 	states := passerelle.ConnectionStates()
 	if text == "" {
@@ -186,8 +186,8 @@ func (c *Console) endingConsents(pc *page.Context, data troublesData) error {
 	return pages.Send(pc, "connections", "Connections", data)
 }
 
-// bankNamed returns the UUID of the connector whose UUID or name is the text. No connector matches
-// an empty text.
+// bankNamed returns the UUID of the connector that has the text as its UUID or name. No connector
+// matches an empty text.
 func bankNamed(banks []wire.Bank, text string) (string, bool) {
 	if text == "" {
 		return "", true

@@ -270,7 +270,7 @@ func readingFacts(b wire.Bank) []page.DetailRow {
 	return facts
 }
 
-// usages maps each kind of use of accounts to the people who use them so.
+// usages maps each usage of accounts to the people with such accounts.
 var usages = map[passerelle.Usage]string{passerelle.Private: "individuals", passerelle.Organisation: "businesses", passerelle.Association: "associations"}
 
 // forWhom returns the people who use a connector's accounts.

@@ -107,7 +107,7 @@ func TestSettling(t *testing.T) {
 }
 
 // TestRefunds checks that a refund is a payment in the other direction, with at most the paid
-// amount. The audit log must have it.
+// amount. The audit log must have the refund.
 func TestRefunds(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)

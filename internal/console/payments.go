@@ -46,7 +46,7 @@ type listData struct {
 	// MayReveal is set when the operator may download the complete file.
 	MayReveal bool
 	// Still is set for a list that does not update itself, because the service records each view of
-	// it.
+	// the list.
 	Still bool
 }
 
@@ -212,8 +212,8 @@ const maxPlace = 100
 // actSearch is the name in the audit log for a search by data that identifies people.
 const actSearch = "search by personal data"
 
-// recordSearch records a list in a live domain that filters by personal data. It reports whether
-// the list is such a list.
+// recordSearch records a list that filters by personal data in a live domain. It reports whether it
+// recorded the list.
 func (c *Console) recordSearch(pc *page.Context, l listing) (bool, error) {
 	if !l.personal || pc.Domain.Kind == passerelle.Sandbox {
 		return false, nil

@@ -58,7 +58,8 @@ func (r refunds) LeftText() string { return page.Amount(r.Left) }
 const refundsPage = 100
 
 // refundsOf returns the refunds of a payment, newest first. Refunds go between the same accounts,
-// in the other direction. Few other payments do, so the search reads few rows.
+// in the other direction. Few other payments go between these accounts, so the search reads few
+// rows.
 func (c *Console) refundsOf(pc *page.Context, p *payment.Payment) (refunds, error) {
 	paid := p.Instructions[0].Amount
 	found := refunds{Refunded: passerelle.Money{Currency: paid.Currency}, Left: paid}

@@ -125,8 +125,8 @@ func TestBankWithAnExpiredCertificate(t *testing.T) {
 	})
 }
 
-// TestHealthOfABank checks what operators see of a failing bank: the calls that fail, and the
-// certificate that they must renew.
+// TestHealthOfABank checks that operators see the failing calls of a bank, and the certificate that
+// they must renew.
 func TestHealthOfABank(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/text/language/display"
 )
 
-// country returns the country that limits a list. The country in the address comes first. Without
-// this country, the result is the first country with institutions among the reader's region and the
-// hints.
+// country returns the country that limits a list: the first country with institutions among the
+// country in the address, the reader's region and the hints. It returns an empty text for all
+// countries.
 func (r Inquiry) country(all []Institution) string {
 	named := r.HTTP.URL.Query().Get(CountryParameter)
 	if named == everywhere {
