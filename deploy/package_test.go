@@ -37,7 +37,7 @@ func boot(t *testing.T, script string, files map[string]string) string {
 	if err := run(".", nil, "cp", one(t, "*_"+debianArch+".deb"), shared); err != nil {
 		t.Fatal(err)
 	}
-	// The documented commands use sudo, but the machine has none and the script already runs as
+	// The documented commands use sudo, but the machine has no sudo, and the script already runs as
 	// root.
 	files["run"] = "#!/bin/bash\nset -euxo pipefail\ncd /test\nsudo() { \"$@\"; }\n" + script + "\necho finished\n"
 	for name, text := range files {

@@ -108,7 +108,7 @@ func release(t *testing.T) string {
 	return folder
 }
 
-// one returns the only file of the release whose name matches the pattern.
+// one returns the only file of the release that matches the pattern.
 func one(t *testing.T, pattern string) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(release(t), pattern))
@@ -143,7 +143,7 @@ func sums(t *testing.T, folder string) map[string]string {
 }
 
 // TestReleaseIsReproducible builds the commit twice, in two folders. The second build uses no
-// package that the first one compiled. All files are equal byte by byte, including the signature.
+// package that the first build compiled. All files are equal byte by byte, including the signature.
 func TestReleaseIsReproducible(t *testing.T) {
 	first := sums(t, release(t))
 	again, err := releaseIn(filepath.Join(work, "elsewhere", "second"), filepath.Join(work, "cache"))

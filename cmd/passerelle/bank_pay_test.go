@@ -297,9 +297,9 @@ func TestRenewedPage(t *testing.T) {
 	})
 }
 
-// TestApprovalOnAnEarlierPage: a payer who still has the first page of the bank, after the service has
-// requested another one, can approve there. The order is for a later day, so the bank's status says
-// nothing about the approval.
+// TestApprovalOnAnEarlierPage: a payer who still has the first page of the bank, after the service
+// has requested another page, can approve on the first page. The order is for a later day, so the
+// bank's status says nothing about the approval.
 func TestApprovalOnAnEarlierPage(t *testing.T) {
 	names := []string{"redirect", "redirect-explicit", "confirmation"}
 	banks := newBanks(t, strings.Join(names, ","))
@@ -574,8 +574,8 @@ func (b *banksOf) right(bank string) {
 	}
 }
 
-// TestScenariosOfBanks: whatever a bank does with an order, the payment ends as
-// docs/scenarios.md says, and the money moves at most once.
+// TestScenariosOfBanks: with each behaviour of a bank, the payment ends as docs/scenarios.md says,
+// and the money moves at most once.
 func TestScenariosOfBanks(t *testing.T) {
 	banks := newBanks(t, "")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {

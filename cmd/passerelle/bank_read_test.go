@@ -403,8 +403,8 @@ func TestRefusedConsent(t *testing.T) {
 	})
 }
 
-// TestRevokedConsent: when the customer ends the consent at the bank, the service asks for a
-// new one.
+// TestRevokedConsent: when the customer ends the consent at the bank, the service asks for a new
+// consent.
 func TestRevokedConsent(t *testing.T) {
 	banks := newBanks(t, "signed")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder}, func(t *testing.T, s *servicetest.Instance) {

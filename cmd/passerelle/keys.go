@@ -174,7 +174,7 @@ type sealView struct {
 	Payments int64 `json:"payments"`
 }
 
-// Run encrypts account numbers. After an interruption, the next run encrypts the remaining ones.
+// Run encrypts account numbers. After an interruption, the next run encrypts the remaining numbers.
 func (s *keysSeal) Run(c *console) error {
 	ring, err := openKeys(s.KeyFile)
 	if err != nil {

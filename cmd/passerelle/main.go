@@ -24,7 +24,7 @@ import (
 	_ "time/tzdata" // time zones of domains, even if the machine has no zone files
 
 	"github.com/alecthomas/kong"
-	_ "golang.org/x/crypto/x509roots/fallback" // certificate authorities, for machines and containers that have none
+	_ "golang.org/x/crypto/x509roots/fallback" // certificate authorities, for machines and containers without certificate authorities
 
 	"passerelle"
 	"passerelle/internal/progress"
@@ -231,8 +231,7 @@ func environmentResolver(environment []string) kong.Resolver {
 	})
 }
 
-// twin returns the name of the flag or variable that replaces another one: X for X-file, and X-file
-// for X.
+// twin returns the flag or variable that replaces name: X for X-file, and X-file for X.
 func twin(name, suffix string) string {
 	if value, file := strings.CutSuffix(name, suffix); file {
 		return value

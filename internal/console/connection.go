@@ -121,7 +121,7 @@ func statesNamed(text string) ([]passerelle.ConnectionState, bool) {
 	return []passerelle.ConnectionState{one}, slices.Contains(states, one)
 }
 
-// connections lists the connections of a domain whose last read failed, newest first.
+// connections lists the connections of a domain with a failed last read, newest first.
 func (c *Console) connections(pc *page.Context) error {
 	banks, err := c.Aggregation.Banks(pc, pc.Domain)
 	if err != nil {
@@ -164,8 +164,8 @@ func (c *Console) connections(pc *page.Context) error {
 // mostDays is the largest number of days within which a list of consents ends.
 const mostDays = 366
 
-// endingConsents lists the connections whose consents end soon. The consent that ends first comes
-// first.
+// endingConsents lists the connections with consents that end soon. The consent that ends first
+// comes first.
 func (c *Console) endingConsents(pc *page.Context, data troublesData) error {
 	days, err := strconv.Atoi(data.Ends)
 	if err != nil || days < 1 || days > mostDays {

@@ -42,7 +42,8 @@ type connectorRow struct {
 	Expires page.When
 }
 
-// connectorsData is the content of a page that lists the connectors whose names match the search.
+// connectorsData is the content of a page that lists the connectors with names that match the
+// search.
 type connectorsData struct {
 	Search string
 	Rows   []connectorRow

@@ -77,7 +77,7 @@ func (forgetful) Status(context.Context, connector.Order) (payment.Report, error
 	return payment.Report{}, connector.ErrUnknownOrder
 }
 
-// TestSettling checks that an operator can settle a payment whose order has an unknown outcome. A
+// TestSettling checks that an operator can settle a payment with an order of unknown outcome. A
 // page first asks for the reason. The audit log must have the act and the reason.
 func TestSettling(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {

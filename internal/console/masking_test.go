@@ -141,7 +141,7 @@ func (p *people) more() []string {
 	}
 }
 
-// namesNobody checks that a response contains none of the texts about people.
+// namesNobody checks that a response contains no text about people.
 func namesNobody(t *testing.T, who, what string, a answer) {
 	t.Helper()
 	text := strings.ToLower(html.UnescapeString(a.body + a.location))

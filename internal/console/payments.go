@@ -58,7 +58,7 @@ type listRow struct {
 	Code                         page.Code
 	Amount, Payee, Label, Bank   string
 	Client, Execution, Reference string
-	// More is the number of instructions after the first one. The texts belong to the first
+	// More is the number of instructions after the first instruction. The texts belong to the first
 	// instruction.
 	More int
 }
@@ -115,7 +115,7 @@ func (c *Console) payments(pc *page.Context) error {
 	return pages.Send(pc, "payments", "Payments", data)
 }
 
-// unknownPayments lists the payments whose order has an unknown outcome. The pages are in the order
+// unknownPayments lists the payments with an order of unknown outcome. The pages are in the order
 // in which the service asks the banks.
 func (c *Console) unknownPayments(pc *page.Context) error {
 	ids, err := c.DB.UnknownOutcomes(pc, pc.Domain.ID, store.MaxOverviewRows)
@@ -150,7 +150,7 @@ func (c *Console) newListRow(pc *page.Context, p *payment.Payment) listRow {
 	}
 }
 
-// markUnknown replaces the state of the payments whose order has an unknown outcome. These payments
+// markUnknown replaces the state of the payments with an order of unknown outcome. These payments
 // do not wait for the payer.
 func (c *Console) markUnknown(pc *page.Context, lists ...[]listRow) error {
 	var sent []*listRow

@@ -58,7 +58,8 @@ func (d *fixture) fill(payments int) {
 			return nil
 		}))
 	}
-	// The inserted account numbers are not encrypted, like those in an older database.
+	// The inserted account numbers are not encrypted, like the account numbers in an older
+	// database.
 	must(d.t, d.DB.Write(d.t.Context(), func(tx *store.Tx) error {
 		tx.Unit().Exec(`UPDATE sealing SET account_numbers = FALSE`)
 		return nil

@@ -67,7 +67,7 @@ func TestConfiguration(t *testing.T) {
 	})
 }
 
-// disturbed is a bank whose calls have failed. Its certificate expires soon.
+// disturbed is a bank with failed calls and a certificate that expires soon.
 type disturbed struct{ bank }
 
 func (d disturbed) Profile() connector.Profile {

@@ -25,8 +25,8 @@ import (
 // written matches a day or a time of day as people write it.
 var written = regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}\b|\b\d{1,2}:\d{2}(:\d{2})?\b`)
 
-// quoted lists the elements and classes whose content is not a text of the page: raw data of
-// programs, values of settings, and examples of what to type. A drawing has a scale of its own.
+// quoted lists the elements and classes with content that is not a text of the page: raw data of
+// programs, values of settings, and sample input. A drawing has a scale of its own.
 var quoted = []string{"pre", "textarea", "option", "label", "script", "style", "svg", "json", "headers", "value", "code"}
 
 // timesOn adds to bare all times that a page shows outside a time element. It counts the time

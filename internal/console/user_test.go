@@ -218,8 +218,8 @@ func TestActsOnUsers(t *testing.T) {
 	})
 }
 
-// The service does not read an institution without its user more often than the institution allows,
-// whoever requests the read.
+// Without the user, the service reads an institution only as often as the institution allows, for
+// every caller.
 func TestReadingNowKeepsToTheBound(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)

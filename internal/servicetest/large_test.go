@@ -19,7 +19,7 @@ import (
 // which the service waits for the rest of a body.
 const answerTime = 20 * time.Second
 
-// large is a request whose body is too large for the call.
+// large is a request with a body that is too large for the call.
 type large struct {
 	header string
 	status int

@@ -182,7 +182,7 @@ func (w *Webview) connect(pc *pageContext, t *flowSession, b wire.Bank, on way, 
 		case pc.problem.key != "" || pc.notice != "":
 			return w.askCredentials(pc, t, b, true)
 		case errors.Is(err, passerelle.NotFound):
-			return w.refuseLink(pc, t, errEnded) // the user has been deleted
+			return w.refuseLink(pc, t, errEnded) // somebody has deleted the user
 		case err != nil:
 			return fmt.Errorf("connect user %d: %w", t.User, err)
 		}

@@ -60,7 +60,7 @@ func (w *Webview) showFlow(pc *pageContext, t *flowSession) error {
 }
 
 // leaveFlow redirects a person to the client when the person stops or has finished. It reports
-// whether it did so.
+// whether it redirected the person.
 func (w *Webview) leaveFlow(pc *pageContext, t *flowSession) (bool, error) {
 	switch {
 	case !pc.reading():

@@ -95,8 +95,8 @@ func TestFilesAreHandedOver(t *testing.T) {
 	})
 }
 
-// When the service refuses one file, it does not import the others. The page shows the reason, and
-// no content of a file becomes markup.
+// When the service refuses one file, it does not import the other files. The page shows the reason,
+// and no content of a file becomes markup.
 func TestFilesThatAreRefused(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.fileConnection()

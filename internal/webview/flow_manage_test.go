@@ -53,8 +53,8 @@ func TestManage(t *testing.T) {
 	})
 }
 
-// A person who manages connections adds one, and returns to the list, whatever the result. The
-// application receives the new connection like any other.
+// A person who manages connections adds a connection. After success or failure, the person returns
+// to the list. The application receives the new connection like any other.
 func TestManageAddsAConnection(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		p.connection("anna")

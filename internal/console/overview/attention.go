@@ -177,8 +177,8 @@ func waitingText(events int64, since string) string {
 	return text + ", the oldest for " + since + "."
 }
 
-// bankConcerns returns a problem for each bank whose calls fail and each certificate that expires
-// soon.
+// bankConcerns returns a problem for each bank with failing calls, and for each certificate that
+// expires soon.
 func (h *handler) bankConcerns(pc *page.Context) ([]concern, error) {
 	var all []concern
 	for _, bank := range h.Aggregation.Connectors.Unhealthy(h.Now()) {

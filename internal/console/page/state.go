@@ -9,7 +9,7 @@ import (
 // StateWord is a state of a payment, an instruction, a webhook or a delivery.
 type StateWord string
 
-// Unknown replaces the state of a payment whose order has an unknown outcome. In the API, the payment
+// Unknown replaces the state of a payment with an order of unknown outcome. In the API, the payment
 // has the state created.
 const Unknown StateWord = "unknown"
 

@@ -31,7 +31,7 @@ type Network struct {
 	open    map[net.Conn]bool
 }
 
-// Manner describes what a network does with the data that it receives. The zero value forwards
+// Manner describes how a network treats the data that it receives. The zero value forwards
 // everything.
 type Manner struct {
 	// Refuse resets new connections.

@@ -203,8 +203,8 @@ func (c *List) divide(r Inquiry, all []Institution, most int) {
 	}
 }
 
-// matching returns the entries whose name or country contains all searched words. Entries whose
-// names begin with the words come first.
+// matching returns the entries with a name or a country that contains all searched words. Entries
+// with a name that begins with the words come first.
 func matching(all []Institution, search string) []Institution {
 	wanted := strings.Fields(folded(search))
 	if len(wanted) == 0 {
