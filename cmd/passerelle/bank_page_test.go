@@ -112,8 +112,8 @@ func (p *bankPerson) sees(name string, step chromedp.Action[chromedp.Void], show
 	servicetest.Inspect(p.ctx, p.t, p.pictures+"-"+name)
 }
 
-// presses finds a button with the Tab key, checks that the button is visible and shows its focus,
-// presses it with the Enter key, and waits for the next page.
+// presses finds a button with the Tab key, and checks that the button is visible and shows its
+// focus. It presses the button with the Enter key and waits for the next page.
 func (p *bankPerson) presses(button string) {
 	p.t.Helper()
 	const focused = `(() => { const e = document.activeElement, s = getComputedStyle(e); return e.checkVisibility() && s.outlineStyle === "solid" ? e.textContent.trim() : "" })()`

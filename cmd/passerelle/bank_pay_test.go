@@ -327,8 +327,8 @@ func TestApprovalOnAnEarlierPage(t *testing.T) {
 	})
 }
 
-// TestFailureAfterARenewal: when an authorisation fails after the first page has expired, and the bank
-// keeps the order, the payer gets one new page and can pay there.
+// TestFailureAfterARenewal: an authorisation fails after the first page has expired, and the bank
+// keeps the order. The payer gets one new page and can pay there.
 func TestFailureAfterARenewal(t *testing.T) {
 	names := []string{"redirect", "redirect-explicit", "confirmation"}
 	banks := newBanks(t, strings.Join(names, ","))
@@ -446,7 +446,8 @@ var kinds = map[string]struct {
 	}, "accepted"},
 }
 
-// approaches maps test banks to the result of a refusal. Their customers approve in different ways.
+// approaches maps test banks to the result of a refusal. The customers of these banks approve in
+// different ways.
 var approaches = map[string]struct {
 	refused string
 	// forms is the number of forms that a payer fills in before the payment is approved.
@@ -729,7 +730,7 @@ func TestPartOfABulk(t *testing.T) {
 }
 
 // TestSecondSignatory: a payment that two people must approve is pending while the bank asks the
-// second person in its app. It ends as they decide.
+// second person in its app. The payment ends as these people decide.
 func TestSecondSignatory(t *testing.T) {
 	banks := newBanks(t, "multilevel")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
@@ -949,9 +950,9 @@ var appearances = []struct {
 	width, height int64
 }{{"light", "light", 1280, 800}, {"dark", "dark", 1280, 800}, {"phone", "light", 390, 844}}
 
-// TestCodesInABrowser: a payer chooses in the webview how to receive codes, sees the bank's
-// pictures for two of the three codes, sees no error, and pays. The test uses a wide window in both
-// colour schemes, and a phone.
+// TestCodesInABrowser: a payer chooses in the webview how to receive codes, and pays. Two of the
+// three codes have a picture of the bank, and no page has an error. The test uses a wide window in
+// both colour schemes, and a phone.
 func TestCodesInABrowser(t *testing.T) {
 	banks := newBanks(t, "embedded-3")
 	i := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{Banks: banks.Folder})

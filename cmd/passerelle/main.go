@@ -119,7 +119,7 @@ func run(ctx context.Context, args, environment []string, out, diagnostics io.Wr
 }
 
 // parse reads the command line. Variables in a file and in the environment set the flags that the
-// command line omits. It returns all variables.
+// command line omits. parse returns all variables.
 func parse(p *program, args, environment []string, out, diagnostics io.Writer, exit func(int)) (*kong.Context, []string, error) {
 	environment, err := withConfigFile(args, environment)
 	if err != nil {

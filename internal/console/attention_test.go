@@ -63,7 +63,7 @@ func TestAgeOfTheBackup(t *testing.T) {
 }
 
 // TestConnectionsAreGrouped checks that the home page has one line for each kind of failing
-// connections, however many states they are in, and that its link leads to exactly these
+// connections, for any number of states. The link of the line must lead to exactly these
 // connections.
 func TestConnectionsAreGrouped(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
@@ -109,8 +109,8 @@ func (n numbered) Health() connector.BankHealth {
 	return connector.BankHealth{Open: n.ill, Failures: 5}
 }
 
-// TestOverviewWithManyBanks checks that the home page names the worst banks and counts the others,
-// and that the service does not query all banks again for each of many viewers.
+// TestOverviewWithManyBanks checks that the home page names the worst banks and counts the others.
+// The service must not query all banks again for each of many viewers.
 func TestOverviewWithManyBanks(t *testing.T) {
 	quiet(t, func(t *testing.T, d *fixture, c *clock) {
 		d.enter(operators.Viewer)

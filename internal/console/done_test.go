@@ -77,8 +77,8 @@ func (forgetful) Status(context.Context, connector.Order) (payment.Report, error
 	return payment.Report{}, connector.ErrUnknownOrder
 }
 
-// TestSettling checks that an operator can settle a payment with an order of unknown outcome. A
-// page first asks for the reason. The audit log must have the act and the reason.
+// TestSettling checks that an operator can settle a payment with an unknown outcome. A page first
+// asks for the reason. The audit log must have the act and the reason.
 func TestSettling(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		bank, _ := d.Initiation.Connectors.Initiator(sandbox.TestConnector)

@@ -159,8 +159,8 @@ func withoutSpaces(text string) string { return strings.Join(strings.Fields(text
 var stays = []string{"sign-out", "account/sessions/#/end", "sign-in", "second-factor"}
 
 // TestPagesHidePersonalDataWithoutPermission fetches every page in the table of routes, and sends
-// every form without content. It does this as operators who may not read personal data, and again
-// as operators who may read such data but have not asked for it.
+// every form without content. The test acts as operators who may not read personal data, and as
+// operators who may read such data but do not ask for it.
 func TestPagesHidePersonalDataWithoutPermission(t *testing.T) {
 	clock := newClock()
 	servicetest.Each(t, servicetest.Options{Now: clock.now}, func(t *testing.T, s *servicetest.Instance) {

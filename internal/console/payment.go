@@ -313,8 +313,7 @@ func (c *Console) acts(pc *page.Context, p *payment.Payment, unknown bool) []act
 	return acts
 }
 
-// settlements returns the acts by which an operator ends a payment with an order of unknown
-// outcome.
+// settlements returns the acts by which an operator ends a payment with an unknown outcome.
 func settlements() []actButton {
 	const ask = " Ask the bank about the order before you state this. It cannot be undone."
 	return []actButton{

@@ -115,8 +115,8 @@ func (c *Console) payments(pc *page.Context) error {
 	return pages.Send(pc, "payments", "Payments", data)
 }
 
-// unknownPayments lists the payments with an order of unknown outcome. The pages are in the order
-// in which the service asks the banks.
+// unknownPayments lists the payments with an unknown outcome. The pages are in the order in which
+// the service asks the banks.
 func (c *Console) unknownPayments(pc *page.Context) error {
 	ids, err := c.DB.UnknownOutcomes(pc, pc.Domain.ID, store.MaxOverviewRows)
 	if err != nil {
@@ -150,8 +150,8 @@ func (c *Console) newListRow(pc *page.Context, p *payment.Payment) listRow {
 	}
 }
 
-// markUnknown replaces the state of the payments with an order of unknown outcome. These payments
-// do not wait for the payer.
+// markUnknown replaces the state of the payments with an unknown outcome. These payments do not
+// wait for the payer.
 func (c *Console) markUnknown(pc *page.Context, lists ...[]listRow) error {
 	var sent []*listRow
 	for _, rows := range lists {

@@ -266,8 +266,8 @@ func (c *Console) findRequest(pc *page.Context, data *searchData) error {
 	return nil
 }
 
-// numbered is a kind of object that has a number. It contains the function that finds the object
-// and the object's page.
+// numbered is a kind of object that has a number. The function find returns the path of the
+// object's page.
 type numbered struct {
 	name string
 	find func(ctx context.Context, r *store.Reader, domain passerelle.DomainID, id int64) (path string, err error)

@@ -104,14 +104,14 @@ func TestBankThatRefusesTheService(t *testing.T) {
 	})
 }
 
-// expired is a bank with a certificate of the operator that has expired.
+// expired is a bank with an expired certificate of the operator.
 type expired struct{ bank }
 
 func (e expired) Health() connector.BankHealth {
 	return connector.BankHealth{Certificates: []connector.Expiry{{Field: "tls.certificate", Until: time.Now().AddDate(0, 0, -2)}}}
 }
 
-// TestBankWithAnExpiredCertificate checks that operators see that a certificate has expired already.
+// TestBankWithAnExpiredCertificate checks that operators see that a certificate has expired.
 func TestBankWithAnExpiredCertificate(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)

@@ -17,8 +17,8 @@ import (
 	"passerelle/payment"
 )
 
-// histories returns the number of random histories of a test. It is small in a usual run. In a long
-// run, it is the value of PASSERELLE_TEST_HTTP_HISTORIES.
+// histories returns the number of random histories of a test. The number is small in a usual run.
+// In a long run, it is the value of PASSERELLE_TEST_HTTP_HISTORIES.
 func histories(usual int) int {
 	if n, err := strconv.Atoi(os.Getenv("PASSERELLE_TEST_HTTP_HISTORIES")); err == nil {
 		return n

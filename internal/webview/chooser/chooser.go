@@ -1,10 +1,10 @@
 // Package chooser makes the lists from which end users choose an institution.
 //
 // The package owns the order of a list, its sections and parts, the search, and the country that
-// limits the list. It also makes the marks of institutions that have no picture. Its callers decide
-// which institutions exist, where a choice leads and how a list looks. The package knows only the
-// person's request, and nothing else about the person. Its functions do not fail: a search without
-// matches returns an empty list.
+// limits the list. It also makes the marks of institutions that have no picture. The callers of the
+// package decide which institutions exist, where a choice leads and how a list looks. The package
+// knows only the person's request, and nothing else about the person. Its functions do not fail: a
+// search without matches returns an empty list.
 package chooser
 
 import (

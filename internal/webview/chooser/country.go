@@ -9,8 +9,8 @@ import (
 )
 
 // country returns the country that limits a list: the first country with institutions among the
-// country in the address, the reader's region and the hints. It returns an empty text for all
-// countries.
+// country in the address, the reader's region and the hints. It returns an empty text when the list
+// has all countries.
 func (r Inquiry) country(all []Institution) string {
 	named := r.HTTP.URL.Query().Get(CountryParameter)
 	if named == everywhere {
