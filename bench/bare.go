@@ -15,7 +15,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// The domain and the client that limit programs use in the schema of the service.
+// These are the domain and the client that limit programs use in the schema of the service.
 const (
 	bareDomain = 1
 	bareClient = 1

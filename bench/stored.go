@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// The numbers of payments that are stored before a measurement.
+// These are the numbers of payments that are stored before a measurement.
 const (
 	fewPayments  = 1000
 	manyPayments = 1_000_000

@@ -10,7 +10,7 @@ import (
 	"passerelle/internal/envfile"
 )
 
-// The flag and the environment variable for the file with variables.
+// These are the flag and the environment variable for the file with variables.
 const (
 	configFlag     = "--config"
 	configVariable = variablePrefix + "CONFIG="

@@ -35,7 +35,7 @@ type finding struct {
 	Detail string `json:"detail"`
 }
 
-// The results of checks.
+// These are the results of checks.
 const (
 	fine  = "fine"
 	wrong = "wrong"
@@ -98,8 +98,8 @@ func (d *doctorCommand) examine(c *console, rules delivery.Outbound) ([]finding,
 	return findings, db.Close()
 }
 
-// seen returns a finding: wrong with the text of the error or, when there is no error, fine with
-// the text reassurance.
+// seen returns the finding wrong with the text of the error. Without an error, it returns the
+// finding fine with the text reassurance.
 func seen(check string, err error, reassurance string) finding {
 	if err != nil {
 		return finding{check, wrong, err.Error()}

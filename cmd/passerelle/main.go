@@ -44,7 +44,7 @@ func main() {
 	os.Exit(status)
 }
 
-// The documented exit statuses.
+// These are the documented exit statuses.
 const (
 	succeeded = 0
 	failed    = 1

@@ -15,7 +15,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// TestSearch checks that a search finds each kind of object by the values that operators have. It
+// TestSearch checks that a search finds each kind of object by the values that operators know. It
 // must not find other objects.
 func TestSearch(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {

@@ -86,7 +86,8 @@ func (p *slowProgram) begin(h holder) (leave func()) {
 	return func() { cancel(); <-left }
 }
 
-// ends returns the states in which the reads of a connection ended, and its present state.
+// ends returns the states in which the reads of a connection ended, and the connection's present
+// state.
 func (h holder) ends() (all []string) {
 	h.t.Helper()
 	var logs struct {

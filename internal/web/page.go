@@ -74,7 +74,7 @@ type Pages struct {
 
 // MustPages returns the templates at the roots of folders. Each file defines "content" and may
 // define the other blocks of the layout. A file with a name that begins with an underscore defines
-// blocks for all files. The first page that is sent parses the templates, because parsing would
+// blocks for all files. Sending the first page parses the templates, because parsing would
 // noticeably delay every start. A mistake in a template panics at that time.
 func MustPages(folders ...fs.FS) *Pages {
 	return &Pages{sync.OnceValue(func() map[string]*template.Template { return mustParse(folders) })}

@@ -209,8 +209,8 @@ func expiry(left time.Duration) string {
 	return "expires in " + page.Age(left)
 }
 
-// worst keeps the first problems. It replaces the others with the problem rest, and formats words
-// with their number as the problem's text.
+// worst keeps the first problems. It replaces the other problems with rest, and formats words with
+// their number as the text of rest.
 func worst(all []concern, words string, rest concern) []concern {
 	more := len(all) - maxConcerns
 	if more <= 1 {
