@@ -91,7 +91,7 @@ func (s *sink) Transactions(account string, page []passerelle.TransactionDetails
 	return s.pass(func() error { return s.importer.Transactions(account, page) })
 }
 
-// Gone marks those transactions as deleted that a statement file has corrected. Package statements
+// Gone marks the transactions that a statement file has corrected as deleted. Package statements
 // calls it.
 func (s *sink) Gone(account string, from passerelle.Date, matches func(key string) bool) error {
 	return s.pass(func() error { return s.importer.Gone(account, from, matches) })

@@ -131,7 +131,7 @@ func (im *importer) linkParents() error {
 	return nil
 }
 
-// checkEmpty finds out whether rows are already stored for each account that will be read.
+// checkEmpty finds out for each account to read whether the store already has rows.
 func (im *importer) checkEmpty() error {
 	var checks []func(*store.Reader) error
 	for _, key := range im.accountKeys {
@@ -424,7 +424,7 @@ func (im *importer) AccountRead(key string, from passerelle.Date) error {
 
 // cover updates the day from which the stored history is complete. After a read without a first
 // day, or a first read in parts, this is the day of the first reported transaction. It is today
-// when the connector reported none.
+// when the connector reported no transaction.
 func (a *syncedAccount) cover(from, today passerelle.Date) {
 	if from.IsZero() || a.CoveredFrom.IsZero() && from.Compare(today) > 0 {
 		from = cmp.Or(a.first, today)

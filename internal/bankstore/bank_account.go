@@ -13,7 +13,7 @@ import (
 // StoredAccount is a bank account with its counters and state in the store.
 type StoredAccount struct {
 	passerelle.BankAccount
-	// Digest is a digest of the details. A sync detects changes by it.
+	// Digest is a digest of the details. A sync compares it to detect changes.
 	Digest int64
 	// Transactions is the number of transactions that the institution lists. DeletedTransactions is
 	// the number of transactions that it no longer lists.

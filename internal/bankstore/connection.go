@@ -71,7 +71,8 @@ func scanConnection(row database.Row) (Connection, error) {
 	return c, err
 }
 
-// Connection loads a connection of a user. It fails with ErrNotFound when there is none.
+// Connection loads a connection of a user. It fails with ErrNotFound when the user has no such
+// connection.
 func (r Reader) Connection(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, id passerelle.ConnectionID) (Connection, error) {
 	return database.One(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection
 		WHERE +domain_id = $1 AND +user_id = $2 AND id = $3 AND deleted IS NULL`, int64(domain), int64(user), int64(id))
@@ -343,7 +344,7 @@ func (tx Tx) SetConnectionMemory(c Connection, memory []byte, terminable bool) e
 const keptForTermination = `memory = CASE WHEN terminate IS NULL THEN NULL ELSE memory END, terminate = terminate + $1, failures = 0`
 
 // DeleteConnection hides a connection and all its data. It records the consents as withdrawn and
-// removes the secrets. It keeps those secrets with which the consent can be ended at the
+// removes the secrets. It keeps the secrets that the service needs to end the consent at the
 // institution. EraseWithdrawn erases all other data. Write fails with ErrNotFound when the user has
 // no such connection.
 func (tx Tx) DeleteConnection(domain passerelle.DomainID, user passerelle.UserID, id passerelle.ConnectionID, now time.Time) {

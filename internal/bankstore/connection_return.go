@@ -12,8 +12,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// ConnectionReturn describes an expected return of a user from the institution of a connection:
-// which user returns, and to which address the user is redirected.
+// ConnectionReturn describes a user's expected return from an institution: the user, and the
+// address to which the service redirects the user.
 type ConnectionReturn struct {
 	User passerelle.UserID
 	// Nonce identifies the return. Each nonce is valid once.

@@ -13,8 +13,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// StoredDocument is a document with the day that determines its position in lists. This is its own
-// day, or the day on which it was found.
+// StoredDocument is a document with the day that determines its position in lists. The day is the
+// document's own day, or the day on which the document was found.
 type StoredDocument struct {
 	passerelle.Document
 	Day string
@@ -61,8 +61,8 @@ func documentType(d passerelle.DocumentDetails) string {
 	return passerelle.DocumentTypes()[passerelle.DocumentTypeNumber(d.Type)-1]
 }
 
-// documentDay returns the day that determines the position of a document in lists. This is its own
-// day, or the day on which it was found.
+// documentDay returns the day that determines the position of a document in lists. The day is the
+// document's own day, or the day on which the document was found.
 func documentDay(d passerelle.DocumentDetails, found time.Time) string {
 	if d.Date.IsZero() {
 		return passerelle.DateOf(found, time.UTC).String()
@@ -140,7 +140,7 @@ func (tx Tx) UpdateDocument(domain passerelle.DomainID, s StoredSubscription, id
 }
 
 // expectAgain makes the file of a document due for another fetch, unless the user uploaded it. It
-// creates a file for a document that has none. It also replaces a file whose content an earlier
+// creates a file if the document has no file. It also replaces a file whose content an earlier
 // version of the service stored unencrypted, and gives up that content.
 func (tx Tx) expectAgain(domain passerelle.DomainID, s StoredSubscription, id passerelle.DocumentID, mediaType string, at time.Time) error {
 	const which = `id = $1 AND +domain_id = $2 AND subscription_id = $3 AND epoch = $4`

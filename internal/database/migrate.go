@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// This package has its own migration runner, of some 270 lines including the part for PostgreSQL.
-// Two libraries were tried for comparison, with all files of the store, and the documentation of a
-// third was read:
+// This package has its own migration runner, of some 330 lines including the part for PostgreSQL.
+// For comparison, we ran two libraries with all files of the store, and read the documentation of a
+// third:
 //
 //   - goose v3 cuts files at semicolons, and fails at the first trigger until each file has
 //     special marks. It applied an edited file without an error, as if the file had not changed.

@@ -48,9 +48,9 @@ func newSharers(attempt func(ctx context.Context, statements []statement) error,
 	return s
 }
 
-// submit waits until a goroutine has taken the unit. It fails if the context ends before that. It
-// then waits for the outcome. The end of the context does not end this second wait, which lasts at
-// most sharedLimit and the time of a COMMIT.
+// submit waits until a goroutine takes the unit, and fails if the context ends first. It then waits
+// for the outcome, even if the context ends. This second wait lasts at most sharedLimit and the
+// time of a COMMIT.
 func (s *sharers) submit(ctx context.Context, tx *Unit) error {
 	if err := ctx.Err(); err != nil {
 		return err

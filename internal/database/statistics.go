@@ -65,8 +65,8 @@ const selectUncounted = `SELECT quote_ident(t.relname) FROM (
 			AND NOT EXISTS (SELECT 1 FROM pg_stats s WHERE s.schemaname = current_schema() AND s.tablename = t.relname))
 	ORDER BY t.pages, t.relname`
 
-// Uncounted lists the tables that [Handle.KeepStatistics] would analyze. On SQLite there are
-// none.
+// Uncounted lists the tables that [Handle.KeepStatistics] would analyze. On SQLite, it lists
+// nothing.
 func (p *Handle) Uncounted(ctx context.Context) ([]string, error) {
 	server, ok := p.engine.(*postgresEngine)
 	if !ok {

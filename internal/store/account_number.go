@@ -230,8 +230,8 @@ func scanClear(row database.Row) (clearPayment, error) {
 	return p, err
 }
 
-// sealNumbersOf seals the account numbers of a payment. It tries again when another writer has
-// changed the payment meanwhile.
+// sealNumbersOf seals the account numbers of a payment. It tries again when another writer changes
+// the payment at the same time.
 func (db *DB) sealNumbersOf(ctx context.Context, which clearPayment) error {
 	err := ErrConflict
 	for try := 0; try < mostReads && errors.Is(err, ErrConflict); try++ {

@@ -8,8 +8,7 @@ import (
 	"passerelle/internal/database"
 )
 
-// Addressee is a webhook with all data that a request to it needs. All of it was read at one
-// instant.
+// Addressee is a webhook with all data that a request to it needs. One statement reads all of it.
 type Addressee struct {
 	Webhook
 	Served ServedDomain

@@ -159,8 +159,8 @@ func attemptPlace(domain passerelle.DomainID, id int64, column string) keys.Plac
 	return keys.Place{Domain: int64(domain), Table: "attempt", Column: column, Row: id}
 }
 
-// Attempt loads the last attempt of a payment. It fails with ErrNotFound when there is none. With
-// ErrSealed, it returns the attempt without the encrypted parts of the order.
+// Attempt loads the last attempt of a payment. It fails with ErrNotFound when the payment has no
+// attempt. With ErrSealed, it returns the attempt without the encrypted parts of the order.
 func (r *Reader) Attempt(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID) (Attempt, error) {
 	var last Attempt
 	_, err := database.One(ctx, r.rows, func(row database.Row) (struct{}, error) {
@@ -177,9 +177,9 @@ func (r *Reader) Attempt(ctx context.Context, domain passerelle.DomainID, id pas
 	return last, err
 }
 
-// OrderAge returns the time since the service was about to send the order of an attempt. It uses
-// the database's clock, which a sandbox cannot set. For an order without a recorded time, it
-// returns the time since 1970.
+// OrderAge returns how long ago the service began to send the order of an attempt. It uses the
+// database's clock, which a sandbox cannot set. For an order without a recorded time, it returns
+// the time since 1970.
 func (r *Reader) OrderAge(ctx context.Context, of Attempt) (time.Duration, error) {
 	micros, err := database.One(ctx, r.rows, database.ScanInt, `SELECT {now} - COALESCE(sent, 0) FROM attempt WHERE +domain_id = $1 AND id = $2`, int64(of.Domain), of.OrderID)
 	return time.Duration(micros) * time.Microsecond, err
@@ -270,8 +270,8 @@ func (tx *Tx) SaveOrder(a Attempt, version int64, memory []byte) error {
 	return tx.RememberOrder(a, memory)
 }
 
-// AskedAs copies the callback and the count of reports from the argument before, the copy of the
-// attempt with which the service asked the bank.
+// AskedAs copies the callback and the number of reports from before. The argument before is the
+// copy of the attempt with which the service asked the bank.
 func (a *Attempt) AskedAs(before Attempt) {
 	a.Reported, a.Callback, a.sealedCallback = before.Reported, before.Callback, before.sealedCallback
 }
@@ -332,10 +332,10 @@ func (tx *Tx) HastenAttemptIfReported(a Attempt) {
 		AND $3 < (SELECT bank_reports FROM payment WHERE id = payment_id)`, int64(a.Domain), a.ID, a.Reported)
 }
 
-// ClaimAttempts takes over at most limit attempts of a domain whose lease has expired. It gives each
-// of them a new lease. It leaves out attempts of the connectors in except. The UPDATE does not repeat
-// the subquery's condition on the state. With that condition, PostgreSQL would start with all
-// unanswered attempts.
+// ClaimAttempts takes over a domain's attempts with an expired lease, at most limit of them. It
+// gives each of them a new lease. It leaves out attempts of the connectors in except. The UPDATE
+// does not repeat the subquery's condition on the state. With that condition, PostgreSQL would
+// start with all unanswered attempts.
 func (tx *Tx) ClaimAttempts(domain passerelle.DomainID, lease time.Duration, limit int, except []string, into *[]Due) {
 	others, args := without(except, connectorOfAttempt, []any{int64(domain), lease.Microseconds()})
 	tx.dueOf(into, `WITH due AS MATERIALIZED (

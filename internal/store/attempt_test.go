@@ -327,7 +327,7 @@ func TestFieldValues(t *testing.T) {
 	})
 }
 
-// TestAttemptAndOutcomeAreOne stores the outcome of a payment that has changed since it was read. The
+// TestAttemptAndOutcomeAreOne stores the outcome of a payment that another process has changed. The
 // attempt must stay unanswered.
 func TestAttemptAndOutcomeAreOne(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
@@ -343,8 +343,8 @@ func TestAttemptAndOutcomeAreOne(t *testing.T) {
 	})
 }
 
-// TestAttemptsFollowTheOrder checks that answers and cancellations follow one at a time, and that
-// each is read with the data of the order.
+// TestAttemptsFollowTheOrder checks that answers and cancellations follow one another, and that a
+// read of each also returns the data of the order.
 func TestAttemptsFollowTheOrder(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		order := s.attempt("key", -time.Hour)

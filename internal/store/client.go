@@ -27,9 +27,9 @@ type Client struct {
 	// application has no key.
 	PublicKey string
 	Appearance
-	// Config contains texts that the application's programs store. It is nil when there are none.
+	// Config contains texts that the application's programs store. It is nil without such texts.
 	Config map[string]string
-	// Logo is the id of the application's picture, zero for none.
+	// Logo is the id of the application's picture, or zero.
 	Logo    int64
 	Created time.Time
 	// Used is the approximate time when the secret was last used. It is nil when the secret was
@@ -130,8 +130,8 @@ func (r *Reader) ClientPage(ctx context.Context, domain passerelle.DomainID, w W
 		ORDER BY client.id `+p.Order+` LIMIT $3`, int64(domain), p.From, w.Limit)
 }
 
-// OnlyClient returns the only client of a domain. It fails with ErrNotFound when the domain has
-// none or several.
+// OnlyClient returns the only client of a domain. It fails with ErrNotFound when the domain has no
+// client or several clients.
 func (r *Reader) OnlyClient(ctx context.Context, domain passerelle.DomainID) (passerelle.ClientID, error) {
 	first, err := database.Collect(ctx, r.rows, database.ScanInt, `SELECT id FROM client WHERE domain_id = $1 AND deleted IS NULL ORDER BY id LIMIT 2`, int64(domain))
 	if err == nil && len(first) != 1 {
@@ -210,8 +210,8 @@ func (tx *Tx) SetClientKeys(domain passerelle.DomainID, id passerelle.ClientID, 
 	return nil
 }
 
-// ClientKey returns the private key of a client. It fails with ErrNotFound when the client has
-// none.
+// ClientKey returns the private key of a client. It fails with ErrNotFound when the client has no
+// key pair.
 func (r *Reader) ClientKey(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID) ([]byte, error) {
 	sealed, err := database.One(ctx, r.rows, func(row database.Row) ([]byte, error) {
 		var sealed []byte
@@ -250,12 +250,13 @@ func (tx *Tx) SetLogo(domain passerelle.DomainID, id passerelle.ClientID, l *Log
 	return nil
 }
 
-// DeleteLogo removes the logo of a client. Write fails with ErrNotFound when there is none.
+// DeleteLogo removes the logo of a client. Write fails with ErrNotFound when the client has no
+// logo.
 func (tx *Tx) DeleteLogo(domain passerelle.DomainID, id passerelle.ClientID) {
 	tx.unit.ExecOne(ErrNotFound, `DELETE FROM client_logo WHERE domain_id = $1 AND client_id = $2`, int64(domain), int64(id))
 }
 
-// Logo returns the picture of a client. It fails with ErrNotFound when there is none.
+// Logo returns the picture of a client. It fails with ErrNotFound when the client has no logo.
 func (r *Reader) Logo(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID) (Logo, error) {
 	return database.One(ctx, r.rows, func(row database.Row) (Logo, error) {
 		var l Logo

@@ -21,7 +21,7 @@ type Delivery struct {
 	EventID  int64
 	Event    string
 	Attempts int64
-	// User is the user of the event, zero for none.
+	// User is the user of the event, or zero.
 	User    passerelle.UserID
 	Version int64
 	// Subject and SubjectID identify the object of the event. Account is the account of the
@@ -84,7 +84,8 @@ func (r *Reader) NewDeliveries(ctx context.Context, w Webhook, after passerelle.
 		int64(w.Domain), int64(w.ID), max(w.firstTriesAfter(), int64(after)), limit)
 }
 
-// NewestDelivery returns the last untried delivery of a webhook, or zero when there is none.
+// NewestDelivery returns the last untried delivery of a webhook, or zero when no delivery is
+// untried.
 func (r *Reader) NewestDelivery(ctx context.Context, w Webhook) (passerelle.DeliveryID, error) {
 	newest, err := database.One(ctx, r.rows, database.ScanInt, `SELECT d.id FROM delivery d WHERE d.domain_id = $1 AND d.webhook_id = $2
 		AND d.delivered IS NULL AND d.dropped IS NULL AND `+tried+` = 0 ORDER BY d.id DESC LIMIT 1`, int64(w.Domain), int64(w.ID))
@@ -320,7 +321,7 @@ func rowList(rows, same, columns int) string {
 	return string(list)
 }
 
-// drop gives up those of the deliveries that are still pending.
+// drop gives up the deliveries that are still pending.
 //
 // The conditions here and in eraseBodies are written differently from those of the indexes.
 // Otherwise PostgreSQL might choose an index of waiting deliveries or of users, and read the whole

@@ -22,9 +22,9 @@ type Erasure struct {
 // for data, because a concurrent write may commit late.
 const erasureGrace = time.Minute
 
-// farewellPending is the condition that the event about the user's deletion is not delivered yet.
-// This event carries the user's token. The event and the token stay until no delivery of the event
-// is pending. A deleted webhook may be restored, so its delivery is pending until
+// farewellPending is the condition that a delivery of the event about the user's deletion is
+// pending. This event carries the user's token. The event and the token stay until no delivery of
+// the event is pending. A deleted webhook may be restored, so its delivery is pending until
 // PurgeUndeliverable drops it. $1 is the domain, $2 the user.
 const farewellPending = `EXISTS (SELECT 1 FROM event f JOIN delivery d ON d.event_id = f.id
 	WHERE f.domain_id = $1 AND f.subject = 'user' AND f.subject_id = $2 AND f.name = 'USER_DELETED'

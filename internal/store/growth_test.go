@@ -138,8 +138,8 @@ func readAll(ctx context.Context, stmt *sql.Stmt, args []any) error {
 	return rows.Err()
 }
 
-// of returns the lowest cost of do over several payments, because index pages are sometimes split.
-// The first payment does not count, because it prepares the statements.
+// of returns the lowest cost of do over several payments, because a page split in an index raises
+// the cost of one call. The first payment does not count, because it prepares the statements.
 func (m *meter) of(payments []*payment.Payment, do func(*payment.Payment)) int64 {
 	m.t.Helper()
 	do(payments[0])

@@ -223,7 +223,7 @@ func (tx *Tx) KeepAnswer(e Execution, answer []byte) error {
 	return nil
 }
 
-// ForgetSubject removes the id of an object that the execution has created and deleted again.
+// ForgetSubject removes the id of an object that the execution created and then deleted.
 func (tx *Tx) ForgetSubject(e Execution) {
 	tx.unit.Exec(`UPDATE idempotency SET subject = NULL WHERE +domain_id = $1 AND id = $2 AND run = $3 AND answer IS NULL`, int64(e.Domain), e.ID, e.Run)
 }

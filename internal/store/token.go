@@ -46,8 +46,8 @@ func scanToken(row database.Row) (Token, error) {
 }
 
 // TokenByHash loads the token of a domain that has the hash, even if it is revoked or expired. It
-// fails with ErrNotFound when there is none. It does not find the tokens of a deleted user, even
-// before they are erased.
+// fails with ErrNotFound when no token of the domain has the hash. It does not find the tokens of a
+// deleted user, even before they are erased.
 func (r *Reader) TokenByHash(ctx context.Context, domain passerelle.DomainID, hash []byte) (Token, error) {
 	return database.One(ctx, r.rows, scanToken, `SELECT `+tokenColumns+` FROM token t WHERE hash = $1 AND domain_id = $2
 		AND (user_id IS NULL OR EXISTS (SELECT 1 FROM end_user u WHERE u.domain_id = t.domain_id AND u.id = t.user_id))`, hash, int64(domain))

@@ -13,14 +13,14 @@ import (
 type Webhook struct {
 	ID     passerelle.WebhookID
 	Domain passerelle.DomainID
-	// Client is the application to which the webhook belongs, zero for none. A webhook whose
-	// application is deleted belongs to none.
+	// Client is the application to which the webhook belongs, or zero. It becomes zero when the
+	// application is deleted.
 	Client passerelle.ClientID
 	// User limits the webhook to the events of one user. Zero means no limit.
 	User  passerelle.UserID
 	Event webhook.Event
 	URL   string
-	Auth  int64 // id of the authentication provider, zero for none
+	Auth  int64 // id of the authentication provider, or zero
 	// AuthDeleted is set when the provider was deleted. Nothing is sent until the webhook has
 	// another provider. The store keeps its events until then.
 	AuthDeleted bool
@@ -90,7 +90,8 @@ func scanWebhook(row database.Row) (Webhook, error) {
 	return w, err
 }
 
-// Webhook loads a webhook, even if it is deleted. It fails with ErrNotFound when there is none.
+// Webhook loads a webhook, even if it is deleted. It fails with ErrNotFound when the webhook does
+// not exist.
 func (r *Reader) Webhook(ctx context.Context, domain passerelle.DomainID, id passerelle.WebhookID) (Webhook, error) {
 	return database.One(ctx, r.rows, scanWebhook, `SELECT `+webhookColumns+` FROM webhook WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
 }

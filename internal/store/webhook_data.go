@@ -37,8 +37,8 @@ var stateNumbers = map[WebhookState]int{WebhookPending: 0, WebhookDropped: 1, We
 type WebhookData struct {
 	ID    passerelle.DeliveryID
 	Event webhook.Event
-	// Resource is the id of the event's object. User is the user to whom the object belongs,
-	// zero for none.
+	// Resource is the id of the event's object. User is the user to whom the object belongs, or
+	// zero.
 	Resource  int64
 	User      passerelle.UserID
 	MediaType string
@@ -145,7 +145,8 @@ func (r *Reader) CountWebhookData(ctx context.Context, f WebhookDataFilter) (int
 	return f.selection().Count(ctx, r.rows)
 }
 
-// OneWebhookData loads a delivery of a webhook. It fails with ErrNotFound when there is none.
+// OneWebhookData loads a delivery of a webhook. It fails with ErrNotFound when the delivery does
+// not exist.
 func (r *Reader) OneWebhookData(ctx context.Context, domain passerelle.DomainID, w passerelle.WebhookID, id passerelle.DeliveryID) (WebhookData, error) {
 	return database.One(ctx, r.rows, scanWebhookData, `SELECT `+dataColumns+` FROM delivery place JOIN event e ON e.id = place.event_id
 		WHERE place.domain_id = $1 AND place.webhook_id = $2 AND place.id = $3`, int64(domain), int64(w), int64(id))
@@ -172,7 +173,7 @@ func scanWebhookData(row database.Row) (WebhookData, error) {
 type WebhookLog struct {
 	ID int64
 	DeliveryAttempt
-	// User is the user of the event, zero for none.
+	// User is the user of the event, or zero.
 	User passerelle.UserID
 	// Pending is set until the delivery is delivered or given up.
 	Pending bool
@@ -316,8 +317,8 @@ func (r *Reader) WebhookOfDelivery(ctx context.Context, domain passerelle.Domain
 	return passerelle.WebhookID(webhook), err
 }
 
-// OneDelivery loads a delivery of a webhook in any state, with all data that is needed to send
-// it. It fails with ErrNotFound when there is none.
+// OneDelivery loads a delivery of a webhook in any state, with all data that is needed to send it.
+// It fails with ErrNotFound when the delivery does not exist.
 func (r *Reader) OneDelivery(ctx context.Context, w Webhook, id passerelle.DeliveryID) (Delivery, error) {
 	return database.One(ctx, r.rows, scanDelivery, `SELECT d.id, e.id, e.name, d.attempts, e.user_id, d.version, e.media_type, e.omitted, e.body, e.parted,
 			CASE WHEN e.erased IS NULL THEN FALSE ELSE TRUE END, e.subject, e.subject_id, e.account_id, e.trace
