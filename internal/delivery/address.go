@@ -56,7 +56,7 @@ func (o Outbound) guard() func(network, address string, conn syscall.RawConn) er
 }
 
 // Refuses returns the reason why nothing is sent to an address with a port, such as 192.0.2.1:443.
-// It returns nil when requests to this address are sent.
+// It returns nil when requests to this address are allowed.
 func (o Outbound) Refuses(address string) error {
 	network := "tcp4"
 	if strings.HasPrefix(address, "[") {

@@ -163,7 +163,7 @@ func (c ProviderChange) apply(domain passerelle.Domain, a *store.AuthProvider, n
 	return c.Endpoint.mustBeEmpty()
 }
 
-// Provider loads a provider. It fails with NotFound when there is none.
+// Provider loads a provider. It fails with NotFound when the provider does not exist.
 func (d *Delivery) Provider(ctx context.Context, domain passerelle.Domain, id int64) (store.AuthProvider, error) {
 	a, err := d.DB.AuthProvider(ctx, domain.ID, id)
 	return a, providerFault("load", store.AuthProvider{ID: id}, err)
@@ -287,8 +287,8 @@ func providerFault(verb string, a store.AuthProvider, err error) error {
 	return fmt.Errorf("%s provider %d: %w", verb, a.ID, err)
 }
 
-// provider finds a provider by its id. If there is no such id, it finds the provider by its name.
-// For an empty name, it returns zero, which means no provider.
+// provider finds a provider by its id. If no provider has the id, it finds the provider by its
+// name. For an empty name, it returns zero, which means no provider.
 func (d *Delivery) provider(ctx context.Context, domain passerelle.Domain, name string) (int64, error) {
 	if name == "" {
 		return 0, nil

@@ -18,7 +18,7 @@ type credential struct {
 	// secret signs requests. During a rotation, next also signs them. A secret that does not exist
 	// is empty.
 	secret, next string
-	// bearer is the token of the Authorization header, empty for none.
+	// bearer is the token of the Authorization header, or empty.
 	bearer string
 	// detail is a sentence for the request log, without secrets. It may be empty.
 	detail string

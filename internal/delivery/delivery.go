@@ -89,7 +89,7 @@ const (
 	SubjectData     = "webhook data"
 )
 
-// These are acts in audit records. The console has more of them.
+// These are acts in audit records. The console defines further acts.
 const (
 	ActRegisterWebhook   = "register webhook"
 	ActChangeWebhook     = "change webhook"
@@ -186,7 +186,7 @@ func (d *Delivery) due(ctx context.Context, domain passerelle.Domain) ([]job, er
 // freeBatch limits the held back deliveries that one transaction releases.
 const freeBatch = 1000
 
-// freeHeldBack releases the held back deliveries that are due. It reports whether there were any.
+// freeHeldBack releases the held back deliveries that are due. It reports whether it released any.
 func (d *Delivery) freeHeldBack(ctx context.Context, domain passerelle.Domain, now time.Time) (bool, error) {
 	var freed bool
 	for ; ; freed = true {

@@ -6,7 +6,7 @@ import (
 	"passerelle"
 )
 
-// keptLeases contains those sessions of this process that keep their leases although they have
+// keptLeases contains the sessions of this process that keep their leases although they have
 // nothing to send.
 type keptLeases struct {
 	mu      sync.Mutex

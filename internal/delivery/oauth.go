@@ -35,7 +35,7 @@ const (
 	// earlier is the longest time between the renewal of a token and its expiry.
 	earlier = 30 * time.Second
 	// forever is the longest lifetime of a token. It is also the lifetime when the endpoint reports
-	// none.
+	// no lifetime.
 	forever = 100 * 365 * 24 * time.Hour
 )
 
@@ -54,7 +54,7 @@ type endpoint struct {
 	agent []string
 }
 
-// tokens contains the access tokens of those oauth providers for which this process sends. They
+// tokens contains the access tokens of the oauth providers for which this process sends. The tokens
 // exist only in memory. The zero value is empty and ready to use. All callers that wait for a token
 // share one request to the token endpoint.
 type tokens struct {
@@ -87,7 +87,7 @@ type asking struct {
 	err   error
 }
 
-// get returns the access token of a provider. Its error says why there is none.
+// get returns the access token of a provider. Its error says why the provider has no token.
 func (t *tokens) get(ctx context.Context, e endpoint) (string, error) {
 	return t.await(ctx, e, "")
 }
@@ -111,7 +111,7 @@ func (t *tokens) await(ctx context.Context, e endpoint, refused string) (string,
 	}
 }
 
-// lookup returns a token, the reason why there is none, or a request in flight. It starts this
+// lookup returns a token, the reason for a missing token, or a request in flight. It starts this
 // request if necessary.
 func (t *tokens) lookup(ctx context.Context, e endpoint, refused string) (string, *asking, error) {
 	t.mu.Lock()

@@ -187,8 +187,8 @@ func TestRequestsCarryAnAccessToken(t *testing.T) {
 }
 
 // TestATokenIsFetchedOnceForAllWhoWait checks that all senders that wait for a token share one
-// request to the token endpoint. The endpoint delays its response, so that a second request would
-// have time to arrive. None may arrive.
+// request to the token endpoint. The endpoint delays its response to give a second request time to
+// arrive. No second request may arrive.
 func TestATokenIsFetchedOnceForAllWhoWait(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		var asked atomic.Int64

@@ -437,7 +437,8 @@ func (q *sendQueue) finish(b resultBatch) {
 }
 
 // queueFollowing queues the successors of accepted deliveries. They are now the oldest undelivered
-// ones of their subjects. After a stop, the first success makes the loop send new deliveries again.
+// deliveries of their subjects. After a stop, the first success makes the loop send new deliveries
+// again.
 func (l *sendLoop) queueFollowing(b resultBatch) {
 	was := l.stopped
 	l.stopped = b.ended || was && b.counts.Delivered+len(b.void) == 0

@@ -129,7 +129,7 @@ func (s *Sender) work(w *worker) {
 	}
 }
 
-// next returns the job that was requested while the worker was busy. If there is none, the worker
+// next returns the job that was requested while the worker was busy. Without such a job, the worker
 // ends. A later request then starts another worker.
 func (s *Sender) next(w *worker) (job, bool) {
 	s.mu.Lock()

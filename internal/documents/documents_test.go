@@ -438,7 +438,7 @@ func TestAConnectionThatCannotBeRead(t *testing.T) {
 				}
 				_, err := c.read(t.Context(), c.slow, 0)
 				c.wantUnavailable(err)
-				c.synced(c.slow, state) // this sync does not help
+				c.synced(c.slow, state) // this sync does not make the files due
 				c.fetch(c.slow, 0)
 				c.fetch(c.quick, 4)
 				if c.count(c.slow, "stored IS NULL AND failures = 0 AND lease_until = 0") != bills || c.log.Len() > 0 {

@@ -370,8 +370,8 @@ func TestAbandonedUnanswered(t *testing.T) {
 }
 
 // TestAbandonedAndCancelled checks that a cancellation that the bank refuses neither revokes nor
-// prolongs an abandonment: the payment ends when the time for approvals, counted from the payer's
-// act, is over.
+// prolongs an abandonment. The payment must end when the time for approvals is over. This time
+// counts from the payer's act.
 func TestAbandonedAndCancelled(t *testing.T) {
 	byPayer := initiation.CancelRequest{By: payment.ByPayer}
 	refused := before(fails(&payment.Refusal{Code: payment.NoSpecifiedReason}))

@@ -78,7 +78,7 @@ func (i *Initiation) initiatorsFor(ctx context.Context, d passerelle.Domain, p *
 	return profiles, err
 }
 
-// reachable reports whether the connector has an enabled source for payments, or needs none.
+// reachable reports whether the connector has an enabled source for payments, or needs no source.
 func reachable(profile connector.Profile) bool {
 	_, open := paymentSource(profile)
 	return open

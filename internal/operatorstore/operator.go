@@ -43,14 +43,14 @@ func (o *Operator) scan(row database.Row, more ...any) error {
 	return err
 }
 
-// Operator loads an operator, even if the operator is disabled. It fails with ErrNotFound when
-// there is none.
+// Operator loads an operator, even if the operator is disabled. It fails with ErrNotFound when the
+// operator does not exist.
 func (r Reader) Operator(ctx context.Context, id store.OperatorID) (Operator, error) {
 	return database.One(ctx, r.rows, scanOperator, `SELECT `+operatorColumns+` FROM operator WHERE id = $1`, int64(id))
 }
 
 // OperatorByName loads an operator by name, even if the operator is disabled. It fails with
-// ErrNotFound when there is none.
+// ErrNotFound when no operator has the name.
 func (r Reader) OperatorByName(ctx context.Context, name string) (Operator, error) {
 	return database.One(ctx, r.rows, scanOperator, `SELECT `+operatorColumns+` FROM operator WHERE name = $1`, name)
 }

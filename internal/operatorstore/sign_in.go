@@ -16,7 +16,7 @@ var ErrLocked = errors.New("too many failed attempts to sign in")
 type SignInCounter struct {
 	// Subject is a hash of the name or address.
 	Subject []byte
-	// Of is the subject that contains this subject, nil for none.
+	// Of is the subject that contains this subject, or nil.
 	Of []byte
 	// Limit is the number of failed attempts after which the store refuses further attempts.
 	Limit int
