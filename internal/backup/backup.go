@@ -28,8 +28,8 @@ import (
 const unfinished = ".part"
 
 // Make copies the database at an address to a file. The file must not exist. Other processes can
-// use the database meanwhile. The copy shows the database at one moment during the call. The meter
-// shows the progress.
+// use the database during the call. The copy shows the database at one moment during the call. The
+// meter shows the progress.
 func Make(ctx context.Context, address, file string, meter *progress.Meter) error {
 	if _, err := os.Stat(file); err == nil {
 		return passerelle.InvalidField("--to", "%s already exists and was left unchanged", file)

@@ -29,10 +29,10 @@ func Load(path string) (*Ring, error) {
 	return load(path, CheckPrivate)
 }
 
-// LoadOrCreate reads the key file. If there is none, it makes a file with the keys of Generate.
-// Only the owner can read that file. When several processes start together, all get the keys of the
-// first file. LoadOrCreate accepts a file with any mode, because it is for development on any file
-// system.
+// LoadOrCreate reads the key file. If the file does not exist, it creates a file with the keys of
+// Generate. Only the owner can read that file. When several processes start together, all get the
+// keys of the first file. LoadOrCreate accepts a file with any mode, because it is for development
+// on any file system.
 func LoadOrCreate(path string) (*Ring, error) {
 	anyMode := func(*os.File) error { return nil }
 	ring, err := load(path, anyMode)

@@ -57,9 +57,9 @@ func readBanks(folder string, own []connector.Connector, before map[string]*berl
 	return files, nil
 }
 
-// inTurn returns the indexes of the files in the order in which they reserve names: first banks that run
-// and keep their names, then banks that run and change them, and then new files. So a copy of a file
-// cannot take the names of a running bank.
+// inTurn returns the indexes of the files in the order in which they reserve names: first banks
+// that run and keep their names, then banks that run and change their names, and then new files. So
+// a copy of a file cannot take the names of a running bank.
 func inTurn(files []BankFile, before map[string]*berlingroup.Bank) []int {
 	turn := func(i int) int {
 		former, next := before[files[i].Path], files[i].Bank

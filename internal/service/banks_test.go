@@ -34,8 +34,8 @@ sca = ["redirect"]
 single = ["sepa-credit-transfers"]
 `
 
-// TestAnInvalidCertificateIsLogged checks that the log names a bank whose certificate of ours is not valid
-// when the service reads its file. The bank stays, because it may have payments.
+// TestAnInvalidCertificateIsLogged checks that the log names a bank for which our certificate is
+// invalid when the service reads the bank's file. The bank stays, because it may have payments.
 func TestAnInvalidCertificateIsLogged(t *testing.T) {
 	folder, authority := t.TempDir(), berlingrouptest.NewAuthority(t)
 	authority.Furnish(folder)

@@ -73,7 +73,7 @@ type Config struct {
 	// LeaseTimeout is the time for which a change of a connection waits while a sync reads the
 	// connection. Zero means ten seconds.
 	LeaseTimeout time.Duration
-	// Banks is a folder of bank files and logos. It is empty when there is no such folder.
+	// Banks is a folder of bank files and logos. It is empty without such a folder.
 	Banks string
 	// Timing is the timing of the simulated banks.
 	Timing sandbox.Timing
@@ -366,8 +366,8 @@ func (s *Service) warnOfProfiles() {
 	}
 }
 
-// ConsoleAddr returns the address of the console's separate listener. It returns an empty text when
-// there is none.
+// ConsoleAddr returns the address of the console's separate listener. It returns an empty text
+// without such a listener.
 func (s *Service) ConsoleAddr() string {
 	if s.consoleServer == nil {
 		return ""
@@ -379,7 +379,7 @@ func (s *Service) ConsoleAddr() string {
 func (s *Service) Addr() string { return s.server.Addr() }
 
 // OpsAddr returns the address of the listener for metrics and profiles. It returns an empty text
-// when there is none.
+// without such a listener.
 func (s *Service) OpsAddr() string {
 	if s.ops == nil {
 		return ""

@@ -57,7 +57,7 @@ func (g MissingPart) String() string {
 	return fmt.Sprintf("%s between %s and %s", g.Amount, g.After, g.Before)
 }
 
-// fileAnswer has those members of the service's response about a file that this package uses.
+// fileAnswer contains the members that this package uses of the service's response about a file.
 type fileAnswer struct {
 	Message  string
 	Accounts []struct {
