@@ -16,7 +16,7 @@ const (
 	// for series.
 	clusterDepth = 1000
 	// maxClusters limits the series that the service finds in an account. A client can create a
-	// cluster while the account has fewer than maxClusters clusters, including those that the
+	// cluster while the account has fewer than maxClusters clusters, including clusters that the
 	// service found.
 	maxClusters = 300
 )

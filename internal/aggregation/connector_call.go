@@ -131,8 +131,8 @@ func atFault(err error) bool {
 	return errors.Is(err, connector.ErrPanicked) || errors.Is(err, errInvalidData)
 }
 
-// unread reports whether a call returned no usable outcome although the connector is not at fault.
-// The call may have been cancelled.
+// unread reports whether a call returned no usable outcome for a reason outside the connector. The
+// call may have been cancelled.
 func unread(outcome connector.Outcome, err error) bool {
 	return err == nil && outcome.State == passerelle.WebsiteUnavailable || err != nil && !atFault(err)
 }

@@ -25,7 +25,7 @@ const (
 	maxWording  = 2048
 )
 
-// noReadingNumber is a number that no row and no read has.
+// noReadingNumber differs from the numbers of all rows and reads.
 const noReadingNumber = -1
 
 var (

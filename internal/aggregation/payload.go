@@ -83,7 +83,7 @@ func (r *reporter) shown() wire.Connection {
 	return shown
 }
 
-// finalEvents returns the events that end a run. These events leave out data that was not read,
+// finalEvents returns the events that end a run. These events contain only data that was read,
 // except after a failed update (see reportOf). When there are too many events for one unit, it
 // stores the first of them.
 func (r *reporter) finalEvents(ctx context.Context, im *importer, first bool) ([]store.EmittedEvent, error) {

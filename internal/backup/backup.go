@@ -167,8 +167,8 @@ const (
 )
 
 // fits fails when the file is missing, or when it is a copy of the other kind of database. The
-// tables of the two kinds differ. fits does not check whether the file is a copy at all, because
-// the program that reads the file does.
+// tables of the two kinds differ. fits does not check that the file is a copy, because the program
+// that reads the file does.
 func fits(file string, sqlite bool) error {
 	opened, err := os.Open(file)
 	if errors.Is(err, os.ErrNotExist) {

@@ -88,8 +88,7 @@ func (r Reader) Connections(ctx context.Context, domain passerelle.DomainID, use
 
 // standing returns the condition that a connection is not deleted. The condition looks up the
 // connection by its id. With EXISTS instead, PostgreSQL might build a hash of all connections. The
-// + keeps the planner from the index of connections that are not deleted, which cannot be searched
-// by id.
+// + keeps the planner from the index of present connections, which does not support a search by id.
 func standing(id string) string {
 	return "(SELECT c.id FROM connection c WHERE c.id = " + id + " AND +c.deleted IS NULL) IS NOT NULL"
 }
@@ -391,8 +390,8 @@ func (r Reader) ConnectionsExpired(ctx context.Context, domain passerelle.Domain
 		int64(domain), database.Micros(now), limit)
 }
 
-// HoldExpired makes Write fail with ErrNotFound when a connection is no longer among those that
-// ConnectionsExpired lists.
+// HoldExpired makes Write fail with ErrNotFound when ConnectionsExpired no longer lists the
+// connection.
 func (tx Tx) HoldExpired(domain passerelle.DomainID, id passerelle.ConnectionID, now time.Time) {
 	tx.unit.ExecOne(store.ErrNotFound, `UPDATE connection SET expire = expire WHERE +domain_id = $1 AND id = $2 AND expire <= $3 AND deleted IS NULL AND lease_until < {now}`,
 		int64(domain), int64(id), database.Micros(now))
@@ -500,7 +499,7 @@ func (r Reader) ConnectionLogsOf(ctx context.Context, domain passerelle.DomainID
 		from = []any{int64(0), int64(0), int64(0)}
 	}
 	// An instant limits the range of the index for each connection. For the connection at which the
-	// page begins, this is the instant of the position. For the others, it is zero.
+	// page begins, this is the instant of the position. For the other connections, it is zero.
 	return database.Collect(ctx, r.rows, scanConnectionLog, `SELECT l.`+strings.ReplaceAll(connectionLogColumns, ", ", ", l.")+` FROM connection c CROSS JOIN connection_log l
 		WHERE c.domain_id = $1 AND c.user_id = $2 AND c.deleted IS NULL AND c.id >= $3 AND l.connection_id = c.id
 			AND l.at >= CASE WHEN c.id = $3 THEN CAST($4 AS BIGINT) ELSE 0 END AND (c.id > $3 OR (l.at, l.id) > ($4, $5))

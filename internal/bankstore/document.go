@@ -114,8 +114,8 @@ func (tx Tx) createDocument(domain passerelle.DomainID, s StoredSubscription, d 
 }
 
 // UpdateDocument stores a provider's new details of a document. It does not change the user's
-// values. If the details have no day, it does not change the stored day either. It restores a
-// deleted document, and makes the service fetch the file again.
+// values. Details without a day leave the stored day unchanged. It restores a deleted document, and
+// makes the service fetch the file again.
 func (tx Tx) UpdateDocument(domain passerelle.DomainID, s StoredSubscription, id passerelle.DocumentID, d passerelle.DocumentDetails, at time.Time, reading int64) error {
 	details, err := EncodeDetails(d)
 	if err != nil {
@@ -195,7 +195,7 @@ type DocumentFilter struct {
 	// Least and Most limit the total. Both are inclusive. A document without a total does not
 	// match.
 	Least, Most *decimal.Decimal
-	// All includes documents of disabled and deleted subscriptions, and those that the provider
+	// All includes documents of disabled and deleted subscriptions, and documents that the provider
 	// no longer lists.
 	All bool
 }
@@ -248,8 +248,8 @@ func (f DocumentFilter) where(c *database.Clauses) {
 
 // stamped is an expression for the comparison of a document's timestamp with an instant. The
 // timestamp is the document's day. Without a day, it is the time at which the document was found.
-// The pattern matches only the key Date in the details, because quotes inside texts are escaped. A
-// document without a day has no such key, or an empty text.
+// The pattern matches only the key Date in the details, because quotes inside texts are escaped. In
+// a document without a day, the key is missing or has an empty text.
 const stamped = `CASE WHEN d.custom_date = '' OR d.custom_date IS NULL AND d.details NOT LIKE '%%"Date":"____-__-__"%%' THEN d.found `
 
 func (f DocumentFilter) bounds(c *database.Clauses) {

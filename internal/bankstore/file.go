@@ -123,8 +123,8 @@ func (r Reader) fileKey(ctx context.Context, id passerelle.FileID) (passerelle.D
 
 // SealingKey returns the key with which new bytes of a file must be encrypted. Earlier versions
 // created some files without a key. Such a file gets a key here, unless it already has content. It
-// fails with ErrConflict for a file that has content and no key, because nobody could read that
-// content any more. Otherwise it fails like FileKey.
+// fails with ErrConflict for a file that has content and no key, because a new key would make that
+// content unreadable. Otherwise it fails like FileKey.
 func SealingKey(ctx context.Context, db *store.DB, id passerelle.FileID) ([]byte, error) {
 	domain, key, err := From(db).fileKey(ctx, id)
 	if err != nil || key != nil {

@@ -11,7 +11,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// withdrawal is a withdrawn object whose data is not completely erased yet.
+// withdrawal is a withdrawn object with data that must still be erased.
 type withdrawal struct {
 	id, domain, subject int64
 	user                int64

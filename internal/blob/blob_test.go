@@ -236,8 +236,8 @@ func TestRemoving(t *testing.T) {
 	})
 }
 
-// TestAbandonedUploadsAreRemoved checks incomplete files. Those of an ended process must be
-// removed. Those of a running process must stay.
+// TestAbandonedUploadsAreRemoved checks incomplete files. The files of an ended process must be
+// removed. The files of a running process must stay.
 func TestAbandonedUploadsAreRemoved(t *testing.T) {
 	folder := t.TempDir()
 	open(t, folder)

@@ -21,9 +21,9 @@ import (
 //     failed, it refuses every start until a person has set the version by hand.
 //   - tern v2 stores no checksums and supports only PostgreSQL.
 //
-// None of them supports one text for two databases or lists the statements without running them.
-// None of them tries again while running replicas lock a table. The first two need database/sql as
-// a second kind of connection to PostgreSQL. A fourth tool, atlas, compares schemas. Each upgrade
+// No library supports one text for two databases or lists the statements without running them. No
+// library tries again while running replicas lock a table. The first two need database/sql as a
+// second kind of connection to PostgreSQL. A fourth tool, atlas, compares schemas. Each upgrade
 // would need it as a second program. A library would only replace the table of versions.
 
 // migration is one step of the schema. No migration can be reverted.

@@ -218,8 +218,8 @@ type cut struct {
 	done   atomic.Bool
 }
 
-// hideSince removes the time at which a connection was made. Without it, the server process of a
-// lost connection is not ended.
+// hideSince removes the time at which a connection was made. Without this time, the service does
+// not end the server process of a lost connection.
 func hideSince(t *testing.T, db *Handle) {
 	t.Helper()
 	pool := db.engine.(*postgresEngine).pool

@@ -108,7 +108,7 @@ func TestNeighboursCommit(t *testing.T) {
 }
 
 // TestGroupsAfterAFailure checks that, after a unit has failed without a savepoint, the next groups
-// use savepoints. Later groups must not use them any more.
+// use savepoints. Later groups must not use savepoints.
 func TestGroupsAfterAFailure(t *testing.T) {
 	db := open(t, storetest.SQLite(t))
 	w := db.engine.(*sqliteEngine).writer

@@ -48,8 +48,8 @@ func (n *notice) write(tx *store.Tx) error {
 
 // notice decides which mails to store after a run. It reports a webhook that failures have stopped,
 // unless the last mail about this webhook is newer than the domain's interval between mails. It
-// reports the recovery of this webhook when no deliveries wait any more. Only the holder of the
-// lease may call it.
+// reports the recovery of this webhook once no deliveries wait. Only the holder of the lease may
+// call it.
 func (s *leaseSession) notice(ctx context.Context, to target, stopped bool) (*notice, error) {
 	if !stopped && !to.webhook.Alarmed {
 		return nil, nil

@@ -211,8 +211,8 @@ func signers(t *testing.T, r *fixture, req *http.Request, body []byte, secrets m
 	return fmt.Sprintf("%s%d", names, len(req.Header["Svc-Signature-Next"]))
 }
 
-// TestRotatedSecretsOverlap checks that both secrets sign during a rotation. They must do so for
-// the requested overlap, in real time.
+// TestRotatedSecretsOverlap checks that both secrets sign during a rotation, for the requested
+// overlap in real time.
 func TestRotatedSecretsOverlap(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		secrets := map[string]string{}

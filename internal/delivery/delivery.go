@@ -48,8 +48,8 @@ type Config struct {
 	Now func() time.Time
 	// Random is the source of signing secrets.
 	Random io.Reader
-	// Name must differ from the names of all other processes on the database, including those
-	// that have ended.
+	// Name must differ from the names of all other processes on the database, including ended
+	// processes.
 	Name string
 	// Agent is the User-Agent of requests, such as "Passerelle/1.2.0". Empty means "Passerelle".
 	Agent string

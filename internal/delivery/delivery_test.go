@@ -78,7 +78,7 @@ func (r *fixture) another(name string) *delivery.Delivery {
 	})
 }
 
-// newDomain creates a domain that retries every minute, whatever the default is.
+// newDomain creates a domain that retries every minute, independently of the default.
 func (r *fixture) newDomain(name string, kind passerelle.DomainKind) passerelle.Domain {
 	d := passerelle.Domain{Name: name, Kind: kind, BaseURL: "https://" + name + ".example/2.0", Created: r.clock.Now()}
 	r.write(func(tx *store.Tx) error { return tx.CreateDomain(&d, name+".example") })

@@ -59,7 +59,7 @@ func TestAPanicDoesNotEndTheProcess(t *testing.T) {
 	})
 }
 
-// endsOfItself waits until no goroutine executes a function any more.
+// endsOfItself waits until no goroutine executes the function.
 func endsOfItself(t *testing.T, function string) {
 	t.Helper()
 	for begun := time.Now(); time.Since(begun) < time.Minute; runtime.Gosched() {

@@ -72,7 +72,7 @@ type grant struct {
 	renew, end time.Time
 	// replaced is the time at which a receiver last refused a token.
 	replaced time.Time
-	// failure is the reason why there is no token. failed is the time of the failed request for a
+	// failure is the reason for a missing token. failed is the time of the failed request for a
 	// token. retry is the earliest time of the next request.
 	failure       error
 	failed, retry time.Time

@@ -31,7 +31,7 @@ func Payload(d store.WebhookData) string {
 	return string(d.Body)
 }
 
-// Resend sends a delivery again now, whatever its last result. It returns when the result is
+// Resend sends a delivery again now, even an accepted delivery. It returns when the result is
 // stored. It fails with NotFound when the webhook has no such delivery. It fails with Conflict when
 // the body was erased, or when the delivery still waits for an earlier one. It also fails with
 // Conflict when the webhook is deleted or disabled, or when another sender holds the lease of the

@@ -79,10 +79,10 @@ func (s *Sender) Pass(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Stop prevents new requests and waits for those in flight. It returns when their results are
-// stored and all leases are released. If the context ends first, it fails with the context's error.
-// In this case, deliveries without a stored result are sent again after the leases have lapsed.
-// After Stop, Pass does nothing.
+// Stop prevents new requests and waits for the requests in flight. It returns when their results
+// are stored and all leases are released. If the context ends first, it fails with the context's
+// error. In this case, deliveries without a stored result are sent again after the leases have
+// lapsed. After Stop, Pass does nothing.
 func (s *Sender) Stop(ctx context.Context) error {
 	s.mu.Lock()
 	s.stop()

@@ -358,8 +358,8 @@ func TestBankGoesOnAllTheSame(t *testing.T) {
 	})
 }
 
-// TestConfirmationNeedsAnswers checks that a bank that accepts no answers cannot be used when
-// the client must confirm orders.
+// TestConfirmationNeedsAnswers checks that payments with a client's confirmation cannot use a bank
+// that accepts no answers.
 func TestConfirmationNeedsAnswers(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.set(settings.AutoConfirmation, "0")

@@ -420,8 +420,8 @@ func TestAbandonedAndCancelled(t *testing.T) {
 	}
 }
 
-// TestAbandonedAndConfirmed checks that a payer who approves at the bank after abandoning the payment
-// has approved it, even if the client confirms it after the time for approvals.
+// TestAbandonedAndConfirmed checks that an approval at the bank ends an abandonment. The approval
+// must count even if the client confirms the payment after the time for approvals.
 func TestAbandonedAndConfirmed(t *testing.T) {
 	for agreed, want := range map[bool]payment.ErrorCode{true: "", false: payment.ConfirmationRefused} {
 		t.Run(strconv.FormatBool(agreed), func(t *testing.T) {
@@ -461,8 +461,8 @@ func TestUnapprovedInstantOrders(t *testing.T) {
 	})
 }
 
-// TestStatesOfCancellation checks that the return links of a cancellation differ from those of
-// the payment.
+// TestStatesOfCancellation checks that the return links of a cancellation differ from the return
+// links of the payment.
 func TestStatesOfCancellation(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.onItsWay()

@@ -60,8 +60,8 @@ func (i *Initiation) Initiators(ctx context.Context, d passerelle.Domain) ([]con
 }
 
 // initiatorsFor lists the same connectors for one payment. Account ranges exclude banks only when
-// some bank's ranges contain the payer's account. If no ranges contain the account, those of the
-// payer's bank may be incomplete, and the payer must be able to choose that bank.
+// some bank's ranges contain the payer's account. If no ranges contain the account, the ranges of
+// the payer's bank may be incomplete, and the payer must be able to choose that bank.
 func (i *Initiation) initiatorsFor(ctx context.Context, d passerelle.Domain, p *payment.Payment) ([]connector.Profile, error) {
 	profiles, err := i.Initiators(ctx, d)
 	if p.Payer == nil || slices.ContainsFunc(profiles, func(profile connector.Profile) bool {

@@ -21,8 +21,8 @@ var (
 	recovered = initiation.Done{Recovered: 1}
 )
 
-// lapsed is the duration of a lease that has lapsed when it begins. A loop thus finds the work of a
-// crashed process immediately.
+// lapsed is the duration of a lease that has lapsed when it begins. A loop therefore finds the work
+// of a crashed process immediately.
 const lapsed = -time.Hour
 
 // impatience is the time for which callers wait in tests with a bank that does not respond. A bank
@@ -90,8 +90,8 @@ func (w *fixture) rescue(t *testing.T, id passerelle.PaymentID, attempt string) 
 	w.wantSubmissions(t, id, 1)
 }
 
-// TestCrashInALoop kills the process that recovers an attempt or follows a payment, and then the
-// next process that does so.
+// TestCrashInALoop kills the process that recovers an attempt or follows a payment, and then its
+// successor.
 func TestCrashInALoop(t *testing.T) {
 	points := map[string]fault{"before the bank": before(dies), "after the bank": after(dies)}
 	for name, point := range points {

@@ -128,8 +128,8 @@ func (w *fixture) cancelToTheEnd(t *testing.T, p *payment.Payment) {
 	w.wantSubmissions(t, p.ID, 1)
 }
 
-// TestCrashWhileAnAnswerIsRecovered kills the process that recovers an answer, and then the next
-// process that does so.
+// TestCrashWhileAnAnswerIsRecovered kills the process that recovers an answer, and then its
+// successor.
 func TestCrashWhileAnAnswerIsRecovered(t *testing.T) {
 	for name, point := range map[string]fault{"before the bank": before(dies), "after the bank": after(dies)} {
 		t.Run(name, func(t *testing.T) {

@@ -17,9 +17,10 @@ import (
 	"passerelle/payment"
 )
 
-// The service checks a payment again after a quarter of the payment's age. It thus finds the end of
-// a fast payment quickly, and sends few requests for a slow payment. A bank may request another
-// wait. Both waits have limits, because a loop must neither ask all the time nor wait forever.
+// The service checks a payment again after a quarter of the payment's age. It therefore finds the
+// end of a fast payment quickly, and sends few requests for a slow payment. A bank may request
+// another wait. Both waits have limits, because a loop must neither ask all the time nor wait
+// forever.
 const (
 	shortestWait     = 15 * time.Second
 	longestWait      = 6 * time.Hour
@@ -33,8 +34,8 @@ const batch = 32
 
 // Done counts the payments that one pass handled.
 type Done struct {
-	// Checked counts the payments about which banks were asked. Recovered counts those with an
-	// attempt whose process had ended. Expired counts those that had waited too long.
+	// Checked counts the payments about which banks were asked. Recovered counts the payments with
+	// an attempt of an ended process. Expired counts the payments that had waited too long.
 	Checked, Recovered, Expired int
 }
 

@@ -271,7 +271,7 @@ func (i *Initiation) checkUsers(ctx context.Context, p *payment.Payment) error {
 	return nil
 }
 
-// Offered lists the connectors that payers are offered: those that are not hidden and can make the
+// Offered lists the connectors that payers can choose: the visible connectors that can make the
 // payment.
 func (i *Initiation) Offered(ctx context.Context, d passerelle.Domain, p *payment.Payment) ([]connector.Profile, error) {
 	profiles, err := i.initiatorsFor(ctx, d, p)

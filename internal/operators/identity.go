@@ -28,8 +28,8 @@ type ProviderIdentity struct {
 	Request string
 }
 
-// SignInByIdentity makes a session for a person whom a provider identifies. The session belongs to
-// the operator who is linked to the identity. SignInByIdentity links an unlinked person to the
+// SignInByIdentity makes a session for a person with an identity at a provider. The session belongs
+// to the operator who is linked to the identity. SignInByIdentity links an unlinked person to the
 // operator with the person's name, if that operator is not linked to the provider yet. The role
 // comes from the operator and not from the provider. The session waits for the second factor like
 // every other session, unless v.Twice is set. SignInByIdentity fails with ErrRefused when the
@@ -56,7 +56,7 @@ func (a *Operators) SignInByIdentity(ctx context.Context, v ProviderIdentity) (I
 		}
 		return errors.Join(operatorstore.In(tx).LinkOperator(identity), tx.Audit(entry))
 	})
-	if errors.Is(err, store.ErrDuplicate) { // another identity was linked meanwhile
+	if errors.Is(err, store.ErrDuplicate) { // another identity was linked at the same time
 		return IssuedSession{}, errors.Join(ErrUnlinked, a.refuse(ctx, refusal))
 	}
 	return pass, err

@@ -14,8 +14,8 @@ const (
 	unknownSpan = time.Hour
 )
 
-// furtherAttempts is the subject of an audit entry whose subject id is the number of counted
-// refusals.
+// furtherAttempts is the subject of the audit entry that has the number of counted refusals as its
+// subject id.
 const furtherAttempts = "further attempts"
 
 // unknownNames limits the acts in the audit log about attempts to sign in with unknown names. The

@@ -128,7 +128,7 @@ const (
 	maxSought    = 8
 )
 
-// ByWords returns payments of a domain that have all words of a text in their labels and names of
+// ByWords returns a domain's payments with all words of a text in their labels and names of
 // beneficiaries, newest first. A position is the time of registration in microseconds, and the id.
 // For several words, ByWords reads at most 2,000 payments with the rarest word, from the position
 // on, and compares these.

@@ -121,8 +121,8 @@ type takenNames map[string]string
 // takenName is a name that another connector has. It comes from a field of a bank file.
 type takenName struct{ field, message string }
 
-// take reserves the UUID and the numbers of a connector. It reserves all of them or none, and returns
-// those that are taken.
+// take reserves the UUID and the numbers of a connector. It reserves all of them or none, and
+// returns the taken names.
 func (t takenNames) take(p connector.Profile, whose string) []takenName {
 	type claimed struct{ field, name string }
 	claims := []claimed{{"uuid", p.UUID}, {"id", strconv.FormatInt(p.ID, 10)}}

@@ -61,7 +61,7 @@ const (
 )
 
 // TestBodiesThatNeverEnd checks that unfinished bodies use a limited amount of memory. Beyond this
-// amount, the service must refuse large bodies, and still accept small ones.
+// amount, the service must refuse large bodies, and still accept small bodies.
 func TestBodiesThatNeverEnd(t *testing.T) {
 	s := opened(t, service.Config{Database: storetest.SQLite(t), Loopback: true, MaxBodies: maxBodies})
 	s.Start()

@@ -185,9 +185,9 @@ func (r *Reader) openNumbers(p *storedPayment) error {
 }
 
 // SealAccountNumbers makes the store encrypt the account numbers of new payments from now on. It
-// then encrypts the numbers of older payments, with one unit for each payment. Until it has
-// finished, a search by number does not find payments whose numbers are still unencrypted. A
-// process that began to write before the call may leave some numbers unencrypted.
+// then encrypts the numbers of older payments, with one unit for each payment. Until
+// SealAccountNumbers finishes, a search by number does not find payments with unencrypted numbers.
+// A process that began to write before the call may leave some numbers unencrypted.
 // SealAccountNumbers calls progress with the number of payments seen. After an error, the next call
 // continues where this one stopped.
 func (db *DB) SealAccountNumbers(ctx context.Context, batch int, progress func(seen int64)) (int64, error) {

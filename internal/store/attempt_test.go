@@ -56,8 +56,8 @@ func TestAttemptIsReadBack(t *testing.T) {
 	})
 }
 
-// TestOrderMemory checks that the connector's memory belongs to the order, whichever attempt is the
-// last. In the database, the memory must be unreadable.
+// TestOrderMemory checks that the connector's memory belongs to the order and not to the last
+// attempt. In the database, the memory must be unreadable.
 func TestOrderMemory(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.attempt("key", time.Hour)
@@ -383,8 +383,8 @@ func TestAttemptsFollowTheOrder(t *testing.T) {
 	})
 }
 
-// TestAbandonmentIsRemembered checks that an attempt has the time of the payer's first refusal since
-// the last agreement, whatever attempts follow.
+// TestAbandonmentIsRemembered checks that each later attempt has the time of the payer's first
+// refusal since the last agreement.
 func TestAbandonmentIsRemembered(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.attempt("key", time.Hour)
@@ -429,8 +429,8 @@ func TestSpoiltAttemptIsKnown(t *testing.T) {
 	})
 }
 
-// TestDueAndExpiringWaitForAttempts checks that, while an attempt is open, the bank is not asked
-// for the state and the payment does not expire. A payment expires only after a check that is due.
+// TestDueAndExpiringWaitForAttempts checks that an open attempt delays the status request to the
+// bank and the expiry of the payment. A payment expires only after a check that is due.
 func TestDueAndExpiringWaitForAttempts(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		claims := func() (due []store.Due, expiring []int64) {

@@ -11,7 +11,7 @@ import (
 	"passerelle/internal/database"
 )
 
-// Erasure is a deleted user whose data is not completely erased yet.
+// Erasure is a deleted user with data that must still be erased.
 type Erasure struct {
 	Domain passerelle.DomainID
 	User   passerelle.UserID

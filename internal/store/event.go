@@ -53,10 +53,10 @@ type EmittedEvent struct {
 // JSON is the media type of a body to which deliveries add id_webhook_data.
 const JSON = "application/json"
 
-// Emit stores an event, and one delivery for each enabled webhook that is registered for the event
-// now. It does so in the transaction of the change. Emit does not store the body of a user's event
-// that has no deliveries. It fails when a JSON body is not an object, because only an object can
-// contain id_webhook_data.
+// Emit adds an event to the transaction of the change, with one delivery for each enabled webhook
+// that is registered for the event now. It leaves out the body of a user's event without
+// deliveries. It fails when a JSON body is not an object, because only an object can contain
+// id_webhook_data.
 func (tx *Tx) Emit(e EmittedEvent) error {
 	if e.Unwanted {
 		return tx.emitUnwanted(e)

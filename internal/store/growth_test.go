@@ -26,8 +26,8 @@ import (
 )
 
 // meter counts the cost of each statement. In SQLite, the cost is the number of instructions of the
-// virtual machine. In PostgreSQL, it is the number of blocks read, including those for checks of
-// references. The meter executes each statement before the program does, and then rolls it back.
+// virtual machine. In PostgreSQL, it is the number of blocks read, including the blocks for checks
+// of references. The meter executes each statement before the program does, and then rolls it back.
 type meter struct {
 	t     *testing.T
 	pool  *database.Handle // set for PostgreSQL

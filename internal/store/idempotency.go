@@ -31,7 +31,7 @@ type RepeatKey struct {
 }
 
 // Execution is the right to execute the request of a key. Its zero value stands for a request
-// without a key: [Tx.Executed] and the other methods then do nothing.
+// without a key: [Tx.Executed] and the other methods with an Execution then do nothing.
 type Execution struct {
 	Domain passerelle.DomainID
 	ID     int64

@@ -99,8 +99,8 @@ func TestOldEventsGo(t *testing.T) {
 	})
 }
 
-// TestEventsStayWhileSomebodyWaits checks that an event is removed together with its last delivery,
-// whichever webhook this delivery belongs to.
+// TestEventsStayWhileSomebodyWaits checks that an event stays until its last delivery is removed,
+// for deliveries to several webhooks.
 func TestEventsStayWhileSomebodyWaits(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		first, second := s.receiver(webhook.PaymentStateUpdated), s.receiver(webhook.PaymentStateUpdated)

@@ -34,9 +34,9 @@ type Webhook struct {
 	// the flusher has no work. FlushAfter is the last delivery that the flusher tried.
 	NextFlush  *time.Time
 	FlushAfter passerelle.DeliveryID
-	// FirstTriesAfter is the id of a delivery. The flusher sends all deliveries up to it, even
-	// those that were never tried. Later deliveries get an immediate first try. It is not used
-	// while NextFlush is nil.
+	// FirstTriesAfter is the id of a delivery. The flusher sends all deliveries up to this id, even
+	// untried deliveries. Later deliveries get an immediate first try. It is not used while
+	// NextFlush is nil.
 	FirstTriesAfter passerelle.DeliveryID
 	// Stopped is set when failures ended the last run. While it is set, only the flusher sends.
 	// It is cleared when a receiver accepts a request or no delivery is left.
@@ -142,8 +142,8 @@ func (tx *Tx) KeepWebhook(w Webhook, holder string, lease time.Duration) {
 		lease.Microseconds(), int64(w.Domain), int64(w.ID), holder)
 }
 
-// Unwanted checks whether the webhook is deleted, disabled or has a deleted provider. It does so
-// when the unit is written, and stores the result in unwanted.
+// Unwanted checks, when the unit is written, whether the webhook is deleted, is disabled or has a
+// deleted provider. It stores the result in unwanted.
 func (tx *Tx) Unwanted(w Webhook, unwanted *bool) {
 	tx.unit.Returning(func(row database.Row) error { return row.Scan(unwanted) },
 		`SELECT CASE WHEN deleted IS NULL AND disabled IS NULL AND NOT auth_deleted THEN FALSE ELSE TRUE END FROM webhook WHERE +domain_id = $1 AND id = $2`,
@@ -158,8 +158,8 @@ func (tx *Tx) ReleaseWebhook(w Webhook, holder string) {
 
 // PlanFlush ends a run of the flusher. The next run is due at the time next. If another run was
 // requested since this run began, that run stays planned; the argument due is the time at which
-// this run was due. When nothing is undelivered, no run is planned and the webhook is no longer
-// stopped.
+// this run was due. Without undelivered deliveries, PlanFlush plans no run, and the webhook is no
+// longer stopped.
 func (tx *Tx) PlanFlush(w Webhook, due, next time.Time) {
 	const left = `EXISTS (SELECT 1 FROM delivery d WHERE d.webhook_id = webhook.id AND d.delivered IS NULL AND d.dropped IS NULL)`
 	tx.unit.Exec(`UPDATE webhook SET next_flush = CASE WHEN `+left+` THEN CAST($1 AS BIGINT) END, stopped = stopped AND `+left+`

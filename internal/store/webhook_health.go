@@ -11,7 +11,7 @@ import (
 
 // Health sums up the requests to a webhook over 24 hours.
 type Health struct {
-	// Requests is the number of requests, and Successes the number of accepted ones.
+	// Requests is the number of requests, and Successes is the number of accepted requests.
 	Requests, Successes int64
 	// Reached is the number of requests that reached the receiver, and Duration their total time.
 	Reached  int64
