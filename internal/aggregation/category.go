@@ -13,8 +13,8 @@ import (
 // maxOwnCategories limits the categories that a user may create.
 const maxOwnCategories = 100
 
-// Category finds a category that a user may assign to a transaction. This is a built-in category,
-// or a category that the user created.
+// Category finds a category that a user may assign to a transaction: a built-in category, or a
+// category that the user created.
 func (a *Aggregation) Category(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.CategoryID) (passerelle.Category, error) {
 	if c, known := passerelle.CategoryByID(id); known {
 		return c, nil

@@ -85,7 +85,7 @@ func (a *Aggregation) Account(ctx context.Context, d passerelle.Domain, user pas
 	return found[0], nil
 }
 
-// accounts returns stored accounts of a user, including disabled ones. It fails with NotFound
+// accounts returns stored accounts of a user, including disabled accounts. It fails with NotFound
 // when one is missing.
 func (a *Aggregation) accounts(ctx context.Context, d passerelle.Domain, user passerelle.UserID, ids []passerelle.AccountID) ([]bankstore.StoredAccount, error) {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))

@@ -53,8 +53,8 @@ func (c SubscriptionChange) changesDisabled(s bankstore.StoredSubscription) bool
 	return c.Disabled != nil && *c.Disabled != (s.Disabled != nil)
 }
 
-// subscriptions returns stored subscriptions of a user, including disabled ones. It fails with
-// NotFound when one is missing.
+// subscriptions returns stored subscriptions of a user, including disabled subscriptions. It fails
+// with NotFound when one is missing.
 func (a *Aggregation) subscriptions(ctx context.Context, d passerelle.Domain, user passerelle.UserID, ids []passerelle.SubscriptionID) ([]bankstore.StoredSubscription, error) {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	filter := bankstore.SubscriptionFilter{Domain: d.ID, User: user, IDs: ids, All: true}

@@ -43,7 +43,7 @@ type ChainCheck struct {
 	// Waiting is the number of acts that have no place yet. It is at most MaxWaiting, even if more
 	// acts wait.
 	Waiting int64
-	// Broken is the first wrong place, or zero. Why describes what is wrong there.
+	// Broken is the first wrong place, or zero. Why describes the fault.
 	Broken int64
 	Why    string
 }

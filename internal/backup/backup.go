@@ -121,7 +121,7 @@ func write(ctx context.Context, address, part string, meter *progress.Meter) err
 // Restore makes the database at an address from a copy. For SQLite, neither the database file nor
 // its logs may exist. For PostgreSQL, the database must exist and have no tables. Restore restores
 // everything or nothing. The restored database skips a number of ids, because the lost database may
-// have given them to objects after the copy. The meter shows the progress.
+// have assigned them to objects after the copy. The meter shows the progress.
 func Restore(ctx context.Context, file, address string, skipped int64, meter *progress.Meter) error {
 	path, sqlite := strings.CutPrefix(address, "sqlite:")
 	if err := fits(file, sqlite); err != nil {

@@ -397,7 +397,7 @@ func (tx Tx) HoldExpired(domain passerelle.DomainID, id passerelle.ConnectionID,
 		int64(domain), int64(id), database.Micros(now))
 }
 
-// ConnectionsLapsing lists the connections of a domain whose consent has ended at now, in the
+// ConnectionsLapsing lists a domain's connections with a consent that has ended at now, in the
 // domain's time. It leaves out connections whose state asks for the user, because the user may be
 // renewing the consent. It also leaves out connections that a process is reading. The list begins
 // with the consents that ended first. It lists only connections that follow the one in the argument

@@ -47,7 +47,7 @@ func (s SyncedRows) where() database.Clauses {
 	return c
 }
 
-// Known contains what a sync must know about a stored row.
+// Known contains the data that a sync needs about a stored row.
 type Known struct {
 	ID      int64
 	Key     string

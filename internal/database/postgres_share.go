@@ -12,9 +12,9 @@ import (
 const sharing = 2
 
 // sharedLimit is the longest duration of a shared transaction up to COMMIT, and limitLocks limits
-// its wait for a lock. Both are short, because no unit can leave or join the transaction in the
-// meantime. A unit that needs more time gets its own transaction. There it waits until the context
-// of its caller ends.
+// its wait for a lock. Both are short, because no unit can leave or join a running transaction. A
+// unit that needs more time gets its own transaction. There it waits until the context of its
+// caller ends.
 const (
 	sharedLimit = 5 * time.Second
 	limitLocks  = `SET LOCAL lock_timeout = '1s'`

@@ -112,7 +112,7 @@ func TestMetadataIsRefusedWhateverIsAllowed(t *testing.T) {
 }
 
 // TestAllowedIPv6NetworkDoesNotAllowEmbeddedIPv4 allows an IPv6 network whose addresses contain
-// IPv4 addresses. This must not allow any of these IPv4 addresses.
+// IPv4 addresses. The setting must not allow any of these IPv4 addresses.
 func TestAllowedIPv6NetworkDoesNotAllowEmbeddedIPv4(t *testing.T) {
 	only := func(networks ...string) *http.Client {
 		var o delivery.Outbound

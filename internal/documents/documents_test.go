@@ -492,7 +492,7 @@ func TestASyncThatEndsMeanwhile(t *testing.T) {
 }
 
 // TestSecretsThatCannotBeOpened: the secrets of a connection cannot be decrypted. The service
-// cannot read the connection. This must not count as a failure of the connection's files.
+// cannot read the connection. The attempt must not count as a failure of the connection's files.
 func TestSecretsThatCannotBeOpened(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		storetest.Break(t, c.url, fmt.Sprintf(`UPDATE connection SET credentials = (SELECT x.credentials FROM connection x WHERE x.id = %d) WHERE id = %d`,

@@ -14,7 +14,7 @@ import (
 // that person.
 var ErrUnlinked = errors.New("no operator is linked to this identity")
 
-// ProviderIdentity has what a trusted identity provider says about a person who signs in.
+// ProviderIdentity contains the claims of a trusted identity provider about a person who signs in.
 type ProviderIdentity struct {
 	// Issuer and Subject identify the person permanently.
 	Issuer, Subject string

@@ -76,7 +76,7 @@ func TestBodiesThatNeverEnd(t *testing.T) {
 			answers <- line
 		}()
 	}
-	// At most four bodies fit, so the service handles the other requests.
+	// At most four bodies fit, so the service refuses the other requests.
 	for range crowd - maxBodies/delivery.MaxReceivedBody {
 		if line := <-answers; !strings.HasPrefix(line, "HTTP/1.1 503 ") {
 			t.Errorf("answered %q", line)

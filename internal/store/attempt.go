@@ -59,14 +59,13 @@ type AttemptOrder struct {
 	Waits bool
 	// Fields are the payment field values, sealed in the database.
 	Fields map[string]string
-	// Memory is what the connector stores about the order, encrypted like the fields.
+	// Memory is the connector's data about the order, encrypted like the fields.
 	Memory []byte
 	// Device is the payer's device at validation, encoded by the use case and stored encrypted.
 	// It is nil when no payer took part.
 	Device []byte
-	// Callback is the query with which the bank sent the payer back. It is stored while the service
-	// cannot reach the bank. It is encrypted like the fields. It becomes nil once a call has passed
-	// it to the bank.
+	// Callback is the query with which the bank sent the payer back, encrypted like the fields. The
+	// store keeps the query until a call passes it to the bank.
 	Callback []byte
 	// Reported is the number of reports that the bank had sent on its own initiative when the
 	// attempt was loaded.
@@ -251,7 +250,7 @@ func (tx *Tx) openOrder(a *Attempt, lease time.Duration) error {
 	return nil
 }
 
-// RememberOrder replaces what the connector stores about the order of an attempt.
+// RememberOrder replaces the connector's data about the order of an attempt.
 func (tx *Tx) RememberOrder(a Attempt, memory []byte) error {
 	sealed, err := tx.Seal(attemptPlace(a.Domain, a.OrderID, "memory"), memory)
 	if err != nil {

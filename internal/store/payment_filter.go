@@ -180,9 +180,9 @@ func (f PaymentFilter) towards(w Window) PaymentFilter {
 	return f
 }
 
-// source returns the table that the query begins with. This is the table of lines if the filter
-// selects by a value of the lines. The index of this table returns payments in the order of the
-// list.
+// source returns the table that the query begins with. The query begins with the table of lines if
+// the filter selects by a value of the lines. The index of this table returns payments in the order
+// of the list.
 func (f PaymentFilter) source() selection {
 	s := selection{
 		Selection:  database.Selection{From: "payment", Where: []string{"domain_id = $1"}, Args: []any{int64(f.Domain)}},

@@ -120,8 +120,8 @@ func (r *Reader) WebhooksWithFirstTries(ctx context.Context, domain passerelle.D
 		ORDER BY `+freeFirst+`, CASE WHEN next_flush IS NULL THEN 0 ELSE 1 END, id LIMIT $2`, int64(domain), limit)
 }
 
-// WebhooksToFlush lists at most limit webhooks of a domain whose flusher is due at the domain's
-// instant. Webhooks that have been overdue for the longest time come first.
+// WebhooksToFlush lists at most limit webhooks with a flusher that is due at the domain's instant.
+// Webhooks that have been overdue for the longest time come first.
 func (r *Reader) WebhooksToFlush(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Webhook, error) {
 	return database.Collect(ctx, r.rows, scanWebhook, `SELECT `+webhookColumns+` FROM webhook
 		WHERE domain_id = $1 AND next_flush <= $2 AND deleted IS NULL AND disabled IS NULL AND NOT auth_deleted ORDER BY `+freeFirst+`, next_flush, id LIMIT $3`,

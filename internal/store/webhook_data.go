@@ -284,8 +284,8 @@ func scanWebhookLog(row database.Row) (WebhookLog, error) {
 	return l, err
 }
 
-// CountUndelivered counts the undelivered deliveries of a webhook whose events happened since an
-// instant. It stops counting at bound.
+// CountUndelivered counts a webhook's undelivered deliveries of events since an instant. It stops
+// counting at bound.
 func (r *Reader) CountUndelivered(ctx context.Context, w Webhook, since time.Time, bound int) (int64, error) {
 	s := WebhookDataFilter{Domain: w.Domain, Webhook: w.ID, State: WebhookPending, From: since}.selection()
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM (SELECT 1 FROM `+s.From+` WHERE `+s.Conditions()+` LIMIT `+s.Bind(bound)+`) AS due`, s.Args...)
@@ -326,9 +326,9 @@ func (r *Reader) OneDelivery(ctx context.Context, w Webhook, id passerelle.Deliv
 		int64(w.Domain), int64(w.ID), int64(id))
 }
 
-// BeforeDelivery returns the delivery that an undelivered delivery waits for. This is an earlier
-// delivery of the same subject, or the delivery itself while it is held back. The result is zero when
-// the delivery need not wait or was accepted.
+// BeforeDelivery returns the delivery that an undelivered delivery waits for: an earlier delivery
+// of the same subject, or the delivery itself while it is held back. The result is zero when the
+// delivery need not wait or was accepted.
 func (r *Reader) BeforeDelivery(ctx context.Context, w Webhook, id passerelle.DeliveryID) (passerelle.DeliveryID, error) {
 	first, err := database.One(ctx, r.rows, database.ScanInt, `SELECT COALESCE((SELECT p.id FROM delivery p WHERE p.webhook_id = d.webhook_id AND p.delivered IS NULL AND p.dropped IS NULL
 			AND p.subject = d.subject AND p.subject_id = d.subject_id AND p.version <= d.version
