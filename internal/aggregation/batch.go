@@ -228,8 +228,8 @@ func (a *Aggregation) SyncAll(ctx context.Context, d passerelle.Domain, user pas
 	return a.atMost(ctx, d, user)
 }
 
-// atMost returns the connections of a user. It fails with Conflict when there are too many for one
-// request.
+// atMost returns the connections of a user. It fails with Conflict when the user has too many
+// connections for one request.
 func (a *Aggregation) atMost(ctx context.Context, d passerelle.Domain, user passerelle.UserID) ([]bankstore.Connection, error) {
 	all, err := bankstore.From(a.DB).Connections(ctx, d.ID, user, store.Window{Limit: maxConnections + 1})
 	if err != nil {

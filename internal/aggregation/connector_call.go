@@ -48,8 +48,8 @@ func (a *Aggregation) errorOfLostLease(ctx context.Context, l *lease, err error)
 	return locked()
 }
 
-// sink passes a connector's data to the importer, one call at a time. It passes nothing after a
-// failure, even when the connector ignores the failure, and nothing after the end of the run.
+// sink passes a connector's data to the importer, one call at a time. It stops passing data after a
+// failure, even when the connector ignores the failure, and after the end of the run.
 type sink struct {
 	mu       sync.Mutex
 	importer *importer

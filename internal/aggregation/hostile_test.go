@@ -276,9 +276,9 @@ func misbehaviour() map[string]connectorFault {
 	}
 }
 
-// TestHostileConnectors checks that, for every fault, the connection ends in the right state and
-// stored data stays. No event may report an unfinished read. The fault must not affect the next
-// correct run.
+// TestHostileConnectors checks for every fault that the connection ends in the expected state, and
+// that stored data stays. No event may report an unfinished read. The fault must not affect the
+// next correct run.
 func TestHostileConnectors(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		eyes := storetest.Inspect(t, h.url)
@@ -573,7 +573,7 @@ func (c *consenting) Terminate(ctx context.Context, req connector.DataRequest) e
 }
 
 // TestMemoryStoredDuringATermination: the next try to end a consent gets the memory that the
-// connector stored during the last try. After the consent has ended, nothing is stored.
+// connector stored during the last try. After the end of the consent, the service stores no memory.
 func TestMemoryStoredDuringATermination(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		c := &consenting{hostileConnector: s}

@@ -32,7 +32,7 @@ var (
 	// errStore marks a failure of the store. The connector returns this error, but did not cause
 	// it.
 	errStore = errors.New("the store failed")
-	// errInvalidData marks data that is certainly wrong. The log contains this error, so its text
+	// errInvalidData marks data that is certainly invalid. The log contains this error, so its text
 	// contains no value.
 	errInvalidData = errors.New("the connector gave invalid data")
 )

@@ -84,8 +84,8 @@ func (r *reporter) shown() wire.Connection {
 }
 
 // finalEvents returns the events that end a run. These events contain only data that was read,
-// except after a failed update (see reportOf). When there are too many events for one unit, it
-// stores the first of them.
+// except after a failed update (see reportOf). If one unit cannot store all events, finalEvents
+// stores the first events itself.
 func (r *reporter) finalEvents(ctx context.Context, im *importer, first bool) ([]store.EmittedEvent, error) {
 	var events []store.EmittedEvent
 	r.listed = 0

@@ -194,8 +194,8 @@ func (a *Aggregation) Return(ctx context.Context, d passerelle.Domain, state str
 // institution to clients.
 const accessDenied = "access_denied"
 
-// arrival returns the landing with the result for the connection. If there is no landing, it
-// returns "". A state that the client resolves with the user is not an error.
+// arrival returns the landing with the result for the connection. Without a landing, it returns "".
+// A state that the client resolves with the user is not an error.
 func (l Landing) arrival(c bankstore.Connection, callback url.Values) string {
 	if l.RedirectURI == "" {
 		return ""

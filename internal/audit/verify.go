@@ -38,7 +38,7 @@ func ParseCheckpoint(field, text string) (Checkpoint, error) {
 type ChainCheck struct {
 	// Chain is the id of a domain. It is zero for the acts without a domain.
 	Chain passerelle.DomainID
-	// Last is the last act with a right hash that the check has read.
+	// Last is the last act with a correct hash that the check has read.
 	Last Checkpoint
 	// Waiting is the number of acts that have no place yet. It is at most MaxWaiting, even if more
 	// acts wait.
@@ -51,7 +51,7 @@ type ChainCheck struct {
 // MaxWaiting limits the count of acts without a place.
 const MaxWaiting = 10_000
 
-// Intact reports whether the complete chain is right.
+// Intact reports whether every place of the chain is correct.
 func (v ChainCheck) Intact() bool { return v.Broken == 0 }
 
 // page is the number of acts that one query reads.
@@ -97,7 +97,7 @@ func Verify(ctx context.Context, db *store.Reader, chain passerelle.DomainID, se
 	return r.ChainCheck, nil
 }
 
-// walk checks acts until it finds a wrong one.
+// walk checks acts until it finds a wrong act.
 func (r *reading) walk(ctx context.Context, db *store.Reader, progress func(int64)) error {
 	var last operatorstore.AuditLink
 	for {

@@ -23,7 +23,7 @@ type StoredAccount struct {
 	// Readings counts the complete reads of the account, in which all of its transactions were
 	// read. A transaction that changes gets the number of the next complete read. The first
 	// complete sync after an interrupted sync therefore also reports the changes of the interrupted
-	// one.
+	// sync.
 	Readings int64
 }
 

@@ -94,7 +94,7 @@ func standing(id string) string {
 }
 
 // SomeConnections returns up to n connections of all users, ordered by id. It begins at a random
-// id. After the last id, it continues with the first. The argument uuid selects a connector. An
+// id. After the last id, it continues with the first id. The argument uuid selects a connector. An
 // empty uuid selects all connectors. The argument state selects a state: nil selects any state, and
 // an empty state selects healthy connections.
 func (r Reader) SomeConnections(ctx context.Context, domain passerelle.DomainID, uuid string, state *passerelle.ConnectionState, n int) ([]Connection, error) {
@@ -337,9 +337,9 @@ func (tx Tx) SetConnectionMemory(c Connection, memory []byte, terminable bool) e
 }
 
 // keptForTermination contains assignments for deleting connections at the instant $1. They keep the
-// data that the service needs to end the consent at the institution. If terminate is NULL, there is
-// no consent to end, and the memory is removed. If terminate is zero, it becomes the instant of the
-// deletion. The memory then stays.
+// data that the service needs to end the consent at the institution. If terminate is NULL, no
+// consent must be ended, and the memory is removed. If terminate is zero, it becomes the instant of
+// the deletion. The memory then stays.
 const keptForTermination = `memory = CASE WHEN terminate IS NULL THEN NULL ELSE memory END, terminate = terminate + $1, failures = 0`
 
 // DeleteConnection hides a connection and all its data. It records the consents as withdrawn and

@@ -75,7 +75,8 @@ func (tx Tx) SpendReturn(domain passerelle.DomainID, id passerelle.ConnectionID,
 	tx.unit.ExecOne(store.ErrNotFound, `DELETE FROM connection_return WHERE domain_id = $1 AND connection_id = $2 AND nonce = $3`, int64(domain), int64(id), nonce)
 }
 
-// EndReturn removes the expected return to a connection, if there is one.
+// EndReturn removes the expected return to a connection. It also succeeds without an expected
+// return.
 func (tx Tx) EndReturn(domain passerelle.DomainID, id passerelle.ConnectionID) {
 	tx.unit.Exec(`DELETE FROM connection_return WHERE domain_id = $1 AND connection_id = $2`, int64(domain), int64(id))
 }

@@ -289,7 +289,7 @@ type TransactionSpan struct {
 	First, Last            passerelle.Date
 	// documented is the number of accounts with at least one document.
 	documented int64
-	// noted lists the accounts. It is nil when there are more than MaxWithin.
+	// noted lists the accounts. It is nil for more than MaxWithin accounts.
 	noted []accountEpoch
 }
 

@@ -33,7 +33,7 @@ type Store interface {
 	// file with the same number. After an error, nothing of the new content is visible.
 	Put(ctx context.Context, id passerelle.FileID, content io.Reader) (size int64, err error)
 	// Open opens a file. The caller can read it from any position, and must close it. Open fails
-	// with ErrNotFound when there is no such file. The context applies to all reads.
+	// with ErrNotFound when the file does not exist. The context applies to all reads.
 	Open(ctx context.Context, id passerelle.FileID) (io.ReadSeekCloser, error)
 	// Remove removes a file, and the remains of an attempt to store it. It also succeeds when the
 	// file is missing, so callers can repeat it.

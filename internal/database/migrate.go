@@ -17,8 +17,8 @@ import (
 //
 //   - goose v3 cuts files at semicolons, and fails at the first trigger until each file has
 //     special marks. It applied an edited file without an error, as if the file had not changed.
-//   - golang-migrate v4 runs the files. It does not notice an edited file either. After a file has
-//     failed, it refuses every start until a person has set the version by hand.
+//   - golang-migrate v4 runs the files. Like goose, it does not notice an edited file. After a file
+//     has failed, it refuses every start until a person has set the version by hand.
 //   - tern v2 stores no checksums and supports only PostgreSQL.
 //
 // No library supports one text for two databases or lists the statements without running them. No

@@ -16,8 +16,8 @@ import (
 // Until then, the server would use plans for a small table. On SQLite, KeepStatistics removes the
 // statistics. Without statistics, SQLite plans as if every table were large. With statistics from a
 // time when a table was small, it would read the whole table. Call KeepStatistics every few
-// seconds. It costs one query when there is nothing to do. Only one process at a time analyzes
-// tables, one table after the other. Other work continues.
+// seconds. A call without work costs one query. Only one process at a time analyzes tables, one
+// table after the other. Other work continues.
 func (p *Handle) KeepStatistics(ctx context.Context) error {
 	ctx, cancel := p.bounded(ctx)
 	defer cancel()

@@ -173,7 +173,7 @@ func (u *Unit) add(s statement, args []any) {
 
 // Require makes the unit depend on a value. The unit is written only if the query finds exactly one
 // row with the value as its argument. Otherwise Write calls renew for the present value, and runs
-// the unit again a few times at most. Write fails with the error of renew if there is one. A unit
+// the unit again a few times at most. If renew fails, Write fails with the error of renew. A unit
 // may call Require at most once.
 func (u *Unit) Require(sql string, value []byte, renew func(ctx context.Context) ([]byte, error)) {
 	u.renew = renew

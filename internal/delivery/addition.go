@@ -46,7 +46,7 @@ func (d *Delivery) AddToData(ctx context.Context, domain passerelle.Domain, id p
 }
 
 // RemoveFromData removes an addition of a webhook. If the member is empty, it removes all
-// additions. It fails with NotFound when there is no such addition.
+// additions. It fails with NotFound when the webhook has no such addition.
 func (d *Delivery) RemoveFromData(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, member, by string, acts ...store.Audit) error {
 	return d.changeAdditions(ctx, domain, id, "changed: members were removed from its payloads", by, acts, func(all map[string]string) error {
 		if member == "" {

@@ -83,8 +83,8 @@ type mailContent struct {
 	now     time.Time
 }
 
-// due reports whether there are recipients and the last mail about the webhook is older than the
-// interval.
+// due reports whether the domain has recipients and the last mail about the webhook is older than
+// the interval.
 func (l mailContent) due() bool {
 	last := l.webhook.Alerted
 	return len(l.recipients()) > 0 && (last == nil || !l.now.Before(last.Add(l.values.Days(settings.AlertsFrequency))))
@@ -103,7 +103,7 @@ func (l mailContent) recipients() []string {
 }
 
 // notice returns one mail for each recipient. If a mail server refuses one recipient, the others
-// still get their mails. If there are no recipients, the notice only ends the alarm.
+// still get their mails. Without recipients, the notice only ends the alarm.
 func (l mailContent) notice(kind string) *notice {
 	n := &notice{webhook: l.webhook}
 	n.webhook.Alarmed = kind == AlertMail

@@ -22,7 +22,7 @@ const (
 	OAuth = "oauth"
 )
 
-// DefaultOverlap is the time for which a replaced signing secret is still used beside the new one,
+// DefaultOverlap is the time for which a replaced signing secret still signs beside the new secret,
 // unless the caller chooses another time. MaxOverlap is the longest time that the caller can
 // choose.
 const (
@@ -261,7 +261,7 @@ func (d *Delivery) Rotate(ctx context.Context, domain passerelle.Domain, id int6
 	return a, secret, nil
 }
 
-// replace sets the next secret of a provider or, if there is no overlap, the present secret.
+// replace sets the next secret of a provider or, without an overlap, the present secret.
 func replace(a *store.AuthProvider, secret string, real time.Time, overlap time.Duration) {
 	if overlap == 0 {
 		a.Secret, a.NextSecret, a.NextFrom = secret, "", nil

@@ -120,7 +120,7 @@ func (a *authority) ofUser(ctx context.Context, user passerelle.UserID) (credent
 }
 
 // userToken returns the credential with the newest permanent token of a user that was issued to the
-// application of the webhook. If there is no such token, the request has no token.
+// application of the webhook. Without such a token, the request has no token.
 func (a *authority) userToken(ctx context.Context, user passerelle.UserID) (credential, error) {
 	client := a.webhook.Client
 	if client == 0 {

@@ -123,7 +123,7 @@ func (a answering) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // TestASlowReceiverIsServedInOneSession: each response of a receiver takes most of the lease's
-// duration.
+// duration. Each delivery must arrive once.
 func TestASlowReceiverIsServedInOneSession(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)

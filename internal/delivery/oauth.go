@@ -267,7 +267,7 @@ func (e endpoint) certified() (*http.Client, error) {
 }
 
 // unreached says why a token endpoint did not respond. A TLS alert from the endpoint usually means
-// that the endpoint requires a certificate, or a different one.
+// that the endpoint requires a certificate, or a different certificate.
 func unreached(err error) string {
 	var network *net.OpError
 	if errors.As(err, &network) && network.Op == "remote error" {

@@ -317,8 +317,7 @@ func TestRefusedTokensAreReplaced(t *testing.T) {
 	})
 }
 
-// TestSignaturesAreNotRenewed checks that there is no second request after a status 401 when the
-// provider signs.
+// TestSignaturesAreNotRenewed checks that a signed request is not repeated after a status 401.
 func TestSignaturesAreNotRenewed(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -332,9 +331,9 @@ func TestSignaturesAreNotRenewed(t *testing.T) {
 	})
 }
 
-// TestTokenEndpointsThatFail: a token endpoint sends many kinds of bad responses. After each,
-// nothing may be sent to the receiver, and one sentence must be recorded. The next token request
-// must wait for the pause.
+// TestTokenEndpointsThatFail: a token endpoint sends many kinds of invalid responses. After each
+// response, the service must send no request to the receiver, and must record one sentence. The
+// next token request must wait for the pause.
 func TestTokenEndpointsThatFail(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		gone := httptest.NewServer(nil)

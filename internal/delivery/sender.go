@@ -33,7 +33,7 @@ type Sender struct {
 }
 
 // worker is the goroutine of one webhook. again is a job that was requested while the worker is
-// busy. more signals that there is such a job.
+// busy. more signals such a job.
 type worker struct {
 	job
 	again *job

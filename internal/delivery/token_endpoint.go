@@ -22,8 +22,8 @@ const (
 )
 
 // EndpointChange is a change of a token endpoint. A nil field leaves the value unchanged. The URL
-// must follow the rules for webhooks. The certificate and the key are PEM texts. Either both are
-// set or neither. Empty values remove both.
+// must follow the rules for webhooks. The certificate and the key are PEM texts. Both are set, or
+// both are empty. Empty values remove the certificate and the key.
 type EndpointChange struct {
 	URL, ClientID, ClientSecret, GrantType, PublicCert, PrivateCert *string
 }

@@ -28,8 +28,8 @@ const (
 	// maxFile is the largest size of a file, in bytes.
 	maxFile = 64 << 20
 	// firstFetch is the pause after the first failure. Each further pause is twice as long.
-	// maxFetches failures take about a day and a half. After them, only a reader causes another
-	// fetch of the file.
+	// maxFetches failures take about a day and a half. After these failures, only a reader causes
+	// another fetch of the file.
 	firstFetch = time.Minute
 	maxFetches = 12
 )

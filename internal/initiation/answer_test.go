@@ -160,8 +160,8 @@ func (w *fixture) wantCause(t *testing.T, id passerelle.PaymentID, want payment.
 	}
 }
 
-// TestWrongAnswers gives each action every wrong answer. The error must say what is expected,
-// nothing may be written, and the bank must get nothing.
+// TestWrongAnswers gives each action every invalid answer. The error must name the expected answer.
+// The service must neither write nor call the bank.
 func TestWrongAnswers(t *testing.T) {
 	answers := map[payment.Action]initiation.ActionAnswer{
 		payment.Decoupled: resume, payment.FillFields: code("1234"), payment.Confirm: confirmed(true), payment.PSUValidation: approved(true),

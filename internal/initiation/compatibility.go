@@ -112,8 +112,8 @@ func (i *Initiation) ConnectorUUIDs(countries []string) []string {
 	return i.uuids(func(p connector.Profile) bool { return slices.ContainsFunc(p.Countries, in) })
 }
 
-// SourceUUIDs returns the connector with the source, if there is one, for a filter of payments. The
-// result is never nil, because a nil list would not filter.
+// SourceUUIDs returns the connector with the source for a filter of payments. It returns an empty
+// list for an unknown source. The result is never nil, because a nil list would not filter.
 func (i *Initiation) SourceUUIDs(source int64) []string {
 	is := func(s connector.Source) bool { return s.ID == source }
 	return i.uuids(func(p connector.Profile) bool { return slices.ContainsFunc(p.Sources, is) })

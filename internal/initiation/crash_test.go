@@ -69,7 +69,7 @@ func TestCrashInAValidation(t *testing.T) {
 }
 
 // rescue makes another process bring a payment to its end after a crash. The argument attempt is
-// the state in which the crash left the attempt. Empty means that there is no attempt.
+// the state in which the crash left the attempt. Empty means that the payment has no attempt.
 func (w *fixture) rescue(t *testing.T, id passerelle.PaymentID, attempt string) {
 	t.Helper()
 	next := w.another()

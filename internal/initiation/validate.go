@@ -96,7 +96,7 @@ type unvalidated struct {
 	client  store.Client
 	// stored contains the field values of an earlier call, if they were loaded.
 	stored map[string]string
-	// attemptErr is ErrNotFound while there is no attempt.
+	// attemptErr is ErrNotFound while the payment has no attempt.
 	attemptErr, clientErr, storedErr error
 }
 

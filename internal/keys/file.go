@@ -50,8 +50,9 @@ func LoadOrCreate(path string) (*Ring, error) {
 func Create(path string) error { return Generate().write(path, nameNew) }
 
 // Save writes the ring to a key file. Only the owner can read a new file. Save replaces the whole
-// file, so a crash leaves either the old file or the new one. The new file gets the mode of the old
-// one. If root calls Save, it also gets the owner and group, so that the service can still read it.
+// file, so a crash leaves either the old file or the new file. The new file gets the mode of the
+// old file. If root calls Save, the new file also gets the owner and group, so that the service can
+// still read it.
 func (r *Ring) Save(path string) error {
 	return r.write(path, replace)
 }

@@ -131,8 +131,8 @@ func (tx Tx) WithdrawTOTP(id store.OperatorID) {
 	tx.unit.ExecOne(store.ErrNotFound, `UPDATE operator SET totp_proposed = NULL WHERE id = $1`, int64(id))
 }
 
-// ConfirmTOTP makes the proposed second factor the present one. It marks the period of the first
-// code as used.
+// ConfirmTOTP replaces the present second factor with the proposed second factor. It marks the
+// period of the first code as used.
 func (tx Tx) ConfirmTOTP(id store.OperatorID, secret []byte, step int64) error {
 	return tx.sealTOTP(id, "totp", secret, `UPDATE operator SET totp = $1, totp_proposed = NULL, totp_step = $3
 		WHERE id = $2 AND totp_proposed IS NOT NULL`, step)

@@ -128,8 +128,8 @@ func TestCompressedBodiesThatNeverEnd(t *testing.T) {
 	}
 }
 
-// TestNoRoomForABody checks that every handler that reads a body fails correctly when there is no
-// room for the body.
+// TestNoRoomForABody checks that every handler that reads a body refuses a body that exceeds the
+// memory limit.
 func TestNoRoomForABody(t *testing.T) {
 	s := opened(t, service.Config{Database: storetest.SQLite(t), Loopback: true, MaxBodies: 1})
 	s.Start()

@@ -58,7 +58,7 @@ type Config struct {
 	// Files is the place where the service stores files, as a location for blob.New.
 	Files string
 	// Listen is the address of the API and its pages. OpsListen is the address for metrics. If
-	// OpsListen is empty, there is no listener for metrics.
+	// OpsListen is empty, the service has no listener for metrics.
 	Listen, OpsListen string
 	// Profiles makes the listener at OpsListen also serve profiles.
 	Profiles bool

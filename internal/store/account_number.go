@@ -131,8 +131,8 @@ func (tx *Tx) payerNumber(p *payment.Payment) (*string, []byte, error) {
 	return &blind, sealed, nil
 }
 
-// beneficiaryNumbers returns the blind value of each line's account number, and all numbers
-// encrypted together.
+// beneficiaryNumbers returns the blind value of each line's account number, and the encrypted form
+// of all numbers together.
 func (tx *Tx) beneficiaryNumbers(p *payment.Payment) ([]string, []byte, error) {
 	var (
 		sealed []byte

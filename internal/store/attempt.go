@@ -34,7 +34,7 @@ type Attempt struct {
 	Inquiries int64
 
 	// AttemptOrder is the order of the payment. All attempts of a payment have the order of the
-	// first one.
+	// first attempt.
 	AttemptOrder
 	// Action is the bank's question, Agreed is the answer, and By is the actor who answered. For a
 	// cancellation, By is the actor who requested the cancellation.
@@ -45,7 +45,7 @@ type Attempt struct {
 	// agreement. It is zero without such a refusal. Other attempts may have followed.
 	Abandoned time.Time
 	// Trace is the trace in which the order was sent, as [tracing.Parent] returns it. Trace is
-	// empty when there was no trace.
+	// empty if the order was sent without a trace.
 	Trace string
 }
 
@@ -141,7 +141,7 @@ func (r *Reader) scanAttempt(row database.Row) (Attempt, error) {
 	return a, err
 }
 
-// openOptional decrypts a sealed value, if there is one.
+// openOptional decrypts a sealed value. It does nothing without a value.
 func (r *Reader) openOptional(into *[]byte, place keys.Place, sealed []byte) error {
 	var err error
 
@@ -345,5 +345,6 @@ func (tx *Tx) ClaimAttempts(domain passerelle.DomainID, lease time.Duration, lim
 		RETURNING payment_id, `+connectorOfAttempt, args...)
 }
 
-// connectorOfAttempt is the SQL expression for an attempt's connector. Only orders store their own.
+// connectorOfAttempt is the SQL expression for an attempt's connector. Only attempts that send an
+// order store a connector.
 const connectorOfAttempt = `COALESCE(connector_uuid, (SELECT p.connector_uuid FROM payment p WHERE p.id = attempt.payment_id))`

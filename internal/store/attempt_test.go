@@ -199,8 +199,8 @@ func TestReportsHastenQuestions(t *testing.T) {
 	})
 }
 
-// TestCallbacks checks that the query of a payer's return is stored until the bank has received it or
-// the payment ends. A newer query must stay when the bank has received the older one.
+// TestCallbacks checks that the query of a payer's return is stored until the bank has received it
+// or the payment ends. A newer query must stay when the bank has received the older query.
 func TestCallbacks(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.attempt("key", time.Hour)
@@ -414,8 +414,8 @@ func TestAbandonmentIsRemembered(t *testing.T) {
 	})
 }
 
-// TestSpoiltAttemptIsKnown checks that an attempt that cannot be decrypted is returned with
-// everything except its encrypted parts.
+// TestSpoiltAttemptIsKnown checks that the store returns an unreadable attempt without its
+// encrypted parts.
 func TestSpoiltAttemptIsKnown(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.attempt("key", time.Hour)

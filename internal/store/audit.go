@@ -26,8 +26,8 @@ type Audit struct {
 	Request string
 	// Act is the name of the action.
 	Act string
-	// Subject is the kind of the object, and SubjectID its id. They are empty and zero when
-	// there is no object.
+	// Subject is the kind of the object, and SubjectID its id. They are empty and zero for an act
+	// without an object.
 	Subject   string
 	SubjectID int64
 	Refused   bool

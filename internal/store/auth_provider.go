@@ -45,14 +45,14 @@ type TokenEndpoint struct {
 	URL       string `json:"url"`
 	ClientID  string `json:"client_id"`
 	GrantType string `json:"grant_type"`
-	// PublicCert and PrivateCert are the client's certificate and private key as PEM. Either
-	// both are set or neither.
+	// PublicCert and PrivateCert are the client's certificate and private key as PEM. Both are set,
+	// or both are empty.
 	PublicCert  string `json:"public_cert,omitempty"`
 	PrivateCert string `json:"private_cert,omitempty"`
 }
 
-// Secrets returns the secrets that sign requests at an instant of real time: the present one and
-// the next one. The second is empty when only one is in use.
+// Secrets returns the secrets that sign requests at an instant of real time: the present secret and
+// the next secret. The second is empty when only one is in use.
 func (a AuthProvider) Secrets(now time.Time) (string, string) {
 	if a.NextFrom != nil && !a.NextFrom.After(now) {
 		return a.NextSecret, ""
@@ -312,9 +312,9 @@ func (tx *Tx) RotateSecret(r Rotation, real, now time.Time) error {
 	return nil
 }
 
-// UseAuthProvider prevents the deletion of the provider until the unit ends. A unit that assigns
-// a provider to a webhook must call it. Write fails with ErrNotFound when the provider has been
-// deleted.
+// UseAuthProvider prevents the deletion of the provider until the unit ends. A unit that assigns a
+// provider to a webhook must call UseAuthProvider. Write fails with ErrNotFound when the provider
+// has been deleted.
 func (tx *Tx) UseAuthProvider(domain passerelle.DomainID, id int64) {
 	tx.unit.ExecOne(ErrNotFound, `UPDATE auth_provider SET name = name WHERE domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(domain), id)
 }

@@ -266,7 +266,8 @@ func (r *Reader) Logo(ctx context.Context, domain passerelle.DomainID, id passer
 }
 
 // UseClient prevents other changes and the deletion of the client until the unit ends. A unit that
-// gives a client to a webhook must call it. Write fails with ErrNotFound when the client has been deleted.
+// gives a client to a webhook must call UseClient. Write fails with ErrNotFound when the client has
+// been deleted.
 func (tx *Tx) UseClient(domain passerelle.DomainID, id passerelle.ClientID) {
 	tx.unit.ExecOne(ErrNotFound, `UPDATE client SET name = name WHERE +domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(domain), int64(id))
 }

@@ -157,7 +157,7 @@ type DeliveryAttempt struct {
 }
 
 // Signed contains the signed text before the body, the signature, and the signature with the next
-// secret if there is one. All are empty for an unsigned request.
+// secret, if the provider has a next secret. All are empty for an unsigned request.
 type Signed struct {
 	Opening, Signature, Next string
 }

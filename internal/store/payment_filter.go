@@ -219,7 +219,7 @@ func (f PaymentFilter) connectors(s selection) selection {
 	return s
 }
 
-// among adds the condition on several connectors to a selection, if there are several.
+// among adds the condition on connectors to a selection, if the filter has several connectors.
 func (f PaymentFilter) among(s selection) selection {
 	if len(f.Connectors) < 2 {
 		return s

@@ -157,9 +157,9 @@ func TestMillionHasEveryFilter(t *testing.T) {
 	}
 }
 
-// TestMillion reads the first page of every list, and the page after nine tenths of its matches.
-// In a long run, the later page may take at most 1.5 times as long as the first. In PostgreSQL, it
-// must not read more rows than the first.
+// TestMillion reads the first page of every list, and the page after nine tenths of its matches. In
+// a long run, the later page may take at most 1.5 times as long as the first. In PostgreSQL, the
+// later page must not read more rows than the first page.
 func TestMillion(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		n, long := crowd(t)

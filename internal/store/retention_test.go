@@ -176,8 +176,8 @@ func TestPartsWithoutEventsGo(t *testing.T) {
 	})
 }
 
-// TestPurgeReadsUndeliveredRowsOnce checks that remaining rows are not read again. A second search
-// must read no rows.
+// TestPurgeReadsUndeliveredRowsOnce checks that a purge reads the remaining rows only once. A
+// second search must read no rows.
 func TestPurgeReadsUndeliveredRowsOnce(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		w := s.receiver(webhook.PaymentStateUpdated)

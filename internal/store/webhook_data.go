@@ -310,8 +310,8 @@ func (r *Reader) Pending(ctx context.Context, domain passerelle.DomainID, bound 
 	return found, err
 }
 
-// WebhookOfDelivery returns the webhook to which a delivery belongs. It fails with ErrNotFound
-// when there is no such delivery.
+// WebhookOfDelivery returns the webhook to which a delivery belongs. It fails with ErrNotFound when
+// the delivery does not exist.
 func (r *Reader) WebhookOfDelivery(ctx context.Context, domain passerelle.DomainID, id passerelle.DeliveryID) (passerelle.WebhookID, error) {
 	webhook, err := database.One(ctx, r.rows, database.ScanInt, `SELECT webhook_id FROM delivery WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
 	return passerelle.WebhookID(webhook), err
@@ -373,7 +373,7 @@ func (tx *Tx) CreateTest(w Webhook, body []byte, now time.Time, id *passerelle.D
 
 // RecoverWebhook makes the flusher of a webhook due now, and lets a stopped webhook continue. The
 // flusher continues at the first pending delivery of an event at or after the instant since.
-// RecoverWebhook changes nothing when there is no such delivery.
+// RecoverWebhook changes nothing without such a delivery.
 func (tx *Tx) RecoverWebhook(w Webhook, since, now time.Time) {
 	s := WebhookDataFilter{Domain: w.Domain, Webhook: w.ID, State: WebhookPending, From: since}.selection()
 	at := s.Bind(database.Micros(now))
