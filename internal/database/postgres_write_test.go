@@ -424,7 +424,7 @@ func TestSlotsAreSwept(t *testing.T) {
 
 // TestWholeTables checks that connections avoid reading and joining whole tables, and use generic
 // plans. Exceptions are an address with other settings, and a query for whole tables. Such a query
-// must not affect the next one.
+// must not affect the next query.
 func TestWholeTables(t *testing.T) {
 	plain := storetest.Postgres(t)
 	for name, values := range map[string][2]string{

@@ -105,7 +105,7 @@ func (w *writer) run() {
 	}
 }
 
-// gather adds waiting units to the first one. It waits until the number of units reaches the
+// gather adds waiting units to the first unit. It waits until the number of units reaches the
 // argument least.
 func gather(queue <-chan *queued, first *queued, least, most int) []*queued {
 	group := []*queued{first}

@@ -49,7 +49,7 @@ type statement struct {
 	// scan has read the rows.
 	judges bool
 	// requires means that the statement only checks the condition of [Unit.Require]. When units
-	// share a transaction, only one of them executes its statement, for all.
+	// share a transaction, only one unit executes this statement, for all units.
 	requires bool
 }
 

@@ -224,7 +224,7 @@ func (d *Delivery) endProviders(ctx context.Context, domain passerelle.Domain, p
 // never shows it again. During the overlap, both secrets sign requests. The signature of the new
 // secret is in the header for the next signature. After the overlap, only the new secret signs. The
 // overlap counts in real time, not in the domain's time. The overlap must be between zero and
-// MaxOverlap. If it is zero, the new secret immediately replaces the old one. During an overlap,
+// MaxOverlap. If it is zero, the new secret immediately replaces the old secret. During an overlap,
 // Rotate replaces the next secret.
 func (d *Delivery) Rotate(ctx context.Context, domain passerelle.Domain, id int64, overlap time.Duration, by string, acts ...store.Audit) (store.AuthProvider, string, error) {
 	var (

@@ -215,7 +215,7 @@ func jobsOf(domain passerelle.Domain, webhooks []store.Webhook) []job {
 	return jobs
 }
 
-// distinct returns each webhook once, healthy ones first.
+// distinct returns each webhook once, healthy webhooks first.
 func distinct(all []job) []job {
 	var jobs []job
 	seen := map[passerelle.WebhookID]bool{}

@@ -163,8 +163,8 @@ func (to target) describe(header http.Header, d store.Delivery) {
 	}
 }
 
-// name sets the headers with the ids of the user, the account and the connection. A JSON body
-// contains these ids, and other bodies do not.
+// name sets the headers with the ids of the user, the account and the connection. Only a JSON body
+// contains these ids.
 func name(header http.Header, d store.Delivery) {
 	ids := map[string]int64{webhook.UserHeader: int64(d.User), webhook.AccountHeader: int64(d.Account)}
 	if d.Subject == string(webhook.SubjectConnection) {

@@ -299,8 +299,8 @@ func seconds(d time.Duration) string {
 	return fmt.Sprintf("%d seconds", d/time.Second)
 }
 
-// tokenEndpoint is the prefix of failures of the token endpoint. Failures of the receiver do not
-// have it.
+// tokenEndpoint is the prefix of failures of the token endpoint. Failures of the receiver have no
+// prefix.
 const tokenEndpoint = "token endpoint: "
 
 // tokenRefusals contains the error codes of RFC 6749, section 5.2. Failures do not repeat other

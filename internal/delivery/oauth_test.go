@@ -557,7 +557,8 @@ func block(kind string, content []byte) []byte {
 }
 
 // TestTokenEndpointsThatAskForACertificate checks that the certificate of a provider is presented
-// to token endpoints that ask for one. The address of the server must be checked in every case.
+// to token endpoints that ask for a certificate. The address of the server must be checked in every
+// case.
 func TestTokenEndpointsThatAskForACertificate(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		tokens, in := newTokenServer(t), newGuarded(t)

@@ -33,7 +33,7 @@ func Payload(d store.WebhookData) string {
 
 // Resend sends a delivery again now, even an accepted delivery. It returns when the result is
 // stored. It fails with NotFound when the webhook has no such delivery. It fails with Conflict when
-// the body was erased, or when the delivery still waits for an earlier one. It also fails with
+// the body was erased, or when the delivery still waits for an earlier delivery. It also fails with
 // Conflict when the webhook is deleted or disabled, or when another sender holds the lease of the
 // webhook. It fails with Unavailable in the same case as [Delivery.Await].
 func (d *Delivery) Resend(ctx context.Context, domain passerelle.Domain, w store.Webhook, id passerelle.DeliveryID, acts ...store.Audit) error {
@@ -171,7 +171,7 @@ func inUse(w store.Webhook) error {
 }
 
 // sendOne sends one request, for the delivery that load returns. It takes the lease of the webhook
-// for this. It records the result even when the caller has left.
+// first. It records the result even when the caller has left.
 func (d *Delivery) sendOne(ctx context.Context, domain passerelle.Domain, w store.Webhook, load func(*leaseSession) (store.Delivery, error)) error {
 	leave, err := d.Await(domain.ID)
 	if err != nil {

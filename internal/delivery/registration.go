@@ -97,7 +97,7 @@ type WebhookUpdate struct {
 
 // Update changes a webhook. Undelivered events are sent to the new URL. Update fails with NotFound
 // when the webhook does not exist, or when it is deleted and the change does not restore it. It
-// fails with Conflict when the domain has too many webhooks to restore this one.
+// fails with Conflict when the change restores the webhook and the domain has too many webhooks.
 func (d *Delivery) Update(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, c WebhookUpdate, acts ...store.Audit) (store.Webhook, error) {
 	w, err := d.registered(ctx, domain, id)
 	if err != nil {

@@ -119,7 +119,7 @@ func (f *followed) add(b followedBank, tasks int) {
 	}
 }
 
-// beginDue claims due work of a domain, except that of some connectors, and begins to do it. It
+// beginDue claims due work of a domain, except the work of some connectors, and begins to do it. It
 // returns a channel that is closed at the end of this work.
 func (i *Initiation) beginDue(ctx context.Context, d passerelle.Domain, except []string) (Done, <-chan struct{}, error) {
 	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
@@ -153,7 +153,8 @@ type task struct {
 	do       func(context.Context, passerelle.Domain, passerelle.PaymentID) error
 }
 
-// attendAll begins all tasks at the same time. It returns a channel that is closed when all are done.
+// attendAll begins all tasks at the same time. It returns a channel that is closed when all tasks
+// are done.
 func (i *Initiation) attendAll(ctx context.Context, d passerelle.Domain, tasks []task) <-chan struct{} {
 	var work sync.WaitGroup
 	for _, one := range tasks {

@@ -26,9 +26,9 @@ import (
 )
 
 // A subject, such as a name or an address, is locked after this many failed attempts, each within
-// lockSpan of the previous one. The lock ends lockSpan after the last counted attempt. A name is
-// first locked only at the guessing address, so the name's owner can sign in elsewhere. The limit
-// for a name at all addresses stops guesses from many addresses. The limit for an address is
+// lockSpan of the previous attempt. The lock ends lockSpan after the last counted attempt. A name
+// is first locked only at the guessing address, so the name's owner can sign in elsewhere. The
+// limit for a name at all addresses stops guesses from many addresses. The limit for an address is
 // higher, because many people may share an address. The service asks for a second factor, or for
 // the password in a session, only after a right password. Strangers can therefore not lock these
 // two steps.

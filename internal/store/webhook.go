@@ -96,8 +96,8 @@ func (r *Reader) Webhook(ctx context.Context, domain passerelle.DomainID, id pas
 	return database.One(ctx, r.rows, scanWebhook, `SELECT `+webhookColumns+` FROM webhook WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
 }
 
-// freeFirst puts a webhook at the end of a list of work while another worker is sending to it,
-// because a lease on it would most likely be refused.
+// freeFirst puts a webhook with a running sender at the end of a list of work, because the store
+// would most likely refuse another lease.
 const freeFirst = `CASE WHEN lease_until < {now} THEN 0 ELSE 1 END`
 
 // waits is the condition that an earlier delivery of the same webhook and subject is held back.
