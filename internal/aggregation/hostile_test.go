@@ -438,8 +438,8 @@ func TestIllegibleTextIsMarked(t *testing.T) {
 	})
 }
 
-// TestAttachmentsAreBounded checks that the allowed number of attachments is stored and reported
-// together.
+// TestAttachmentsAreBounded checks that the service reports the largest allowed number of
+// attachments in one event.
 func TestAttachmentsAreBounded(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id := h.shared(s)

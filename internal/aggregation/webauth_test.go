@@ -134,7 +134,7 @@ func TestWebauthOnce(t *testing.T) {
 }
 
 // TestWebauthWhileItIsRead checks that a state parameter stays valid during a concurrent read. A
-// read in between must keep the return address.
+// read before the return must keep the return address.
 func TestWebauthWhileItIsRead(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, state := h.visiting(landing)

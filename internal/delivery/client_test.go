@@ -83,7 +83,7 @@ var metadata = map[string][]string{
 	"ISATAP": {"[2a00:1450::5efe:a9fe:a9fe]", "[2a00:1450::200:5efe:a9fe:a9fe]", "[fd00::5efe:a9fe:a9fe]"},
 }
 
-// refused checks that a client connects to none of the hosts.
+// refused checks that a client connects to no host in the list.
 func refused(t *testing.T, client *http.Client, hosts map[string][]string) {
 	t.Helper()
 	for kind, list := range hosts {

@@ -186,7 +186,8 @@ func (d *Delivery) due(ctx context.Context, domain passerelle.Domain) ([]job, er
 // freeBatch limits the held back deliveries that one transaction releases.
 const freeBatch = 1000
 
-// freeHeldBack releases the held back deliveries that are due. It reports whether it released any.
+// freeHeldBack releases the held back deliveries that are due. It reports whether it released a
+// delivery.
 func (d *Delivery) freeHeldBack(ctx context.Context, domain passerelle.Domain, now time.Time) (bool, error) {
 	var freed bool
 	for ; ; freed = true {

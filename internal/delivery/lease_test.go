@@ -237,7 +237,7 @@ func TestManyWebhooksOfTwoProcesses(t *testing.T) {
 }
 
 // TestOneProcessAtAWebhook: a second process tries to send an event while the first process waits
-// for the receiver.
+// for the receiver. The second process must send nothing.
 func TestOneProcessAtAWebhook(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)

@@ -299,7 +299,7 @@ func unknownEvent(name string) error {
 	return passerelle.InvalidField("event", "must be one of %s", strings.Join(names, ", "))
 }
 
-// checkURL checks an address to which a client of the service wants the service to send requests.
+// checkURL checks an address to which the service will send requests on behalf of a client.
 func checkURL(domain passerelle.Domain, field, url string) error {
 	if url == "" {
 		return passerelle.MissingField(field, "is required")

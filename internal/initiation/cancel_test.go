@@ -128,6 +128,7 @@ func TestCancellationApproved(t *testing.T) {
 }
 
 // TestExecutedMeanwhile: a bank executes a payment before the payer decides about the cancellation.
+// The payment must end as done.
 func TestExecutedMeanwhile(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.onItsWay()

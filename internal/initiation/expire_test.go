@@ -116,7 +116,8 @@ func TestExpirySkipsOpenAttempts(t *testing.T) {
 	})
 }
 
-// TestManyExpire: more payments expire than one pass handles.
+// TestManyExpire: more payments expire than one pass handles. The next pass must handle the other
+// payments.
 func TestManyExpire(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		for range 40 {

@@ -30,7 +30,7 @@ import (
 // is first locked only at the guessing address, so the name's owner can sign in elsewhere. The
 // limit for a name at all addresses stops guesses from many addresses. The limit for an address is
 // higher, because many people may share an address. The service asks for a second factor, or for
-// the password in a session, only after a right password. Strangers can therefore not lock these
+// the password in a session, only after a correct password. Strangers can therefore not lock these
 // two steps.
 const (
 	maxFailuresHere      = 5

@@ -50,7 +50,7 @@ func (v SignedIn) Owns(formToken string) bool {
 	return subtle.ConstantTimeCompare([]byte(formToken), []byte(v.FormToken())) == 1
 }
 
-// HasSecondFactor reports whether the operator gave a second factor in this session.
+// HasSecondFactor reports whether the operator entered a second factor in this session.
 func (v SignedIn) HasSecondFactor() bool { return v.Step == double }
 
 // SessionOf returns the session of a token. It fails with ErrNoSession when the token has no open

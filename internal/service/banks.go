@@ -15,7 +15,7 @@ import (
 	"passerelle/connector/berlingroup/tomlfile"
 )
 
-// BankFile is one file in a folder of banks. It has the bank, or the error of the file.
+// BankFile is one file in a folder of banks. It contains the bank, or the error of the file.
 type BankFile struct {
 	Path string
 	Bank *berlingroup.Bank

@@ -48,7 +48,7 @@ func Open(d passerelle.Domain) error {
 // remains.
 const maxPasses = 1000
 
-// Result has the amounts of work that Run did.
+// Result counts the work that Run did.
 type Result struct {
 	// Payments counts the payments that expired or that the service checked at their banks. Syncs
 	// counts the reads of connections. Deliveries counts the webhook requests.

@@ -256,7 +256,7 @@ func (tx *Tx) RenameAuthProvider(domain passerelle.DomainID, id int64, name *str
 }
 
 // UpdateTokenEndpoint stores the secret and the endpoint of an oauth provider. Write fails with
-// ErrConflict when the stored secret or endpoint differs from the one in the argument former.
+// ErrConflict when the stored secret or endpoint differs from the value in the argument former.
 func (tx *Tx) UpdateTokenEndpoint(former, a AuthProvider, now time.Time) error {
 	secret, config, err := a.seal(tx)
 	if err != nil {

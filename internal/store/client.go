@@ -20,8 +20,8 @@ type Client struct {
 	Name   string
 	// SecretHash is the SHA-256 hash of the random secret.
 	SecretHash []byte
-	// RedirectURIs are the only addresses to which payers may be redirected. In a sandbox domain, an
-	// empty list allows any address. In a live domain, it allows none.
+	// RedirectURIs are the only addresses to which payers may be redirected. In a sandbox domain,
+	// an empty list allows any address. In a live domain, it allows no address.
 	RedirectURIs []string
 	// PublicKey is the PEM key that verifies signatures of the application. It is empty when the
 	// application has no key.
@@ -158,7 +158,7 @@ func (tx *Tx) CreateClient(c *Client) error {
 
 // UpdateClient stores all fields of a client except its keys and its logo. Write fails with
 // ErrNotFound when the client is deleted, and with ErrConflict when a stored field differs from the
-// one in the argument former.
+// field in the argument former.
 func (tx *Tx) UpdateClient(former, c Client) error {
 	before, err := storedClient(former)
 	if err != nil {

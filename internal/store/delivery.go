@@ -24,8 +24,8 @@ type Delivery struct {
 	// User is the user of the event, or zero.
 	User    passerelle.UserID
 	Version int64
-	// Subject and SubjectID identify the object of the event. Account is the account of the
-	// event, zero when it concerns none or several.
+	// Subject and SubjectID identify the object of the event. Account is the account of the event.
+	// It is zero when the event concerns no account or several.
 	Subject   string
 	SubjectID int64
 	Account   passerelle.AccountID

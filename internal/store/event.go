@@ -146,8 +146,8 @@ func (e EmittedEvent) first() byte {
 	return 0
 }
 
-// eventID returns the id of an event, and the length of a body in parts. For a body in parts, the id
-// is the one that was reserved with the first part.
+// eventID returns the id of an event, and the length of a body in parts. For a body in parts, the
+// id was reserved with the first part.
 func (tx *Tx) eventID(e EmittedEvent) (int64, int64, error) {
 	var (
 		id  int64

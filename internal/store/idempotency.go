@@ -42,8 +42,8 @@ type Execution struct {
 // and Wait is set.
 type Claim struct {
 	// Execution is set when the caller must execute the request now. Subject is then the id of the
-	// object that an earlier, interrupted execution created, or zero if it created none. The caller
-	// must not create that object again.
+	// object that an earlier, interrupted execution created, or zero. The caller must not create
+	// that object again.
 	Execution Execution
 	Subject   int64
 	// Answer is the stored response of the first execution.

@@ -45,8 +45,8 @@ type PaymentFilter struct {
 
 	// labels is the range of labels that the window reads, empty for all.
 	labels labelRange
-	// Connectors selects payments with one of the UUIDs. Nil means any. An empty list selects
-	// none. NoConnector selects payments without a connector.
+	// Connectors selects payments with one of the UUIDs. Nil means any. An empty list selects no
+	// payments. NoConnector selects payments without a connector.
 	Connectors  []string
 	NoConnector bool
 	// DateField names the date that From (inclusive) and Until (exclusive) limit. It is

@@ -18,7 +18,8 @@ type Health struct {
 	Duration time.Duration
 }
 
-// Average is the mean time of a request that reached the receiver, zero when none did.
+// Average is the mean time of the requests that reached the receiver. It is zero without such
+// requests.
 func (h Health) Average() time.Duration {
 	return h.Duration / time.Duration(max(h.Reached, 1))
 }
