@@ -80,8 +80,8 @@ func (a *Operators) knownBy(ctx context.Context, v ProviderIdentity) (operatorst
 	return o, link, nil
 }
 
-// Link links an operator to a subject of an issuer. It fails with Invalid when the operator or the
-// identity is already linked.
+// Link links an operator to a subject of an issuer. It fails with Invalid when the identity is
+// already linked, or when the operator already has a subject of this issuer.
 func (a *Operators) Link(ctx context.Context, name, issuer, subject string) (operatorstore.Operator, error) {
 	for field, text := range map[string]string{"issuer": issuer, "subject": subject} {
 		if text == "" || len(text) > maxIdentity {

@@ -118,7 +118,7 @@ const NoConsole = "none"
 const DefaultMaxRequests = 512
 
 // DefaultMaxBodies is the default limit for request bodies in memory, in bytes. It does not count
-// the first 16 KiB of each body. A dozen bodies of the largest accepted size fit.
+// the first 16 KiB of each body. Four bodies of the largest accepted size fit, 32 MiB each.
 const DefaultMaxBodies = 128 << 20
 
 // DefaultDatabaseTimeout is the longest time of a query. Queries normally take less than a second.
