@@ -91,7 +91,7 @@ func (s *sink) Transactions(account string, page []passerelle.TransactionDetails
 	return s.pass(func() error { return s.importer.Transactions(account, page) })
 }
 
-// Gone marks the transactions that a statement file has corrected as deleted. Package statements
+// Gone marks transactions as deleted after a statement file has corrected them. Package statements
 // calls it.
 func (s *sink) Gone(account string, from passerelle.Date, matches func(key string) bool) error {
 	return s.pass(func() error { return s.importer.Gone(account, from, matches) })

@@ -102,8 +102,8 @@ func (l mailContent) recipients() []string {
 	return slices.DeleteFunc(l.values.List(settings.ManagerEmail), func(one string) bool { return !passerelle.IsEmail(one) })
 }
 
-// notice returns one mail for each recipient. If a mail server refuses one recipient, the others
-// still get their mails. Without recipients, the notice only ends the alarm.
+// notice returns one mail for each recipient. If a mail server refuses one recipient, the other
+// recipients still get their mails. Without recipients, the notice only ends the alarm.
 func (l mailContent) notice(kind string) *notice {
 	n := &notice{webhook: l.webhook}
 	n.webhook.Alarmed = kind == AlertMail

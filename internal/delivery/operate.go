@@ -97,9 +97,9 @@ func (d *Delivery) resendable(ctx context.Context, w store.Webhook, id passerell
 
 // Test sends a test payload for the webhook's event. The payload is data or, if data is nil, a
 // sample of the event. The payload is sent once, like any other payload, and is stored with the
-// others. Test returns the id of the delivery. It stores nothing and fails with Conflict when the
-// webhook is deleted or disabled, or when another sender holds the lease of the webhook. It fails
-// with Unavailable in the same case as [Delivery.Await].
+// other payloads. Test returns the id of the delivery. It stores nothing and fails with Conflict
+// when the webhook is deleted or disabled, or when another sender holds the lease of the webhook.
+// It fails with Unavailable in the same case as [Delivery.Await].
 func (d *Delivery) Test(ctx context.Context, domain passerelle.Domain, w store.Webhook, data []byte, acts ...store.Audit) (passerelle.DeliveryID, error) {
 	var (
 		id  passerelle.DeliveryID

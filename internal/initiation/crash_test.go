@@ -145,8 +145,8 @@ func TestCrashAfterTheResend(t *testing.T) {
 	})
 }
 
-// TestRepeatedOrder checks that a repeated order is marked as such, and contains the device of the
-// payer who validated it, because no payer is present then.
+// TestRepeatedOrder checks that a repeated order is marked as such. It must contain the device of
+// the payer who validated it, because no payer is present.
 func TestRepeatedOrder(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		payer := connector.Device{Address: netip.MustParseAddr("192.0.2.7"), UserAgent: "Browser", AcceptLanguage: "de"}
@@ -174,9 +174,8 @@ func TestRepeatedOrder(t *testing.T) {
 	})
 }
 
-// TestRequestsOfUnknownOutcomes checks that the timeline names the requests to the bank whose
-// outcome is unknown. It must name them only once, even if the bank is asked repeatedly without a
-// result.
+// TestRequestsOfUnknownOutcomes checks that the timeline names the requests with an unknown
+// outcome. It must name them only once, even if the bank is asked repeatedly without a result.
 func TestRequestsOfUnknownOutcomes(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		const sent = "initiate 0b9f6a30-7a63-4d3c-9f5c-2a1f4c0f6d11"

@@ -250,7 +250,7 @@ func TestAnswerOverAChange(t *testing.T) {
 }
 
 // TestOlderReport makes two processes store the same report. The first report must be stored.
-// Storing the second must return no error.
+// Storing the second report must return no error.
 func TestOlderReport(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)

@@ -38,11 +38,11 @@ type Choice struct {
 }
 
 // Validate applies the payer's choice to a payment in state created. If choice.Validated is true,
-// it sends the order to the bank. If the bank does not reply in time, Validate returns the payment
-// from the database, and a loop finds the outcome. Validate fails with NotFound when the payment
-// does not exist, and with Invalid when the connector or a field value does not fit the payment. It
-// fails with Conflict when the payment was already validated or another act on it is under way. It
-// fails with Unavailable when too many callers wait for the bank.
+// it sends the order to the bank. If the bank does not respond in time, Validate returns the
+// payment from the database, and a loop finds the outcome. Validate fails with NotFound when the
+// payment does not exist, and with Invalid when the connector or a field value does not fit the
+// payment. It fails with Conflict when the payment was already validated or another act on it is
+// under way. It fails with Unavailable when too many callers wait for the bank.
 func (i *Initiation) Validate(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, choice Choice) (*payment.Payment, error) {
 	u, err := i.unvalidated(ctx, d, id, choice.Fields == nil)
 	if err != nil {

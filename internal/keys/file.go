@@ -98,7 +98,7 @@ func (r *Ring) Replace(path string, other *Ring) error {
 	return other.Save(path)
 }
 
-// replace gives a file the name of another one, and also the owner, group and mode of that file.
+// replace gives a file the name, the owner, the group and the mode of another file.
 func replace(from, to string) error {
 	stat, err := os.Stat(to)
 	if err == nil {
