@@ -4,7 +4,8 @@
 // The package owns the table payment_word, which has a row for each word of a payment. In its
 // index, the newest payments with a word are next to each other. Words are in folded case. The
 // table has a blind value in place of an e-mail address. Equal addresses in a domain have equal
-// values, which are useless without the key file. Package store owns the payments themselves.
+// values, which are useless without the key file. The package does not own the payments: package
+// store does.
 //
 // The package fails with the errors of package store. Searches find payments that are older than
 // the table only after AddEarlier has added their words. Two tables, payment_word_earlier and
