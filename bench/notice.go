@@ -58,7 +58,7 @@ func noticeBesideLimit(ctx context.Context, p *place, kind string) (side, side, 
 		_, err := c.call(ctx, http.MethodPost, r.origin, bytes.Clone(eventOf(w.domain.ID, 0).Body))
 		return begun, err
 	}
-	return p.noticing(w.telling(), r.received), p.noticing(post, r.received), w.subscribe(ctx, r.origin)
+	return p.noticing(w.eventCommitter(), r.received), p.noticing(post, r.received), w.subscribe(ctx, r.origin)
 }
 
 // noticeBeside measures a receiver while a number of slow receivers get the same events.
@@ -83,7 +83,7 @@ func (p *place) noticeBeside(ctx context.Context, kind string, slow int) (side, 
 			return nil, err
 		}
 	}
-	return p.noticing(w.telling(), r.received), nil
+	return p.noticing(w.eventCommitter(), r.received), nil
 }
 
 // listener is a receiver that reports the webhooks it has received.
@@ -122,8 +122,8 @@ func (w *instance) register(ctx context.Context, origin string) error {
 	return err
 }
 
-// telling returns a function that commits one event and returns the time of the commit.
-func (w *instance) telling() func(context.Context) (time.Time, error) {
+// eventCommitter returns a function that commits one event and returns the time of the commit.
+func (w *instance) eventCommitter() func(context.Context) (time.Time, error) {
 	var last int64
 	return func(ctx context.Context) (time.Time, error) {
 		last++

@@ -50,7 +50,9 @@ func checkClaims(s payment.Settings) error {
 	periodic := slices.Contains(s.DateTypes, payment.Periodic)
 	payers := []payment.PayerAccount{payment.PayerNotUsed, payment.PayerOptional, payment.PayerMandatory}
 	return errors.Join(
-		Unless(len(s.Mechanisms) > 0 && distinct(s.Mechanisms), "no mechanism, or one twice: %v", s.Mechanisms),
+		Unless(slices.Contains(s.Mechanisms, payment.DefaultMechanism),
+			"mechanisms %q: add %[2]q, also for an approval through fields or in an app, because the webview and clients that name no mechanism use %[2]q", s.Mechanisms, payment.DefaultMechanism),
+		Unless(distinct(s.Mechanisms), "a mechanism comes twice: %v", s.Mechanisms),
 		Unless(someOf(s.Schemes, []passerelle.AccountScheme{passerelle.IBAN, passerelle.SortCode}), "account schemes: %v", s.Schemes),
 		Unless(someOf(s.DateTypes, payment.DateTypes()), "date types: %v", s.DateTypes),
 		Unless(someOf(s.Frequencies, payment.Frequencies()) == periodic, "frequencies %v with date types %v", s.Frequencies, s.DateTypes),

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -705,6 +706,27 @@ func TestChangelogIsShort(t *testing.T) {
 		if strings.HasPrefix(line, "  ") {
 			t.Errorf("CHANGELOG.md:%d: an entry is one line", i+1)
 		}
+	}
+}
+
+const maxColumns = 120
+
+// TestChecklistsFitTheWidth: contributors read the checklists beside the code, in an editor.
+func TestChecklistsFitTheWidth(t *testing.T) {
+	checklists := 0
+	for _, p := range pages(t) {
+		if path.Dir(p.path) != "docs/checklists" {
+			continue
+		}
+		checklists++
+		for i, line := range strings.Split(p.text, "\n") {
+			if columns := utf8.RuneCountInString(line); columns > maxColumns {
+				t.Errorf("%s:%d: the line has %d columns, %d is the limit", p.path, i+1, columns, maxColumns)
+			}
+		}
+	}
+	if checklists < 6 {
+		t.Errorf("only %d checklists", checklists)
 	}
 }
 

@@ -9,6 +9,9 @@ import (
 	"passerelle"
 )
 
+// DefaultMechanism is the mechanism of a validation that names none. Every connector offers it.
+const DefaultMechanism = "webauth"
+
 // PayerAccount says whether orders to a connector contain the payer's account.
 type PayerAccount string
 
@@ -23,6 +26,8 @@ const (
 // A nil map or slice and a zero number mean no restriction. Schemes, DateTypes, Currencies and
 // Mechanisms are different: they list the supported values.
 type Settings struct {
+	// Mechanisms are the ways in which a payer can validate. They contain webauth, also for an
+	// embedded approval, because the webview and most clients name no mechanism.
 	Mechanisms      []string
 	Schemes         []passerelle.AccountScheme
 	DateTypes       []DateType

@@ -20,7 +20,7 @@ func readCSV(in *input, m *Mapping, emit func(Record) error) error {
 	if m == nil {
 		m = &Mapping{}
 	}
-	layout, err := m.lay(in.first)
+	layout, err := m.detectLayout(in.first)
 	if err != nil {
 		return err
 	}

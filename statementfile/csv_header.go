@@ -112,9 +112,9 @@ func cutLast(text, separator string) (string, string, bool) {
 // maxHeader is the largest number of lines before the names of the columns.
 const maxHeader = 60
 
-// lay detects the layout of a file from its beginning. If it cannot, the error names the settings
-// that a mapping needs.
-func (m *Mapping) lay(first []byte) (*csvLayout, error) {
+// detectLayout detects the layout of a file from its beginning. If it cannot, the error names the
+// settings that a mapping needs.
+func (m *Mapping) detectLayout(first []byte) (*csvLayout, error) {
 	for _, delimiter := range delimiters {
 		if m.Delimiter != "" && string(delimiter) != m.Delimiter {
 			continue

@@ -32,7 +32,7 @@ func detect(first []byte, m *Mapping) (Format, error) {
 	if m != nil {
 		return CSV, nil
 	}
-	if _, err := (&Mapping{}).lay(first); err == nil {
+	if _, err := (&Mapping{}).detectLayout(first); err == nil {
 		return CSV, nil
 	}
 	return "", at(0, "", "the file is not camt.052, camt.053, camt.054, MT940, MT942, CFONB 120, OFX or CSV with known column names; CSV with other column names needs a mapping").because(NoStatement)

@@ -155,7 +155,7 @@ func (v *reading) addBalances(ctx context.Context, a *bankAccount) error {
 	if err := v.count("balances " + a.key); err != nil {
 		return err
 	}
-	r, err := v.at(request{call: "balances", path: path}, link)
+	r, err := v.requestTo(request{call: "balances", path: path}, link)
 	if err != nil {
 		return err
 	}
@@ -302,7 +302,7 @@ func (p *pages) turn(link string) error {
 		p.end = true
 		return nil
 	}
-	r, err := p.at(p.request, link)
+	r, err := p.requestTo(p.request, link)
 	if err != nil {
 		return err
 	}
@@ -313,8 +313,9 @@ func (p *pages) turn(link string) error {
 	return nil
 }
 
-// at returns a request to the target of a link. Without a link it returns the request unchanged.
-func (v *reading) at(r request, link string) (request, error) {
+// requestTo returns a request to the target of a link. Without a link it returns the request
+// unchanged.
+func (v *reading) requestTo(r request, link string) (request, error) {
 	if link == "" {
 		return r, nil
 	}

@@ -358,8 +358,8 @@ func (b *Bank) place(r request, href string, into *string) error {
 	return nil
 }
 
-// aim sets the target of a request.
-func (r *request) aim(place string) {
+// setTarget sets the target of a request.
+func (r *request) setTarget(place string) {
 	r.path, r.address = place, ""
 	if strings.HasPrefix(place, "https://") {
 		r.path, r.address = "", place
@@ -385,7 +385,7 @@ func (b *Bank) callAbout(ctx context.Context, a *authorisation, p person, r requ
 	if err != nil {
 		return said, nil, err
 	}
-	if !got.good() {
+	if !got.succeeded() {
 		return said, nil, &denied{r, got}
 	}
 	err = b.decode(r, got, &said)
@@ -432,7 +432,7 @@ func (b *Bank) proceed(ctx context.Context, a *authorisation, p person) error {
 	if a.Step == atStart {
 		r := request{call: "authorise", method: http.MethodPost, header: p.header(), body: struct{}{}}
 		b.file.prefer(r.header)
-		r.aim(a.At)
+		r.setTarget(a.At)
 		if err := b.tell(ctx, a, p, r); err != nil {
 			return err
 		}
@@ -458,9 +458,9 @@ func (b *Bank) fetchPicture(ctx context.Context, a *authorisation, p person) {
 	if b.place(r, c.ImageLink, &place) != nil {
 		return
 	}
-	r.aim(place)
+	r.setTarget(place)
 	got, err := b.callGranted(ctx, p.grant(a), r, p.save)
-	if err == nil && got.good() && len(got.body) <= payment.MaxFieldImage && strings.HasPrefix(http.DetectContentType(got.body), "image/") {
+	if err == nil && got.succeeded() && len(got.body) <= payment.MaxFieldImage && strings.HasPrefix(http.DetectContentType(got.body), "image/") {
 		c.Image, c.ImageLink = got.body, ""
 	}
 }
@@ -486,8 +486,8 @@ func psuData(member string) func(string) any {
 // sealed maps steps to the members for encrypted passwords.
 var sealed = map[step]string{atPassword: "encryptedPassword", atAdditional: "additionalEncryptedPassword"}
 
-// bring returns the body for a step with the customer's value.
-func (b *Bank) bring(a *authorisation, value string) (any, error) {
+// stepBody returns the body for a step with the customer's value.
+func (b *Bank) stepBody(a *authorisation, value string) (any, error) {
 	if !a.Sealed {
 		return brings[a.Step].body(value), nil
 	}
@@ -511,7 +511,7 @@ func (b *Bank) give(ctx context.Context, a *authorisation, p person, values map[
 		return nil
 	}
 	p.name = cmp.Or(values[psuIDField], a.Person, p.name)
-	body, err := b.bring(a, values[wanted.field])
+	body, err := b.stepBody(a, values[wanted.field])
 	if err != nil {
 		return err
 	}
@@ -520,7 +520,7 @@ func (b *Bank) give(ctx context.Context, a *authorisation, p person, values map[
 		r.method = http.MethodPost
 		b.file.prefer(r.header)
 	}
-	r.aim(a.At)
+	r.setTarget(a.At)
 	before := a.Step
 	a.Further = false
 	if err := b.tell(ctx, a, p, r); err != nil {
@@ -554,7 +554,7 @@ func (a *authorisation) back(query url.Values) {
 // accepted or refused.
 func (b *Bank) redeem(ctx context.Context, a *authorisation, p person) error {
 	if a.OAuth != nil && a.OAuth.Code != "" {
-		if err := b.trade(ctx, a, p); err != nil {
+		if err := b.exchangeCode(ctx, a, p); err != nil {
 			return err
 		}
 	}
@@ -572,7 +572,7 @@ func (b *Bank) redeem(ctx context.Context, a *authorisation, p person) error {
 // response if it is temporary or if the operator can remove its cause.
 func (b *Bank) confirm(ctx context.Context, a *authorisation, p person, body any) error {
 	r := request{call: "confirm", method: http.MethodPut, header: p.header(), body: body}
-	r.aim(cmp.Or(a.Confirm, a.Own))
+	r.setTarget(cmp.Or(a.Confirm, a.Own))
 	said, _, err := b.callAbout(ctx, a, p, r)
 	var denial *denied
 	switch {
@@ -630,7 +630,7 @@ func (a *authorisation) lastPage() int {
 
 func (b *Bank) askState(ctx context.Context, a *authorisation, p person) (scaAnswer, error) {
 	r := request{call: "authorisation", method: http.MethodGet, header: deviceHeader(p.device)}
-	r.aim(a.Own)
+	r.setTarget(a.Own)
 	said, _, err := b.callAbout(ctx, a, p, r)
 	return said, err
 }

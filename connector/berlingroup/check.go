@@ -167,7 +167,7 @@ func (b *Bank) metadata(ctx context.Context) (metadata, error) {
 	if err != nil {
 		return m, err
 	}
-	if !a.good() {
+	if !a.succeeded() {
 		return m, b.fault(r, errNoMetadata, fmt.Sprintf("it returns status %d: check oauth.metadata", a.status))
 	}
 	if err := b.decode(r, a, &m); err != nil {

@@ -154,7 +154,7 @@ func (v *reading) authorise(ctx context.Context) error {
 			return err
 		}
 		if a.Step != failed && !a.Declined {
-			return v.goOn(ctx, state.Status, message)
+			return v.prepareNextStep(ctx, state.Status, message)
 		}
 	}
 	if open {
@@ -206,9 +206,10 @@ func (v *reading) unlessDenied(err error) (string, error) {
 	return cmp.Or(message, "The bank does not accept this."), nil
 }
 
-// goOn prepares the customer's next step. It requests another page when the bank issued the present
-// one too long ago. When several people must authorise, the next one enters their user name.
-func (v *reading) goOn(ctx context.Context, status, message string) error {
+// prepareNextStep prepares the customer's next step. It requests another page when the bank issued
+// the present one too long ago. When several people must authorise, the next one enters their user
+// name.
+func (v *reading) prepareNextStep(ctx context.Context, status, message string) error {
 	a := &v.memory.Approval
 	if status == "partiallyAuthorised" && a.Step == authorised {
 		*a = authorisation{Step: atIdentification, At: v.memory.path() + "/authorisations", Post: true}
@@ -303,7 +304,7 @@ func (v *reading) wish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !got.good() {
+	if !got.succeeded() {
 		return v.refused(r, got)
 	}
 	var created consentAnswer
@@ -372,7 +373,7 @@ func (v *reading) end(ctx context.Context, m *readMemory) error {
 	r := request{call: "end consent", method: http.MethodDelete, path: m.path(), header: deviceHeader(v.Device)}
 	r.header.Set("Consent-ID", m.Consent)
 	a, err := v.callAnyhow(ctx, m.Approval.OAuth, r, v.save)
-	if err != nil || a.good() || a.status == http.StatusNotFound || slices.Contains(consentEnded, codes.Known(v.messages(r, a))) {
+	if err != nil || a.succeeded() || a.status == http.StatusNotFound || slices.Contains(consentEnded, codes.Known(v.messages(r, a))) {
 		return err
 	}
 	return v.refused(r, a)

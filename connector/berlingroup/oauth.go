@@ -82,9 +82,9 @@ type tokens struct {
 	Refresh string `json:"refresh_token"`
 }
 
-// trade exchanges the code for a token. It drops a code that the server refuses: the server did not
-// issue it to this service, or has already exchanged it.
-func (b *Bank) trade(ctx context.Context, a *authorisation, p person) error {
+// exchangeCode exchanges the code for a token. It drops a code that the server refuses: the server
+// did not issue it to this service, or has already exchanged it.
+func (b *Bank) exchangeCode(ctx context.Context, a *authorisation, p person) error {
 	form := url.Values{"grant_type": {"authorization_code"}, "code": {a.OAuth.Code}, "redirect_uri": {cmp.Or(a.OAuth.Back, p.back)}, "code_verifier": {a.OAuth.Verifier}}
 	return b.askTokens(ctx, a.OAuth, form, p.save)
 }
@@ -130,7 +130,7 @@ func (b *Bank) callAnyhow(ctx context.Context, g *grant, r request, save func(co
 	}
 	r.header.Del("Authorization")
 	bare, failed := b.call(ctx, r)
-	if err != nil && !bare.good() {
+	if err != nil && !bare.succeeded() {
 		return a, err // a later call may get a token
 	}
 	return bare, failed
@@ -160,10 +160,10 @@ func (b *Bank) askTokens(ctx context.Context, g *grant, form url.Values, save fu
 	switch {
 	case got.busy():
 		return &denied{r, got}
-	case !got.good() && why == codes.InvalidGrant:
+	case !got.succeeded() && why == codes.InvalidGrant:
 		g.Code = ""
 		return nil
-	case !got.good():
+	case !got.succeeded():
 		return b.fault(r, errRefused, strings.TrimSpace(fmt.Sprintf("it returns status %d %s", got.status, why))+": "+remedy+b.skew(got))
 	}
 	var supplied tokens

@@ -188,7 +188,7 @@ func (v *ordering) initiate(ctx context.Context) (payment.Report, error) {
 	v.file.prefer(r.header)
 	profile.notify(r.header, v.NotificationURL)
 	a, err := v.call(ctx, r)
-	if err == nil && !a.good() {
+	if err == nil && !a.succeeded() {
 		return payment.Report{}, v.refusedOrder(r, a)
 	}
 	var placed placedOrder
@@ -238,7 +238,7 @@ func (v *ordering) later() payment.Report {
 // taken stores the bank's id of an accepted order. It takes the id from the body or, if the body
 // cannot be parsed, from the header with the order's address.
 func (v *ordering) taken(r request, a answer, id string) bool {
-	if at, err := url.Parse(a.header.Get("Location")); id == "" && err == nil && a.good() {
+	if at, err := url.Parse(a.header.Get("Location")); id == "" && err == nil && a.succeeded() {
 		if _, name, found := strings.Cut(at.Path, r.path+"/"); found {
 			id = name
 		}
@@ -275,7 +275,7 @@ func (v *ordering) stands(ctx context.Context) (payment.Report, error) {
 	}
 	status, err := v.askStatus(ctx)
 	if err != nil {
-		return v.blind(err)
+		return v.reportWithoutStatus(err)
 	}
 	v.memory.Blind = false
 	if !status.ended() && (v.memory.Cancelling != nil || !v.shown(status)) || status.silent() {
@@ -341,7 +341,7 @@ func (v *ordering) askStatus(ctx context.Context) (paymentStatus, error) {
 	if err != nil {
 		return paymentStatus{}, err
 	}
-	if !a.good() {
+	if !a.succeeded() {
 		if err = v.unanswered(r, a); v.refusesToken(r, a) {
 			err = errors.Join(err, errBlind)
 		}
@@ -355,9 +355,10 @@ func (v *ordering) askStatus(ctx context.Context) (paymentStatus, error) {
 // errBlind means that the bank requires a token for the status of an order and accepts none of ours.
 var errBlind = errors.New("the payer's grant has ended")
 
-// blind returns the report of a pending order when the bank does not report its status. The first
-// time, it adds a remark for the operator to the timeline. After that, it only returns the error.
-func (v *ordering) blind(err error) (payment.Report, error) {
+// reportWithoutStatus returns the report of a pending order when the bank does not report its
+// status. The first time, it adds a remark for the operator to the timeline. After that, it only
+// returns the error.
+func (v *ordering) reportWithoutStatus(err error) (payment.Report, error) {
 	if !errors.Is(err, errBlind) || v.memory.Blind || v.Payment.State != payment.Pending || v.Payment.CancelCode != "" {
 		return payment.Report{}, err
 	}
@@ -540,7 +541,7 @@ func (v *ordering) cancel(ctx context.Context) (payment.Report, error) {
 	switch {
 	case err != nil:
 		return payment.Report{}, err
-	case a.good():
+	case a.succeeded():
 		return v.cancelled(ctx, r, a)
 	case v.memory.Approval.OAuth != nil && v.refusesToken(r, a): // the payer's grant has ended, which no operator can change
 		return v.keptOn(ctx, &payment.Refusal{Code: payment.AuthenticationFailed})

@@ -97,7 +97,7 @@ var payers = map[string]payment.PayerAccount{
 func (p *Profile) settings() *payment.Settings {
 	pay := p.Payments
 	s := &payment.Settings{
-		Mechanisms:   []string{"webauth"},
+		Mechanisms:   []string{payment.DefaultMechanism},
 		Schemes:      []passerelle.AccountScheme{passerelle.IBAN},
 		DateTypes:    pay.dateTypes(),
 		Currencies:   []passerelle.Currency{euro},

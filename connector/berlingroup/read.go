@@ -250,7 +250,7 @@ func (v *reading) get(ctx context.Context, r request, into any) error {
 func (v *reading) fetch(ctx context.Context, r request) (answer, error) {
 	r.method = http.MethodGet
 	a, err := v.callAllowed(ctx, r)
-	if err == nil && !a.good() {
+	if err == nil && !a.succeeded() {
 		err = v.refused(r, a)
 	}
 	return a, err

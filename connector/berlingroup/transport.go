@@ -97,8 +97,9 @@ func (b *Bank) skew(a answer) string {
 	return fmt.Sprintf("; this machine's clock is %s %s the bank's", apart, side)
 }
 
-// good reports whether the bank executed the request, and busy whether it may execute it later.
-func (a answer) good() bool { return a.status >= 200 && a.status < 300 }
+// succeeded reports whether the bank executed the request, and busy whether it may execute it
+// later.
+func (a answer) succeeded() bool { return a.status >= 200 && a.status < 300 }
 
 func (a answer) busy() bool {
 	return a.status >= http.StatusInternalServerError || a.status == http.StatusTooManyRequests || a.status == http.StatusRequestTimeout
@@ -198,7 +199,7 @@ func (b *Bank) exchange(ctx context.Context, r request) (answer, error) {
 	}
 	defer response.Body.Close()
 	a := answer{status: response.StatusCode, header: response.Header, id: out.Header.Get("X-Request-ID")}
-	if r.take != nil && a.good() {
+	if r.take != nil && a.succeeded() {
 		return b.pass(ctx, r, a, arrival.New(response.Body, timeout, b.limit, b.now))
 	}
 	if a.body, err = arrival.All(response.Body, r.most()); err != nil {

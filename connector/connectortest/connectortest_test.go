@@ -59,7 +59,7 @@ func (f *faulty) Cancel(ctx context.Context, o connector.Order) (payment.Report,
 func (f *faulty) Profile() connector.Profile {
 	p := f.Initiator.Profile()
 	settings := *p.Payments
-	p.Payments = &settings
+	p.Payments, p.Data = &settings, nil
 	if f.profile != nil {
 		f.profile(&p)
 	}
@@ -81,6 +81,7 @@ func (f *faulty) Status(ctx context.Context, o connector.Order) (payment.Report,
 }
 
 // TestRulesNotice breaks each rule in several ways, and requires at least that rule to report it.
+// The rule reports nothing for the connector before.
 func TestRulesNotice(t *testing.T) {
 	background := context.Background()
 	for _, test := range []struct {
@@ -190,7 +191,11 @@ func TestRulesNotice(t *testing.T) {
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := correct(t)
+			whole, s := correct(t), correct(t)
+			whole.Initiator = &faulty{Initiator: whole.Initiator}
+			if err := checkOf(t, test.rule)(t.Context(), whole); err != nil {
+				t.Fatalf("the rule %q fails for a connector that keeps it: %v", test.rule, err)
+			}
 			f := &faulty{Initiator: s.Initiator}
 			test.breakIt(f)
 			s.Initiator = f
@@ -198,6 +203,22 @@ func TestRulesNotice(t *testing.T) {
 				t.Errorf("the rule %q does not notice", test.rule)
 			}
 		})
+	}
+}
+
+// TestMechanism: a profile without the mechanism of the webview breaks a rule, even if the orders of
+// the subject name the mechanism of the profile.
+func TestMechanism(t *testing.T) {
+	s := correct(t)
+	s.Initiator = &faulty{Initiator: s.Initiator, profile: func(p *connector.Profile) { p.Payments.Mechanisms = []string{"credentials"} }}
+	order := s.Order
+	s.Order = func() connector.Order {
+		o := order()
+		o.Mechanism = "credentials"
+		return o
+	}
+	if err := checkOf(t, "the profile is coherent")(t.Context(), s); err == nil || !strings.Contains(err.Error(), `mechanisms ["credentials"]: add "webauth"`) {
+		t.Errorf("err = %v", err)
 	}
 }
 

@@ -27,8 +27,8 @@ const lastingDays = 30
 // Orders returns a function that makes orders with one line, as the profile of a connector allows.
 // Lasting orders are deferred if the connector supports deferred orders.
 func Orders(p connector.Profile, with Parties, lasting bool, now time.Time) (func() connector.Order, error) {
-	if p.Payments == nil || len(p.Payments.Mechanisms) == 0 {
-		return nil, fmt.Errorf("the profile of %s has no payments, or no mechanism", p.Name)
+	if p.Payments == nil {
+		return nil, fmt.Errorf("the profile of %s has no payments", p.Name)
 	}
 	line := instruction(*p.Payments, lasting, now)
 	if with.Beneficiary != nil {
@@ -48,7 +48,7 @@ func Orders(p connector.Profile, with Parties, lasting bool, now time.Time) (fun
 	prefix, number := rand.Text(), &atomic.Int64{}
 	return func() connector.Order {
 		return connector.Order{
-			Domain: 1, Key: fmt.Sprintf("%s-%d", prefix, number.Add(1)), Payment: *made, Mechanism: p.Payments.Mechanisms[0],
+			Domain: 1, Key: fmt.Sprintf("%s-%d", prefix, number.Add(1)), Payment: *made, Mechanism: payment.DefaultMechanism,
 			Fields: with.Fields, ReturnURL: "https://service.example/2.0/webauth/callback?state=abc", Now: now,
 		}
 	}, nil

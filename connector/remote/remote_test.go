@@ -500,10 +500,14 @@ func (zeros) Read(into []byte) (int, error) { return len(into), nil }
 func TestWrongProfiles(t *testing.T) {
 	const profile = `{"uuid":"7e2f7c1e-0f5c-4b57-9d5e-6f1f6a1f4b99","name":%q,"countries":[%s],"data":{"capabilities":["bank"],"account_types":["checking"],"usages":["PRIV"]}}`
 	const ranges = `{"uuid":"7e2f7c1e-0f5c-4b57-9d5e-6f1f6a1f4b99","name":"Bank","countries":["DE"],"payments":{"mechanisms":["webauth"],"schemes":["iban"],"date_types":["instant"],"currencies":["EUR"],"payer_account":"optional","accounts":{%s}}}`
+	embedded := strings.Replace(ranges, `"webauth"`, `"credentials"`, 1)
 	for name, test := range map[string]struct {
 		answer http.HandlerFunc
 		want   string
 	}{
+		"payments that no payer can validate": {func(w http.ResponseWriter, r *http.Request) {
+			signed(w, r, fmt.Sprintf(embedded, ""))
+		}, `mechanisms ["credentials"]: add "webauth"`},
 		"a long name": {func(w http.ResponseWriter, r *http.Request) {
 			signed(w, r, fmt.Sprintf(profile, strings.Repeat("x", 101), `"FR"`))
 		}, "the name must have at most 100 bytes"},

@@ -86,7 +86,7 @@ func (v variant) bank() bank {
 
 func everything() *payment.Settings {
 	return &payment.Settings{
-		Mechanisms:      []string{"webauth"},
+		Mechanisms:      []string{payment.DefaultMechanism},
 		Schemes:         []passerelle.AccountScheme{passerelle.IBAN, passerelle.SortCode},
 		DateTypes:       payment.DateTypes(),
 		Frequencies:     payment.Frequencies(),

@@ -87,9 +87,9 @@ func (in credentialsInput) basic() (access.Credentials, bool) {
 	return access.Credentials{ClientID: id, Secret: strings.TrimSuffix(secret, ":")}, true
 }
 
-// came reports whether the call has credentials, valid or not. An id without a secret does not
-// count: clients that have no secret also send their id.
-func (in credentialsInput) came() bool {
+// hasCredentials reports whether the call has credentials, valid or not. An id without a secret
+// does not count: clients that have no secret also send their id.
+func (in credentialsInput) hasCredentials() bool {
 	_, basic := in.basic()
 	return basic || in.ClientSecret != ""
 }
@@ -131,7 +131,7 @@ func (s *Service) initUser(ctx context.Context, c *httpapi.Caller, in credential
 // because the call needs no token.
 func (s *Service) vouched(ctx context.Context, c *httpapi.Caller, in credentialsInput) (passerelle.ClientID, bool, error) {
 	switch {
-	case in.came():
+	case in.hasCredentials():
 		client, err := s.application(ctx, c, in)
 		return client.ID, true, err
 	case in.Authorization == "":

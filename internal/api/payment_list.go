@@ -58,8 +58,9 @@ type listPaymentsOutput struct {
 }
 
 // mostCounted is the largest number of matches that a list counts, unless the caller requests the
-// exact total. The limit bounds the cost of a page.
-const mostCounted = 1000
+// exact total. The limit bounds the cost of a page. It follows the limit of pages, because no page
+// has more payments than the total says. The doc texts above name the number.
+var mostCounted = httpapi.MaxLimit()
 
 func (s *Service) listPayments(ctx context.Context, c *httpapi.Caller, in listPaymentsInput) (listPaymentsOutput, error) {
 	filter, err := s.paymentFilter(c, in)
@@ -86,7 +87,7 @@ func (s *Service) listPayments(ctx context.Context, c *httpapi.Caller, in listPa
 	}
 	out := listPaymentsOutput{Payments: make([]wire.Payment, len(rows)), Listing: listing}
 	if !in.ExactTotal && !filter.Unfiltered() && listing.Total == int64(atMost) {
-		out.Total, out.TotalExceeded = mostCounted, true
+		out.Total, out.TotalExceeded = int64(mostCounted), true
 	}
 	for i, row := range rows {
 		out.Payments[i] = wire.NewPayment(row.Payment, s.view(c, in.SensitiveInput))

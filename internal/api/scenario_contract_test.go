@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +16,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"passerelle/internal/httpapi"
 )
 
 // contract has the schemas of the OpenAPI document. It compiles them once. The validator of
@@ -263,8 +266,26 @@ func TestPagesOfShortLists(t *testing.T) {
 		if len(page.Currencies) != 0 || page.Total != len(all.Currencies) {
 			t.Errorf("after the end: %+v", page)
 		}
-		if r := s.do(t, ask{method: "GET", path: "/currencies?limit=0"}); r.status != http.StatusBadRequest {
-			t.Errorf("limit 0: %d", r.status)
+		for _, limit := range []int{0, httpapi.MaxLimit() + 1} {
+			if r := s.do(t, ask{method: "GET", path: fmt.Sprintf("/currencies?limit=%d", limit)}); r.status != http.StatusBadRequest {
+				t.Errorf("limit %d: %d", limit, r.status)
+			}
+		}
+	})
+}
+
+// The number of payments that a list counts follows the limit of pages. The texts of the document
+// follow both.
+func TestDocumentNamesTheCount(t *testing.T) {
+	onSQLite(t, func(t *testing.T, s *fixture) {
+		texts := regexp.MustCompile(`total[^"]* stops at (\d+)`).FindAllSubmatch(served(t, s.API()), -1)
+		if len(texts) != 2 {
+			t.Errorf("%d texts name the number", len(texts))
+		}
+		for _, text := range texts {
+			if string(text[1]) != fmt.Sprint(httpapi.MaxLimit()) {
+				t.Errorf("%s, but a page has up to %d payments", text[0], httpapi.MaxLimit())
+			}
 		}
 	})
 }

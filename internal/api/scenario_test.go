@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"passerelle/internal/bankstore"
+	"passerelle/internal/httpapi"
 )
 
 // scenario has a request, its response, and its effects: the new rows, and the events in order. An
@@ -314,7 +315,7 @@ func TestPaymentScenarios(t *testing.T) {
 		{name: "list from an impossible day", status: 400, ask: get("admin", "/payments?min_date=2026-02-30")},
 		{name: "list to an impossible month", status: 400, ask: get("admin", "/payments?max_date=2026-13")},
 		{name: "list with limit 0", status: 400, ask: get("admin", "/payments?limit=0")},
-		{name: "list with limit 1001", status: 400, ask: get("admin", "/payments?limit=1001")},
+		{name: "list with a limit above the maximum", status: 400, ask: get("admin", fmt.Sprintf("/payments?limit=%d", httpapi.MaxLimit()+1))},
 		{name: "list with a negative offset", status: 400, ask: get("admin", "/payments?offset=-1")},
 		{name: "list with a made-up cursor", status: 400, ask: get("admin", "/payments?cursor=eyJwIjpbMV19.AAAA")},
 	})

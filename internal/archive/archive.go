@@ -211,8 +211,8 @@ func (z *archive) accounts() error {
 	})
 }
 
-// of returns the accounts with these ids. The ids may repeat.
-func (z *archive) of(ids []passerelle.AccountID) (map[passerelle.AccountID]passerelle.BankAccount, error) {
+// accountsByID returns the accounts with these ids. The ids may repeat.
+func (z *archive) accountsByID(ids []passerelle.AccountID) (map[passerelle.AccountID]passerelle.BankAccount, error) {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	found, err := bankstore.From(z.DB).BankAccounts(z.ctx, bankstore.AccountFilter{Domain: z.domain.ID, User: z.user, IDs: ids, All: true}, store.Window{Limit: len(ids)})
 	accounts := map[passerelle.AccountID]passerelle.BankAccount{}
@@ -236,7 +236,7 @@ func (z *archive) transactions() error {
 			for i, t := range page {
 				ids[i] = t.Account
 			}
-			accounts, err := z.of(ids)
+			accounts, err := z.accountsByID(ids)
 			if err != nil {
 				return nil, err
 			}
@@ -246,12 +246,12 @@ func (z *archive) transactions() error {
 				shown[i].Attachments, shown[i].Documents = &[]wire.Attachment{}, &[]wire.Document{}
 				by[t.ID] = &shown[i]
 			}
-			return shown, errors.Join(z.note(by), z.attach(by), z.annex(by))
+			return shown, errors.Join(z.note(by), z.attach(by), z.addDocuments(by))
 		})
 }
 
-// annex adds documents to transactions.
-func (z *archive) annex(to map[passerelle.TransactionID]*wire.Transaction) error {
+// addDocuments adds documents to transactions.
+func (z *archive) addDocuments(to map[passerelle.TransactionID]*wire.Transaction) error {
 	found, err := bankstore.From(z.DB).DocumentsOf(z.ctx, bankstore.DocumentFilter{Domain: z.domain.ID, User: z.user, All: true}, slices.Collect(maps.Keys(to)))
 	for _, d := range found {
 		list := to[d.Transaction].Documents
@@ -329,7 +329,7 @@ func (z *archive) investments() error {
 			for i, p := range page {
 				ids[i] = p.Account
 			}
-			accounts, err := z.of(ids)
+			accounts, err := z.accountsByID(ids)
 			shown := make([]wire.Investment, len(page))
 			for i, p := range page {
 				shown[i] = wire.NewInvestment(p, accounts[p.Account], z.zone)

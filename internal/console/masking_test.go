@@ -128,9 +128,9 @@ var absent = map[string]string{
 	"provider": "no identity provider", "provider/back": "no identity provider",
 }
 
-// more returns further addresses of the same pages. Their parameters make the pages show other
-// content.
-func (p *people) more() []string {
+// furtherAddresses returns further addresses of the same pages. Their parameters make the pages
+// show other content.
+func (p *people) furtherAddresses() []string {
 	done := p.paymentPath(p.done)
 	return []string{
 		done, done + "/refund", done + "/support", p.paymentPath(p.numbers["payments"]) + "/confirm?act=cancel+payment",
@@ -208,7 +208,7 @@ func (p *people) walk(t *testing.T, visitor *fixture, who string, reveals, setsU
 			t.Errorf("%s has no search box", address)
 		}
 	}
-	for _, address := range p.more() {
+	for _, address := range p.furtherAddresses() {
 		a := visitor.get(address)
 		if a.status >= http.StatusInternalServerError {
 			t.Errorf("%s at %s: %d", who, address, a.status)

@@ -93,7 +93,7 @@ func (w *fixture) live(t *testing.T) {
 	w.share(t, token)
 	w.OK(w.Call("DELETE", "/users/me/connections/"+w.connect(t, token, "none"), token, nil))
 	w.connect(t, token, "one")
-	account := w.of(t, token, "/users/me/accounts", "accounts")[0]
+	account := w.listIDs(t, token, "/users/me/accounts", "accounts")[0]
 	w.OK(w.Call("PUT", "/users/me/connections", token, `{}`))
 	w.OK(w.Call("POST", "/sandbox/run", w.ConfigToken, nil)) // this sends the event about an account before the user withholds that account
 	w.OK(w.Call("POST", "/users/me/accounts/"+account, token, `{"disabled":true}`))

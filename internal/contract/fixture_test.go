@@ -87,13 +87,13 @@ func (w *fixture) share(t testing.TB, token string) string {
 // shareAll shares all objects of a kind and reads them.
 func (w *fixture) shareAll(t testing.TB, token, kind string) {
 	t.Helper()
-	ids := w.of(t, token, "/users/me/"+kind+"?all", kind)
+	ids := w.listIDs(t, token, "/users/me/"+kind+"?all", kind)
 	w.OK(w.Call("PUT", "/users/me/"+kind+"/"+strings.Join(ids, ",")+"?all", token, `{"disabled":false}`))
 	w.OK(w.Call("POST", "/sandbox/run", w.ConfigToken, nil))
 }
 
-// of returns the ids of the objects in a list.
-func (w *fixture) of(t testing.TB, token, path, key string) []string {
+// listIDs returns the ids of the objects in a list.
+func (w *fixture) listIDs(t testing.TB, token, path, key string) []string {
 	t.Helper()
 	var out map[string]json.RawMessage
 	w.JSON(w.OK(w.Call("GET", path, token, nil)), &out)
@@ -110,7 +110,7 @@ func (w *fixture) of(t testing.TB, token, path, key string) []string {
 
 func (w *fixture) all(t testing.TB, path, key string) []string {
 	t.Helper()
-	return w.of(t, w.things["user token"], path, key)
+	return w.listIDs(t, w.things["user token"], path, key)
 }
 
 func (w *fixture) first(t testing.TB, path, key string) string { return w.all(t, path, key)[0] }

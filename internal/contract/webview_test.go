@@ -122,7 +122,7 @@ func (e ending) check(t *testing.T, s *servicetest.Instance) {
 		t.Fatalf("the person ends at %s (%d): %s", end.at, end.status, end.body)
 	}
 	if strings.Contains(e.shown, "{one}") {
-		all := w.of(t, w.things["user token"], "/users/me/connections", "connections")
+		all := w.listIDs(t, w.things["user token"], "/users/me/connections", "connections")
 		w.things["one"] = all[len(all)-1]
 	}
 	want, err := url.ParseQuery(w.fill(t, e.shown))

@@ -24,8 +24,8 @@ const connectedSince = "passerelle.since"
 
 func noteConnection(conn *pgx.Conn) { conn.PgConn().CustomData()[connectedSince] = time.Now() }
 
-// on records the connection of the transaction.
-func (m *mark) on(conn *pgx.Conn) {
+// recordConnection records the connection of the transaction.
+func (m *mark) recordConnection(conn *pgx.Conn) {
 	m.process = conn.PgConn().PID()
 	m.since, _ = conn.PgConn().CustomData()[connectedSince].(time.Time)
 }

@@ -100,7 +100,7 @@ func (p *postgresEngine) try(ctx context.Context, m *mark, statements []statemen
 		m.lost = conn.Conn().IsClosed()
 		conn.Release()
 	}()
-	m.on(conn.Conn())
+	m.recordConnection(conn.Conn())
 	judged := slices.ContainsFunc(statements, func(s statement) bool { return s.judges })
 	received, err := p.pipeline(ctx, conn, m, statements, !judged)
 	if err == nil && judged {

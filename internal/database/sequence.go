@@ -43,7 +43,7 @@ func (u *Unit) NewID(sequence string) (int64, error) { return u.NewIDs(sequence,
 
 // NewIDs returns the first of count consecutive ids.
 func (u *Unit) NewIDs(sequence string, count int) (int64, error) {
-	id, err := u.handle.sequences.of(sequence).take(u.ctx, int64(count), func(ctx context.Context, size int64) (int64, error) {
+	id, err := u.handle.sequences.blockOf(sequence).take(u.ctx, int64(count), func(ctx context.Context, size int64) (int64, error) {
 		return u.handle.reserve(ctx, sequence, size)
 	})
 	if sequence == u.watched && u.first == 0 && err == nil {
@@ -59,7 +59,7 @@ func (u *Unit) Watch(sequence string) { u.watched = sequence }
 // Watched returns the first id of the watched sequence, or zero.
 func (u *Unit) Watched() int64 { return u.first }
 
-func (s *sequences) of(name string) *block {
+func (s *sequences) blockOf(name string) *block {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.byName == nil {

@@ -17,7 +17,7 @@ type scan struct {
 	again  bool
 }
 
-func (s *scan) more() bool { return !s.ended || s.again }
+func (s *scan) hasNext() bool { return !s.ended || s.again }
 
 // begin returns the delivery after which the next page begins. It also reports whether this page is
 // the first of the scan.

@@ -258,9 +258,9 @@ func (p *pageReader) next() *scan {
 		from, other = other, from
 	}
 	switch {
-	case from.more():
+	case from.hasNext():
 		return from
-	case other.more():
+	case other.hasNext():
 		return other
 	}
 	return nil

@@ -79,8 +79,8 @@ func (e *activeFetches) end(id passerelle.FileID) {
 	}
 }
 
-// of returns the running fetch of a file, or nil.
-func (e *activeFetches) of(id passerelle.FileID) *activeFetch {
+// running returns the running fetch of a file, or nil.
+func (e *activeFetches) running(id passerelle.FileID) *activeFetch {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.byFile[id]

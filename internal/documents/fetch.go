@@ -76,7 +76,7 @@ func (f *Documents) FetchFiles(ctx context.Context, d passerelle.Domain, connect
 // file, and returns only errors of the database.
 func (f *Documents) fetch(ctx context.Context, d passerelle.Domain, l bankstore.LeasedFile) error {
 	defer f.active.end(l.ID)
-	mediaType, size, fault := f.bring(ctx, d, l.ID)
+	mediaType, size, fault := f.fetchAndStore(ctx, d, l.ID)
 	stopped := ctx.Err() != nil // if so, the institution is not at fault
 	var before *awaited
 	waits := errors.As(fault, &before)
@@ -111,9 +111,9 @@ func pauseAfter(failures int64, err error) time.Duration {
 	return firstFetch << (failures - 1)
 }
 
-// bring fetches a file from the institution, and stores it while it arrives. It drops the output of
-// an abandoned connector.
-func (f *Documents) bring(ctx context.Context, d passerelle.Domain, id passerelle.FileID) (string, int64, error) {
+// fetchAndStore fetches a file from the institution, and stores it while it arrives. It drops the
+// output of an abandoned connector.
+func (f *Documents) fetchAndStore(ctx context.Context, d passerelle.Domain, id passerelle.FileID) (string, int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
 	reader, req, of, err := f.source(ctx, d, id)

@@ -50,7 +50,7 @@ func TestSlowClaimDoesNotDelayOtherConnectors(t *testing.T) {
 		done <- err
 	}()
 	<-claiming
-	if leased, err := e.begin(t.Context(), db, "quick", func(*store.Tx, *[]bankstore.LeasedFile) {}); err != nil || leased != nil || !e.enter("quick") || e.of(7) != nil {
+	if leased, err := e.begin(t.Context(), db, "quick", func(*store.Tx, *[]bankstore.LeasedFile) {}); err != nil || leased != nil || !e.enter("quick") || e.running(7) != nil {
 		t.Errorf("another connector leases %v (%v)", leased, err)
 	}
 	if err := e.awaitAll(t.Context(), "quick"); err != nil {
@@ -62,7 +62,7 @@ func TestSlowClaimDoesNotDelayOtherConnectors(t *testing.T) {
 		t.Errorf("who waits for the claim gets %v", err)
 	}
 	close(free)
-	if err := errors.Join(e.awaitClaims(t.Context(), "slow"), <-done); err != nil || e.of(7) == nil {
+	if err := errors.Join(e.awaitClaims(t.Context(), "slow"), <-done); err != nil || e.running(7) == nil {
 		t.Errorf("what was leased is not known (%v)", err)
 	}
 }

@@ -56,7 +56,7 @@ func (f *Documents) file(ctx context.Context, d passerelle.Domain, user passerel
 // fetchNow fetches a file, or waits for a running fetch. It returns no error when the fetch fails:
 // the caller then finds the file without content.
 func (f *Documents) fetchNow(ctx context.Context, d passerelle.Domain, file bankstore.StoredFile) error {
-	if under := f.active.of(file.ID); under != nil {
+	if under := f.active.running(file.ID); under != nil {
 		return under.wait(ctx)
 	}
 	busy := unfetched("Too many files are being fetched; try again later.")
@@ -93,7 +93,7 @@ func (f *Documents) fetchOne(ctx context.Context, d passerelle.Domain, file bank
 		if err := f.active.awaitClaims(ctx, file.Connector); err != nil {
 			return err
 		}
-		return f.active.of(file.ID).wait(ctx)
+		return f.active.running(file.ID).wait(ctx)
 	}
 	return f.fetch(ctx, d, leased[0])
 }

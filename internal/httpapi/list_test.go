@@ -53,7 +53,7 @@ func TestLinksWalkTheWholeListBothWays(t *testing.T) {
 	forward := func(l httpapi.Links) *httpapi.Link { return l.Next }
 	backward := func(l httpapi.Links) *httpapi.Link { return l.Prev }
 	for _, filter := range []string{"", "&parity=odd"} {
-		whole := s.page(t, "/2.0/items?limit=1000"+filter, "reader").ids()
+		whole := s.page(t, fmt.Sprintf("/2.0/items?limit=%d%s", httpapi.MaxLimit(), filter), "reader").ids()
 		for limit := 1; limit <= lastItem+1; limit++ {
 			first := s.page(t, fmt.Sprintf("/2.0/items?limit=%d%s", limit, filter), "reader")
 			there, last := s.walk(t, first, forward, func(all, page []int64) []int64 { return append(all, page...) })
@@ -116,10 +116,11 @@ func TestPageParametersRefused(t *testing.T) {
 	altered := []byte(cursor)
 	altered[3] ^= 1
 	foreign := invalid("cursor: not a cursor of this list")
+	outside, beyond := invalid(fmt.Sprintf("limit: must be from 1 to %d", httpapi.MaxLimit())), fmt.Sprintf("?limit=%d", httpapi.MaxLimit()+1)
 	for query, want := range map[string]outcome{
-		"?limit=0":                              invalid("limit: must be from 1 to 1000"),
-		"?limit=1001":                           invalid("limit: must be from 1 to 1000"),
-		"?limit=-1":                             invalid("limit: must be from 1 to 1000"),
+		"?limit=0":                              outside,
+		beyond:                                  outside,
+		"?limit=-1":                             outside,
 		"?limit=":                               invalid("limit: must be an integer"),
 		"?limit=x":                              invalid("limit: must be an integer"),
 		"?limit=99999999999999999999":           invalid("limit: must be an integer"),

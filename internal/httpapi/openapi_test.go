@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"passerelle/internal/httpapi"
 )
 
 // document returns the OpenAPI document of the sample in the form that clients receive.
@@ -102,7 +104,7 @@ func TestDocumentDescribesPaging(t *testing.T) {
 			limit = at(t, p, "schema")
 		}
 	}
-	want := map[string]any{"type": "integer", "format": "int64", "minimum": 1.0, "maximum": 1000.0, "default": 1000.0}
+	want := map[string]any{"type": "integer", "format": "int64", "minimum": 1.0, "maximum": float64(httpapi.MaxLimit()), "default": 1000.0}
 	if diff := cmp.Diff(want, limit); diff != "" {
 		t.Errorf("limit (-want +got):\n%s", diff)
 	}

@@ -12,11 +12,25 @@ import (
 	"passerelle/internal/store"
 )
 
+// LimitOffset has the parameters that all lists share. Its tags are the limits of every page.
+type LimitOffset struct {
+	Limit  int64 `query:"limit" default:"1000" min:"1" max:"1000" doc:"maximum number of items"`
+	Offset int64 `query:"offset" default:"0" min:"0" doc:"number of items to skip"`
+}
+
+// limitRules are the rules of the parameter limit.
+var limitRules = func() rules {
+	limit, _ := reflect.TypeFor[LimitOffset]().FieldByName("Limit")
+	return newRules(limit)
+}()
+
+// MaxLimit is the maximum of the parameter limit. No page has more items.
+func MaxLimit() int { return int(*limitRules.max) }
+
 // Paging has the parameters of lists that can be longer than a page. The inputs of these lists
 // embed it. Their handlers must call Turn, which reads the page.
 type Paging struct {
-	Limit  int64  `query:"limit" default:"1000" min:"1" max:"1000" doc:"maximum number of items"`
-	Offset int64  `query:"offset" default:"0" min:"0" doc:"number of items to skip"`
+	LimitOffset
 	Cursor string `query:"cursor" doc:"opaque position in the list, taken from a link"`
 
 	limitSet bool
@@ -30,8 +44,7 @@ func (p Paging) RequireLimit(c *Caller) error {
 	if !c.Strict || p.limitSet {
 		return nil
 	}
-	limit, _ := reflect.TypeFor[Paging]().FieldByName("Limit")
-	return passerelle.MissingField("limit", "is required, "+newRules(limit).span())
+	return passerelle.MissingField("limit", "is required, "+limitRules.span())
 }
 
 // PageWindow selects the rows that a list handler reads from the store.

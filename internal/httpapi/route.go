@@ -75,7 +75,7 @@ func (r Route) takesKey() bool {
 // Endpoint is a typed function in the form that a Route needs.
 type Endpoint struct {
 	in, out reflect.Type
-	// short returns the same endpoint with ShortPaging, for an output with the items in a field.
+	// short returns the same endpoint with LimitOffset, for an output with the items in a field.
 	short func(items []int) Endpoint
 	call  func(ctx context.Context, c *Caller, bind func(in reflect.Value) error) (any, error)
 }
@@ -87,7 +87,7 @@ type Nothing struct{}
 // Handle returns an endpoint that calls a function. In is a struct with tagged fields (see plan).
 // Out is any type that encoding/json renders. An Out with the method HTTPStatus determines the
 // status. Otherwise the status is 204 for Nothing and 200 for all other types. An Out with a list
-// and a total, but without links, is a short list when the method is GET (see ShortPaging).
+// and a total, but without links, is a short list when the method is GET (see shortInput).
 func Handle[In, Out any](h func(context.Context, *Caller, In) (Out, error)) Endpoint {
 	e := newCall(h)
 	e.short = func(items []int) Endpoint { return newCall(cut(h, items)) }

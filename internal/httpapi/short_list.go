@@ -5,18 +5,13 @@ import (
 	"reflect"
 )
 
-// ShortPaging has the parameters of lists that fit on one page. Such a list is an output with a
-// total and without links. Its route has these parameters in addition to its own, because clients
-// of this API family read every list page by page. The handler returns the whole list.
-type ShortPaging struct {
-	Limit  int64 `query:"limit" default:"1000" min:"1" max:"1000" doc:"maximum number of items"`
-	Offset int64 `query:"offset" default:"0" min:"0" doc:"number of items to skip"`
-}
-
-// shortInput is the input of a handler that returns a short list.
+// shortInput is the input of a handler that returns a short list: a list that fits on one page. Such
+// a list is an output with a total and without links. Its route has the parameters of LimitOffset in
+// addition to its own, because clients of this API family read every list page by page. The handler
+// returns the whole list.
 type shortInput[In any] struct {
 	Input In `inner:"true"`
-	ShortPaging
+	LimitOffset
 }
 
 // cut returns a handler that leaves out the items that the client does not ask for. The output has

@@ -61,7 +61,7 @@ func (p *plan) bindBody(b *binding, in reflect.Value, body *node) error {
 }
 
 func (p *plan) choose(body *node) (variant, error) {
-	came := p.came(body)
+	came := p.knownKeys(body)
 	var fitting []variant
 	for _, v := range p.variants {
 		if missing(came, v.fields.names) == nil {
@@ -82,8 +82,8 @@ func (p *plan) choose(body *node) (variant, error) {
 	return fitting[0], nil
 }
 
-// came returns those keys of a body that at least one variant has.
-func (p *plan) came(body *node) []string {
+// knownKeys returns those keys of a body that at least one variant has.
+func (p *plan) knownKeys(body *node) []string {
 	var names []string
 	for i := range body.nodes {
 		name := body.nodes[i].name

@@ -16,9 +16,6 @@ import (
 // websiteField is the payment field by which clients can filter lists of payments.
 const websiteField = "website"
 
-// DefaultMechanism is used when validate_mechanism is missing.
-const DefaultMechanism = "webauth"
-
 // Choice is the decision of the payer, or of a client on the payer's behalf.
 type Choice struct {
 	// Connector is a UUID or a numeric id. Empty keeps the connector that was chosen earlier.
@@ -196,7 +193,7 @@ func takeChoice(p *payment.Payment, choice Choice) error {
 	}
 	p.Mechanism = choice.Mechanism
 	if p.Mechanism == "" {
-		p.Mechanism = DefaultMechanism
+		p.Mechanism = payment.DefaultMechanism
 	}
 	if choice.WebviewURL == "" {
 		return passerelle.MissingField("webview_url", "the absolute http(s) URL the payer returns to after an action is required")

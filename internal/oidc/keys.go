@@ -84,9 +84,9 @@ type transport func(*http.Request) (*http.Response, error)
 // RoundTrip calls the function.
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
 
-// frank returns a client that fails for responses with a status other than 200. The library would
-// put the bodies of such responses into errors, and these bodies can contain any text.
-func frank(client *http.Client) *http.Client {
+// onlyStatus200 returns a client that fails for responses with a status other than 200. The library
+// would put the bodies of such responses into errors, and these bodies can contain any text.
+func onlyStatus200(client *http.Client) *http.Client {
 	twin := *client
 	twin.Transport = transport(func(r *http.Request) (*http.Response, error) {
 		answer, err := client.Transport.RoundTrip(r)

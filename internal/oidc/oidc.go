@@ -177,7 +177,7 @@ func (p *Provider) remember(found *description, err error) {
 }
 
 func (p *Provider) discover(ctx context.Context) (*description, error) {
-	client := frank(p.Client)
+	client := onlyStatus200(p.Client)
 	found, err := oidc.NewProvider(oidc.ClientContext(ctx, client), p.Issuer)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrAway, undescribed(err))

@@ -145,7 +145,7 @@ func (s *fixture) addAsked(how manner, n int) {
 // occur.
 func (s *fixture) addBacklogged() {
 	s.addDead()
-	s.d.payAll(replicaClients, orders(tellings(60)/changesOfPayment, nil, always))
+	s.d.payAll(replicaClients, orders(eventCount(60)/changesOfPayment, nil, always))
 	for _, webhook := range s.webhooks {
 		s.d.call("PUT", fmt.Sprint("/webhooks/", webhook), s.d.config, map[string]any{"event": "USER_DELETED"})
 	}
@@ -172,7 +172,7 @@ func asked(in *setting) {
 	}
 }
 
-func amountOfChanges() int { return tellings(60) / changesOfPayment * changesOfPayment }
+func amountOfChanges() int { return eventCount(60) / changesOfPayment * changesOfPayment }
 
 // measured returns the 99th percentile of the time from a response to the receipt of its delivery.
 func measured(in *setting, isDead bool) time.Duration {
@@ -181,7 +181,7 @@ func measured(in *setting, isDead bool) time.Duration {
 	if isDead {
 		in.clientResults(s)
 	} else {
-		s.d.payAll(replicaClients, orders(tellings(60)/changesOfPayment, nil, always)) // this makes as many events as the other runs have stored
+		s.d.payAll(replicaClients, orders(eventCount(60)/changesOfPayment, nil, always)) // this makes as many events as the other runs have stored
 	}
 	s.d.subscribe(stateUpdated, s.healthy)
 	s.drive(unmeasured / changesOfPayment * changesOfPayment)

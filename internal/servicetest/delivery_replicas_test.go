@@ -10,8 +10,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// tellings returns the number of events that a test delivers.
-func tellings(usual int) int { return amount("PASSERELLE_TEST_EVENTS", usual) }
+// eventCount returns the number of events that a test delivers.
+func eventCount(usual int) int { return amount("PASSERELLE_TEST_EVENTS", usual) }
 
 const (
 	changesOfPayment = 3
@@ -34,7 +34,7 @@ func noDuplicates(t *testing.T, processes ...*servicetest.Process) {
 	d := newDriver(t, processes...)
 	l := newLedger(t, d, newReceiver(t, rand.New(rand.NewPCG(0, 0))), 20)
 	started := time.Now()
-	d.payAll(replicaClients, orders(tellings(90)/changesOfPayment, nil, always))
+	d.payAll(replicaClients, orders(eventCount(90)/changesOfPayment, nil, always))
 	l.settle()
 	t.Logf("%v for everything", time.Since(started).Round(time.Millisecond))
 	for _, p := range processes {
@@ -111,7 +111,7 @@ func TestAnotherReplicaTakesOver(t *testing.T) {
 		t.Fatal("the dead process held no lease")
 	}
 	d.bases = []string{other.BaseURL}
-	d.payAll(replicaClients, orders(tellings(60)/changesOfPayment, nil, always))
+	d.payAll(replicaClients, orders(eventCount(60)/changesOfPayment, nil, always))
 	// The test waits one and a half times as long as the lease, because the machine may be slow.
 	l.awaitDelivery(killed.Add(time.Duration(held) * time.Second * 3 / 2))
 	t.Logf("a lease of %d s was left behind; everything was delivered after %v", held, time.Since(killed).Round(time.Millisecond))

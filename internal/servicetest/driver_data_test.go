@@ -26,9 +26,9 @@ type people struct {
 	readers []*reader
 }
 
-// come makes users connect and read until stop is closed. At most atOnce users read at the same
-// time.
-func (p *people) come(atOnce int, stop <-chan struct{}) {
+// connectAndRead makes users connect and read until stop is closed. At most atOnce users do so at
+// the same time.
+func (p *people) connectAndRead(atOnce int, stop <-chan struct{}) {
 	for range atOnce {
 		p.working.Go(func() {
 			for ended := false; !ended; ended = isClosed(stop) {

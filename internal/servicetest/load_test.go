@@ -88,7 +88,7 @@ func (o load) run(do func(*ledger)) {
 	}()
 	syncing := make(chan map[int64]bool, 1)
 	go func() { syncing <- d.sync(over) }()
-	l.people.come(tortureReaders, over)
+	l.people.connectAndRead(tortureReaders, over)
 	do(l)
 	close(over)
 	l.behave(accepts)

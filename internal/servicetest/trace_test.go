@@ -60,8 +60,9 @@ func (r *traces) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	w.Header().Set("Content-Type", "application/x-protobuf")
 }
 
-// of returns the names of a trace's spans. Each name contains the names of the span's parents.
-func (r *traces) of(id string) map[string]int {
+// spanNames returns the names of a trace's spans. Each name contains the names of the span's
+// parents.
+func (r *traces) spanNames(id string) map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	by := map[string]*otlp.Span{}
@@ -146,7 +147,7 @@ func checkHeaders(t *testing.T, webhooks []servicetest.Received) {
 
 func checkSpans(t *testing.T, received *traces) {
 	t.Helper()
-	order := received.of(ordering)
+	order := received.spanNames(ordering)
 	const call = "POST /2.0/payments/{paymentId}"
 	for _, path := range []string{
 		call, call + " > write", call + " > read", call + " > bank call", call + " > bank call > write",
@@ -162,7 +163,7 @@ func checkSpans(t *testing.T, received *traces) {
 	if t.Failed() {
 		t.Logf("the spans are %v", order)
 	}
-	if received.of(creating)["POST /2.0/payments > write"] == 0 {
+	if received.spanNames(creating)["POST /2.0/payments > write"] == 0 {
 		t.Error("the creation is not in the client's trace")
 	}
 	received.mu.Lock()

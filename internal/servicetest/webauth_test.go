@@ -127,11 +127,11 @@ func (p *person) page(address string) form {
 	return parts
 }
 
-func (f form) yes(login string) string {
+func (f form) approveAddress(login string) string {
 	return f.action + "?" + url.Values{"state": {f.state}, "login": {login}, "code": {f.code}}.Encode()
 }
 
-func (f form) no() string {
+func (f form) refuseAddress() string {
 	return f.action + "?" + url.Values{"state": {f.state}, "error": {"access_denied"}}.Encode()
 }
 
@@ -169,14 +169,14 @@ func TestWebauth(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p *person) {
 		address := p.address()
 		f := p.page(p.sent(p.open(address)).String())
-		id := p.arrives(p.open(f.yes("one")), "")
+		id := p.arrives(p.open(f.approveAddress("one")), "")
 		var accounts struct{ Total int }
 		p.JSON(p.OK(p.Call("GET", "/connections/"+id+"/accounts?all", p.token, nil)), &accounts)
 		if p.state(id) != "" || accounts.Total != 1 || p.connections() != 1 {
 			t.Errorf("state %q, %d accounts, %d connections", p.state(id), accounts.Total, p.connections())
 		}
 		// The link works only once. The return address also works only once.
-		for _, used := range []string{address, f.yes("one"), f.yes("many"), f.no()} {
+		for _, used := range []string{address, f.approveAddress("one"), f.approveAddress("many"), f.refuseAddress()} {
 			if a := p.open(used); a.Status != http.StatusUnauthorized || !strings.Contains(string(a.Body), "no longer valid") {
 				t.Errorf("%s once more: %d %s", used, a.Status, a.Body)
 			}
@@ -218,12 +218,12 @@ func (p *person) silent(address string, f form) {
 func TestWebauthRefused(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p *person) {
 		f := p.page(p.sent(p.open(p.direct())).String())
-		id := p.arrives(p.open(f.no()), "access_denied")
+		id := p.arrives(p.open(f.refuseAddress()), "access_denied")
 		if p.state(id) != "webauthRequired" {
 			t.Errorf("state %q", p.state(id))
 		}
 		again := p.page(p.sent(p.open(p.address("connector_uuid", "", "id_connection", id))).String())
-		if got := p.arrives(p.open(again.yes("one")), ""); got != id || p.state(id) != "" {
+		if got := p.arrives(p.open(again.approveAddress("one")), ""); got != id || p.state(id) != "" {
 			t.Errorf("connection %s of %s, state %q", got, id, p.state(id))
 		}
 	})
@@ -237,18 +237,18 @@ func TestWebauthForged(t *testing.T) {
 		number, nonce, _ := strings.Cut(f.state, ".")
 		for _, state := range []string{"", "x", ".", f.state + "0", "0" + f.state, number + "." + strings.ToUpper(nonce), "99." + nonce, number + "." + strings.Repeat("0", 32)} {
 			forged := form{f.action, state, f.code}
-			if a := p.open(forged.yes("one")); a.Status != http.StatusUnauthorized && a.Status != http.StatusNotFound {
+			if a := p.open(forged.approveAddress("one")); a.Status != http.StatusUnauthorized && a.Status != http.StatusNotFound {
 				t.Errorf("state %q: %d %s", state, a.Status, a.Body)
 			}
 		}
-		if a := p.open(f.yes(strings.Repeat("x", 9000))); a.Status != http.StatusBadRequest {
+		if a := p.open(f.approveAddress(strings.Repeat("x", 9000))); a.Status != http.StatusBadRequest {
 			t.Errorf("a lot from the bank: %d", a.Status)
 		}
 		// The code of another connection does not open a connection. An invented code does not
 		// either.
-		p.arrives(p.open(form{f.action, f.state, other.code}.yes("one")), "webauthRequired")
-		p.arrives(p.open(form{other.action, other.state, "invented"}.yes("one")), "webauthRequired")
-		if a := p.open(f.yes("one")); a.Status != http.StatusUnauthorized {
+		p.arrives(p.open(form{f.action, f.state, other.code}.approveAddress("one")), "webauthRequired")
+		p.arrives(p.open(form{other.action, other.state, "invented"}.approveAddress("one")), "webauthRequired")
+		if a := p.open(f.approveAddress("one")); a.Status != http.StatusUnauthorized {
 			t.Errorf("the right code after the state was used: %d %s", a.Status, a.Body)
 		}
 	})
@@ -262,14 +262,14 @@ func TestWebauthInAnotherBrowser(t *testing.T) {
 		id, stranger := fmt.Sprint(p.first()), newPerson(t, p.Instance)
 		own := stranger.page(stranger.sent(stranger.open(stranger.address())).String())
 		for _, taken := range []form{f, {f.action, f.state, own.code}} {
-			if a := stranger.open(taken.yes("one")); a.Status != http.StatusForbidden || !strings.Contains(string(a.Body), "another browser") {
+			if a := stranger.open(taken.approveAddress("one")); a.Status != http.StatusForbidden || !strings.Contains(string(a.Body), "another browser") {
 				t.Errorf("another browser: %d %s", a.Status, a.Body)
 			}
 		}
 		if p.state(id) != "webauthRequired" {
 			t.Errorf("state %q", p.state(id))
 		}
-		if got := p.arrives(p.open(f.yes("one")), ""); got != id || p.state(id) != "" {
+		if got := p.arrives(p.open(f.approveAddress("one")), ""); got != id || p.state(id) != "" {
 			t.Errorf("connection %s of %s, state %q", got, id, p.state(id))
 		}
 	})
@@ -340,7 +340,7 @@ func TestWebauthWithoutABrowserAtFirst(t *testing.T) {
 		}
 		f := p.page(address)
 		p.OK(p.Call("PUT", fmt.Sprintf("/connections/%d", out.ID), p.token, "{}")) // the return address stays valid
-		if a := p.open(f.yes("otp")); a.Status != http.StatusOK || !strings.Contains(string(a.Body), "This is not finished yet") {
+		if a := p.open(f.approveAddress("otp")); a.Status != http.StatusOK || !strings.Contains(string(a.Body), "This is not finished yet") {
 			t.Errorf("%d %s", a.Status, a.Body)
 		}
 		id := fmt.Sprint(out.ID)
@@ -358,13 +358,13 @@ func TestWebauthWithoutABrowserAtFirst(t *testing.T) {
 func TestWebauthWithAQuestion(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p *person) {
 		f := p.page(p.sent(p.open(p.address("website", "pro", "password", "1234"))).String())
-		id := p.arrives(p.open(f.yes("app")), "")
+		id := p.arrives(p.open(f.approveAddress("app")), "")
 		if p.state(id) != "decoupled" {
 			t.Errorf("state %q", p.state(id))
 		}
 		for _, login := range []string{"down", "action"} {
 			f := p.page(p.sent(p.open(p.address())).String())
-			p.arrives(p.open(f.yes(login)), map[string]string{"down": "websiteUnavailable", "action": "actionNeeded"}[login])
+			p.arrives(p.open(f.approveAddress(login)), map[string]string{"down": "websiteUnavailable", "action": "actionNeeded"}[login])
 		}
 	})
 }

@@ -39,8 +39,8 @@ func TestSamples(t *testing.T) {
 
 const base = `"id":1,"iban":"FR7630006000011234567890189","currency":{"id":"EUR"},"balance":1.50,"last_update":"2026-11-20 09:15:04"`
 
-// of returns the only statement of an account that has additional members.
-func of(t *testing.T, members string) (cfonb.Statement, int) {
+// onlyStatement returns the only statement of an account that has additional members.
+func onlyStatement(t *testing.T, members string) (cfonb.Statement, int) {
 	t.Helper()
 	text, omitted, err := statement.Of([]byte(`{"connection":{"accounts":[{` + base + members + `}]}}`))
 	if err != nil {
@@ -56,7 +56,7 @@ func of(t *testing.T, members string) (cfonb.Statement, int) {
 }
 
 func TestWhatAStatementCarries(t *testing.T) {
-	s, _ := of(t, `,"transactions":[
+	s, _ := onlyStatement(t, `,"transactions":[
 		{"id":3,"value":-0.5,"date":"2026-11-21","wording":"after the update","type":"bank"},
 		{"id":2,"value":9,"date":"2026-11-20","coming":true},
 		{"id":4,"value":9,"date":"2026-11-20","deleted":"2026-11-20 00:00:00"},
@@ -84,7 +84,7 @@ func TestWhatAStatementCarries(t *testing.T) {
 
 // An amount is not rounded when it has more digits than its currency.
 func TestDecimals(t *testing.T) {
-	s, _ := of(t, `,"transactions":[{"id":1,"value":-0.00012,"date":"2026-11-20"}]`)
+	s, _ := onlyStatement(t, `,"transactions":[{"id":1,"value":-0.00012,"date":"2026-11-20"}]`)
 	if s.Account.Decimals != 5 || s.Balance != 150000 || s.Movements[0].Amount != -12 {
 		t.Errorf("%+v", s)
 	}
@@ -96,7 +96,7 @@ func TestWhatIsOmitted(t *testing.T) {
 		"no IBAN": `,"iban":null`, "German": `,"iban":"DE89370400440532013000"`, "wrong IBAN": `,"iban":"FR7630006000011234567890188"`,
 		"no balance": `,"balance":null`, "never updated": `,"last_update":null`, "no currency": `,"currency":null`,
 	} {
-		if s, omitted := of(t, members); omitted != 1 || s.Account.Bank != "" {
+		if s, omitted := onlyStatement(t, members); omitted != 1 || s.Account.Bank != "" {
 			t.Errorf("%s: %d omitted, %+v", name, omitted, s)
 		}
 	}

@@ -138,9 +138,9 @@ func readAll(ctx context.Context, stmt *sql.Stmt, args []any) error {
 	return rows.Err()
 }
 
-// of returns the lowest cost of do over several payments, because a page split in an index raises
-// the cost of one call. The first payment does not count, because it prepares the statements.
-func (m *meter) of(payments []*payment.Payment, do func(*payment.Payment)) int64 {
+// lowestCost returns the lowest cost of do over several payments, because a page split in an index
+// raises the cost of one call. The first payment does not count, because it prepares the statements.
+func (m *meter) lowestCost(payments []*payment.Payment, do func(*payment.Payment)) int64 {
 	m.t.Helper()
 	do(payments[0])
 	least := int64(math.MaxInt64)
@@ -350,7 +350,7 @@ func TestMillionCostsAsAThousand(t *testing.T) {
 			s.surround(w, append([]int{0}, sizes...)[i], size)
 			m, stop := meterOf(t, s, url)
 			for name, path := range s.paths(w) {
-				cost := m.of(s.fresh(name, 6), path)
+				cost := m.lowestCost(s.fresh(name, 6), path)
 				if size == few || size == sameState && name == "page by state" {
 					before[name] = cost
 				}

@@ -121,7 +121,7 @@ func (w *Webview) serveFlow(pc *pageContext) error {
 		return w.refuseLink(pc, t, err)
 	}
 	if pc.lang == "" {
-		web.Redirect(pc.writer, pc.along(t))
+		web.Redirect(pc.writer, pc.currentAddress(t))
 		return nil
 	}
 	return w.showFlow(pc, t)
@@ -433,8 +433,8 @@ func (pc *pageContext) to(t *flowSession, pairs ...string) string {
 	return pc.inTongue(cmp.Or(pc.lang, pc.words.Lang), query)
 }
 
-// along returns the address of the current page.
-func (pc *pageContext) along(t *flowSession) string {
+// currentAddress returns the address of the current page.
+func (pc *pageContext) currentAddress(t *flowSession) string {
 	return pc.inTongue(cmp.Or(pc.lang, pc.words.Lang), pc.where(t))
 }
 

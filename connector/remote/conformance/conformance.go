@@ -86,7 +86,7 @@ func (c candidate) subject(r *connectortest.Report) connectortest.Subject {
 	initiator, _ := built.(connector.Initiator)
 	h := &hand{program: p, initiator: initiator}
 	s := connectortest.Subject{
-		Initiator: initiator, Approve: h.does(remote.ActApprove), Agree: h.does(remote.ActApprove), Refuse: h.does(remote.ActRefuse), Keep: h.does(remote.ActRefuse),
+		Initiator: initiator, Approve: h.acting(remote.ActApprove), Agree: h.acting(remote.ActApprove), Refuse: h.acting(remote.ActRefuse), Keep: h.acting(remote.ActRefuse),
 		Submissions: func() int {
 			now, err := p.Test(r.Context(), remote.Act{Act: remote.ActBegin})
 			if err != nil {
@@ -125,7 +125,7 @@ type hand struct {
 // maxAnswers is the maximum number of times that a payer may be asked for values.
 const maxAnswers = 12
 
-func (h *hand) does(act string) func(context.Context, connector.Order, payment.Report) error {
+func (h *hand) acting(act string) func(context.Context, connector.Order, payment.Report) error {
 	return func(ctx context.Context, o connector.Order, asked payment.Report) error {
 		_, lasts := h.lasting.Load(o.Key)
 		for range maxAnswers {

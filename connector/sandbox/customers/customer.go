@@ -122,8 +122,8 @@ var shops = []struct {
 	{"CARTE PARKING OPERA", "card", 150, 2_400},
 }
 
-// on returns the transactions of an account on a day, always in the same order.
-func (c customer) on(h holding, day passerelle.Date) []passerelle.TransactionDetails {
+// transactionsOn returns the transactions of an account on a day, always in the same order.
+func (c customer) transactionsOn(h holding, day passerelle.Date) []passerelle.TransactionDetails {
 	var list []passerelle.TransactionDetails
 	d := c.dice(h.key, day.String())
 	for n := range d.roll(h.perDay + 1) {
@@ -169,7 +169,7 @@ func (c customer) transaction(h holding, day passerelle.Date, n int, wording str
 func (c customer) balance(h holding) int64 {
 	sum := h.opening
 	for day := beginning; day.Compare(c.today) <= 0; day = day.AddDays(1) {
-		for _, t := range c.on(h, day) {
+		for _, t := range c.transactionsOn(h, day) {
 			sum += hundredths(t.Value)
 		}
 	}
@@ -191,7 +191,7 @@ func (c customer) coming(h holding) []passerelle.TransactionDetails {
 		return nil
 	}
 	for day := c.today.AddDays(1); day.Compare(c.today.AddDays(5)) <= 0; day = day.AddDays(1) {
-		for _, t := range c.on(h, day) {
+		for _, t := range c.transactionsOn(h, day) {
 			if t.Type == "order" {
 				t.Key, t.Coming = "coming-"+t.Key, true
 				list = append(list, t)

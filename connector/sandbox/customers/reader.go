@@ -397,7 +397,7 @@ func (p *pages) handOver() error {
 // day returns the transactions of a day. If the customer's data changes, every other day one label
 // is corrected and one transaction is missing.
 func (c customer) day(h holding, day passerelle.Date) []passerelle.TransactionDetails {
-	list := c.on(h, day)
+	list := c.transactionsOn(h, day)
 	if !c.manner.changes || !c.odd() || len(list) == 0 || day.Compare(c.today.AddDays(-20)) < 0 {
 		return list
 	}

@@ -181,10 +181,10 @@ func newVolumes(config Config) *volumes {
 	return &volumes{Config: config, kept: map[volumeKey]keptVolumes{}}
 }
 
-// of counts the payments of a domain in a period and in the previous period. Readers who request
+// count counts the payments of a domain in a period and in the previous period. Readers who request
 // the same count at the same time share it. Each reader stops waiting when the reader's own request
 // ends.
-func (v *volumes) of(pc *page.Context, s span) ([]store.Volume, error) {
+func (v *volumes) count(pc *page.Context, s span) ([]store.Volume, error) {
 	key, since := volumeKey{pc.Domain.ID, s.Name}, s.begin(s.first(localNow(pc))-s.parts, localNow(pc))
 	if kept, is := v.keptSince(key, since); is {
 		return kept, nil
@@ -236,7 +236,7 @@ func (v *volumes) keep(key volumeKey, since time.Time, all []store.Volume) {
 // reason of a rejection. Beside each part, it has the same part of the previous period.
 func (h *handler) volumeFigures(pc *page.Context, data *overviewData) error {
 	data.Span, data.Other = spanOf(pc)
-	all, err := h.volumes.of(pc, data.Span)
+	all, err := h.volumes.count(pc, data.Span)
 	if err != nil {
 		return err
 	}

@@ -87,7 +87,7 @@ func stuck(pc *page.Context, q store.Queue, state payment.State, age time.Durati
 
 // usualTimes returns the usual times of the last weeks.
 func (h *handler) usualTimes(pc *page.Context) (usualTimes, error) {
-	all, err := h.volumes.of(pc, spans[1])
+	all, err := h.volumes.count(pc, spans[1])
 	_, sums := grouped(all, bankOf)
 	return sums, err
 }
