@@ -17,8 +17,8 @@ import (
 )
 
 // ConsentVersion is the version of the text to which a person agrees when sharing an account or a
-// subscription.
-const ConsentVersion = "1"
+// subscription. The keys of these texts in internal/webview/words begin with agree.
+const ConsentVersion = "2"
 
 // AccountChange is a user's change of an account. A nil field leaves the value unchanged.
 type AccountChange struct {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 
 	"passerelle/internal/operators"
@@ -166,6 +167,7 @@ func (p *person) useSigner(name string) {
 	p.clear("#name", "signer")
 	p.do(servicetest.Follow("main button"), servicetest.Shown(`.shown-once`))
 	p.checked(name + "-made")
+	p.copies(`.shown-once button`, p.value(`document.querySelector(".shown-once .key").textContent`))
 	page := p.providersPath(fmt.Sprint("/", p.onlyProvider().ID))
 	p.open(page)
 	p.do(chromedp.Click(`details:has(#overlap) summary`))
@@ -181,6 +183,17 @@ func (p *person) useSigner(name string) {
 	p.do(servicetest.Shown(`.problem`))
 	p.clear("#number", fmt.Sprint(p.onlyProvider().ID))
 	p.do(servicetest.Follow(`form[action$="/delete"] button`), servicetest.Shown(`p.card`))
+}
+
+// copies presses a button that copies, and expects a text in the clipboard.
+func (p *person) copies(button, text string) {
+	p.t.Helper()
+	p.do(chromedp.Click(button), servicetest.Shown(button+`[data-copied]`), chromedp.Focus("#find"))
+	_, err := chromedp.Call(p.ctx, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown, Commands: []string{"paste"}})
+	must(p.t, err)
+	if got := p.value(`document.querySelector("#find").value`); got != text {
+		p.t.Errorf("the clipboard has %q, not %q", got, text)
+	}
 }
 
 // useTokens creates a provider that gets access tokens, and changes it.

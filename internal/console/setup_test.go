@@ -195,7 +195,7 @@ func TestConnectors(t *testing.T) {
 	})
 }
 
-var secretOnPage = regexp.MustCompile(`<p class="digits key">([^<]+)</p>`)
+var secretOnPage = regexp.MustCompile(`<p class="digits key" id="shown-key">([^<]+)</p>`)
 
 // wantsOnce sends a form. The response must redirect to a page with a secret and a text. A second
 // view of this page must show no secret.

@@ -89,6 +89,8 @@ type credentialsBody struct {
 	Others []otherWay
 	// Unknown has the same meaning as in institutionsBody.
 	Unknown bool
+	// Promise says what the service can read and cannot do.
+	Promise string
 }
 
 // otherWay is a link to the form for another way to give access.
@@ -101,7 +103,7 @@ func (w *Webview) askCredentials(pc *pageContext, t *flowSession, b wire.Bank, o
 	body := credentialsBody{flowBody: pc.body(t, on.key()), Institution: w.entryOf(b, ""), Unknown: t.User == 0}
 	body.Title, body.Bank, body.frame = pc.words.Say("credentials.title", b.Name), b.Name, body.at(stepsOfConnect, 2)
 	body.Action, body.Step, body.Button = pc.to(t, bankStep, b.UUID, "by", string(on.Mechanism)), "begin", pc.words.Say(on.key()+".button")
-	body.Questions = t.Filter.entries(b, asked(b, on), pc.values, pc.problem.field)
+	body.Questions, body.Promise = t.Filter.entries(b, asked(b, on), pc.values, pc.problem.field), pc.words.Say(t.Filter.promise())
 	for _, other := range waysOf(b) {
 		if other != on {
 			body.Others = append(body.Others, otherWay{pc.words.Say(other.key() + ".other"), pc.to(t, bankStep, b.UUID, "by", string(other.Mechanism))})

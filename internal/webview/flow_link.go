@@ -153,4 +153,12 @@ func (f filter) subscriptions() bool {
 	return len(f.Capabilities) == 0 || slices.Contains(f.Capabilities, documentCapability)
 }
 
+// promise returns the key of the text about the data that a new connection can read.
+func (f filter) promise() string {
+	if f.accounts() {
+		return "credentials.promise"
+	}
+	return "credentials.promise.documents"
+}
+
 const documentCapability = "document"

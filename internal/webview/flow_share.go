@@ -93,7 +93,7 @@ func (w *Webview) showSharing(pc *pageContext, s *flowConnection) error {
 	body := sharingBody{flowBody: s.body(pc, "share")}
 	body.Message, body.Text = "", pc.words.Say("share.text", s.client.Name)
 	body.list(pc, s, all)
-	body.agree(pc, s)
+	body.agree(pc, s, all)
 	if s.Flow == flowManage {
 		if err := w.manage(pc, s, &body); err != nil {
 			return err
@@ -113,8 +113,11 @@ func (w *Webview) showSharing(pc *pageContext, s *flowConnection) error {
 }
 
 // agree sets the terms of the consent and the text with the number of ticked items.
-func (b *sharingBody) agree(pc *pageContext, s *flowConnection) {
+func (b *sharingBody) agree(pc *pageContext, s *flowConnection, all shareable) {
 	b.What, b.Stop = pc.words.Say("agree.what", s.client.Name), pc.words.Say("agree.stop", s.client.Name)
+	if len(all.accounts) == 0 {
+		b.What = pc.words.Say("agree.documents", s.client.Name) // contracts have no balances and no transactions
+	}
 	b.Until = pc.words.Say("agree.open")
 	if s.c.ConsentUntil != nil {
 		b.Until = pc.words.Say("agree.until", dateText(pc.words, passerelle.DateOf(*s.c.ConsentUntil, pc.zone)), s.bank.Name)

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"passerelle/connector/sandbox"
+	"passerelle/connector/sandbox/customers"
 	"passerelle/internal/servicetest"
 	"passerelle/internal/store/storetest"
 )
@@ -36,6 +38,33 @@ func TestSharingDuringARead(t *testing.T) {
 		p.send(page, "share", choice...).back(t)
 		if all := p.connections(p.token); len(all[0].Accounts) != 2 {
 			t.Errorf("shared are %+v", all[0].Accounts)
+		}
+	})
+}
+
+// TestConsentNamesWhatIsShared checks that the pages promise balances and transactions only if the
+// application asked for accounts.
+func TestConsentNamesWhatIsShared(t *testing.T) {
+	const (
+		money      = "balances, transactions and documents."
+		promise    = "Your accounts can be read"
+		contracts  = "sees the contracts’ numbers, holders and documents."
+		onlyPapers = "Your contracts and documents can be read"
+	)
+	eachWalker(t, func(t *testing.T, p *walker) {
+		for _, c := range []struct {
+			name, capabilities, promised, agreed string
+			unsaid                               []string
+		}{
+			{"a bank", "", promise, money, []string{onlyPapers, contracts}},
+			{"only the documents of a bank", "document", onlyPapers, contracts, []string{promise, money}},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				p := newWalker(t, p.Instance)
+				page := p.open(p.link("connect", "connector_uuids", sandbox.TestConnector, "connector_capabilities", c.capabilities)).shows(t, c.promised).lacks(t, c.unsaid...)
+				page = p.settled(p.send(page, "begin", "field.login", "anna", "field.password", customers.Password))
+				page.shows(t, "What do you want to share", c.agreed).lacks(t, c.unsaid...)
+			})
 		}
 	})
 }

@@ -1,7 +1,11 @@
 package webview_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -12,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"passerelle/internal/aggregation"
 	"passerelle/internal/store/storetest"
 	"passerelle/payment"
 )
@@ -54,6 +59,33 @@ func TestLanguagesSayTheSame(t *testing.T) {
 			if _, there := english[key]; !there {
 				t.Errorf("%s has %s, which English lacks", name, key)
 			}
+		}
+	}
+}
+
+// agreed has hashes of the texts of consents, by version and language. Stored consents name the
+// version, so a change of these texts also needs a new aggregation.ConsentVersion.
+var agreed = map[string]string{
+	"2 de": "04568667be2fd18a",
+	"2 en": "4b5fe3d751fb3e36",
+	"2 es": "182e0f332295f55f",
+	"2 fr": "04feaf2eee23aa54",
+	"2 it": "1e78bee52f5fbcac",
+	"2 nl": "b1a9079539465bbf",
+	"2 pt": "0941ca852e88ab2e",
+}
+
+func TestConsentTextsHaveAVersion(t *testing.T) {
+	for name, words := range texts(t) {
+		hash := sha256.New()
+		for _, key := range slices.Sorted(maps.Keys(words)) {
+			if strings.HasPrefix(key, "agree.") {
+				fmt.Fprintf(hash, "%s %q\n", key, words[key])
+			}
+		}
+		key := aggregation.ConsentVersion + " " + strings.TrimSuffix(name, ".json")
+		if got := hex.EncodeToString(hash.Sum(nil)[:8]); got != agreed[key] {
+			t.Errorf("the texts of consents changed: raise aggregation.ConsentVersion, and expect %q: %q", key, got)
 		}
 	}
 }

@@ -37,8 +37,8 @@ const fold = (part) => {
   return `${near.id} ${[...near.querySelectorAll("details")].indexOf(part)}`;
 };
 
-// That time goes by is no change.
-const timeless = (html) => html.replace(/(<time [^>]*>)[^<]*/g, "$1").replace(/ (hidden|open)=""/g, "");
+// Ages, open parts and the marks of buttons that copied are no change.
+const timeless = (html) => html.replace(/(<time [^>]*>)[^<]*/g, "$1").replace(/ (hidden|open|data-copied)=""/g, "");
 
 const renew = (text) => {
   const fresh = document.createElement("template");
@@ -166,7 +166,11 @@ document.addEventListener("click", async (event) => {
   const button = event.target.closest("button[data-copy]");
   if (!button) return;
   const text = document.getElementById(button.dataset.copy).textContent;
-  say(await navigator.clipboard.writeText(text).then(() => "Copied.", () => "Could not be copied. Select the text instead."));
+  const copied = await navigator.clipboard.writeText(text).then(() => true, () => false);
+  say(copied ? "Copied." : "Could not be copied. Select the text instead.");
+  if (!copied) return;
+  button.dataset.copied = "";
+  setTimeout(() => { delete button.dataset.copied; }, 3000);
 });
 offerCopies();
 
