@@ -42,8 +42,8 @@ type currencyRow struct {
 	digits int
 }
 
-// Currencies returns the currencies that an account may have, by code: active ones of ISO 4217,
-// and crypto assets.
+// Currencies returns the currencies that an account may have, by code: active currencies of ISO
+// 4217, and crypto assets.
 func Currencies() []Currency {
 	var all []Currency
 	for code, row := range currencies {

@@ -93,8 +93,9 @@ func (a audience) includes(kind IdentityKind) bool {
 	return a == everyone || (a == individuals) == (kind == Individual)
 }
 
-// identityField is a row of the interface specification's table of identity fields: its limit in
-// code points (zero: no limit), the kinds to which it applies, and the kinds that require it.
+// identityField is a row of the interface specification's table of identity fields. limit is in
+// code points, and zero means no limit. of says to which kinds the field applies, and required
+// whether these kinds require it.
 type identityField struct {
 	name     string
 	limit    int
@@ -127,9 +128,9 @@ var identityFields = []identityField{
 
 // Check checks that an identity at path meets the requirements of its kind. The default kind is
 // Individual. It reports all absent required fields in one missingParameter error. Check empties
-// the fields that do not apply to the kind. When strict, such fields are Invalid errors. Unknown
-// kinds, schemes of other kinds, texts that are too long and countries that do not exist are
-// Invalid errors for the field below path. The errors do not contain the value.
+// the fields that do not apply to the kind or, when strict, refuses them with an Invalid error.
+// Unknown kinds, schemes of other kinds, texts that are too long and countries that do not exist
+// are Invalid errors for the field below path. The errors do not contain the value.
 func (i *Identity) Check(path string, strict bool) error {
 	if i.Kind == "" {
 		i.Kind = Individual

@@ -163,8 +163,8 @@ func (p *parser) rest(s *Statement, opening int64) error {
 	return errLength
 }
 
-// has reports whether a record belongs to the account. It ignores the code of the bank, because
-// some banks write the code of another bank of their group in movements.
+// has reports whether a record belongs to the account. It ignores the code of the bank, because in
+// movements some banks write the code of another bank in their group.
 func (a *Account) has(r *record) bool {
 	one, err := r.account()
 	one.Bank = a.Bank

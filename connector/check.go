@@ -103,7 +103,7 @@ func checkFields(fields []payment.Field) error {
 	return errors.Join(append(claims, Unless(distinct(names), "a field comes twice: %v", names))...)
 }
 
-// The allowed words in a DataSettings and its fields.
+// These words are allowed in a DataSettings and its fields.
 var (
 	capabilities = []string{"bank", "bankwealth", "document", "profile", "contact"}
 	fieldTypes   = []string{"text", "password", "date", "list", "number"}

@@ -18,7 +18,8 @@ const (
 	openTime        = 30 * time.Second
 )
 
-// remembered is the number of calls of each kind from which figures are computed.
+// remembered is the number of recent calls of each kind from which the circuit computes its
+// figures.
 const remembered = 256
 
 // breaker counts the failures since the last success, and opens when there are too many. until is
@@ -36,8 +37,9 @@ type CallResult int
 
 // The results of calls. Refused means that the bank does not accept the service itself: its
 // certificate, signature, role or clock. Every customer's call of this kind would then fail.
-// Suspected means that the bank may not accept the service, but does not say so. Health reports it
-// like Refused. It does not count as a failure, because only this customer's call may be affected.
+// Suspected means that the bank may not accept the service, but does not say so. Health reports
+// Suspected like Refused. Suspected does not count as a failure, because it may affect only this
+// customer's call.
 const (
 	Answered CallResult = iota
 	Failed

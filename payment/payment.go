@@ -104,7 +104,7 @@ type Instruction struct {
 	Occurred passerelle.Date
 }
 
-// Payment is a payment with its lines. Only the methods of this package change its fields,
+// Payment is a payment with its lines. Only the methods of this package change its lines and notes,
 // and only Fire changes State.
 type Payment struct {
 	ID     passerelle.PaymentID

@@ -337,7 +337,7 @@ func outcome(lines []Instruction) (Trigger, bool) {
 	}
 }
 
-// firstRefusal returns the reason of the first rejected line. It is also the payment's reason.
+// firstRefusal returns the reason of the first rejected line, which becomes the payment's reason.
 func (p *Payment) firstRefusal() *Refusal {
 	i := slices.IndexFunc(p.Instructions, func(in Instruction) bool { return in.State == InstructionRejected })
 	if i < 0 {

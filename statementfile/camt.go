@@ -13,7 +13,7 @@ import (
 	"passerelle"
 )
 
-// messages maps the element of each message to the name of the message and the element of its
+// messages maps the XML element of a message to the message's name and the element of its
 // statements.
 var messages = map[string]struct{ name, statement string }{
 	"BkToCstmrStmt":         {"camt.053", "Stmt"},

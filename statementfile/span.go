@@ -147,7 +147,7 @@ func (c *chaining) next(from *StatementBalance) int {
 	return c.first(&c.others)
 }
 
-// first takes the first position of a list that is not taken, or returns -1.
+// first takes the first position of a list that next has not taken, or returns -1.
 func (c *chaining) first(list *[]int) int {
 	for len(*list) > 0 {
 		next := (*list)[0]

@@ -57,7 +57,7 @@ type FileStatement struct {
 	// closing balance. It is zero when the file has no such time. A time without a zone counts as
 	// UTC.
 	Created time.Time
-	// Incomplete means that the end of a statement in MT940 is missing, or that the sums in an
+	// Incomplete means that the end of an MT940 statement is missing, or that the totals in an
 	// MT942 differ from the sums of its entries.
 	Incomplete bool
 }

@@ -242,7 +242,7 @@ func TestMT942(t *testing.T) {
 	}
 }
 
-// Expected entries count towards the sums of an MT942. They are not booked and may never be.
+// Expected entries count towards the sums of an MT942, but they are not booked.
 func TestExpectedEntries(t *testing.T) {
 	text := ":20:A\n:25:DE89370400440532013000\n:28C:1\n:34F:EUR0,\n:13D:2611251200+0100\n:61:261126EC7,NTRFNONREF\n:86:Later\n:61:261125C2,50NTRFNONREF\n:86:Hello\n:61:261126ED1,NTRFNONREF\n:86:Never\n:90C:2EUR9,50\n:90D:1EUR1,\n-\n"
 	want := []string{`8 2026-11-25 2026-11-25 2.50 transfer ref= e2e= "Hello" "" `, "MT942 1 DE89370400440532013000 EUR none..none"}

@@ -214,8 +214,8 @@ func TestUnattendedCallsAreCounted(t *testing.T) {
 	w.refused(403, "CONSENT_UNKNOWN", "GET", w.address("redirect", "v1/accounts"), nil, headers{"Consent-ID": "none"})
 }
 
-// TestTokensOfOrders: once the third party has a token for an order, the bank refuses every call about
-// the order without it. Before, the bank needs none.
+// TestTokensOfOrders: once the third party has a token for an order, the bank refuses calls about
+// the order without the token. Before that, calls need no token.
 func TestTokensOfOrders(t *testing.T) {
 	w := newFixture(t, "oauth")
 	p, _ := bank.ProfileNamed("oauth")

@@ -133,8 +133,8 @@ func inTheEnd(w *fixture, m bank.Manner, first reply) {
 	}
 }
 
-// TestAnotherAuthorisation: an order that asks for it stays open when the customer refuses. The third
-// party starts another authorisation, and the customer approves in it.
+// TestAnotherAuthorisation: an order that selects this manner stays open when the customer refuses.
+// The third party starts another authorisation, and the customer approves in it.
 func TestAnotherAuthorisation(t *testing.T) {
 	w := newFixture(t, "redirect")
 	first := w.call(201, "POST", w.address("redirect", single), order(map[string]any{"creditorName": "Fault again"}), present(nil))

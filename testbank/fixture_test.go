@@ -30,7 +30,7 @@ type fixture struct {
 	data    string
 	program *testbank.Program
 	stop    func()
-	// certificate is the name of the client certificate for calls. Empty means none.
+	// certificate is the name of the client certificate for calls. Empty means no certificate.
 	certificate string
 	clients     map[string]*http.Client
 	// turn counts the signatories who have authorised.

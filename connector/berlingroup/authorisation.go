@@ -49,7 +49,7 @@ type authorisation struct {
 	Post    bool   `json:"post,omitempty"`
 	Own     string `json:"own,omitempty"`
 	Confirm string `json:"confirm,omitempty"`
-	// Sealed reports whether the bank requires an encrypted password.
+	// Sealed means that the bank requires an encrypted password.
 	Sealed bool `json:"sealed,omitempty"`
 	// First, FirstStep and FirstSealed are the initial values of At, Step and Sealed. They are used
 	// when the connector has to start the authorisation.

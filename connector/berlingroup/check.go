@@ -67,8 +67,9 @@ func (b *Bank) CheckCertificates(now time.Time) []Finding {
 // kinds maps the fields of a bank file to the kind of certificate that the bank requires.
 var kinds = map[string]string{"tls.certificate": roles.Web, "signature.certificate": roles.Seal}
 
-// checkRanges reports which payers are offered the bank, and which of its countries have no prefix.
-// A country without a prefix may be intended, so no finding is marked as wrong.
+// checkRanges reports to which payers the service offers the bank, and which of the bank's
+// countries have no prefix. A country without a prefix may be intended, so no finding is marked as
+// wrong.
 func (b *Bank) checkRanges() []Finding {
 	prefixes := b.file.IBANPrefix
 	if len(prefixes) == 0 {
@@ -84,8 +85,8 @@ func (b *Bank) checkRanges() []Finding {
 	return []Finding{{Check: "iban_prefixes", Detail: detail}}
 }
 
-// missing returns the roles that a certificate with QCStatements lacks. For a certificate without them,
-// such as a test certificate, it returns none, because only the bank can decide.
+// missing returns the roles that a certificate with QCStatements lacks. For a certificate without
+// QCStatements, such as a test certificate, it returns no roles, because only the bank can decide.
 func (b *Bank) missing(c Certificate) []string {
 	var needed []string
 	if b.file.Profile.Payments != nil {

@@ -187,8 +187,8 @@ func TestOwnAddress(t *testing.T) {
 	}
 }
 
-// TestCheckOfRanges: the check shows the prefixes that decide which payers are offered the bank, and
-// the bank's countries without a prefix.
+// TestCheckOfRanges: the check shows the prefixes by which the service decides whether to offer a
+// payer the bank, and the bank's countries without a prefix.
 func TestCheckOfRanges(t *testing.T) {
 	for prefixes, want := range map[string]string{
 		"":                            "",

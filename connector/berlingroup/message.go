@@ -15,8 +15,8 @@ import (
 	"passerelle/payment"
 )
 
-// messages returns the messages in a response. It returns none when the response does not follow
-// the standard.
+// messages returns the messages in a response. It returns no message when the response does not
+// follow the standard.
 func (b *Bank) messages(r request, a answer) []codes.Message {
 	var body codes.Body
 	if b.decode(r, a, &body) != nil {

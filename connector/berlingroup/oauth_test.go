@@ -15,9 +15,9 @@ import (
 
 const tokensIssued = `{"access_token":"T2","token_type":"Bearer","refresh_token":"R2"}`
 
-// tokenRefusals lists responses of a token endpoint that refuse a request. With dead, the server
-// will never accept the code or the refresh token. Otherwise it may accept it later, and says is
-// part of the message to the operator, if the operator can act.
+// tokenRefusals lists responses of a token endpoint that refuse a request. If dead is set, the
+// server will never accept the code or the refresh token. Otherwise the server may accept it later.
+// says is part of the message to the operator, if the operator can act.
 var tokenRefusals = map[string]struct {
 	status int
 	body   string

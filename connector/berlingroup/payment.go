@@ -79,8 +79,8 @@ func (p payer) with(ctx context.Context, o connector.Order) (*ordering, error) {
 	return v, nil
 }
 
-// unconfirmed is the X-Request-ID of an order whose id at the bank is unknown. It is
-// [connector.ErrUnknownOrder], with words for the operator.
+// unconfirmed is the X-Request-ID of an order whose id at the bank is unknown. As an error, it is
+// [connector.ErrUnknownOrder] with a text for the operator.
 type unconfirmed string
 
 func (u unconfirmed) Error() string {
@@ -386,10 +386,11 @@ func (v *ordering) unclear(s paymentStatus) bool {
 	return codes.Rank(s.Transaction) >= codes.Rank(codes.Checked) && !disproved
 }
 
-// presumed reports whether the payer counts as having approved an unclear order. The payer must have
-// returned from the bank. Also, the payer must have a token, or the bank must not have refused the
-// order within silenceGrace: it refuses orders that nobody approved. The lack of a refusal proves
-// nothing about an order that the payer or the client no longer wants.
+// presumed reports whether the payer counts as having approved an unclear order. The payer must
+// have returned from the bank. In addition, the payer must have a token, or the bank must not have
+// refused the order for silenceGrace after the time for approvals: the bank refuses orders that
+// nobody approved. The lack of a refusal proves nothing about an order that the payer or the client
+// no longer wants.
 func (v *ordering) presumed() bool {
 	a, silence := &v.memory.Approval, v.file.Profile.approvalLife()+silenceGrace
 	if a.OAuth != nil && a.OAuth.Token != "" {

@@ -123,10 +123,9 @@ func (v *ordering) elsewhere(a *authorisation) bool {
 }
 
 // undivided returns the time at which a bulk is settled: from then on, lines that the bank has not
-// refused count as accepted. This is one day on which TARGET is open after the bank named the last
-// refused line and after the execution. The rule also applies to banks that report executions,
-// because PART may be their last status of a bulk. It returns false if the bank has not named a
-// refused line.
+// refused count as accepted. This is one open day of TARGET after the execution and after the bank
+// named the last refused line. The rule also applies to banks that report executions, because PART
+// may be their last status of a bulk. It returns false if the bank has not named a refused line.
 func (v *ordering) undivided() (time.Time, bool) {
 	from := v.memory.Divided
 	if from.IsZero() {

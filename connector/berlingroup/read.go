@@ -159,7 +159,7 @@ type reading struct {
 	connector.DataRequest
 	out    connector.Sink
 	memory readMemory
-	// passed means that the sink has the accounts. It takes them only once.
+	// passed means that the sink has the accounts. The sink takes accounts only once.
 	passed bool
 }
 
@@ -272,7 +272,8 @@ func (v *reading) save(ctx context.Context) {
 	}
 }
 
-// addressHeader has the address of the customer's device. A read without it counts as unattended.
+// addressHeader is the header with the address of the customer's device. A read without it counts
+// as unattended.
 const addressHeader = "PSU-IP-Address"
 
 // deviceHeader returns headers that describe the device of a customer who is present.

@@ -29,12 +29,12 @@ type tally struct{ many, page int }
 type sieve struct {
 	page    int
 	tallies map[string]tally
-	// handed has the names of the transactions without ids that were passed on, and whether each was
+	// handed maps the names of the transactions without ids that were passed on to whether each was
 	// pending.
 	handed   map[string]bool
 	withheld []heldBack
-	// least has the smallest count of each content in the passes so far. A pass without the content
-	// counts as one, because the transaction may be new.
+	// least holds the smallest count of each content in the passes so far. A pass without the
+	// content counts as one, because the transaction may be new.
 	least map[string]int
 	// again means that this is not the first pass. open means that the transactions are not certain.
 	again, open bool
@@ -51,7 +51,7 @@ func newSieve() sieve {
 	return sieve{tallies: map[string]tally{}, handed: map[string]bool{}, least: map[string]int{}}
 }
 
-// withholds counts a transaction without an id, and reports whether it is not passed on for now. The
+// withholds counts a transaction without an id, and reports whether the pass withholds it. The
 // first pass withholds a transaction if an earlier page has one with equal contents. Later passes
 // withhold all transactions, up to maxWithheld.
 func (s *sieve) withholds(content string, d passerelle.TransactionDetails) bool {

@@ -97,7 +97,8 @@ func (b *Bank) skew(a answer) string {
 	return fmt.Sprintf("; this machine's clock is %s %s the bank's", apart, side)
 }
 
-// good reports whether the bank executed the request, and busy whether it may execute it later.
+// good reports whether the bank executed the request. busy reports whether the bank may execute it
+// later.
 func (a answer) good() bool { return a.status >= 200 && a.status < 300 }
 
 func (a answer) busy() bool {

@@ -81,7 +81,7 @@ func (r *rules) among(field, word string, words []string) {
 	r.hold(word == "" || slices.Contains(words, word), field, "%q is not one of %s", word, strings.Join(words, ", "))
 }
 
-// each checks that the elements of a list are allowed values and that none is repeated.
+// each checks that the elements of a list are allowed values and that no value is repeated.
 func (r *rules) each(field string, list, words []string) {
 	for i, word := range list {
 		r.among(field, cmp.Or(word, " "), words)
@@ -101,7 +101,7 @@ func (r *rules) between(field string, number, least, most int) {
 	r.hold(number >= least && number <= most, field, "is %d; must be from %d to %d", number, least, most)
 }
 
-// least returns the smallest value of a number from 1 that is 0 when the file omits it.
+// least returns the smallest valid value of a number: 1, or 0 when the file omits the field.
 func (r *rules) least(field string) int {
 	if r.where.Has(field) {
 		return 1

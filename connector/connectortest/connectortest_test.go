@@ -80,7 +80,7 @@ func (f *faulty) Status(ctx context.Context, o connector.Order) (payment.Report,
 	return f.Initiator.Status(ctx, o)
 }
 
-// TestRulesNotice breaks each rule in several ways, and requires at least that rule to report it.
+// TestRulesNotice breaks each rule in several ways. At least the broken rule must report an error.
 func TestRulesNotice(t *testing.T) {
 	background := context.Background()
 	for _, test := range []struct {

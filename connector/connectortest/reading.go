@@ -117,7 +117,7 @@ func (c *collected) SubscriptionWanted(string) bool                       { retu
 // maxSteps is the maximum number of times that a user may be asked for something.
 const maxSteps = 12
 
-// walk reads until the user is asked for nothing more or has refused.
+// walk reads until the institution asks the user for nothing more, or the user has refused.
 func (s Customer) walk(ctx context.Context, act func(context.Context, connector.Outcome, *connector.DataRequest) error, out *collected) (connector.Outcome, connector.DataRequest, error) {
 	request, asked := s.Request(), false
 	for range maxSteps {

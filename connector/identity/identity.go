@@ -19,7 +19,7 @@ import (
 // id is the name. Otherwise the content is the name, with a number if several transactions have the
 // same content. A bank may book a pending transaction with another text, another day or a new id.
 // The name would then change. A new transaction therefore takes over the name of a pending one that
-// has disappeared. Their amounts must be equal, and no other value may differ too much.
+// has disappeared. Their amounts must be equal, and their other values similar.
 
 // The limits of the data that is stored about an account in order to recognise its transactions.
 const (

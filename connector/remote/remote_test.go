@@ -344,7 +344,7 @@ func TestProgramsThatHang(t *testing.T) {
 	t.Cleanup(func() { close(over) })
 	draft := order(t, initiator.Profile(), "")
 	for call := range 6 {
-		// On a busy machine it takes a while until the program is reached.
+		// On a busy machine, the call needs a while to reach the program.
 		ctx, cancel := context.WithTimeout(t.Context(), 250*time.Millisecond)
 		_, err := initiator.Initiate(ctx, draft())
 		cancel()

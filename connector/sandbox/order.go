@@ -36,7 +36,7 @@ type order struct {
 	Plan plan `json:"plan"`
 	At   int  `json:"at"`
 	// Since is the time at which the step began. If a page began the step, Since is nil until the
-	// service asks the bank again. Pages do not know the present instant of the domain.
+	// service asks the bank again, because pages do not know the present instant of the domain.
 	Since *time.Time `json:"since,omitempty"`
 	// Tries is the number of reports or answers in this step.
 	Tries int `json:"tries,omitempty"`

@@ -35,10 +35,10 @@ const (
 	rest verb = "rest"
 	// say makes an unusual report one or more times.
 	say verb = "say"
-	// lose loses the response to the new order, and slow delays it.
+	// lose loses the response to the new order, and slow delays the response.
 	lose verb = "lose"
 	slow verb = "slow"
-	// mute never answers again.
+	// mute never responds again.
 	mute verb = "mute"
 	// series runs the occurrences of a periodic order.
 	series verb = "series"
@@ -158,7 +158,7 @@ func (p *planner) play(s script) {
 	}
 }
 
-// finish adds the bank's usual end if the plan has none, and sets the texts of a use case.
+// finish adds the bank's usual end if the plan has no end, and sets the texts of a use case.
 func (p *planner) finish(u useCase) {
 	if !p.finished() {
 		words[p.usual](p, call{})

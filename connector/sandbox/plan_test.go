@@ -169,7 +169,7 @@ func wantUnknown(t *testing.T, err error) {
 	}
 }
 
-// TestLostAnswer: an order whose answer is lost was sent once and is executed.
+// TestLostAnswer: an order whose response is lost was sent once and is executed.
 func TestLostAnswer(t *testing.T) {
 	ledger := sandbox.NewMemoryLedger()
 	c := initiator(t, newBank(ledger, sandbox.CI), testConnector)

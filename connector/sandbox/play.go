@@ -9,7 +9,7 @@ import (
 	"passerelle/payment"
 )
 
-// errMute is the error of a bank that does not answer.
+// errMute is the error of a bank that does not respond.
 var errMute = errors.New("the sandbox bank does not respond")
 
 // advance goes past all steps that have ended by the given instant of the domain, and reports

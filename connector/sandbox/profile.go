@@ -42,7 +42,7 @@ var variants = []variant{
 	{"c9c5a0a6-7f0e-4c39-8f5e-0d1f6b1c2e41", 41, "Example Bank", british},
 	{"6d9b2682-5fa0-496c-9a61-950c1cca8bf7", 42, "Beispielbank", european},
 
-	// One bank for each incompatibility, and one with two of them.
+	// One bank for each incompatibility, and one bank with two incompatibilities.
 	{"2de6ced7-8747-4bd5-8052-fa6635925a0c", 43, "Sandbox Low Limit", settings(func(s *payment.Settings) { s.Maximum = each(1000_00) })},
 	{"0716ef40-a98a-45d2-8bf1-b338de5a5020", 44, "Sandbox High Minimum", settings(func(s *payment.Settings) { s.Minimum = each(10_00) })},
 	{"921d9ebb-a1e8-4fcf-b881-a8cc8caa8b5a", 45, "Sandbox Three Lines", settings(func(s *payment.Settings) { s.MaxInstructions = 3 })},

@@ -81,7 +81,7 @@ func (p *planner) part(c call) bool {
 	return len(last.Lines) > 0 && p.add(last)
 }
 
-// late makes the bank answer only after the service has stopped waiting.
+// late makes the bank respond only after the service has stopped waiting.
 func (p *planner) late(c call) bool {
 	p.add(step{Do: rest, Wait: c.waits(beyond)})
 	return c.arg(0) == "" || p.end(refusal(codeOf(c.arg(0))))

@@ -16,13 +16,13 @@ import (
 )
 
 // A bank corrects earlier data in two ways. It may send a statement again, with the same opening
-// balance and last day but with other entries. Or it may mark, in an OFX file, an entry as deleted
-// or as replaced by another entry. A correction remains valid when the older file is read again.
+// balance and last day but with other entries. In an OFX file, it may mark an entry as deleted or
+// as replaced by another entry. A correction remains valid when the older file is read again.
 
 // Corrections is a sink that removes stored transactions.
 type Corrections interface {
-	// Gone removes the transactions of an account with keys that match and with days not before
-	// from. If from is zero, it removes them on all days.
+	// Gone removes the transactions of an account that have a matching key, from the day from on.
+	// If from is zero, it removes them on all days.
 	Gone(account string, from passerelle.Date, matches func(key string) bool) error
 }
 
@@ -188,7 +188,7 @@ func (a *account) replaced(stored, one *issue) period {
 	return days
 }
 
-// forget keeps the latest statements and corrections. most is the number of statements.
+// forget keeps the latest statements and corrections. most is the maximum number of statements.
 func (a *account) forget(most int) {
 	slices.SortStableFunc(a.Issues, func(x, y issue) int { return x.Closing.Date.Compare(y.Closing.Date) })
 	a.Issues = a.Issues[max(0, len(a.Issues)-most):]

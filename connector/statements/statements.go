@@ -2,7 +2,7 @@
 // balances and transactions.
 //
 // It owns the mapping from the accounts and entries in a file to the accounts and transactions of
-// the service. So files may overlap, come in any order, and come twice. The formats are in package
+// the service. Files may overlap, arrive in any order, and arrive twice. The formats are in package
 // statementfile. Callers supply the files.
 //
 // It fails with a *statementfile.FileError when a file cannot be read, and with the error of the
@@ -157,8 +157,8 @@ func (Connector) Read(ctx context.Context, req connector.DataRequest, out connec
 }
 
 // encode returns the memory of a connection. If it has more than maxMemory bytes, encode halves the
-// limits of an account until the memory is short enough. So the accounts with the most data lose
-// their oldest data.
+// limits per account until the memory is short enough. Accounts beyond these limits lose their
+// oldest data.
 func encode(known map[string]*account) ([]byte, error) {
 	memory, err := json.Marshal(known)
 	for most := maxSpans / 2; err == nil && len(memory) > maxMemory && most > 0; most /= 2 {

@@ -14,7 +14,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// eventShapes has the bodies of webhooks, by event, from section 9.1. PAYMENT_STATE_UPDATED is
+// eventShapes are the bodies of webhooks, by event, from section 9.1. PAYMENT_STATE_UPDATED is
 // missing, because its body is a Payment.
 const eventShapes = `
 USER_CREATED             id_webhook_data int, id int, signin time, platform text

@@ -35,7 +35,7 @@ type transfer struct {
 	Remittances     []string  `json:"remittanceInformationUnstructuredArray"`
 }
 
-// paymentBody has the members of the bodies of all payment services.
+// paymentBody contains the members of the bodies of all payment services.
 type paymentBody struct {
 	transfer
 	DebtorAccount *Reference `json:"debtorAccount"`

@@ -100,7 +100,7 @@ type Profile struct {
 	// booked.
 	Rewords bool
 	// ByOffset means that each page of a list counts the entries at the time of its request. An
-	// entry that is booked between two pages moves all others, so that one is on both pages.
+	// entry that is booked between two pages moves all others, so one entry appears on both pages.
 	ByOffset bool
 	PageSize int
 }

@@ -62,8 +62,8 @@ func (b *Bank) execute(tx *ledger.Tx, o *Order, at time.Time) error {
 	return b.putOrder(tx, o)
 }
 
-// enter makes the movements of the lines that are not refused. When it can make none, it returns
-// the reason.
+// enter makes the movements of the lines that are not refused. When it can make no movement, it
+// returns the reason.
 func (b *Bank) enter(tx *ledger.Tx, o *Order, at time.Time) (string, error) {
 	payer, err := tx.AccountByNumber(o.Debtor)
 	if err != nil {

@@ -85,7 +85,7 @@ func statements(kind asn1.ObjectIdentifier, roles []Role) (pkix.Extension, error
 	return pkix.Extension{Id: statementsNumber, Value: value}, nil
 }
 
-// Roles returns the roles in a certificate. It returns none when the statement of roles is missing
+// Roles returns the roles in a certificate. It returns nil when the statement of roles is missing
 // or cannot be read.
 func Roles(c *x509.Certificate) []Role {
 	var roles []Role
@@ -115,7 +115,7 @@ func isOf(c *x509.Certificate, kind asn1.ObjectIdentifier) bool {
 	return false
 }
 
-// statementsOf returns the statements of a certificate, or none when they cannot be read.
+// statementsOf returns the statements of a certificate, or nil when they cannot be read.
 func statementsOf(c *x509.Certificate) []statement {
 	var all []statement
 	for _, extension := range c.Extensions {

@@ -107,7 +107,7 @@ func (t *Tx) statement(query string) (*sql.Stmt, error) {
 	return statement, err
 }
 
-// row reads one row. It returns ErrNotFound when there is none.
+// row reads one row. It returns ErrNotFound when the query finds no row.
 func (t *Tx) row(what, query string, args, into []any) error {
 	statement, err := t.statement(query) //nolint:sqlclosecheck // the end of the transaction closes it
 	if err == nil {

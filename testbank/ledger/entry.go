@@ -31,9 +31,10 @@ type Window struct {
 	// From and To are the first and the last day. They are compared with the booking day or, if
 	// there is none, with the day of entry. Empty means no limit.
 	From, To string
-	// Before omits the entry with this id and all newer entries. Zero omits none.
+	// Before omits the entry with this id and all newer entries. Zero omits no entry.
 	Before int64
-	// After omits entries that have not changed since the change with this number. Zero omits none.
+	// After omits entries that have not changed since the change with this number. Zero omits no
+	// entry.
 	After int64
 	// Offset is the number of the newest remaining entries to omit.
 	Offset int

@@ -24,10 +24,11 @@ type Dialer struct {
 	Own tls.Certificate
 	// Program signs handshakes when Own has no private key.
 	Program *signing.Program
-	// Authorities must have issued the bank's certificate. Nil means those of the system.
+	// Authorities are the authorities that may issue the bank's certificate. Nil means those of the
+	// system.
 	Authorities *x509.CertPool
-	// Limit is the time for opening a connection, and again for the handshake. The time of the
-	// program is extra.
+	// Limit applies to opening the connection and, separately, to the handshake. The time of the
+	// program does not count.
 	Limit time.Duration
 }
 

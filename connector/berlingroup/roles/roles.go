@@ -52,7 +52,7 @@ func Qualified(c *x509.Certificate) bool {
 	return slices.ContainsFunc(c.Extensions, func(e pkix.Extension) bool { return e.Id.Equal(statementsOID) })
 }
 
-// statements returns the QCStatements with an identifier, or none when they cannot be parsed.
+// statements returns the QCStatements with an identifier, or nil when they cannot be parsed.
 func statements(c *x509.Certificate, id asn1.ObjectIdentifier) []statement {
 	i := slices.IndexFunc(c.Extensions, func(e pkix.Extension) bool { return e.Id.Equal(statementsOID) })
 	if i < 0 {
@@ -81,7 +81,7 @@ func Kind(c *x509.Certificate) string {
 	return ""
 }
 
-// Of returns the roles in the PSD2 statement of a certificate, or none when the statement cannot be
+// Of returns the roles in the PSD2 statement of a certificate, or nil when the statement cannot be
 // parsed.
 func Of(c *x509.Certificate) []string {
 	var names []string

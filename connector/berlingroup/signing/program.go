@@ -17,7 +17,7 @@ const (
 
 // Program is the operator's program that signs, for keys in a hardware module.
 type Program struct {
-	// Command has the path of the program and its arguments.
+	// Command is the path of the program, followed by its arguments.
 	Command []string
 	// Limit is the time that one signature may take.
 	Limit time.Duration

@@ -109,7 +109,7 @@ var types = map[string]string{
 	"[]string": `must be a list of texts, such as ["one", "two"]`,
 }
 
-// Places has the positions of the fields in a file.
+// Places holds the positions of the fields in a file.
 type Places struct {
 	Path string
 	at   map[string]unstable.Position // by the dotted names of the fields

@@ -57,7 +57,7 @@ var languages = sync.OnceValues(func() ([]Speech, language.Matcher) {
 	return all, language.NewMatcher(tags)
 })
 
-// For returns the language that best matches an Accept-Language header, or English when none
+// For returns the language that best matches an Accept-Language header, or English when no language
 // matches.
 func For(accept string) Speech {
 	all, matcher := languages()
