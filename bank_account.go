@@ -133,7 +133,7 @@ type BankAccount struct {
 	Error      ConnectionState
 	// CoveredFrom is the first day from which all transactions are stored.
 	CoveredFrom Date
-	// Worth is the value of the investments, nil when the account has none.
+	// Worth is the value of the investments, nil when the account has no investments.
 	Worth *Worth
 	// Epoch counts how often the account was emptied. Readers see no rows of earlier epochs, even
 	// before these rows are erased.

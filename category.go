@@ -73,7 +73,8 @@ var categories = []Category{
 // Categories lists the categories of the interface by number.
 func Categories() []Category { return append([]Category(nil), categories...) }
 
-// CategoryByID returns the built-in category with an id, and false when there is none.
+// CategoryByID returns the built-in category with an id, and false when no built-in category has
+// the id.
 func CategoryByID(id CategoryID) (Category, bool) {
 	for _, c := range categories {
 		if c.ID == id {

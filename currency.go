@@ -14,7 +14,7 @@ type Currency string
 type CurrencyDetails struct {
 	// Name is the English name in ISO 4217.
 	Name string
-	// Symbol is the symbol used in English, or the code when there is none.
+	// Symbol is the symbol used in English, or the code when English uses no symbol.
 	Symbol string
 	// Prefix reports whether the symbol precedes the number in the currency's own country.
 	Prefix bool

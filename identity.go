@@ -43,7 +43,7 @@ var identitySchemes = map[IdentityKind][]IdentitySchemeName{
 
 // Identity describes who pays, receives or operates a payment. It is valid after Check.
 type Identity struct {
-	// IDUser is the related user, zero for none.
+	// IDUser is the related user, zero when there is no such user.
 	IDUser         UserID
 	Kind           IdentityKind
 	ExternalRef    string

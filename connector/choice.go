@@ -13,8 +13,8 @@ import (
 const maxValue = 4096
 
 // Choose returns the source for a connection: the named source or, without a name, the first source
-// by priority that supports the mechanism. An empty mechanism means the connector's default or, if
-// there is none, any mechanism. The error is Invalid and lists the possible choices.
+// by priority that supports the mechanism. An empty mechanism means the connector's default or,
+// without a default, any mechanism. The error is Invalid and lists the possible choices.
 func (p Profile) Choose(name string, wanted passerelle.AuthMechanism) (Source, passerelle.AuthMechanism, error) {
 	open := p.readable(wanted)
 	if name == "" && wanted == "" && p.Mechanism != "" && len(p.readable(p.Mechanism)) > 0 {

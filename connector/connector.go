@@ -108,7 +108,7 @@ type Source struct {
 	ID   int64
 	Name string // openapi, directaccess or fallback
 	// Mechanisms are the ways in which a person can authorise reading through the source, the
-	// default first. A source that only initiates payments has none.
+	// default first. A source that only initiates payments has no mechanisms.
 	Mechanisms []passerelle.AuthMechanism
 	// Priority orders the sources of a connector, the lowest first.
 	Priority int
@@ -211,7 +211,7 @@ type Registry struct{ set atomic.Pointer[set] }
 type set struct {
 	list []Connector
 	byID map[string]Connector
-	// unhealthy has the results of the last check of all banks.
+	// unhealthy holds the results of the last check of all banks.
 	unhealthy unhealthy
 }
 

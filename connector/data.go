@@ -143,9 +143,9 @@ type Sink interface {
 type DataReader interface {
 	Connector
 	// Read reads the institution. A state in the outcome is not an error. An error means that the
-	// read broke off. The state of the connection is then the state in the outcome, or
-	// WebsiteUnavailable if there is none, or Bug after a panic. Rows that the sink has already
-	// stored are kept, and the memory in the outcome is stored.
+	// read broke off. The state of the connection is then the state in the outcome. Without such a
+	// state, it is WebsiteUnavailable, or Bug after a panic. Rows that the sink has already stored
+	// are kept, and the memory in the outcome is stored.
 	Read(ctx context.Context, req DataRequest, out Sink) (Outcome, error)
 }
 

@@ -31,7 +31,7 @@ func WithDevice(ctx context.Context, d Device) context.Context {
 	return context.WithValue(ctx, deviceKey{}, d)
 }
 
-// DeviceOf returns the device set by WithDevice. It is empty when none was set.
+// DeviceOf returns the device set by WithDevice. It is empty when no device was set.
 func DeviceOf(ctx context.Context) Device {
 	d, _ := ctx.Value(deviceKey{}).(Device)
 	return d

@@ -14,7 +14,7 @@ type Monitored interface {
 
 // BankHealth summarises recent calls from this process to a bank.
 type BankHealth struct {
-	// LastSuccess and LastFailure are zero when there was none.
+	// LastSuccess and LastFailure are zero when no call succeeded or failed.
 	LastSuccess, LastFailure time.Time
 	// Failures is the number of consecutive failures up to now. Open means that the bank gets only
 	// occasional probes.
@@ -60,7 +60,7 @@ type Expiry struct {
 const ExpiryNotice = 30 * 24 * time.Hour
 
 // Expires returns the first certificate that has expired or expires within ExpiryNotice. It returns
-// false when there is none.
+// false when there is no such certificate.
 func (h BankHealth) Expires(now time.Time) (Expiry, bool) {
 	var (
 		first Expiry
@@ -114,7 +114,7 @@ type UnhealthyBank struct {
 	Health  BankHealth
 }
 
-// unhealthy has the results of a check of all banks, and the time of the check.
+// unhealthy holds the results of a check of all banks, and the time of the check.
 type unhealthy struct {
 	mu   sync.Mutex
 	seen time.Time

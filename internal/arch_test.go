@@ -156,7 +156,7 @@ var ownImport = []struct{ prefix, owner, why string }{
 // server.
 var pure = []string{".", "payment", "webhook", "cfonb", "statementfile", "connector"}
 
-// impure has the imports that pure packages must not have, with the exceptions. The root package
+// impure lists the imports that pure packages must not have, with the exceptions. The root package
 // tells loggers which values to omit. Package webhook reads the requests that receivers pass to it.
 var impure = map[string][]string{
 	"database/sql": nil,
@@ -487,7 +487,7 @@ func TestPackagesSayWhatTheyAre(t *testing.T) {
 	}
 }
 
-// docWords has the topics of a package comment. For each topic, the comment must contain at least
+// docWords lists the topics of a package comment. For each topic, the comment must contain at least
 // one of the words.
 var docWords = map[string][]string{
 	"what the package owns":    {"own", "Own"},

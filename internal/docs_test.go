@@ -106,7 +106,7 @@ func readPage(t *testing.T, name string) page {
 	return p
 }
 
-// facts has the names that pages may use: files, commands, flags, settings, tests and others.
+// facts holds the names that pages may use: files, commands, flags, settings, tests and others.
 type facts struct {
 	files     []string
 	places    map[string]bool // files and folders
@@ -482,7 +482,7 @@ var (
 	dottedInput = regexp.MustCompile(` -d ([a-z_]+(?:\.[a-z_]+)+)=`)
 )
 
-// dotted has names with dots that are neither settings nor files. Each has its meaning.
+// dotted lists names with dots that are neither settings nor files. Each has its meaning.
 var dotted = map[string]string{
 	"_links.next":      "a member of lists",
 	"connection.state": "a member of the body of CONNECTION_SYNCED",
@@ -544,7 +544,7 @@ func (f *facts) missingTests(_ page, text string) []string {
 
 var nameForm = regexp.MustCompile(`(?:^|[\s*(&])([a-z]+)\.([A-Z]\w*)`)
 
-// otherPackages has names that pages write before a dot: packages of other modules, and variables.
+// otherPackages lists names that pages write before a dot: packages of other modules, and variables.
 var otherPackages = map[string]bool{"context": true, "fmt": true, "tx": true}
 
 // missingNames checks exported names of packages.

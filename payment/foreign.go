@@ -68,7 +68,7 @@ func (r Report) fault(p *Payment) string {
 	return cmp.Or(occurrencesFault(r.Occurrences, p.DateType()), fieldsFault(r.Fields))
 }
 
-// leadsNowhere reports whether the payer has to go to an address but the report contains none.
+// leadsNowhere reports whether the payer has to go to an address that the report lacks.
 func (r Report) leadsNowhere() bool {
 	cancelling := r.Cancellation == CancellationAwaiting
 	going := r.Action == Redirect || (cancelling && r.Action == "")

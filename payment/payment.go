@@ -154,7 +154,7 @@ type Payment struct {
 	// Website is the value of the payment's field website.
 	Website string
 	// TermsVersion is the version of the terms that the payer accepted, empty when the payer
-	// accepted none.
+	// accepted no terms.
 	TermsVersion string
 	// Returned is the time at which the payer was first redirected to the client with the state of
 	// the payment. It is nil when no such time was recorded.

@@ -69,9 +69,9 @@ type Report struct {
 	Requests string
 	// By is the actor who ended a declined order. Empty means the bank.
 	By Actor
-	// Cancellation is the bank's status of a requested cancellation, empty when none was
-	// requested. Status is still the status of the order. A cancellation that awaits approval
-	// without an Action has the action Redirect.
+	// Cancellation is the bank's status of a requested cancellation, empty without a request.
+	// Status is still the status of the order. A cancellation that awaits approval without an
+	// Action has the action Redirect.
 	Cancellation Cancellation
 	// Occurrences are the executions of a periodic order so far, oldest first. They may accompany
 	// every status except Awaiting. If a bank reports no executions, its connector settles the line

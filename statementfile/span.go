@@ -132,8 +132,8 @@ func newChaining(day []BalanceSpan) *chaining {
 	return c
 }
 
-// next takes a span that begins with the balance from. If there is none, it takes the first span in
-// others.
+// next takes a span that begins with the balance from. Without such a span, it takes the first span
+// in others.
 func (c *chaining) next(from *StatementBalance) int {
 	if from == nil {
 		return c.first(&c.others)

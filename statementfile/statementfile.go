@@ -48,10 +48,10 @@ type FileStatement struct {
 	// ID is the bank's name or number for the statement.
 	ID      string
 	Account StatementAccount
-	// Opening and Closing are the booked balances before and after the entries, nil when the
-	// file has none.
+	// Opening and Closing are the booked balances before and after the entries, nil when the file
+	// has no balance.
 	Opening, Closing *StatementBalance
-	// From and To are the days of the period, zero when the file has none.
+	// From and To are the days of the period, zero when the file names no period.
 	From, To passerelle.Date
 	// Created is the time at which the bank made the statement. For OFX, it is the time of the
 	// closing balance. It is zero when the file has no such time. A time without a zone counts as

@@ -2,9 +2,9 @@
 // ports, files and certificates, and share no code with it.
 //
 // It owns the parts that turn banks into a program: their addresses, their certificates (which it
-// makes when there are none), the files that describe the banks to the service, and the loop that
-// does the due work. The behaviour of a bank is in package bank. Open returns an error that says
-// what could not be opened. A bank that fails later logs the error and responds with 500.
+// makes for a new folder), the files that describe the banks to the service, and the loop that does
+// the due work. The behaviour of a bank is in package bank. Open returns an error that says what
+// could not be opened. A bank that fails later logs the error and responds with 500.
 package testbank
 
 import (

@@ -197,7 +197,7 @@ func (a *bankAccount) details() passerelle.AccountDetails {
 }
 
 // bookedBalances lists the types of balances that contain only booked entries, best first.
-// bestBalances lists the types that are used if the bank reports none of these.
+// bestBalances lists the types that are used if the bank reports no booked balance.
 var (
 	bookedBalances = []string{"interimBooked", "closingBooked", "openingBooked"}
 	bestBalances   = []string{"expected", "forwardAvailable", "interimAvailable", "nonInvoiced"}

@@ -179,8 +179,8 @@ type person struct {
 	granted *grant
 }
 
-// grant returns the grant with the token for requests about an authorisation, or nil if there is
-// none.
+// grant returns the grant with the token for requests about an authorisation, or nil without a
+// token.
 func (p person) grant(a *authorisation) *grant {
 	if a.OAuth != nil && a.OAuth.Token != "" {
 		return a.OAuth

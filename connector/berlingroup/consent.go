@@ -354,8 +354,8 @@ func (b *Bank) follow(r request, href string) (string, error) {
 	return address, nil
 }
 
-// Terminate ends the consent of a deleted connection at the bank. It returns nil when the
-// consent has already ended or none was given.
+// Terminate ends the consent of a deleted connection at the bank. It returns nil when the consent
+// has already ended or was never given.
 func (r reader) Terminate(ctx context.Context, of connector.DataRequest) error {
 	v := &reading{Bank: r.bank, DataRequest: of, memory: recall(of.Memory)}
 	var err error

@@ -176,7 +176,7 @@ func TestSeveralComplaints(t *testing.T) {
 }
 
 // manyAtOnce is the part of the example about bulk payments. oneAtATime replaces it for banks that
-// offer none.
+// offer no bulk payments.
 const (
 	manyAtOnce = `bulk         = ["sepa-credit-transfers"]
 periodic     = ["sepa-credit-transfers"]

@@ -89,7 +89,7 @@ func (b *Bank) trade(ctx context.Context, a *authorisation, p person) error {
 	return b.askTokens(ctx, a.OAuth, form, p.save)
 }
 
-// refresh gets a new token. If the server issues none, refresh drops the stored token.
+// refresh gets a new token. If the server issues no token, refresh drops the stored token.
 func (b *Bank) refresh(ctx context.Context, g *grant, save func(context.Context)) error {
 	before := g.Token
 	err := b.askTokens(ctx, g, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {g.Refresh}}, save)

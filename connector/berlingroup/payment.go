@@ -54,7 +54,7 @@ type orderMemory struct {
 	// Cancelling is the authorisation of the cancellation, nil when no cancellation is under
 	// way.
 	Cancelling *authorisation `json:"cancelling,omitempty"`
-	// Blind means that the bank requires a token for the status and accepts none of ours.
+	// Blind means that the bank requires a token for the status and accepts no token of ours.
 	Blind bool `json:"blind,omitempty"`
 }
 
@@ -214,8 +214,9 @@ func (v *ordering) initiate(ctx context.Context) (payment.Report, error) {
 }
 
 // refusedOrder interprets the refusal of an order. A bank may refuse a repeated order although it
-// has accepted the first one: it may know the request ID, the execution date may have passed, or the
-// first order may have used up a limit. So the outcome of a repeated order stays unknown.
+// has accepted the first one: it may know the request ID, the execution date may have passed, or
+// the first order may have used up a limit. The outcome of a repeated order therefore stays
+// unknown.
 func (v *ordering) refusedOrder(r request, a answer) error {
 	err := v.refusal(r, a)
 	var refused *payment.Refusal
@@ -250,8 +251,8 @@ func (v *ordering) taken(r request, a answer, id string) bool {
 	return true
 }
 
-// current returns the payer's present authorisation: of the cancellation or, if there is none, of
-// the order.
+// current returns the payer's present authorisation: of the cancellation or, without a
+// cancellation, of the order.
 func (v *ordering) current() *authorisation {
 	if v.memory.Cancelling != nil {
 		return v.memory.Cancelling
@@ -352,7 +353,8 @@ func (v *ordering) askStatus(ctx context.Context) (paymentStatus, error) {
 	return status, err
 }
 
-// errBlind means that the bank requires a token for the status of an order and accepts none of ours.
+// errBlind means that the bank requires a token for the status of an order and accepts no token of
+// ours.
 var errBlind = errors.New("the payer's grant has ended")
 
 // blind returns the report of a pending order when the bank does not report its status. The first

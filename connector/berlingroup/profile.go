@@ -36,7 +36,7 @@ const (
 	sinceDecoupled     = 9 // the header TPP-Decoupled-Preferred
 )
 
-// minor returns the last number of the version, 0 when there is none.
+// minor returns the last number of the version, or 0 for a version without it.
 func (s *Standard) minor() int {
 	n, _ := strconv.Atoi(strings.TrimPrefix(strings.TrimPrefix(s.Version, "1.3"), "."))
 	return n
@@ -156,7 +156,7 @@ const (
 )
 
 // way returns the standard's payment service and payment product for a payment with a date type and
-// a number of instructions. The product is empty when the bank offers none.
+// a number of instructions. The product is empty when the bank offers no such payment.
 func (p *Payments) way(dates payment.DateType, lines int) (string, string) {
 	service, offered := singleService, p.Single
 	switch {

@@ -298,8 +298,8 @@ func (b *Bank) prepare(ctx context.Context, r request) (*http.Request, error) {
 }
 
 // addAddress sets our own address, as the bank sees it, when the customer's address is unknown. The
-// standard requires an address in orders and consents. Other requests contain the customer's address
-// or none.
+// standard requires an address in orders and consents. Other requests contain the customer's
+// address or no address.
 func (b *Bank) addAddress(ctx context.Context, h http.Header) {
 	if h.Get(addressHeader) != "" {
 		return

@@ -215,7 +215,7 @@ func (n *Names) note(name string, about traits) {
 func (n *Names) Unnamed() bool { return n.unnamed }
 
 // Settle ends a complete read and returns the transactions that were held. Each has the name of the
-// pending transaction that it replaces or, if there is none, its own name.
+// pending transaction that it replaces. A transaction that replaces no other has its own name.
 func (n *Names) Settle() []passerelle.TransactionDetails {
 	n.match(n.gone())
 	all := make([]passerelle.TransactionDetails, len(n.held))

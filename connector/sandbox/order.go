@@ -19,7 +19,8 @@ type order struct {
 	Mechanism string    `json:"mechanism"`
 	Submitted time.Time `json:"submitted"`
 	ReturnURL string    `json:"return_url"`
-	// Language is the language that the payer's device requested, empty when it requested none.
+	// Language is the language that the payer's device requested, empty when it requested no
+	// language.
 	Language  string            `json:"language,omitempty"`
 	Currency  string            `json:"currency"`
 	Total     int64             `json:"total"`
@@ -163,7 +164,7 @@ func (o *order) ran() bool {
 	return slices.ContainsFunc(o.Plan.Steps[:o.At+1], func(s step) bool { return s.Do == series })
 }
 
-// question returns the bank's open question or, if none is open, its last question.
+// question returns the bank's open question or, without an open question, its last one.
 func (o *order) question() (question, bool) {
 	for _, s := range slices.Backward(o.Plan.Steps[:o.At+1]) {
 		if s.Do == ask {

@@ -136,7 +136,8 @@ func planned(o *order, b bank, u useCase, timing Timing, manual bool) (plan, []s
 	return p.plan, p.ignored
 }
 
-// chosen returns the script of the use case or, if it has none, the order's own script.
+// chosen returns the script of the use case or, if the use case has no script, the order's own
+// script.
 func (p *planner) chosen(u useCase) script {
 	if u.script != "" {
 		return readScript(u.script)

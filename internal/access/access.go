@@ -1,12 +1,12 @@
-// Package access authenticates callers, and decides which actions they may do. It has the use cases
-// of tokens, scopes, and the applications that own them.
+// Package access authenticates callers, and decides which actions they may do. It implements the
+// use cases of tokens, scopes, and the applications that own them.
 //
 // The package decides how tokens are made, hashed, checked and revoked, and which principal a token
 // represents. It also owns the approximate time of a token's last use, and the keys that sign
 // tokens and API responses. The route table defines the scope that a call needs. Package
 // aggregation creates a user and the user's token in the same transaction. Only the creation of a
-// token returns its text. The database has only the hash of a token. For webhooks, it also has the
-// sealed text of permanent user tokens.
+// token returns its text. The database contains only the hash of a token. For webhooks, it also
+// contains the sealed text of permanent user tokens.
 //
 // The package fails with Unauthenticated for every invalid token, and does not say why. It fails
 // with Forbidden when a caller requests more rights than it has. It fails with the code rateLimited
@@ -31,8 +31,8 @@ import (
 // PaymentTokenLife is the time for which a token for one payment is valid.
 const PaymentTokenLife = 7 * 24 * time.Hour
 
-// Access has the use cases of tokens and applications. Now returns the real time, because the
-// validity of credentials does not follow the clock of a sandbox.
+// Access implements the use cases of tokens and applications. Now must return the real time,
+// because the validity of credentials does not follow the clock of a sandbox.
 type Access struct {
 	DB  *store.DB
 	Now func() time.Time

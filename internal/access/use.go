@@ -22,7 +22,7 @@ const (
 	useBatch = 500
 )
 
-// uses has the credentials that were used since the last call of KeepUses. It omits a credential if
+// uses holds the credentials that were used since the last call of KeepUses. It omits a credential if
 // the stored last use is less than an hour old. When there is no room, or when the process ends
 // before KeepUses, a use is lost, and the credential's next use is recorded instead.
 type uses struct {

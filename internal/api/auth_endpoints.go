@@ -64,7 +64,7 @@ func (s *Service) authRoutes() []httpapi.Route {
 	}
 }
 
-// credentialsInput has an application's credentials. Calls that an application makes in its own
+// credentialsInput contains an application's credentials. Calls that an application makes in its own
 // name embed this input.
 type credentialsInput struct {
 	ClientID      httpapi.Number `body:"client_id" doc:"may also come as HTTP Basic"`

@@ -14,7 +14,7 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// grants has the status of each call with each token, according to the service's rules for tokens
+// grants lists the status of each call with each token, according to the service's rules for tokens
 // and scopes. It repeats the rules of the routes, so the test notices a mistake in the routes. The
 // columns after the call are:
 //
@@ -271,7 +271,7 @@ var columns = strings.Fields(`admin read-only allow-sensitive validate cancel
 // worthless lists values that have the same effect as no token.
 var worthless = []string{"", "malformed", "unknown", "revoked", "foreign", "expired"}
 
-// rightBody has valid bodies for calls.
+// rightBody lists valid bodies for calls.
 var rightBody = map[string]string{
 	"PATCH /connectors":             `{"` + lowLimit + `":{"hidden":false}}`,
 	"POST /documenttypes/{typeId}":  `{"attacheable":true}`,

@@ -31,7 +31,7 @@ const (
 	cancellation = `{"cancel":true,"client_redirect_uri":"https://shop.example/back","client_state":"why"}`
 )
 
-// sixBodies has the six bodies that change a payment.
+// sixBodies lists the six bodies that change a payment.
 var sixBodies = map[string]string{
 	"validate": validation, "resume": `{"resume":true}`, "fields": `{"fields":{"code":"1234","device":"phone"}}`,
 	"psu_validate": `{"psu_validate":true}`, "confirm": `{"confirm":true}`, "cancel": cancellation,
@@ -85,7 +85,7 @@ func events(versions ...int) []string {
 	return list
 }
 
-// otherRefusals has the error messages for bodies that do not fit, if they differ from the usual
+// otherRefusals lists the error messages for bodies that do not fit, if they differ from the usual
 // message.
 var otherRefusals = map[string]string{
 	"cancelling cancel": "A cancellation of the payment is already in progress.",
@@ -183,7 +183,7 @@ func (s *fixture) wrongAnswers(t *testing.T) {
 	}
 }
 
-// answerGrants has the status of each body with each token, in the columns of grants. A token with
+// answerGrants lists the status of each body with each token, in the columns of grants. A token with
 // the right scope validates or cancels the payment. The other bodies do not fit its state, so even
 // that token gets a conflict.
 const answerGrants = `

@@ -138,7 +138,7 @@ func TestProviderScenarios(t *testing.T) {
 	})
 }
 
-// shown has every member of a provider that a response may contain.
+// shown contains every member of a provider that a response may contain.
 type shown struct {
 	ID         int64
 	Type, Name string

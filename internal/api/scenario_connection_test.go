@@ -117,7 +117,7 @@ func TestConnectionScenarios(t *testing.T) {
 	})
 }
 
-// The call reads all connections. For a user with several connections, one event reports them
+// One call reads all connections of a user. For several connections, one event reports them
 // together. The response shows that a connection waits for its user.
 func TestSynchronisingAllConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {

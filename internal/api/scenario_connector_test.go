@@ -80,7 +80,7 @@ func TestConnectorScenarios(t *testing.T) {
 	})
 }
 
-// connectorPage has those members of a page of connectors that tests read.
+// connectorPage contains those members of a page of connectors that tests read.
 type connectorPage struct {
 	Connectors []struct {
 		UUID      string

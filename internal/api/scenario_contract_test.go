@@ -17,7 +17,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// contract has the schemas of the OpenAPI document. It compiles them once. The validator of
+// contract contains the schemas of the OpenAPI document. It compiles them once. The validator of
 // kin-openapi would compile them again for every message.
 type contract struct {
 	paths, schemas map[string]any
@@ -41,7 +41,7 @@ func served(t testing.TB, handler http.Handler) []byte {
 }
 
 // readContract returns the contract that a service has. All services in this process serve the same
-// document, and parsing it takes half a second. So only the first call reads it.
+// document, and parsing it takes half a second. Only the first call therefore reads it.
 func readContract(t testing.TB, handler http.Handler) *contract {
 	t.Helper()
 	theContract.Lock()
@@ -227,7 +227,8 @@ func TestDocumentIsTheOneReviewed(t *testing.T) {
 	})
 }
 
-// Clients read every list page by page. So each call that returns a total accepts limit and offset.
+// Clients read every list page by page. Each call that returns a total therefore accepts limit and
+// offset.
 func TestEachListHasPages(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		lists := 0
@@ -269,7 +270,7 @@ func TestPagesOfShortLists(t *testing.T) {
 	})
 }
 
-// The API document does not contain calls that do not exist.
+// The API document contains only calls that exist.
 func TestDocumentPromisesNothingMore(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		for _, path := range []string{"/transfers", "/recipients", "/payment-links"} {

@@ -51,7 +51,7 @@ func TestDocumentScenarios(t *testing.T) {
 	})
 }
 
-// paper has those members of a document that the tests of filters use.
+// paper contains those members of a document that the tests of filters use.
 type paper struct {
 	ID             int64
 	IDType         int64 `json:"id_type"`

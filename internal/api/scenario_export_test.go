@@ -48,7 +48,7 @@ func (s *fixture) exported(t *testing.T, token, path string) (totals, sizes map[
 }
 
 // TestExport checks that a user's archive contains all stored data, in the form of the API's lists,
-// and every file. The archive of another user contains none of it.
+// and every file. The archive of another user contains nothing of this data.
 func TestExport(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"autosync.enabled":"0"}`}).says(t, 200, "", "")

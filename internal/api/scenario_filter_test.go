@@ -79,8 +79,8 @@ func anyLine(keeps func(payment.Instruction) bool) func(*payment.Payment) bool {
 	return func(p *payment.Payment) bool { return slices.ContainsFunc(p.Instructions, keeps) }
 }
 
-// filters returns the filters of the list. Each has all values that occur, and some values that do
-// not occur.
+// filters returns the filters of the list. Each filter has all values that occur, and some values
+// that do not occur.
 func (s *fixture) filters(all []*payment.Payment) []filter {
 	var list []filter
 	each := func(name string, of func(*payment.Payment) string) {
@@ -249,8 +249,8 @@ func parsed(t *testing.T, address string) url.Values {
 	return values
 }
 
-// sortKeys has the sort key of a payment for each of the eight orders. Null comes last in both
-// directions.
+// sortKeys maps each of the eight orders to a function that returns a payment's sort key. Null
+// comes last in both directions.
 var sortKeys = map[string]func(*payment.Payment) (key any, null bool){
 	"id":            func(p *payment.Payment) (any, bool) { return int64(p.ID), false },
 	"register_date": func(p *payment.Payment) (any, bool) { return p.Created.UnixMicro(), false },

@@ -67,11 +67,11 @@ type testDomain struct {
 	user     passerelle.UserID // the user of the token "user"
 	holdings *holdings
 	signer   string
-	// subscribed has the ids of the objects in each user's subscriptions.
+	// subscribed holds the ids of the objects in each user's subscriptions.
 	subscribed map[passerelle.UserID]map[string]string
-	// assets has the identifiers of each user's assets.
+	// assets holds the identifiers of each user's assets.
 	assets map[passerelle.UserID]map[string]string
-	// owned has a connection of each user, and an account of that connection. The user keeps both.
+	// owned holds a connection of each user, and an account of that connection. The user keeps both.
 	owned  map[passerelle.UserID][2]string
 	tokens map[string]string
 }
@@ -469,7 +469,7 @@ func mint(prefix string) string {
 	return fmt.Sprintf("%s%08x", body, crc32.ChecksumIEEE([]byte(body)))
 }
 
-// record has the number of rows of each table, and the events, at one moment.
+// record holds the number of rows of each table, and the events, at one moment.
 type record struct {
 	rows   map[string]int64
 	events []storetest.Event

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// hostileLists has one list of each kind, with the token that reads it and its own parameters.
+// hostileLists contains one list of each kind, with the token that reads it and its own parameters.
 var hostileLists = []struct{ path, token, own string }{
 	{"/payments", "admin", "filter order_by min_date max_date state label payer_end min_amount max_amount id_client id_connector id_connector_source connector_uuid country reference_id"},
 	{"/payments?order_by=state", "admin", ""},

@@ -21,7 +21,7 @@ type step struct {
 	takes                     map[string]string
 }
 
-// journeys has sequences of calls that programs make. Each sequence begins without data.
+// journeys lists sequences of calls that programs make. Each sequence begins without data.
 var journeys = map[string][]step{
 	"payment": {
 		{method: "POST", path: "/payments", token: "admin", body: minimalDraft, takes: map[string]string{"payment": "id"}},
@@ -78,7 +78,7 @@ var journeys = map[string][]step{
 	},
 }
 
-// hostileValues has replacements for a value, as JSON. They are too long, of another type, not
+// hostileValues lists replacements for a value, as JSON. They are too long, of another type, not
 // valid text, or have a special meaning for a database or parser. Null is not among them, because
 // null means no value.
 var hostileValues = func() []string {
@@ -91,7 +91,7 @@ var hostileValues = func() []string {
 	return append(values, strings.Repeat("[", 40)+strings.Repeat("]", 40), strings.Repeat("9", 5000))
 }()
 
-// longValues has texts beyond a limit. They are random, because databases would compress a pattern
+// longValues lists texts beyond a limit. They are random, because databases would compress a pattern
 // until it fits.
 var longValues = func() (values []string) {
 	random := rand.New(rand.NewPCG(1, 2))

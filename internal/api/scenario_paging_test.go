@@ -13,7 +13,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// listed has those members that the tests of orders and filters use.
+// listed contains those members that the tests of orders and filters use.
 type listed struct {
 	ID           int64
 	State        string
@@ -86,8 +86,8 @@ func (s *fixture) history(t *testing.T) {
 	}
 }
 
-// orders has a comparison for each order of the list. Each comparison ends with the id, so no two
-// payments are equal.
+// orders contains a comparison for each order of the list. Each comparison ends with the id, so no
+// two payments are equal.
 var orders = map[string]func(a, b listed) int{
 	"id":            func(a, b listed) int { return 0 },
 	"register_date": func(a, b listed) int { return cmp.Compare(a.RegisterDate, b.RegisterDate) },

@@ -214,7 +214,7 @@ func bulkEdits(t *testing.T) []edit {
 	}
 }
 
-// For every rule about a payment, the error names the field, and the service writes nothing.
+// When a payment breaks a rule, the error names the field, and the service writes nothing.
 func TestPaymentsRefused(t *testing.T) {
 	edits := append(amountEdits(), accountEdits("payer")...)
 	edits = append(edits, accountEdits("instructions[0].beneficiary")...)

@@ -236,7 +236,7 @@ func (s *fixture) withdrawn(t *testing.T, who *testDomain, one bankstore.StoredS
 }
 
 // A connection is locked while the service reads it. A change of several of its subscriptions
-// changes all of them or none.
+// changes all of them or fails.
 func TestSubscriptionsOfALockedConnection(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		who := s.domainOf("")

@@ -13,8 +13,8 @@ import (
 	"passerelle/internal/bankstore"
 )
 
-// scenario has a request, its response, and its effects: the new rows, and the events in order. An
-// empty list asserts that there are none.
+// scenario contains a request, its response, and its effects: the new rows, and the events in
+// order. An empty list asserts that there are no events.
 type scenario struct {
 	name string
 	ask
@@ -446,7 +446,7 @@ func TestDeliveriesStayInTheirDomain(t *testing.T) {
 }
 
 // A client without registered addresses may redirect payers from a sandbox domain to any address.
-// From a live domain, it may redirect to none.
+// From a live domain, it may not redirect payers.
 func TestUnregisteredClients(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for domainName, status := range map[string]int{"other": 200, "live": 400} {

@@ -25,8 +25,8 @@ type holdings struct {
 	transactions []passerelle.TransactionID
 }
 
-// booked has the transactions of the accounts: the booking day, the day of the transaction or none,
-// the value, the label, and whether the institution no longer lists the transaction.
+// booked lists the transactions of the accounts: the booking day, the day of the transaction if
+// known, the value, the label, and whether the institution no longer lists the transaction.
 var booked = []struct{ account, day, made, value, wording, gone string }{
 	{"a", "2026-11-02", "2026-10-31", "-12.50", "CARTE CAFE DE LA GARE", ""},
 	{"a", "2026-11-05", "", "2450.00", "VIR SALAIRE", ""},

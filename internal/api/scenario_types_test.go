@@ -106,7 +106,7 @@ func types(schema map[string]any) []string {
 	return words
 }
 
-// samples has a value of each JSON type. A whole number has two types.
+// samples contains a value of each JSON type. A whole number has two types.
 var samples = map[string]any{
 	"string": "text", "number": json.Number("1.5"), "integer": json.Number("12"), "boolean": true,
 	"array": []any{[]any{}}, "object": map[string]any{"a": map[string]any{}},
@@ -124,7 +124,7 @@ func (d documented) wrong() []any {
 	return values
 }
 
-// noText has strings that every field must refuse, in JSON.
+// noText lists strings that every field must refuse, in JSON.
 var noText = map[string]string{"NUL": `"a\u0000b"`, "raw invalid UTF-8": "\"a\xffb\"", "half a surrogate pair": `"a\ud800b"`}
 
 const payer = `"payer":{"scheme_name":"iban","identification":"DE89370400440532013000","label":"Payer"}`
@@ -311,7 +311,7 @@ func alternatives(schema map[string]any) map[string]map[string]any {
 	return all
 }
 
-// wholeLists has the calls whose body may be a list.
+// wholeLists lists the calls whose body may be a list.
 var wholeLists = map[string]bool{
 	"POST /categorize": true, "POST /accounts/{accountId}/transactions": true, "POST /users/{userId}/accounts/{accountId}/transactions": true,
 	"POST /connections/{connectionId}/accounts/{accountId}/transactions": true, "POST /users/{userId}/connections/{connectionId}/accounts/{accountId}/transactions": true,

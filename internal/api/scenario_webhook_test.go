@@ -91,7 +91,7 @@ func TestWebhookDataScenarios(t *testing.T) {
 	})
 }
 
-// item has those members of list items that these tests read.
+// item contains those members of list items that these tests read.
 type item struct {
 	ID       int64
 	Success  bool

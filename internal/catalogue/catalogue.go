@@ -108,7 +108,7 @@ behaviour. In these rows, the payer approves. The clocks of the bank and the san
 // inRow returns a text in which no character ends a table cell.
 func inRow(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 
-// usual returns the beneficiary of the rows that name none.
+// usual returns the beneficiary of the rows that name no beneficiary.
 func usual() sandbox.ScenarioAccount { return sandbox.Scenarios()[0].Lines[0].Beneficiary }
 
 // steering lists what makes the bank behave like the scenario: the amount and label of the first

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/image/font/gofont/goregular"
 )
 
-// Certificate has the data that a certificate confirms.
+// Certificate contains the data that a certificate confirms.
 type Certificate struct {
 	// Institution is the institution that holds the accounts.
 	Institution string

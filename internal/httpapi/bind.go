@@ -12,7 +12,7 @@ import (
 	"passerelle"
 )
 
-// binding has the state while a request fills an input.
+// binding is the state while a request fills an input.
 type binding struct {
 	path path
 	// strict is set when an unknown name is an error.

@@ -18,15 +18,15 @@ import (
 	"passerelle/internal/store"
 )
 
-// Caller describes who calls and how. It has everything about a request that an endpoint may use,
-// except the endpoint's input.
+// Caller describes who calls and how. It contains everything about a request that an endpoint may
+// use, except the endpoint's input.
 type Caller struct {
 	// Principal is zero on public routes. The field Domain of Caller hides the Domain of Principal,
 	// which is only an id.
 	access.Principal
 	// Domain is the domain that the host of the request names.
 	Domain passerelle.Domain
-	// Settings has the domain's settings at the time of the request.
+	// Settings holds the domain's settings at the time of the request.
 	Settings settings.Values
 	// Base is the root of the address that the client called, without a trailing slash:
 	// "http://127.0.0.1:8080/2.0". Links in responses begin with Base.
@@ -64,8 +64,8 @@ func (c *Caller) Answer(out any) ([]byte, error) {
 	return result.keep()
 }
 
-// MadeIDs returns the consecutive ids of the objects that an earlier execution has created. It returns
-// nil when there was none.
+// MadeIDs returns the consecutive ids of the objects that an earlier execution has created. It
+// returns nil without such an execution.
 func MadeIDs[ID ~int64](c *Caller, count int) []ID {
 	if c.Made == 0 {
 		return nil

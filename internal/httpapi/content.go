@@ -30,7 +30,7 @@ type Content struct {
 	// Public is set for a file that is the same for all callers. A client may keep such a file for
 	// a day without a new request.
 	Public bool
-	// Body has the content. The API closes Body after it has sent the content.
+	// Body is the content. The API closes Body after it has sent the content.
 	Body io.ReadSeekCloser
 }
 

@@ -14,7 +14,7 @@ import (
 	"passerelle/internal/httpapi"
 )
 
-// body has the bytes of a file. It counts how often it is closed.
+// body is a file that counts how often it is closed.
 type body struct {
 	io.ReadSeeker
 	closed *int

@@ -7,7 +7,7 @@ import (
 	"passerelle"
 )
 
-// DateRange has the parameters that limit a list in time. The inputs of lists embed it. The limits
+// DateRange contains the parameters that limit a list in time. The inputs of lists embed it. The limits
 // are days, months or years in the domain's time zone. By default both limits are inclusive, and
 // the range contains the whole period of the upper limit. With the tag `max:"exclusive"`, the range
 // ends at the first instant of the upper limit's period.

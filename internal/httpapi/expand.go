@@ -16,7 +16,7 @@ const (
 	maxExpandNames = 20
 )
 
-// Expand has the parameter expand. Inputs embed it when the endpoint can embed linked resources in
+// Expand contains the parameter expand. Inputs embed it when the endpoint can embed linked resources in
 // objects of the type Of. The linked resources are the members of that type with the tag expand:
 //
 //	Connector *Connector `json:"connector,omitempty" expand:"true"`

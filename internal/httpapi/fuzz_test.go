@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// fuzzInput has a field of every kind that a body can have.
+// fuzzInput contains a field of every kind that a body can have.
 type fuzzInput struct {
 	Text   string            `body:"text"`
 	Count  *int64            `body:"count"`

@@ -12,7 +12,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// Paging has the parameters of lists that can be longer than a page. The inputs of these lists
+// Paging contains the parameters of lists that can be longer than a page. The inputs of these lists
 // embed it. Their handlers must call Turn, which reads the page.
 type Paging struct {
 	Limit  int64  `query:"limit" default:"1000" min:"1" max:"1000" doc:"maximum number of items"`
@@ -59,14 +59,14 @@ type Link struct {
 	Href string `json:"href" doc:"full address of the page, to be used unchanged"`
 }
 
-// Links has the links to the pages around a page. A link is null when there is no such page.
+// Links contains the links to the pages around a page. A link is null when there is no such page.
 type Links struct {
 	Self Link  `json:"self"`
 	Prev *Link `json:"prev"`
 	Next *Link `json:"next"`
 }
 
-// Listing has the members that follow the items in the output of a list.
+// Listing contains the members that follow the items in the output of a list.
 type Listing struct {
 	Total int64 `json:"total" doc:"number of items on all pages"`
 	Links Links `json:"_links"`

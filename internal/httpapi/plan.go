@@ -42,7 +42,7 @@ type plan struct {
 	settlers            []settlement
 }
 
-// fields has the members of an object, or the parameters from one source.
+// fields holds the members of an object, or the parameters from one source.
 type fields struct {
 	list   []field
 	byName map[string]int
@@ -71,7 +71,7 @@ type field struct {
 	members  *fields // for an object, or for the items of a list of objects
 }
 
-// rules has the limits from the tags of a value.
+// rules holds the limits from the tags of a value.
 type rules struct {
 	min, max     *int64
 	enum         []string

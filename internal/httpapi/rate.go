@@ -51,7 +51,7 @@ func (x *exchange) fromToken() source {
 	return source{domain: x.caller.Domain.ID, token: x.caller.Token, limit: settings.TokenRate}
 }
 
-// quota has the values that responses show about a source's limit. The zero value is for a source
+// quota holds the values that responses show about a source's limit. The zero value is for a source
 // without a limit.
 type quota struct {
 	limit, remaining int64
@@ -80,8 +80,8 @@ const maxSources = 50_000
 // meter counts the requests of sources in this process. The zero value is ready for use.
 type meter struct {
 	mu sync.Mutex
-	// whole has the time at which each source has its whole limit again. After that time, the meter
-	// treats the source as absent.
+	// whole maps each source to the time at which the source has its whole limit again. After that
+	// time, the meter treats the source as absent.
 	whole map[source]time.Time
 }
 

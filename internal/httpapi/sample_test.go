@@ -116,7 +116,7 @@ type accepted struct{}
 
 func (accepted) HTTPStatus() int { return http.StatusAccepted }
 
-// sample has the functions of the sample's endpoints. It records their calls.
+// sample holds the functions of the sample's endpoints. It records their calls.
 type sample struct {
 	mu      sync.Mutex
 	created int
@@ -324,7 +324,7 @@ type service struct {
 	*sample
 	http.Handler
 	down bool
-	// rates has the settings about rates in all domains. later is the time by which the clock is
+	// rates holds the settings about rates in all domains. later is the time by which the clock is
 	// advanced.
 	rates map[string]string
 	later time.Duration

@@ -163,8 +163,8 @@ func (s *schemas) members(out *schema, t reflect.Type) {
 	}
 }
 
-// optionalMembers adds the members of an embedded pointer. A response has all of these members or
-// none.
+// optionalMembers adds the members of an embedded pointer. A response has all of these members, or
+// lacks all of them.
 func (s *schemas) optionalMembers(out *schema, t reflect.Type) {
 	required := out.Required
 	s.members(out, t)

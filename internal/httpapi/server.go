@@ -19,7 +19,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// Config has the functions and values that the package needs from the service. Except Unserved,
+// Config contains the functions and values that the package needs from the service. Except Unserved,
 // every function must be set. The API calls the functions concurrently.
 type Config struct {
 	// Domain loads the data of a host's domain that a request needs. It also looks up the bearer
@@ -94,7 +94,7 @@ func (a *API) documentRoute() Route {
 // Document returns the OpenAPI document as the API serves it.
 func (a *API) Document() RawJSON { return a.document() }
 
-// exchange has one request and its response.
+// exchange holds one request and its response.
 type exchange struct {
 	request *http.Request // the address has no token after the API has found a route
 	location

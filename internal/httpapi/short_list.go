@@ -5,7 +5,7 @@ import (
 	"reflect"
 )
 
-// ShortPaging has the parameters of lists that fit on one page. Such a list is an output with a
+// ShortPaging contains the parameters of lists that fit on one page. Such a list is an output with a
 // total and without links. Its route has these parameters in addition to its own, because clients
 // of this API family read every list page by page. The handler returns the whole list.
 type ShortPaging struct {

@@ -16,7 +16,7 @@ type Limiter struct {
 	Limit int64
 	// Bodies is the largest number of bytes that all requests together may hold of their bodies. It
 	// does not count the first 16 KiB of each body, because the limit of connections limits them.
-	// Small bodies therefore need none of the room for large bodies.
+	// Small bodies therefore take no room from large bodies.
 	Bodies int64
 	// Full is the error of a refused request. Reading a body fails with Full when there is no room
 	// for the body. Reading also fails with Full when the body ends while too many other requests

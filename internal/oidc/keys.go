@@ -16,7 +16,7 @@ import (
 // silence.
 var errSoon = errors.New("the last request to it failed a moment ago")
 
-// keys has a provider's signing keys. When an unknown key has signed a token, the package fetches
+// keys holds a provider's signing keys. When an unknown key has signed a token, the package fetches
 // the keys. After a fetch without that key, no further fetch takes place for the time silence.
 type keys struct {
 	remote *oidc.RemoteKeySet

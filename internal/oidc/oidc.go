@@ -44,7 +44,7 @@ var algorithms = []string{
 	oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA,
 }
 
-// Config has the operator's settings for the provider.
+// Config contains the operator's settings for the provider.
 type Config struct {
 	// Issuer is the provider's address, in the form that tokens contain.
 	Issuer string
@@ -269,7 +269,7 @@ func (p *Provider) Leave(ctx context.Context, back string) (string, Departure, e
 	return p.config(found, back).AuthCodeURL(d.State, oidc.Nonce(d.Nonce), oauth2.S256ChallengeOption(d.Verifier)), d, nil
 }
 
-// Person is a person whom the provider identifies.
+// Person is a person that the provider identifies.
 type Person struct {
 	// Issuer and Subject identify the person permanently.
 	Issuer, Subject string
@@ -279,7 +279,7 @@ type Person struct {
 	Twice bool
 }
 
-// Arrive returns the person whom the provider identifies. The argument query is the query of the
+// Arrive returns the person that the provider identifies. The argument query is the query of the
 // browser's return. The argument back must be the same as in the call of Leave.
 func (p *Provider) Arrive(ctx context.Context, back string, d Departure, query url.Values) (Person, error) {
 	if err := p.check(d, query); err != nil {

@@ -27,7 +27,7 @@ import (
 // MediaType is the media type of a statement.
 const MediaType = "text/plain; charset=us-ascii"
 
-// payload has those members of an event that a statement needs. The payload is an account, a
+// payload contains those members of an event that a statement needs. The payload is an account, a
 // connection with accounts, or several connections.
 type payload struct {
 	account

@@ -13,7 +13,7 @@ import (
 	"passerelle/payment"
 )
 
-// Bank has what clients may know about a connector.
+// Bank contains the data about a connector that clients may see.
 type Bank struct {
 	UUID string
 	// ID is the deprecated number of the connector.
@@ -184,7 +184,7 @@ type AppToApp struct {
 	IOS     bool `json:"ios"`
 }
 
-// Bounds has a limit for each execution date type. A null amount means no limit.
+// Bounds contains a limit for each execution date type. A null amount means no limit.
 type Bounds struct {
 	FirstOpenDay *json.Number `json:"first_open_day"`
 	Instant      *json.Number `json:"instant"`

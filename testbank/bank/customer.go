@@ -39,8 +39,8 @@ func CustomerByID(id string) (Customer, bool) {
 	return all[i], true
 }
 
-// checkCustomer checks that the bank has the customer whom a third party names, and that the
-// customer acts for the company that the third party names.
+// checkCustomer checks that the bank has the customer that a third party names, and that the
+// customer acts for the named company.
 func (b *Bank) checkCustomer(c Caller) error {
 	customer, known := CustomerByID(c.PSU)
 	return firstBroken(

@@ -194,7 +194,7 @@ func (b *Bank) choose(tx *ledger.Tx, a *Authorisation, q Question, d Decision) e
 	return b.choosePayer(tx, a, q.Order, d.Accounts)
 }
 
-// choosePayer sets the account that pays: the chosen account or, if none is chosen, the customer's
+// choosePayer sets the account that pays: the chosen account or, without a choice, the customer's
 // first account.
 func (b *Bank) choosePayer(tx *ledger.Tx, a *Authorisation, o *Order, chosen []string) error {
 	accounts, err := tx.Accounts(a.PSU)

@@ -152,7 +152,8 @@ type Query struct {
 // Report is a page of transactions.
 type Report struct {
 	Account Visible
-	// Booked and Pending mean that these entries were requested, even if the account has none.
+	// Booked and Pending mean that these entries were requested, even if the account has no such
+	// entries.
 	Booked, Pending bool
 	Entries         []ledger.Entry
 	// Next is the cursor of the next page, or empty.

@@ -51,7 +51,7 @@ func WriteFolder(folder string, now time.Time, hosts ...string) ([]string, error
 	return written, nil
 }
 
-// WritePasswords makes the certificate for passwords if a folder from an earlier version has none.
+// WritePasswords makes the certificate for passwords if a folder from an earlier version lacks it.
 func WritePasswords(folder string, now time.Time) error {
 	if _, err := os.Stat(filepath.Join(folder, PasswordsFile+".pem")); !errors.Is(err, fs.ErrNotExist) {
 		return err

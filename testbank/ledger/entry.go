@@ -28,8 +28,8 @@ type Window struct {
 	AsOf int64
 	// Booked and Pending select entries by their state at AsOf.
 	Booked, Pending bool
-	// From and To are the first and the last day. They are compared with the booking day or, if
-	// there is none, with the day of entry. Empty means no limit.
+	// From and To are the first and the last day. They are compared with the booking day or, for a
+	// pending entry, with the day of entry. Empty means no limit.
 	From, To string
 	// Before omits the entry with this id and all newer entries. Zero omits no entry.
 	Before int64

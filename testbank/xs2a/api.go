@@ -124,7 +124,7 @@ func (a *API) handle(route route) http.Handler {
 	})
 }
 
-// answeredID returns the request id of the caller, or a new one when the caller sent none.
+// answeredID returns the request id of the caller, or a new id when the caller sent no valid one.
 func answeredID(r *http.Request) string {
 	if id := r.Header.Get("X-Request-ID"); uuidPattern.MatchString(id) {
 		return id

@@ -234,7 +234,7 @@ func reasonCode(reason string) payment.ErrorCode {
 	return ""
 }
 
-// Meant returns the meaning of a message, and false when none of the tables has its code.
+// Meant returns the meaning of a message, and false when no table has its code.
 func (m Message) Meant() (Meaning, bool) {
 	reason := m.Reason()
 	if slices.Contains(sided, reason) {
@@ -263,9 +263,9 @@ var statuses = map[int]Meaning{
 	http.StatusTooManyRequests:      {payment.WebsiteUnavailable, busyRemedy},
 }
 
-// Judge returns the meaning of a refusal: the meaning of the first message with a known code or, if
-// there is none, of the HTTP status. It also returns the bank's text. A text without a known code
-// becomes a BankMessage for users.
+// Judge returns the meaning of a refusal: the meaning of the first message with a known code or,
+// without such a message, of the HTTP status. It also returns the bank's text. A text without a
+// known code becomes a BankMessage for users.
 func Judge(status int, all []Message) (Meaning, string) {
 	for _, m := range all {
 		if found, known := m.Meant(); known {
@@ -305,7 +305,8 @@ func Reasons(all []Message) string {
 	return Words(known)
 }
 
-// Refused returns our code for the first refusal with a known meaning, or "" if there is none.
+// Refused returns our code for the first refusal with a known meaning, or "" without such a
+// refusal.
 func Refused(all []Message) payment.ErrorCode {
 	for _, m := range Refusals(all) {
 		if found, known := m.Meant(); known {
@@ -386,7 +387,8 @@ var readRemedies = map[string]string{
 	"PARAMETER_NOT_SUPPORTED": "check profile.accounts: the bank does not have a consent or a query of that kind",
 }
 
-// ReadState returns the state for the first known code or, if there is none, for the HTTP status.
+// ReadState returns the state for the first known code or, without a known code, for the HTTP
+// status.
 func ReadState(status int, all []Message) passerelle.ConnectionState {
 	if code := Known(all); code != "" {
 		return cmp.Or(readStates[code], passerelle.Bug)

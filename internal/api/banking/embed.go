@@ -23,8 +23,8 @@ const (
 	maxEmbedded = 50_000
 )
 
-// rendered is a list of objects that are being rendered. embedded has the number of objects inside
-// each object of the list. embedded is nil when the call requested no expansion.
+// rendered is a list of objects that are being rendered. embedded holds the number of objects
+// inside each object of the list. embedded is nil when the call requested no expansion.
 type rendered[W any] struct {
 	list     []W
 	embedded []int
