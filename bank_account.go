@@ -93,8 +93,8 @@ const (
 // omitzero, the digest of every stored row changes, and the next sync reports every row as changed.
 // The same rule applies to all types of details that institutions report.
 type AccountDetails struct {
-	// Key is the institution's own key for the account. It never changes, because the next read
-	// uses it to recognise the account. It is unique within the connection.
+	// Key is the institution's own key for the account. The key is unique within the connection and
+	// never changes, because the next read recognises the account by it.
 	Key string
 	// Parent is the key of the account from which a card is paid.
 	Parent          string
@@ -159,8 +159,7 @@ type Loan struct {
 // custodian_for_minor, legal_guardian, nominee, successor_on_death, trustee, unknown).
 type Party struct {
 	Role string
-	// IsUser reports whether the party is the user of the connection. It is nil when this is
-	// unknown.
+	// IsUser reports whether the party is the user of the connection. Nil means unknown.
 	IsUser   *bool
 	FullName string
 }

@@ -161,8 +161,8 @@ var typeCategories = map[TransactionType]string{
 }
 
 // Categorize returns the codes of a transaction's category. The first of labelWords that the label
-// contains decides. If the label contains no such word, the type decides. Categorize returns nil
-// when neither matches a category.
+// contains decides. If the label contains none of these words, the type decides. Categorize returns
+// nil when neither matches a category.
 func Categorize(label string, kind TransactionType) []string {
 	label = " " + strings.ToUpper(label) + " "
 	for _, c := range labelWords {

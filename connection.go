@@ -9,7 +9,7 @@ import (
 // success. The API writes the zero value as null.
 type ConnectionState string
 
-// The states of a connection. They are the codes of this API family, because existing clients know
+// The states of a connection. The codes are those of this API family, because existing clients know
 // only these codes.
 const (
 	SCARequired                 ConnectionState = "SCARequired"

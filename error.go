@@ -36,7 +36,7 @@ type Error struct {
 	Code    string
 	Message string
 	Field   string
-	// RetryAfter is in seconds. It is zero when waiting does not help.
+	// RetryAfter is in seconds. Zero means that waiting does not help.
 	RetryAfter int
 	Cause      error
 }

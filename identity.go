@@ -127,7 +127,7 @@ var identityFields = []identityField{
 }
 
 // Check checks that an identity at path meets the requirements of its kind. The default kind is
-// Individual. It reports all absent required fields in one missingParameter error. Check empties
+// Individual. Check reports all absent required fields in one missingParameter error. Check empties
 // the fields that do not apply to the kind or, when strict, refuses them with an Invalid error.
 // Unknown kinds, schemes of other kinds, texts that are too long and countries that do not exist
 // are Invalid errors for the field below path. The errors do not contain the value.

@@ -20,7 +20,7 @@ const (
 	newBalance = "07"
 )
 
-// span is a range of columns. They count from 1, and both ends are included.
+// span is a range of columns. Columns count from 1, and the range includes both ends.
 type span struct{ from, to int }
 
 // The columns of the standard. The first group is common to all records.

@@ -42,9 +42,9 @@ func (p Profile) readable(wanted passerelle.AuthMechanism) []Source {
 	return open
 }
 
-// CheckValues refuses values that cannot be right, before the institution is called. The error is
-// Invalid, with the code missingParameter for a missing value. It names the field and never the
-// value.
+// CheckValues refuses impossible values before the connector calls the institution. The error is
+// Invalid, with the code missingParameter for a missing value. The error names the field but not
+// the value.
 func CheckValues(fields []Field, mechanism passerelle.AuthMechanism, source string, values map[string]string) error {
 	for _, f := range fields {
 		value := values[f.Name]

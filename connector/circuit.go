@@ -9,9 +9,9 @@ import (
 )
 
 // After failuresToOpen consecutive failures, a bank gets no calls for openTime. Then a single call
-// checks whether it has recovered. The failures of each kind of call are also counted separately,
-// because calls of other kinds may succeed in between. After failuresOfAKind consecutive failures,
-// the bank gets no calls of that kind for openTime.
+// checks whether it has recovered. The circuit also counts the failures of each kind of call
+// separately, because other calls may succeed in between. After failuresOfAKind consecutive
+// failures, the bank gets no calls of that kind for openTime.
 const (
 	failuresToOpen  = 5
 	failuresOfAKind = 20

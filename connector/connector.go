@@ -75,14 +75,14 @@ type Profile struct {
 	// Disturbed connectors have failed several times in a row. Pages say so before a person chooses
 	// such a connector.
 	Disturbed bool
-	// Peculiar connectors lead to a simulated bank with one special behaviour. They are listed
+	// Peculiar connectors lead to a simulated bank with one special behaviour. Pages list them
 	// separately.
 	Peculiar bool
 	Labels   Labels
 }
 
-// DefaultKeyLife is how long a bank recognises a key when its connector does not say so. It is
-// short because a bank that has forgotten the key would execute a repeated order again.
+// DefaultKeyLife is how long a bank recognises a key when its connector does not say so. The time
+// is short because a bank that has forgotten the key would execute a repeated order again.
 const DefaultKeyLife = time.Hour
 
 // Labels describe a connector to people and programs, in addition to its name. Each may be
@@ -156,7 +156,7 @@ type Order struct {
 	// then does not lose this memory. Save is nil when the caller stores only reports.
 	Save func(ctx context.Context, memory []byte)
 	// Callback is the query with which the bank sent the payer's browser back. It is nil unless the
-	// payer has just returned from the bank. If a call fails without a memory, the next call
+	// payer has just returned from the bank. If a call fails and returns no memory, the next call
 	// contains the query again.
 	Callback url.Values
 	// Device is the payer's device, empty unless the payer is present.

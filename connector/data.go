@@ -80,7 +80,7 @@ type DataRequest struct {
 	// BrokenOff means that the result of the last read was not stored, for example because the
 	// process died first.
 	BrokenOff bool
-	// Device is the user's device. It is empty unless the user is present or has just shared an
+	// Device is the user's device. Device is empty unless the user is present or has just shared an
 	// account.
 	Device Device
 	// File is the user's file for a connector that takes files. It is nil for other connectors.
@@ -101,8 +101,8 @@ type Outcome struct {
 	State passerelle.ConnectionState
 	// Message is the institution's own text for the user.
 	Message string
-	// Fields are the fields that the user has to fill in. They are set with
-	// AdditionalInformationNeeded and Wrongpass.
+	// Fields are the fields that the user has to fill in. Only the states
+	// AdditionalInformationNeeded and Wrongpass have fields.
 	Fields []Field
 	// URL is the institution's page for WebauthRequired.
 	URL string
@@ -153,13 +153,13 @@ type DataReader interface {
 type Terminator interface {
 	DataReader
 	// Terminate ends the consent in the memory. It is called without the user after the connection
-	// was deleted, and again after an error. It is no error if the consent has already ended. Only
-	// Domain, Connection, Memory and Now of the request are set.
+	// was deleted, and again after an error. Terminate succeeds if the consent has already ended.
+	// Only Domain, Connection, Memory and Now of the request are set.
 	Terminate(ctx context.Context, req DataRequest) error
 }
 
-// FileName identifies a file in the institution's terms: the document of a subscription, or the
-// attachment of a transaction of an account. The other fields are empty.
+// FileName identifies a file by the institution's keys: a subscription's document, or the
+// attachment of an account's transaction. The other fields are empty.
 type FileName struct{ Subscription, Document, Account, Transaction, Attachment string }
 
 // FileReader is a connector that fetches the files of documents and attachments.

@@ -20,8 +20,8 @@ type BankHealth struct {
 	// occasional probes.
 	Failures int
 	Open     bool
-	// Refused means that the last call of some kind was refused because of the service itself. It does
-	// not depend on Open: the operator can act after the first such call.
+	// Refused means that the last call of some kind was refused because of the service itself.
+	// Refused does not depend on Open, because the operator can act after the first such call.
 	Refused bool
 	// Elsewhere means that another process has stopped calling the bank for now. This process
 	// continues to call it.
@@ -43,8 +43,8 @@ func (h BankHealth) fails() bool { return h.Disturbed() || h.Refused }
 type CallHealth struct {
 	Call string
 	// Calls is the number of all calls. The other figures cover only the most recent calls. Window
-	// is the number of these calls, Good is how many of them got a response, and P95 is the 95th
-	// percentile of their duration.
+	// is the number of these calls, Good is how many got a response, and P95 is the 95th percentile
+	// of the durations.
 	Calls, Window, Good int
 	P95                 time.Duration
 }

@@ -1,7 +1,7 @@
-// Package internal_test checks structural rules of the module that the compiler cannot check. They
-// say who may import whom, who may read the clock, how large packages and functions may become, and
-// what a package comment contains. The package owns no code and does not check behaviour. It fails
-// with the rule and the place that breaks the rule.
+// Package internal_test checks structural rules of the module that the compiler cannot check. The
+// rules are about imports, reads of the clock, the size of packages and functions, and the content
+// of package comments. The package owns no code and does not check behaviour. It fails with the
+// rule and the place that breaks the rule.
 package internal_test
 
 import (
@@ -268,8 +268,8 @@ func matches(packagePath string, patterns ...string) bool {
 	})
 }
 
-// ruleFor returns the rule for a package. This is the package's own rule, or the rule for all
-// packages below a parent.
+// ruleFor returns the rule for a package. A package without a rule of its own has the rule for all
+// packages below its parent.
 func ruleFor(packagePath string) (allowed []string, found bool) {
 	if allowed, found = mayImport[packagePath]; found {
 		return allowed, true
@@ -297,9 +297,8 @@ func TestImportsFollowTheTable(t *testing.T) {
 	}
 }
 
-// TestTestBankSharesNoCode checks that the connectors do not import the test bank, and that the
-// test bank does not import them, even in tests. They can therefore not share a mistake. Only the
-// command line starts both.
+// TestTestBankSharesNoCode checks that the connectors and the test bank do not import each other,
+// even in tests. They can therefore not share a mistake. Only the command line starts both.
 func TestTestBankSharesNoCode(t *testing.T) {
 	const bank = "testbank"
 	inBank := func(path string) bool { return matches(path, bank, bank+"/*") }

@@ -709,7 +709,7 @@ func TestChangelogIsShort(t *testing.T) {
 }
 
 // TestArchitectureHasTheTable compares ARCHITECTURE.md with the code: its import table with
-// mayImport, and its tree with the packages. It can also write the table.
+// mayImport, and its tree with the packages. With the flag -update, it writes the table.
 func TestArchitectureHasTheTable(t *testing.T) {
 	text := read(t, "ARCHITECTURE.md")
 	match := regexp.MustCompile("(?s)\n## Who may import whom\n.*?```text\n(.*?)```").FindStringSubmatchIndex(text)

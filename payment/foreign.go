@@ -220,8 +220,7 @@ func (f Field) tidy() Field {
 	return f
 }
 
-// tidy gives every refusal a code that clients know, so that no payment is rejected without a known
-// code.
+// tidy gives every refusal a code that clients know.
 func (r *Refusal) tidy() *Refusal {
 	code := r.Code
 	if !code.known() {

@@ -39,8 +39,8 @@ type readSample struct {
 }
 
 // TestPublicSamples reads the sample files of other programs for the same formats. It checks that
-// the reader finds every statement of a bank account or a card and all its transactions, and that
-// the transactions lead from balance to balance. PASSERELLE_TEST_SAMPLES is the folder with the
+// the reader finds every statement of a bank account or a card, with all transactions. The
+// transactions must lead from balance to balance. PASSERELLE_TEST_SAMPLES is the folder with the
 // repositories. PASSERELLE_TEST_SAMPLES_WRITE generates docs/statement-samples.md again.
 func TestPublicSamples(t *testing.T) {
 	folder := os.Getenv("PASSERELLE_TEST_SAMPLES")

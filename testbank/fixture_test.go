@@ -46,7 +46,7 @@ type tokens struct{ endpoint, access, refresh string }
 // time.
 const settlement = time.Hour
 
-// largestAnswer is the maximum number of bytes of a response that a client of this test reads. A
+// largestAnswer is the maximum number of bytes that a client in this test reads from a response. A
 // huge response has 1 GiB, and the deepest 10 MiB.
 const largestAnswer = 64 << 20
 

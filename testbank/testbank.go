@@ -1,10 +1,10 @@
 // Package testbank runs banks for tests. They are separate from the service: they have their own
 // ports, files and certificates, and share no code with it.
 //
-// It owns the parts that turn banks into a program: their addresses, their certificates (which it
-// makes for a new folder), the files that describe the banks to the service, and the loop that does
-// the due work. The behaviour of a bank is in package bank. Open returns an error that says what
-// could not be opened. A bank that fails later logs the error and responds with 500.
+// It owns the parts that turn banks into a program: their addresses and certificates, the files
+// that describe the banks to the service, and the loop that does the due work. It makes the
+// certificates of a new folder. The behaviour of a bank is in package bank. Open returns an error
+// that says what could not be opened. A bank that fails later logs the error and responds with 500.
 package testbank
 
 import (

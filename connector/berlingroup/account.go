@@ -286,8 +286,8 @@ func (v *reading) pages(first request) *pages {
 // maxPages limits the pages of a list.
 const maxPages = 100_000
 
-// next gets the next page. Its argument next returns the link from that page to the one after it, or
-// "" if that page is the last.
+// next gets the next page. The argument next returns the link from the page that was read to its
+// successor, or "" after the last page.
 func (p *pages) next(ctx context.Context, into any, next func() string) error {
 	if err := p.get(ctx, p.request, into); err != nil {
 		return err

@@ -51,8 +51,8 @@ type authorisation struct {
 	Confirm string `json:"confirm,omitempty"`
 	// Sealed means that the bank requires an encrypted password.
 	Sealed bool `json:"sealed,omitempty"`
-	// First, FirstStep and FirstSealed are the initial values of At, Step and Sealed. They are used
-	// when the connector has to start the authorisation.
+	// First, FirstStep and FirstSealed are the initial values of At, Step and Sealed. The connector
+	// uses them when it has to start the authorisation.
 	First       string `json:"first,omitempty"`
 	FirstStep   step   `json:"first_step,omitempty"`
 	FirstSealed bool   `json:"first_sealed,omitempty"`
@@ -104,8 +104,8 @@ func startAt(at string) authorisation {
 	return authorisation{Step: atStart, At: at, Post: true, First: at, FirstStep: atStart}
 }
 
-// replace makes next the present authorisation. It keeps the former one in Earlier, because the
-// customer may still use it.
+// replace makes next the present authorisation. It keeps the former authorisation in Earlier,
+// because the customer may still use the former one.
 func (a *authorisation) replace(next authorisation) {
 	former := *a
 	former.Earlier, former.Unlisted, former.Resumed = nil, false, 0
@@ -148,8 +148,8 @@ type challenge struct {
 	Information string   `json:"additionalInformation"`
 }
 
-// scaAnswer is the bank's response about an authorisation. It is also part of the responses to
-// orders and consents.
+// scaAnswer is the bank's response about an authorisation. Responses to orders and consents contain
+// the same fields.
 type scaAnswer struct {
 	Status    string      `json:"scaStatus"`
 	Methods   []scaMethod `json:"scaMethods"`
@@ -175,7 +175,8 @@ type person struct {
 	scope string
 	// save stores the memory with the authorisation.
 	save func(context.Context)
-	// granted is the grant for the order. It is used while the authorisation has no token of its own.
+	// granted is the grant for the order. The connector uses this grant while the authorisation has
+	// no token of its own.
 	granted *grant
 }
 
@@ -378,7 +379,8 @@ func (d *denied) Error() string {
 	return fmt.Sprintf("the call %s got the status %d", d.r.call, d.a.status)
 }
 
-// callAbout sends a request about an authorisation. It fails with *denied when the bank refuses it.
+// callAbout sends a request about an authorisation. It fails with *denied when the bank refuses the
+// request.
 func (b *Bank) callAbout(ctx context.Context, a *authorisation, p person, r request) (scaAnswer, http.Header, error) {
 	var said scaAnswer
 	got, err := b.callGranted(ctx, p.grant(a), r, p.save)

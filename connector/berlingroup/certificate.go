@@ -125,8 +125,8 @@ func (r *rules) certificates(field, name string) []*x509.Certificate {
 	return all
 }
 
-// key returns the private key in the file that a field names, or nil after a complaint. It
-// must be the key of the certificate.
+// key returns the private key in the file that a field names, or nil after a complaint. The key
+// must belong to the certificate.
 func (r *rules) key(field, name string, certificate *x509.Certificate) crypto.Signer {
 	key, err := pemfile.Key(r.where.Beside(name))
 	if err == nil && !pemfile.Belongs(key, certificate) {

@@ -128,9 +128,8 @@ func (b *Bank) checkClock(a answer) []Finding {
 }
 
 // checkAddress reports the address that the service sends in orders and consents when the user's
-// address is unknown. A private address is wrong unless the bank is in a private network too. When
-// the bank's name cannot be resolved, it reports nothing, because checkInterface reports the
-// problem.
+// address is unknown. A private address is wrong unless the bank is in a private network too. It
+// leaves the report of an unresolved bank name to checkInterface.
 func (b *Bank) checkAddress(ctx context.Context) []Finding {
 	own, err := b.route.Own(ctx)
 	if err != nil {
@@ -159,8 +158,8 @@ type metadata struct {
 	Token         string `json:"token_endpoint"`
 }
 
-// metadata reads the metadata of the authorisation server in the bank file. It does not follow a
-// link of the bank to another server.
+// metadata reads the metadata of the authorisation server that the bank file names. It ignores
+// links of the bank to other servers.
 func (b *Bank) metadata(ctx context.Context) (metadata, error) {
 	var m metadata
 	r := request{call: "metadata", method: http.MethodGet, address: b.file.OAuth.Metadata}

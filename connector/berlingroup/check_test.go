@@ -225,7 +225,7 @@ func TestCheckEnds(t *testing.T) {
 	}
 }
 
-// TestSignature: the bank can verify our signature with the data of the request alone.
+// TestSignature: the bank needs only the data of the request to verify our signature.
 func TestSignature(t *testing.T) {
 	var seen http.Header
 	w := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -316,8 +316,8 @@ func TestHelperThatDoesNotSign(t *testing.T) {
 	}
 }
 
-// TestTransportHelperThatDoesNotSign: when the program fails, no order is sent, and the error names
-// the bank, the field and the remedy. It is a fault for the operator.
+// TestTransportHelperThatDoesNotSign: when the program fails, no order is sent, and the error is a
+// fault for the operator that names the bank, the field and the remedy.
 func TestTransportHelperThatDoesNotSign(t *testing.T) {
 	for version, number := range map[string]uint16{"TLS 1.2": tls.VersionTLS12, "TLS 1.3": tls.VersionTLS13} {
 		for command, says := range map[string]string{

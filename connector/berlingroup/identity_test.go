@@ -91,8 +91,8 @@ func TestBookedWithOtherWords(t *testing.T) {
 	}
 }
 
-// TestBookedDaysLater: a transaction keeps its key even if the bank does not list it for some days,
-// the consent is renewed in between, or the customer is present.
+// TestBookedDaysLater: a transaction keeps its key even if the bank omits it for some days, the
+// consent is renewed in between, or the customer is present.
 func TestBookedDaysLater(t *testing.T) {
 	bank := newReadable(t)
 	reader := bank.reader()

@@ -92,8 +92,8 @@ type readRefusal struct {
 	code       string // the first code of the standard in the response, or empty
 	message    string
 	retryAfter time.Duration
-	// fault describes the refusal to the operator. It is nil if the customer can act or waiting
-	// helps.
+	// fault describes the refusal to the operator. The fault is nil if the customer can act or
+	// waiting helps.
 	fault error
 }
 

@@ -59,7 +59,8 @@ func TestRefusedCodes(t *testing.T) {
 	}
 }
 
-// checkOperator checks the message to the operator. It never contains texts of the server.
+// checkOperator checks the message to the operator. The message must not contain texts of the
+// server.
 func checkOperator(t *testing.T, err error, says string) {
 	t.Helper()
 	var fault *connector.Fault

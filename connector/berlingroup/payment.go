@@ -137,7 +137,7 @@ func (c canceller) Cancel(ctx context.Context, o connector.Order) (payment.Repor
 	return v.keep(v.cancel(v.requests.logging(ctx)))
 }
 
-// requestID returns the id of an order at the bank. It is the same for every call that sends the
+// requestID returns the id of an order at the bank. The id is the same in every call that sends the
 // order.
 func requestID(key string) string {
 	var id [16]byte
@@ -214,9 +214,8 @@ func (v *ordering) initiate(ctx context.Context) (payment.Report, error) {
 }
 
 // refusedOrder interprets the refusal of an order. A bank may refuse a repeated order although it
-// has accepted the first one: it may know the request ID, the execution date may have passed, or
-// the first order may have used up a limit. The outcome of a repeated order therefore stays
-// unknown.
+// has accepted the first one: because it recognises the request ID, the execution date has passed,
+// or the first order has used up a limit. The outcome of a repeated order therefore stays unknown.
 func (v *ordering) refusedOrder(r request, a answer) error {
 	err := v.refusal(r, a)
 	var refused *payment.Refusal
@@ -389,10 +388,10 @@ func (v *ordering) unclear(s paymentStatus) bool {
 }
 
 // presumed reports whether the payer counts as having approved an unclear order. The payer must
-// have returned from the bank. In addition, the payer must have a token, or the bank must not have
-// refused the order for silenceGrace after the time for approvals: the bank refuses orders that
-// nobody approved. The lack of a refusal proves nothing about an order that the payer or the client
-// no longer wants.
+// have returned from the bank. In addition, the payer must have a token, or silenceGrace must have
+// passed since the time for approvals without a refusal. A bank refuses orders that nobody
+// approved. The lack of a refusal proves nothing about an order that the payer or the client no
+// longer wants.
 func (v *ordering) presumed() bool {
 	a, silence := &v.memory.Approval, v.file.Profile.approvalLife()+silenceGrace
 	if a.OAuth != nil && a.OAuth.Token != "" {
@@ -512,7 +511,7 @@ func (v *ordering) afterRefusedAnswer(ctx context.Context, why error) (payment.R
 }
 
 // withdraw cancels an order that its client does not confirm. Even if the bank refuses the
-// cancellation, it does not execute an order that was not confirmed.
+// cancellation, it executes only confirmed orders.
 func (v *ordering) withdraw(ctx context.Context) (payment.Report, error) {
 	a := &v.memory.Approval
 	a.Code, a.Confirmation = "", confirmRefused
@@ -551,8 +550,8 @@ func (v *ordering) cancel(ctx context.Context) (payment.Report, error) {
 	return v.keptOn(ctx, v.refusal(r, a))
 }
 
-// cancelled interprets the response to an executed request for a cancellation. If the bank says
-// neither that the order is cancelled nor that the payer must approve, the status shows the result.
+// cancelled interprets the response to an executed request for a cancellation. If the response does
+// not say whether the order is cancelled or the payer must approve, the status shows the result.
 func (v *ordering) cancelled(ctx context.Context, r request, a answer) (payment.Report, error) {
 	var reported placedOrder
 	err := v.decode(r, a, &reported)

@@ -68,8 +68,8 @@ func (v *ordering) cancelling(report *payment.Report, s paymentStatus) {
 	}
 }
 
-// decline adds the reason for a refused order to the report: the bank's reason or, if the bank
-// names no reason, one that follows from the approval or the funds.
+// decline adds the reason for a refused order to the report. Without a reason of the bank, the
+// reason follows from the approval or the funds.
 func (v *ordering) decline(report *payment.Report, s paymentStatus) {
 	approval := &v.memory.Approval
 	report.Description, report.Code = s.text(), codes.Refused(s.Messages)
@@ -125,7 +125,8 @@ func (v *ordering) elsewhere(a *authorisation) bool {
 // undivided returns the time at which a bulk is settled: from then on, lines that the bank has not
 // refused count as accepted. This is one open day of TARGET after the execution and after the bank
 // named the last refused line. The rule also applies to banks that report executions, because PART
-// may be their last status of a bulk. It returns false if the bank has not named a refused line.
+// may be their last status of a bulk. undivided returns false if the bank has not named a refused
+// line.
 func (v *ordering) undivided() (time.Time, bool) {
 	from := v.memory.Divided
 	if from.IsZero() {
@@ -142,7 +143,7 @@ func (v *ordering) undivided() (time.Time, bool) {
 
 // divide marks the refused lines of a bulk payment. The status says that the bank has accepted some
 // of the other lines, but not which ones. The other lines therefore stay pending until the bank
-// reports another status. The standard requires no other status: for a bank that names no further
+// reports another status. The standard requires no other status. When the bank names no further
 // line, undivided says when the other lines are accepted. A bank may name a refused line only once.
 // If the bank has never named a line, divide marks no line.
 func (v *ordering) divide(report *payment.Report, s paymentStatus) {

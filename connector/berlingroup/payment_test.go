@@ -262,10 +262,11 @@ func (b *approving) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // status is the response of a bank about an order or an authorisation.
 func status(of, word string) map[string]any { return map[string]any{of: word} }
 
-// TestReturnsAreNoApprovals checks that a payer's return is no approval if the bank sent no link to
-// the authorisation. A status before ACSP only says that the order has no mistake. The approval
-// follows from the list of authorisations, a later status, or a token of the authorisation server.
-// It also follows if the bank has not refused the order a day after the time for approvals.
+// TestReturnsAreNoApprovals checks that a payer's return does not count as an approval if the bank
+// sent no link to the authorisation. A status before ACSP only says that the order has no mistake.
+// The approval follows from the list of authorisations, a later status, or a token of the
+// authorisation server. It also follows if the bank has not refused the order a day after the time
+// for approvals.
 func TestReturnsAreNoApprovals(t *testing.T) {
 	back, refused := url.Values{"state": {"s"}}, url.Values{"nok": {"1"}}
 	page := `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"page","page":"https://bank.example/1","opened":"` + noon.Format(time.RFC3339) + `"}}`
@@ -445,8 +446,8 @@ func TestFailedAuthorisations(t *testing.T) {
 }
 
 // TestLostAuthorisations checks an order whose payer has two authorisations, one of them with a
-// lost response. While the payer can still approve one, the order waits. It is refused when both
-// have failed.
+// lost response. While the payer can still approve one, the order waits. The order is refused when
+// both have failed.
 func TestLostAuthorisations(t *testing.T) {
 	const authorisations = order1 + "/authorisations"
 	started := `{"scaStatus":"received","_links":{"scaStatus":{"href":"` + authorisations + `/2"}}}`
@@ -713,8 +714,9 @@ func TestAbandonedOrdersThatAreNotRefused(t *testing.T) {
 	}
 }
 
-// TestCancellationsMakeOrdersUnwanted checks that the memory of an order records a cancellation that
-// the bank refused. After that, the lack of a refusal of the order does not count as an approval.
+// TestCancellationsMakeOrdersUnwanted checks that the memory of an order records a cancellation
+// that the bank refused. After that, an order that the bank does not refuse still counts as not
+// approved.
 func TestCancellationsMakeOrdersUnwanted(t *testing.T) {
 	bank := newScripted(t, map[string][]scriptedAnswer{"DELETE order": {refusedWith(405, "CANCELLATION_INVALID")}, "GET order/status": once(200, `{"transactionStatus":"ACTC"}`)})
 	o := bank.order(`{"path":"` + order1 + `","approval":{"step":"page","page":"https://bank.example/1","back":true,"opened":"2026-03-02T12:00:00Z"}}`)
@@ -726,8 +728,9 @@ func TestCancellationsMakeOrdersUnwanted(t *testing.T) {
 	}
 }
 
-// TestCancellationsAreSavedAtOnce checks that the memory of an order records a cancellation even if
-// the process ends during the request: it is stored before the bank receives the request.
+// TestCancellationsAreSavedAtOnce checks that the memory of an order records a cancellation before
+// the bank receives the request. The record then exists even if the process ends during the
+// request.
 func TestCancellationsAreSavedAtOnce(t *testing.T) {
 	bank := newScripted(t, map[string][]scriptedAnswer{"DELETE order": {refusedWith(405, "CANCELLATION_INVALID")}, "GET order/status": once(200, `{"transactionStatus":"ACTC"}`)})
 	o := bank.order(`{"path":"` + order1 + `","approval":{"step":"page","page":"https://bank.example/1","back":true,"opened":"2026-03-02T12:00:00Z"}}`)
@@ -900,7 +903,7 @@ func TestBareErrors(t *testing.T) {
 }
 
 // TestExpiredTokens checks that the connector requests the status of an order with a new token when
-// the bank refuses the stored one, and that it stores the new token.
+// the bank refuses the stored one, and stores the new token.
 func TestExpiredTokens(t *testing.T) {
 	var w *fixture
 	w = newFixture(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -959,8 +962,8 @@ func TestStatusAfterTheGrant(t *testing.T) {
 	}
 }
 
-// TestTokensAreSavedAtOnce checks that a new refresh token is stored before the next request. That
-// request may fail or never end, and the server does not accept the old token again.
+// TestTokensAreSavedAtOnce checks that a new refresh token is stored before the next request. The
+// next request may fail or never end, and the server does not accept the old token again.
 func TestTokensAreSavedAtOnce(t *testing.T) {
 	var w *fixture
 	var saved []byte
@@ -1116,8 +1119,8 @@ func TestPartOfABulkInOldMemories(t *testing.T) {
 	}
 }
 
-// partStep is the response of a bank about a bulk of three lines, with the refused lines, and the
-// resulting states and remark of the payment.
+// partStep is a bank's response about a bulk of three lines, with the refused lines, the resulting
+// states and the remark.
 type partStep struct {
 	after   time.Duration
 	status  string

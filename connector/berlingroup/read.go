@@ -46,8 +46,8 @@ func (f *File) dataSettings() *connector.DataSettings {
 // ibanField is the connection field for the account of a detailed consent.
 const ibanField = "iban"
 
-// mechanism returns the way in which users authorise reads. It follows from the SCA approach that
-// the bank prefers.
+// mechanism returns the way in which users authorise reads. The bank's preferred SCA approach
+// determines the mechanism.
 func (f *File) mechanism() passerelle.AuthMechanism {
 	if approach := f.Profile.SCA[0]; approach == decoupledSCA || approach == embeddedSCA {
 		return passerelle.ByCredentials
@@ -83,7 +83,7 @@ type readMemory struct {
 	Approval authorisation `json:"approval,omitzero"`
 	// Until is the time at which the consent ends.
 	Until time.Time `json:"until,omitzero"`
-	// Calls contains the times of calls during the last day without the customer. Its keys name the
+	// Calls contains the times of calls during the last day without the customer. The keys name the
 	// calls that the bank counts together.
 	Calls map[string][]time.Time `json:"calls,omitempty"`
 	// Accounts maps our keys to the accounts that were read.

@@ -226,8 +226,8 @@ func (b *readable) list(transactions http.HandlerFunc) {
 	}
 }
 
-// TestHostileAnswers: an invalid response ends the read with a fault that names the bank. It has no
-// other effect.
+// TestHostileAnswers: an invalid response ends the read with a fault that names the bank, and has
+// no other effect.
 func TestHostileAnswers(t *testing.T) {
 	entry := func(members string) string { return `{"transactions": {"booked": [{` + members + `}]}}` }
 	endless := 0
@@ -402,7 +402,7 @@ func TestCallsWithoutThePerson(t *testing.T) {
 }
 
 // TestWhatIsNew: without the customer, the connector requests the entries after the last one, or a
-// delta. It requests everything once a week, and always when the bank supports neither.
+// delta. It requests everything once a week, and always at a bank that supports neither method.
 func TestWhatIsNew(t *testing.T) {
 	entries := `{"transactionId": "T1", "entryReference": "E1", "bookingDate": "2026-02-27", "transactionAmount": {"currency": "EUR", "amount": "1.00"}},
 		{"transactionId": "T2", "entryReference": "E2", "bookingDate": "2026-03-02", "transactionAmount": {"currency": "EUR", "amount": "1.00"}}`
@@ -458,8 +458,8 @@ func TestWhatIsNew(t *testing.T) {
 	}
 }
 
-// TestDeltasOfSeveralReports checks that a read requests no deltas when the bank has booked and
-// pending transactions in separate reports: the second delta would begin where the first one ended.
+// TestDeltasOfSeveralReports checks that a read requests no deltas when booked and pending
+// transactions are in separate reports, because the second delta would begin where the first ended.
 func TestDeltasOfSeveralReports(t *testing.T) {
 	bank := newReadable(t, `["both"]`, `["booked", "pending"]`, "[profile.accounts]", "[profile.accounts]\nhistory_days = 365\ntransaction_ids = true\ndelta_list = true", "sca =", "calls_a_day = 100\nsca =")
 	reader, reported := bank.reader(), 0
@@ -551,7 +551,7 @@ func TestBookedBetweenReports(t *testing.T) {
 	}
 }
 
-// TestEndsOfConsents checks the request that ends a consent. It has the customer's token, and is
+// TestEndsOfConsents checks that the request to end a consent has the customer's token, and is
 // repeated without a refused token. A refused token does not count as an ended consent.
 func TestEndsOfConsents(t *testing.T) {
 	for code, ended := range map[string]bool{
@@ -580,9 +580,8 @@ func TestEndsOfConsents(t *testing.T) {
 	}
 }
 
-// TestFormerConsents checks that the connector ends a consent that the bank did not end: when
-// another consent becomes valid, or when the connection is deleted. It does not end a consent that
-// the bank has ended.
+// TestFormerConsents checks that the connector ends a former consent when another consent becomes
+// valid or the connection is deleted, unless the bank has ended the former one.
 func TestFormerConsents(t *testing.T) {
 	for code, lives := range map[string]bool{
 		"TOKEN_EXPIRED": true, "TOKEN_UNKNOWN": true, "TOKEN_INVALID": true, "SCA_INVALID": true, "CONSENT_EXPIRED": false, "CONSENT_UNKNOWN": false, "CONSENT_INVALID": false,

@@ -74,7 +74,7 @@ func (v *reading) history(a *bankAccount) *history {
 	return &history{sieve: newSieve(), account: a, today: v.day(), names: identity.New(last.Names, last.Read, v.day())}
 }
 
-// handOver passes on a page of transactions. It passes on no empty page.
+// handOver passes on a page of transactions unless the page is empty.
 func (v *reading) handOver(s *history, page []passerelle.TransactionDetails) error {
 	if len(page) == 0 {
 		return nil
@@ -181,8 +181,8 @@ func (t *transaction) wording() string {
 	return strings.ToValidUTF8(text[:min(len(text), maxWording)], "")
 }
 
-// reference returns the structured remittance information. It is a text or, in newer versions, an
-// object with a text.
+// reference returns the structured remittance information. The bank sends a text or, in newer
+// versions of the standard, an object with a text.
 func (t *transaction) reference() string {
 	switch reported := t.Reference.(type) {
 	case string:
@@ -249,8 +249,8 @@ func (t *transaction) identity(a *Accounts) identity.Transaction {
 	return one
 }
 
-// entryID identifies an entry by its reference, which all formats contain. It includes the amount,
-// because banks repeat references.
+// entryID identifies an entry by its reference, which all formats contain. The id includes the
+// amount, because banks repeat references.
 func entryID(sum, reference string) string { return named("entry", sum+"/"+reference) }
 
 // named returns the bank's id with its kind as prefix. An id that is too long is replaced with its

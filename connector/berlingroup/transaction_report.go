@@ -21,9 +21,9 @@ import (
 	"passerelle/statementfile"
 )
 
-// A bank reports the transactions of an account as pages of JSON, or as a statement in a format of
-// ISO 20022 or SWIFT. A page can also link to the statement as a download. A report of any length
-// is read a few transactions at a time.
+// A bank reports an account's transactions as pages of JSON, or as a statement in an ISO 20022 or
+// SWIFT format. A page can also link to the statement as a download. A report of any length is read
+// a few transactions at a time.
 
 // pageSize is the number of transactions that are passed on together.
 const pageSize = 500

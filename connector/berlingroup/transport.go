@@ -69,10 +69,10 @@ type answer struct {
 	body   []byte
 	// id is the X-Request-ID of the request.
 	id string
-	// taking is the time that the consumer of the response needed. It is not part of the bank's
-	// time.
+	// taking is the time that the consumer of the response needed. This time does not count as the
+	// bank's time.
 	taking time.Duration
-	// untried means that no connection was tried, so that there is no response.
+	// untried means that the call failed before it tried a connection.
 	untried bool
 }
 

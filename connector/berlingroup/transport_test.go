@@ -72,8 +72,8 @@ func TestHangingBank(t *testing.T) {
 	}
 }
 
-// TestCallsThatNeverStartAreNoFailures checks a call that fails before a connection is tried. It is
-// no failure of the bank, so other customers can still use the bank.
+// TestCallsThatNeverStartAreNoFailures checks a call that fails before a connection is tried. Such
+// a call is not a failure of the bank, so other customers can still use the bank.
 func TestCallsThatNeverStartAreNoFailures(t *testing.T) {
 	bank := &answering{status: http.StatusOK, body: map[string]any{"transactionStatus": "ACSP", "paymentId": "1"}}
 	w := newFixture(t, bank, nil)

@@ -33,8 +33,8 @@ const (
 	// maxStream limits the size of a stream.
 	maxStream = 64 << 20
 	// All streams of a program together are read at no more than streamRate bytes per second, after
-	// a burst of streamBurst bytes. This is about as fast as one processor stores transactions.
-	// Programs that send endlessly therefore leave processor time for other calls.
+	// a burst of streamBurst bytes. One processor stores transactions at about this rate. Programs
+	// that send endlessly therefore leave processor time for other calls.
 	streamRate  = 4 << 20
 	streamBurst = 16 << 20
 	// maxHeaders limits the size of the headers of a response.
@@ -80,7 +80,7 @@ type Profile struct {
 	Mechanism      passerelle.AuthMechanism
 	Labels         connector.Labels
 	// Answers, Files and Terminates mean that the program has the calls "answer", "file" and
-	// "terminate". It has the call "cancel" when its payments are cancellable.
+	// "terminate". The program has the call "cancel" when its payments are cancellable.
 	Answers, Files, Terminates bool
 }
 
@@ -124,8 +124,8 @@ func DecodeProfile(text string) (Profile, error) {
 	return p, decode([]byte(text), &p, lenient)
 }
 
-// maxSources is the maximum number of sources of a connector, because only the last digits of their
-// numbers differ.
+// maxSources is the maximum number of a connector's sources, because their numbers differ only in
+// the last digit.
 const maxSources = 9
 
 // maxName limits the name, in bytes. Payers choose a bank by its name.
@@ -243,9 +243,8 @@ type accountsAnswer struct {
 	Error         *failure
 }
 
-// record is one line of a stream: a page of an account or a subscription, the end of an account or
-// a subscription, a piece of a file, or the end of the stream. The line after the end contains the
-// signature.
+// record is one line of a stream: a page or the end of an account or subscription, a piece of a
+// file, or the end of the stream. The line after the end contains the signature.
 type record struct {
 	Account      string
 	Transactions []passerelle.TransactionDetails

@@ -65,7 +65,8 @@ type Acted struct {
 	// Values are the values of the data fields for a test user. Fields are the values of the
 	// payment fields.
 	Values, Fields map[string]string
-	// Payer and Beneficiary are accounts for orders. They are set if not every account is suitable.
+	// Payer and Beneficiary are accounts for orders. The program sets them if only some accounts
+	// are suitable.
 	Payer, Beneficiary *passerelle.Account
 	// Answers, Callback and Resumed are added to the next request after the act. A payer's Answers
 	// are passed on with the call "answer".

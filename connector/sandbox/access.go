@@ -14,9 +14,9 @@ import (
 	"passerelle/connector/sandbox/speech"
 )
 
-// On an access page, a customer allows a connector to read. The page stores nothing. Its address
-// contains the return address and a signature, so the bank redirects browsers only to addresses from
-// connectors.
+// On an access page, a customer allows a connector to read. The page stores nothing. The page's
+// address contains the return address and a signature, so the bank redirects browsers only to
+// addresses from connectors.
 
 const (
 	accessPurpose = "access page of the sandbox bank"

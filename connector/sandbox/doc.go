@@ -2,10 +2,10 @@
 //
 // It owns everything that a real bank owns: the received orders, the payer's decision about each
 // order, the time of their execution, and the pages on which the payer approves, refuses or agrees
-// to cancel. It knows only the order that it received, and nothing else about the payment. Package
-// customers contains the data that connectors read, and a Ledger stores the orders. The bank reads
-// no clock: each call contains the present instant, so the bank follows the clock of a domain. No
-// money moves.
+// to cancel. It receives only the order, and no other data about the payment. Package customers
+// contains the data that connectors read, and a Ledger stores the orders. The bank reads no clock:
+// each call contains the present instant, so the bank follows the clock of a domain. No money
+// moves.
 //
 // When an order arrives, the bank decides how to handle it. Use cases, labels, amounts and accounts
 // select scripts. The bank turns the script into a plan: a list of steps that is stored with the

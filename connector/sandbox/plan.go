@@ -73,7 +73,7 @@ type ending struct {
 	By    payment.Actor            `json:"by,omitempty"`
 }
 
-// lineEnding is the ending of one line. It may come later than the endings of other lines.
+// lineEnding is the ending of one line. Lines may end at different times.
 type lineEnding struct {
 	Position int           `json:"position"`
 	Wait     time.Duration `json:"wait,omitempty"`

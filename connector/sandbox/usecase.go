@@ -7,7 +7,7 @@ import (
 )
 
 // The payment fields of the test connectors. The second field exists only because the public test
-// connector has it. Its value is ignored.
+// connector has it. The bank ignores its value.
 const (
 	useCaseField = "use_case_pay"
 	websiteField = "openapiwebsite"

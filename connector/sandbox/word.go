@@ -12,8 +12,8 @@ import (
 // unsaid is the default script. It stands for an ordinary payment that takes some time.
 const unsaid = "pdng"
 
-// beyond is the delay of a response that comes too late. It is much longer than the time after
-// which payments expire by default.
+// beyond is the delay of a response that comes too late. The delay is much longer than the default
+// time after which payments expire.
 const beyond = 90 * 24 * time.Hour
 
 // words maps the words of scripts to functions. Each function adds to a plan, and returns false

@@ -39,8 +39,8 @@ type issue struct {
 	Corrected bool `json:",omitempty"`
 }
 
-// The limits of the data that an account stores: the latest statements, and for each of them a
-// number of references of corrected entries.
+// The limits of an account's stored data: the latest statements, and for each statement a number of
+// corrected entries' references.
 const (
 	maxIssues         = 500
 	correctedOfIssues = 20
@@ -170,8 +170,8 @@ func (p period) has(day string) bool { return day >= p.first.String() && day <= 
 
 // replaced returns the days whose entries one issue replaces by those of another. The period begins
 // on the day after the opening balance. Many banks date the opening balance on the day of the first
-// entries. If either issue has an entry on that day or before, the period begins on that day, unless
-// another statement may have entries on it.
+// entries. If one of the issues has an entry on that day or before, the period begins on that day,
+// unless another statement may have entries on the same day.
 func (a *account) replaced(stored, one *issue) period {
 	after := one.Opening.Date.AddDays(1)
 	days := period{after, one.Closing.Date}

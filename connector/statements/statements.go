@@ -421,10 +421,10 @@ func Transaction(r statementfile.Record) passerelle.TransactionDetails {
 	return d
 }
 
-// keyOf returns the key of an entry. It identifies the entry by its day, its amount, and the bank's
-// reference or, if there is none, its texts. Banks repeat references, so the key always includes the
-// day and the amount. The key begins with the format, because texts differ between formats. The next
-// parts are the day and, for OFX, the reference: corrections find entries by them.
+// keyOf returns the key of an entry. The key consists of the day, the amount, and the bank's
+// reference or, without a reference, the texts. Banks repeat references, so the key always includes
+// the day and the amount. The key begins with the format, because texts differ between formats. The
+// next parts are the day and, for OFX, the reference: corrections find entries by them.
 func keyOf(r statementfile.Record, ids identity.Alike) string {
 	e, reference := r.Entry, ""
 	if r.Statement.Format == statementfile.OFX && e.Reference != "" {

@@ -98,7 +98,7 @@ func TestAccountsAreRemembered(t *testing.T) {
 	}
 }
 
-// Equal entries are different transactions. They have the same keys in every file.
+// Equal entries are different transactions. Each has the same key in every file.
 func TestKeysOfEntriesThatAreAlike(t *testing.T) {
 	first, again := &taken{}, &taken{}
 	for _, out := range []*taken{first, again} {

@@ -45,8 +45,8 @@ func unauthenticated() error {
 	return &passerelle.Error{Kind: passerelle.Unauthenticated, Code: "invalidToken", Message: "The token is missing, unknown, expired or revoked."}
 }
 
-// BearerToken is the bearer token of a request. A caller may look it up before the domain of the
-// request is known. It grants nothing until [Access.Admit] has checked the domain.
+// BearerToken is the bearer token of a request. A caller may look up the token before the domain of
+// the request is known. The token grants nothing until [Access.Admit] has checked the domain.
 type BearerToken struct {
 	Text   string
 	looked bool

@@ -163,8 +163,8 @@ func namesClient(bearer string) (*jwt.JSONWebToken, string, int64) {
 	return token, name, id
 }
 
-// keyPair returns a pair of signing keys: the private key in PKCS #8, and the public key in PEM. It
-// needs a noticeable part of a second.
+// keyPair returns a pair of signing keys: the private key in PKCS #8, and the public key in PEM.
+// The generation takes a noticeable part of a second.
 func keyPair() ([]byte, string, error) {
 	var private []byte
 	pair, err := rsa.GenerateKey(rand.Reader, signingKeyBits)

@@ -14,8 +14,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// These are the limits for records of use: the precision of a last use, the number of uses in
-// memory, and the number of uses that one transaction writes.
+// These limits apply to records of use: the precision of a last use, the uses in memory, and the
+// uses that one transaction writes.
 const (
 	useSpan  = time.Hour
 	maxUses  = 10_000

@@ -587,7 +587,8 @@ func (s *fixture) operator(t *testing.T, who *testDomain, kind access.TokenKind)
 	return grant.Text
 }
 
-// The error for an object that the token cannot access does not reveal whether the object exists.
+// For an object that the token cannot access, the error is the same whether or not the object
+// exists.
 func TestErrorsDoNotRevealInaccessibleObjects(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		unlike := func(a, b ask) {

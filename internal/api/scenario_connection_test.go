@@ -361,7 +361,7 @@ func TestRefusedConnectingFreesTheKey(t *testing.T) {
 	})
 }
 
-// The pages of the lists of connections and of syncs together contain all items, with the same
+// The pages of each list, of connections and of syncs, together contain all items, with the same
 // expansions.
 func TestPagesOfConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {

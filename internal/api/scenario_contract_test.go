@@ -17,8 +17,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// contract contains the schemas of the OpenAPI document. It compiles them once. The validator of
-// kin-openapi would compile them again for every message.
+// contract contains the schemas of the OpenAPI document. The tests compile each schema once. The
+// validator of kin-openapi would compile it again for every message.
 type contract struct {
 	paths, schemas map[string]any
 	// requests accepts unknown members of an object, like the service. answers accepts no unknown

@@ -210,7 +210,7 @@ func TestStrictHandling(t *testing.T) {
 
 // A repeated request with the same key gets the first response, byte for byte, and creates nothing.
 // The service refuses a different request with the same key. It does not store a request that it
-// refused before any effect.
+// refused before the request had any effect.
 func TestRepeatedCreation(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		create := func(key, body string) ask {

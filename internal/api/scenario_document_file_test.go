@@ -102,8 +102,8 @@ func TestFilesWaitForTheirConnection(t *testing.T) {
 	})
 }
 
-// The file of a document is available at each of its paths, completely and in ranges. This is true
-// whether or not the service has already fetched the file.
+// The file of a document is available at each of its paths, completely and in ranges. The service
+// need not have fetched the file before.
 func TestDownloads(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from := s.subscriber(t, "")
@@ -153,8 +153,8 @@ func TestDownloads(t *testing.T) {
 	})
 }
 
-// The thumbnail of a document shows the kind of its file at each of its paths. It changes when the
-// user uploads another file.
+// The thumbnail of a document shows the kind of the document's file, at each path. An upload of
+// another file changes the thumbnail.
 func TestThumbnails(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from := s.subscriber(t, "")

@@ -17,8 +17,8 @@ import (
 	"passerelle/internal/archive"
 )
 
-// exported returns the content of a user's archive: the totals of its lists and the sizes of its
-// files, by name.
+// exported returns the content of a user's archive: the total of each list and the size of each
+// file, by name.
 func (s *fixture) exported(t *testing.T, token, path string) (totals, sizes map[string]int, text string) {
 	t.Helper()
 	r := s.do(t, ask{method: "GET", path: path, token: token})

@@ -388,7 +388,7 @@ func TestTimelineHasSourceAndBankPaymentID(t *testing.T) {
 	})
 }
 
-// A label may be as long as the connector allows. This is 140 characters, or more if the
+// A label may be as long as the connector allows. The limit is 140 characters, or more if the
 // connector's profile says so.
 func TestLabelsAreAsLongAsTheConnectorTakes(t *testing.T) {
 	const longLabels = "6c3057db-a418-4f92-af9c-30f6c40fd6c4"

@@ -74,8 +74,8 @@ func wild(s *fixture, method, path, query, body string) *http.Request {
 	return request
 }
 
-// tame returns the result of fault. It first adds a request id to a response without one. The
-// listener assigns the ids, and this request did not go through the listener.
+// tame returns the result of fault. It first adds a request id to a response without one, because
+// the listener assigns these ids and this request did not pass through the listener.
 func (r reply) tame(method string) string {
 	r.header = r.header.Clone()
 	if slices.Equal(r.header["X-Request-Id"], []string{""}) {

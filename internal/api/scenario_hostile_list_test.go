@@ -56,7 +56,7 @@ var hostileDates = []string{
 }
 
 // TestHostileParametersOfLists sends invalid and extreme parameters to each list. The response must
-// be a refusal or a page. It must never be a server error.
+// be a refusal or a page, and never a server error.
 func TestHostileParametersOfLists(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.holdings(t, "")
@@ -109,7 +109,7 @@ func escaped(value string) string {
 }
 
 // TestFiltersAtTheirEndsSelectNothing uses filters with an unknown value, or with an end before all
-// times. They must select nothing, and not everything.
+// times. Such filters must select nothing.
 func TestFiltersAtTheirEndsSelectNothing(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		s.created(t, "")

@@ -60,8 +60,8 @@ func newDistant(t *testing.T) *distant {
 	return &distant{fixture: newFixtureWith(t, address, by.String(), true), network: n}
 }
 
-// tries is the number of repetitions of a call, to find its smallest number of round trips. Some
-// calls also prepare a statement, or reserve ids for later calls.
+// tries is how often the test repeats a call to find its smallest number of round trips. Some calls
+// also prepare a statement, or reserve ids for later calls.
 const tries = 6
 
 // takesFiles matches the paths of calls that end with a conflict in this test. This bank accepts no

@@ -141,8 +141,8 @@ func (s *fixture) change(t *testing.T, webhook, body string) {
 	s.do(t, ask{method: "PUT", path: "/webhooks/" + webhook, token: "config", body: body}).says(t, 200, "", "")
 }
 
-// A disabled or deleted webhook receives nothing. After its enabling or restoration, it receives
-// the deliveries that were undelivered before the pause. It receives no events from the pause.
+// A disabled or deleted webhook receives nothing. After it is enabled or restored, it receives the
+// deliveries that were undelivered before the pause, but no events from the pause.
 func TestPausesOfWebhooks(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for pause, resume := range map[string]string{`{"disabled":true}`: `{"disabled":false}`, `{"deleted":"2026-11-20"}`: `{"deleted":"null"}`} {

@@ -118,8 +118,8 @@ func inside(kind string) (inner string, nested bool) {
 	return "", false
 }
 
-// fits returns the differences between a value and a kind, as "place: complaint". It returns
-// nothing when the value fits.
+// fits returns the differences between a value and a kind, as "place: complaint". The list is empty
+// when the value fits.
 func (all shapes) fits(place, kind string, value any) []string {
 	kind, nullable := strings.CutSuffix(kind, "?")
 	inner, nested := inside(kind)

@@ -150,8 +150,8 @@ func separate(words string) []node {
 	return items
 }
 
-// These are the default limits of input: the characters of a text, and the members of an object
-// with free names.
+// These default limits apply to the characters of a text, and to the members of an object with free
+// names.
 const (
 	maxText    = 4096
 	maxMembers = 1000
@@ -313,8 +313,8 @@ func (f *fields) set(b *binding, v reflect.Value, n *node) error {
 	return f.complete(b, v, came)
 }
 
-// setOpen fills a struct with a field for free names. That field receives the members that have no
-// field of their own, except those that the client may send without effect.
+// setOpen fills a struct with a field for free names. The field receives all other members, except
+// those that the client may send without effect.
 func (f *fields) setOpen(b *binding, v reflect.Value, n *node) error {
 	whole := f.find(anyKey)
 	named, rest := node{shape: object}, node{shape: object}

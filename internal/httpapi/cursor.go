@@ -25,8 +25,8 @@ type cursor struct {
 	Total int64 `json:"t"`
 }
 
-// cursorPurpose separates the MACs of cursors from all other MACs. It must change when the content
-// of cursors changes.
+// cursorPurpose separates the MACs of cursors from all other MACs. The purpose must change when the
+// content of cursors changes.
 const cursorPurpose = "api cursor 1"
 
 var cursorText = base64.RawURLEncoding.Strict()

@@ -111,7 +111,7 @@ func (f failure) body(requestID string) errorBody {
 	return body
 }
 
-// answer is a complete response. It is complete before the API writes the first byte.
+// answer is a response that is complete before the API writes the first byte.
 type answer struct {
 	status int
 	header http.Header

@@ -193,7 +193,7 @@ func FuzzCursor(f *testing.F) {
 	})
 }
 
-// fakeMAC returns a fast hash. It is good enough, because the fuzzer does not know the hash.
+// fakeMAC returns a fast hash. The hash is good enough, because the fuzzer does not know it.
 func fakeMAC(purpose string, data []byte) []byte {
 	sum := uint64(14695981039346656037)
 	for _, b := range append([]byte(purpose), data...) {

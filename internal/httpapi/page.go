@@ -13,7 +13,7 @@ import (
 )
 
 // Paging contains the parameters of lists that can be longer than a page. The inputs of these lists
-// embed it. Their handlers must call Turn, which reads the page.
+// embed Paging, and the handlers must call Turn to read the page.
 type Paging struct {
 	Limit  int64  `query:"limit" default:"1000" min:"1" max:"1000" doc:"maximum number of items"`
 	Offset int64  `query:"offset" default:"0" min:"0" doc:"number of items to skip"`

@@ -28,8 +28,8 @@ import (
 //
 // The fields of a struct with the tag inner are fields of the input, too.
 //
-// A body with free keys has a field "*", which is a map. It receives the keys that have no other
-// field. With ",query", the map also receives query parameters without another field.
+// A body with free keys has a field "*", which is a map. The map receives the keys that have no
+// other field. With ",query", the map also receives query parameters without another field.
 //
 // A body field with ",whole" is a list. The complete body may be this list.
 //
@@ -104,7 +104,7 @@ const maxFields = 64
 
 var sources = []string{"path", "query", "header", "body"}
 
-// newPlan compiles an input type. It panics for an invalid declaration. That happens when the
+// newPlan compiles an input type. It panics for an invalid declaration. The panic happens when the
 // service starts, and in every test.
 func newPlan(in reflect.Type) *plan {
 	if in.Kind() != reflect.Struct {

@@ -25,7 +25,8 @@ type Route struct {
 	Needs       Needs
 	// Summary is a short description for the OpenAPI document, and Doc is a longer one.
 	Summary, Doc string
-	// MaxBody is the largest body in bytes. It is a whole number of MiB, and zero means one MiB.
+	// MaxBody is the largest body in bytes. The value is a whole number of MiB, and zero means one
+	// MiB.
 	MaxBody int64
 	// Statuses lists additional success statuses for the OpenAPI document.
 	Statuses []int

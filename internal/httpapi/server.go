@@ -37,8 +37,8 @@ type Config struct {
 	// RequestID returns the request's id, which consists of decimal digits.
 	RequestID func(ctx context.Context) string
 	// Matched receives the pattern of the matched route, with the version:
-	// "/2.0/payments/{paymentId}". Logs and metrics may contain the pattern. They must not contain
-	// a path with ids.
+	// "/2.0/payments/{paymentId}". Logs and metrics may contain the pattern. Logs and metrics must
+	// not contain a path with ids.
 	Matched func(ctx context.Context, pattern string)
 	// Now returns the real time.
 	Now func() time.Time
@@ -106,7 +106,7 @@ type exchange struct {
 	// raw is the body of the request, if its method has one.
 	raw    []byte
 	caller Caller
-	// shown is the token of the request. It is set even when the route needs no token.
+	// shown is the token of the request. The API sets shown even when the route needs no token.
 	shown access.BearerToken
 	quota quota
 	mac   func(purpose string, data []byte) []byte

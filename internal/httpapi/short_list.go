@@ -5,9 +5,10 @@ import (
 	"reflect"
 )
 
-// ShortPaging contains the parameters of lists that fit on one page. Such a list is an output with a
-// total and without links. Its route has these parameters in addition to its own, because clients
-// of this API family read every list page by page. The handler returns the whole list.
+// ShortPaging contains the parameters of lists that fit on one page. Such a list is an output with
+// a total and without links. The list's route accepts these parameters in addition to its own,
+// because clients of this API family read every list page by page. The handler returns the whole
+// list.
 type ShortPaging struct {
 	Limit  int64 `query:"limit" default:"1000" min:"1" max:"1000" doc:"maximum number of items"`
 	Offset int64 `query:"offset" default:"0" min:"0" doc:"number of items to skip"`

@@ -9,8 +9,8 @@ import (
 	"passerelle"
 )
 
-// signParameter is the parameter that requests a signed response. Every call accepts it. It
-// therefore never becomes a value in a body that accepts any key.
+// signParameter is the parameter that requests a signed response. Every call accepts the parameter.
+// A body that accepts any key therefore never receives its value.
 const signParameter = "sign_response"
 
 // SignFunc returns a payload as a compact JWS.

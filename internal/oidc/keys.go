@@ -17,7 +17,8 @@ import (
 var errSoon = errors.New("the last request to it failed a moment ago")
 
 // keys holds a provider's signing keys. When an unknown key has signed a token, the package fetches
-// the keys. After a fetch without that key, no further fetch takes place for the time silence.
+// the keys. If the fetched keys lack that key, the package does not fetch again for the time
+// silence.
 type keys struct {
 	remote *oidc.RemoteKeySet
 	now    func() time.Time

@@ -18,9 +18,9 @@ type Decision struct {
 	// PSU is the customer who decides, if the third party did not name one. Empty means the first
 	// customer.
 	PSU string
-	// Accounts holds the ids of the accounts that the customer chose: the paying account of an
-	// order, or the accounts of a consent. If it is empty, the first account pays, and the consent
-	// is for all accounts.
+	// Accounts holds the ids of the chosen accounts: the paying account of an order, or the
+	// accounts of a consent. If it is empty, the first account pays, and the consent is for all
+	// accounts.
 	Accounts []string
 }
 

@@ -190,7 +190,7 @@ func (f family) downloaded(a *API, r *request) (answer, error) {
 	return answer{status: http.StatusOK, body: f.page(a, r, report)}, nil
 }
 
-// reports maps kinds of accounts to the names of their groups of transactions.
+// reports maps kinds of accounts to the names under which their transactions are listed.
 var reports = map[string]string{ledger.Cash: "transactions", ledger.Card: "cardTransactions"}
 
 func (f family) page(a *API, r *request, report bank.Report) map[string]any {

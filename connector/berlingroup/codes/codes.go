@@ -209,8 +209,8 @@ func placeOf(path string) payment.ErrorCode {
 // for such a reason.
 var reasonForm = regexp.MustCompile(`^([A-Z]{4}|[A-Z]{2}[0-9]{2}): `)
 
-// Reason returns the code of a message, either of the standard or of ISO 20022. It returns "" when
-// the message has no known code.
+// Reason returns the code of a message: a code of the standard or a reason of ISO 20022. It returns
+// "" when the message has no known code.
 func (m Message) Reason() string {
 	candidates := []string{m.Code}
 	if found := reasonForm.FindStringSubmatch(m.Text); found != nil {

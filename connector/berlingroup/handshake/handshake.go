@@ -61,7 +61,7 @@ func (d *Dialer) DialTaken(ctx context.Context, network, address string) (net.Co
 }
 
 // open returns a connection after the handshake. It also returns how long the bank took to ask for
-// our certificate, or for the handshake if it did not ask.
+// our certificate. If the bank did not ask, this is the time of the handshake.
 func (d *Dialer) open(ctx context.Context, network, address string) (*tls.Conn, time.Duration, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

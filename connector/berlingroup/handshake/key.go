@@ -55,7 +55,8 @@ func schemes(public crypto.PublicKey) []tls.SignatureScheme {
 	return nil
 }
 
-// key is the private key of a certificate, which only the program can use. It serves one handshake.
+// key is the private key of a certificate, which only the program can use. Each handshake has its
+// own key value.
 type key struct {
 	certificate *x509.Certificate
 	run         func(digest []byte, scheme string) ([]byte, error)

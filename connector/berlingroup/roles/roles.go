@@ -2,8 +2,7 @@
 // a certificate.
 //
 // It owns the form of the statement in ETSI TS 119 495. It does not own the check of the
-// certificate. It never fails: a certificate without a statement, or with one that cannot be parsed,
-// has no roles.
+// certificate. It never fails: a certificate without a readable statement has no roles.
 package roles
 
 import (

@@ -11,8 +11,8 @@ import (
 	"passerelle/connector"
 )
 
-// position is an investment in the records of the institution. Its value rises and falls from
-// day to day.
+// position is an investment in the records of the institution. The value of a position rises and
+// falls from day to day.
 type position struct {
 	key, label, code, symbol string
 	// quantity is in ten-thousandths. bought is the price at which a unit was bought, in

@@ -221,8 +221,8 @@ func (m memory) encode() []byte {
 	return text
 }
 
-// admit refuses a wrong password. If access requires the bank's page, it refuses a user who has not
-// been on that page or has refused there.
+// admit refuses a wrong password. If access requires the bank's page, it also refuses a user who
+// has not agreed on that page.
 func (r Reader) admit(req connector.DataRequest, m memory) (connector.Outcome, bool) {
 	if req.Source == directAccess && req.Values["password"] != Password {
 		fields := slices.DeleteFunc(credentialFields(), func(f connector.Field) bool { return f.Type == "list" })
@@ -336,7 +336,7 @@ func (c customer) accounts() []holding {
 	return all
 }
 
-// odd reports whether the day of the read has an odd number. It alternates from day to day.
+// odd reports whether the day of the read has an odd number. The result alternates from day to day.
 func (c customer) odd() bool { return c.today.In(time.UTC).Unix()/86400%2 == 1 }
 
 // showAccount passes on the transactions of an account from a day on, newest first.

@@ -218,7 +218,7 @@ func (e embedding) accounts(ctx context.Context, rows []bankstore.StoredAccount,
 		embeds{"transactions", func(asked httpapi.Expansion) error { return e.recentTransactions(ctx, out, ids, asked) }})
 }
 
-// connectionsAbove returns the connections with these ids. They own accounts or subscriptions.
+// connectionsAbove returns the connections with these ids, which own accounts or subscriptions.
 func (e embedding) connectionsAbove(ctx context.Context, ids []passerelle.ConnectionID, asked httpapi.Expansion) (rendered[wire.Connection], error) {
 	found, err := bankstore.From(e.DB).ConnectionsByID(ctx, e.c.Domain.ID, e.c.User, ids)
 	if err != nil {
