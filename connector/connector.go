@@ -25,7 +25,7 @@ import (
 	"passerelle/payment"
 )
 
-// ErrNotSent means that a call failed before anything was sent to the bank.
+// ErrNotSent means that a call failed before it sent data to the bank.
 var ErrNotSent = errors.New("nothing was sent to the bank")
 
 // ErrUnknownOrder is returned by Status when the bank has no order with the key.
@@ -152,8 +152,9 @@ type Order struct {
 	// Memory is the memory of the last report about the order, nil before the first report.
 	Memory []byte
 	// Save stores a memory in the middle of a call, before the report. A connector calls it after
-	// the bank has issued something only once, such as a refresh token. A failure later in the call
-	// then does not lose this memory. Save is nil when the caller stores only reports.
+	// the bank has issued data that the bank issues only once, such as a refresh token. A failure
+	// later in the call then does not lose this memory. Save is nil when the caller stores only
+	// reports.
 	Save func(ctx context.Context, memory []byte)
 	// Callback is the query with which the bank sent the payer's browser back. It is nil unless the
 	// payer has just returned from the bank. If a call fails and returns no memory, the next call
@@ -189,8 +190,8 @@ type Answer struct {
 type Responder interface {
 	Initiator
 	// Answer sends the bank the answer that the bank waits for. An answer may get lost, but the
-	// service never sends it twice. If the bank waits for something else or for nothing, the answer
-	// has no effect, and Answer reports the state of the order.
+	// service never sends it twice. If the bank does not wait for this answer, the answer has no
+	// effect, and Answer reports the state of the order.
 	Answer(ctx context.Context, o Order, a Answer) (payment.Report, error)
 }
 

@@ -37,7 +37,7 @@ type DataSettings struct {
 	// Documents are the names of the document types.
 	Documents []string
 	Fields    []Field
-	// MonthsToFetch is how far back a first read goes. Zero means everything.
+	// MonthsToFetch is how far back a first read goes. Zero means the whole history.
 	MonthsToFetch int
 	// ConsentDays is how long a user's consent lasts at the institution. Zero means 180.
 	ConsentDays int
@@ -74,14 +74,13 @@ type DataRequest struct {
 	// Save stores a memory in the middle of a read or of a termination, as Order.Save does in a call.
 	// It is nil when the caller stores only outcomes.
 	Save func(ctx context.Context, memory []byte)
-	// Present means that the user takes part. If it is false, the read must not trigger anything
-	// that reaches the user, such as a message with a code.
+	// Present means that the user takes part. If it is false, the read must not cause messages to
+	// the user, such as a code.
 	Present bool
 	// BrokenOff means that the result of the last read was not stored, for example because the
 	// process died first.
 	BrokenOff bool
-	// Device is the user's device. Device is empty unless the user is present or has just shared an
-	// account.
+	// Device is the user's device, empty unless the user is present or has just shared an account.
 	Device Device
 	// File is the user's file for a connector that takes files. It is nil for other connectors.
 	File *HandedFile

@@ -166,8 +166,8 @@ func TestMayCancel(t *testing.T) {
 	}
 }
 
-// TestMayCancelAgain: after a refused cancellation another one can be requested. The redirect
-// address of the first cancellation is kept for the payer.
+// TestMayCancelAgain: after a refused cancellation, the client can request another one. The payment
+// keeps the redirect address of the first cancellation for the payer.
 func TestMayCancelAgain(t *testing.T) {
 	p := cancelling(t, payment.Pending, 1)
 	p.Instructions[0].DateType = payment.Deferred

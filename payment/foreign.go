@@ -23,7 +23,7 @@ const (
 	MaxBankRequests = 500
 	// MaxBankPaymentID limits a bank's id of a payment.
 	MaxBankPaymentID = 255
-	// MaxReportFields limits the number of fields that a payer is asked for at the same time.
+	// MaxReportFields limits the number of fields that a bank may request from a payer at once.
 	MaxReportFields = 100
 	// MaxOccurrences limits the executions of a periodic order. It is enough for daily executions
 	// over a century.

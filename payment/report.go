@@ -15,15 +15,16 @@ type Status string
 
 // The statuses into which connectors translate the statuses of their banks.
 const (
-	// Awaiting: the order is known and waits for the payer's action.
+	// Awaiting means that the bank has the order, and that the order waits for the payer's action.
 	Awaiting Status = "awaiting"
-	// Processing: the payer validated the order, but its execution is not confirmed.
+	// Processing means that the payer validated the order, and that the bank has not confirmed the
+	// execution.
 	Processing Status = "processing"
-	// Settled: every line is in a final state. Lines contains these states, and lines that it
-	// does not contain are done.
+	// Settled means that every line is in a final state. Lines contains these states, and lines
+	// that it does not contain are done.
 	Settled Status = "settled"
-	// Declined: the order as a whole is refused, with Code. If some lines are done or accepted, the
-	// payment becomes partial.
+	// Declined means that the bank refuses the whole order, with Code. If some lines are done or
+	// accepted, the payment becomes partial.
 	Declined Status = "declined"
 )
 

@@ -101,8 +101,8 @@ func TestCAMT(t *testing.T) {
 	}
 }
 
-// A file may name the currency of the account only in its entries. An amount in that currency is not
-// an amount in another currency.
+// A file may name the account's currency only in its entries. An amount in the account's currency
+// is not an original amount.
 func TestOriginalAmountWithoutCurrencyOfTheAccount(t *testing.T) {
 	for currency, want := range map[string]string{"EUR": "", "SEK": "SEK -7.00"} {
 		text := strings.Replace(camtDocument("camt.053.001.02", strings.Replace(rent, "<RltdPties>", `<AmtDtls><InstdAmt><Amt Ccy="`+currency+`">7.00</Amt></InstdAmt></AmtDtls><RltdPties>`, 1)), "<Ccy>EUR</Ccy>", "", 1)

@@ -133,7 +133,7 @@ func inTheEnd(w *fixture, m bank.Manner, first reply) {
 	}
 }
 
-// TestAnotherAuthorisation: an order that selects this manner stays open when the customer refuses.
+// TestAnotherAuthorisation: an order with the manner Again stays open when the customer refuses.
 // The third party starts another authorisation, and the customer approves in it.
 func TestAnotherAuthorisation(t *testing.T) {
 	w := newFixture(t, "redirect")

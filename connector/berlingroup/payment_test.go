@@ -177,8 +177,8 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// TestFutureDates: the state of an approved order for a later day follows from its status and from
-// the last status that the bank reports. The day does not change it.
+// TestFutureDates: the state of an approved order for a later day follows from the order's status
+// and from the last status that the bank reports. The day does not change the state.
 func TestFutureDates(t *testing.T) {
 	for _, last := range []string{"ACTC", "ACCP", "ACSP", "ACSC"} {
 		bank := &answering{status: http.StatusOK}
@@ -1331,7 +1331,8 @@ func TestLinkedPictures(t *testing.T) {
 	}
 }
 
-// TestUrgentPayments: a bank file with the TARGET product pays with it, whatever the kind of payment.
+// TestUrgentPayments: if a bank file has the TARGET product, every kind of payment uses this
+// product.
 func TestUrgentPayments(t *testing.T) {
 	bank := &answering{status: 201, body: map[string]any{"transactionStatus": "RCVD", "paymentId": "P1", "_links": map[string]any{}}}
 	w := newFixture(t, bank, nil).with(`single = ["sepa-credit-transfers", "instant-sepa-credit-transfers"]`, `single = ["target-2-payments"]`)

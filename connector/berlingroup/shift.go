@@ -12,8 +12,8 @@ import (
 
 // A bank may count its pages by offset. When an entry is booked between the requests for two pages,
 // it moves the other entries, and one of them appears on both pages. Without ids from the bank, its
-// copies cannot be distinguished from two equal transactions. Such transactions are therefore
-// withheld, and everything is read again until two consecutive passes count them equally.
+// copies cannot be distinguished from two equal transactions. The connector therefore withholds
+// such transactions, and reads everything again until two consecutive passes count them equally.
 
 const (
 	// maxPasses limits the passes of a read.

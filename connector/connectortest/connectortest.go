@@ -27,9 +27,10 @@ type Subject struct {
 	Approve func(ctx context.Context, o connector.Order, asked payment.Report) error
 	// Refuse acts as the payer who refuses the order.
 	Refuse func(ctx context.Context, o connector.Order, asked payment.Report) error
-	// Lasting makes an order that the bank executes only some time after the approval, and can
-	// cancel until then. Agree and Keep act as the payer who is asked to approve the cancellation:
-	// Agree approves it, and Keep refuses it. Only a connector.Canceller needs these three.
+	// Lasting makes an order that the bank executes some time after the approval and can cancel
+	// until the execution. Agree and Keep act as the payer who is asked to approve the
+	// cancellation: Agree approves it, and Keep refuses it. Only a connector.Canceller needs these
+	// three.
 	Lasting     func() connector.Order
 	Agree, Keep func(ctx context.Context, o connector.Order, asked payment.Report) error
 	// Submissions returns the number of orders that the bank has accepted. A repeated order that

@@ -114,7 +114,7 @@ func (c *collected) AccountRead(account string, _ passerelle.Date) error {
 func (c *collected) Subscriptions([]passerelle.SubscriptionDetails) error { return nil }
 func (c *collected) SubscriptionWanted(string) bool                       { return false }
 
-// maxSteps is the maximum number of times that a user may be asked for something.
+// maxSteps is the maximum number of steps that a read may request from a user.
 const maxSteps = 12
 
 // walk reads until the institution asks the user for nothing more, or the user has refused.

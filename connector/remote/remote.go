@@ -131,7 +131,7 @@ const maxSources = 9
 // maxName limits the name, in bytes. Payers choose a bank by its name.
 const maxName = 100
 
-// Check returns what is wrong with the profile, or nil.
+// Check returns the faults of the profile as an error, or nil.
 func (p Profile) Check() error {
 	var most error
 	if len(p.Sources) > maxSources {
@@ -251,8 +251,8 @@ type record struct {
 	Assets       *passerelle.Assets
 	Subscription string
 	Documents    []passerelle.DocumentDetails
-	// Read ends an account or a subscription, because everything was passed on. For an account,
-	// this is everything since the day From.
+	// Read ends an account or a subscription: the stream contains all its data. For an account,
+	// this is the data since the day From.
 	Read bool
 	From passerelle.Date
 	// Data is a piece of a file.

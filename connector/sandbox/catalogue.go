@@ -11,7 +11,7 @@ import (
 	"passerelle/payment"
 )
 
-// Scenarios lists everything that the simulated banks can do with a payment. At least one scenario
+// Scenarios lists all behaviours of the simulated banks towards a payment. At least one scenario
 // contains each state, transition, action, error code, incompatibility, date type and frequency.
 // Each call returns a new list, which the caller may change.
 func Scenarios() []Scenario {

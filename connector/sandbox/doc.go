@@ -11,7 +11,7 @@
 // select scripts. The bank turns the script into a plan: a list of steps that is stored with the
 // order and then executed. Scenarios lists everything that the bank can do.
 //
-// The ledger contains all orders, and no other state is kept between calls. So a restart loses
+// The ledger contains all state between calls, namely the orders. A restart therefore loses
 // nothing, and any process can handle any order. When the ledger fails, connectors return an error
 // that leaves the outcome unknown, and pages say that the bank cannot be reached.
 package sandbox

@@ -35,8 +35,8 @@ var (
 )
 
 // pageHeaders are sent with every response. Browsers also apply form-action to the redirects after
-// a form. The client chooses the address to which the payer is redirected after the return URL. So
-// the policy allows any address, but only two schemes.
+// a form. The client chooses the address to which the payer is redirected after the return URL. The
+// policy therefore allows any address, but only two schemes.
 var pageHeaders = map[string]string{
 	"Content-Type":  "text/html; charset=utf-8",
 	"Cache-Control": "no-store",

@@ -171,9 +171,8 @@ func TestSynchronisingAllConnections(t *testing.T) {
 	})
 }
 
-// A connection is removed, as with DELETE, when its first interaction does not finish in time. An
-// event reports the removal. A connection with an earlier successful read stays, whatever it waits
-// for.
+// The service removes a connection, like DELETE, when the first interaction does not finish in
+// time. An event reports the removal. A connection with an earlier successful read stays.
 func TestUnfinishedConnectionsAreRemoved(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for _, key := range []string{"", "30"} {

@@ -78,7 +78,7 @@ func TestFilesAreSealedAtRest(t *testing.T) {
 }
 
 // The files of a connection wait while the service cannot read the connection. The service fetches
-// them after that. Failures count only from then on.
+// the files after the next read, and failures count only from that time.
 func TestFilesWaitForTheirConnection(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from, who := s.subscriber(t, ""), s.domainOf("")
@@ -206,7 +206,7 @@ func TestDownloadsOfOthers(t *testing.T) {
 	})
 }
 
-// The service erases the files of a withdrawn subscription or a deleted user, with everything about
+// The service erases the files of a withdrawn subscription or a deleted user, with all data about
 // the files.
 func TestFilesGoWithWhatTheyBelongTo(t *testing.T) {
 	for name, withdraw := range map[string]func(t *testing.T, s *fixture, from map[string]string){

@@ -338,7 +338,7 @@ func TestLabelsOfPayments(t *testing.T) {
 	})
 }
 
-// A token for one payment gets that payment or nothing, whatever the filter.
+// With any filter, a token for one payment lists at most that payment.
 func TestFiltersOfABoundToken(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		id := s.created(t, "")

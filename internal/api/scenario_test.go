@@ -320,7 +320,7 @@ func TestPaymentScenarios(t *testing.T) {
 	})
 }
 
-// Nobody can validate a validated payment again, whatever the token, and nothing changes.
+// With any token, a second validation of a payment fails and changes nothing.
 func TestValidatingTwice(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		path := "/payments/" + strconv.FormatInt(s.created(t, ""), 10)

@@ -319,7 +319,7 @@ func TestHealthOfWebhooks(t *testing.T) {
 	})
 }
 
-// Old, finished events disappear with everything that belongs to them. The sandbox's clock decides.
+// The service deletes old, finished events with all their data. The sandbox's clock decides.
 func TestRetention(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		id := s.webhookFor(t, "", "PAYMENT_STATE_UPDATED")

@@ -67,7 +67,7 @@ func element(t reflect.Type) reflect.Type {
 	return t
 }
 
-// Expansion is a set of names to embed. Each name has the names to embed in it.
+// Expansion is a set of names to embed. Each name has the names to embed inside it.
 type Expansion []Branch
 
 // Branch is one name of an expansion.

@@ -24,7 +24,8 @@ import (
 //	raw      the media types of bodies that are the field, an UploadedFile
 //
 // The fields of an embedded struct are fields of the input. The method settle of an embedded struct
-// runs after everything is bound. Paging, DateRange, Expand and SensitiveInput have this method.
+// runs after the request has filled all fields. Paging, DateRange, Expand and SensitiveInput have
+// this method.
 //
 // The fields of a struct with the tag inner are fields of the input, too.
 //

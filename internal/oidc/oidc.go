@@ -6,9 +6,9 @@
 // client decides which addresses the package may call.
 //
 // The package fails with ErrAway when the provider cannot be reached. It fails with ErrNotVouched
-// when something from the provider or the browser is wrong, such as the token. The error contains
-// the reason, for the log. From the provider's responses, errors quote only the issuer and the
-// audience of a token.
+// when data from the provider or the browser is invalid, such as the token. The error contains the
+// reason, for the log. From the provider's responses, errors quote only the issuer and the audience
+// of a token.
 package oidc
 
 import (
@@ -51,8 +51,9 @@ type Config struct {
 	// ClientID and ClientSecret identify the service at the provider. Some providers need no
 	// secret.
 	ClientID, ClientSecret string
-	// NameClaim is the claim with the name of an operator. A first sign-in uses it. It is empty
-	// when no claim has the name. The claim "email" counts only if it is verified.
+	// NameClaim is the claim with the name of an operator. The service uses the claim at a first
+	// sign-in. NameClaim is empty when no claim contains the name. The claim "email" counts only if
+	// it is verified.
 	NameClaim string
 	// SecondFactor lists the values of the claims amr and acr that mean a second factor. When it is
 	// empty, no sign-in counts as a sign-in with a second factor.

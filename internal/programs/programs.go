@@ -4,8 +4,8 @@
 // unreachable program is still a connector. Package connector/remote owns the protocol. Package
 // service decides which connectors a process offers, and follows the database within seconds.
 //
-// The package fails with Invalid for an address or secret that cannot be right, and for a connector
-// that already exists. It fails with Unavailable, in words for operators, when the program does not
+// The package fails with Invalid for an impossible address or secret, and for a connector that
+// already exists. It fails with Unavailable, in words for operators, when the program does not
 // describe itself. It fails with store.ErrNotFound for an unknown program.
 package programs
 

@@ -38,7 +38,8 @@ type Authorisation struct {
 	// Status is an scaStatus.
 	Status string `json:"status"`
 	Method string `json:"method,omitempty"`
-	// SecondDue means that the first of two passwords was right and the second is still required.
+	// SecondDue means that the first of two passwords was correct and the bank still requires the
+	// second.
 	SecondDue bool `json:"second_due,omitempty"`
 	// CodesEntered is the number of right codes. Wrong is the number of wrong passwords and codes.
 	CodesEntered int `json:"round,omitempty"`

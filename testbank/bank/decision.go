@@ -276,7 +276,8 @@ func (b *Bank) sign(tx *ledger.Tx, o *Order, a *Authorisation) error {
 	return b.accept(tx, o, b.Now())
 }
 
-// askNext asks the next customer in the app. The third party need not make a call for this.
+// askNext asks the next customer in the app. The next authorisation needs no call of the third
+// party.
 func (b *Bank) askNext(tx *ledger.Tx, o *Order) error {
 	for _, customer := range Customers() {
 		if slices.Contains(o.Signed, customer.ID) {

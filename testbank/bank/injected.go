@@ -34,7 +34,7 @@ type Faults struct {
 	all  []*Injected
 }
 
-// Wires lists all ways in which a response can go wrong.
+// Wires lists all ways in which a response can fail.
 func Wires() []Wire {
 	return []Wire{Slow, Hang, Lost, Cut, Malformed, Huge, Deep, Elsewhere, Gone, Duplicates}
 }

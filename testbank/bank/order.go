@@ -127,8 +127,8 @@ func (b *Bank) Reported(o *Order) string {
 	return o.Status
 }
 
-// progress lists the statuses of a successful order. A bank whose last status is one of them reports
-// no later one.
+// progress lists the statuses of a successful order. A bank whose last status is in the list
+// reports no later status.
 var progress = []string{"RCVD", "PDNG", "PATC", "ACTC", "ACCP", "ACFC", "ACSP", "ACWC", "ACWP", "ACSC", "ACCC"}
 
 var _ ledger.Document = (*Order)(nil)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Fault says what is wrong with a certificate.
+// Fault describes the mistake of a certificate.
 type Fault string
 
 // The faults of certificates.

@@ -345,7 +345,7 @@ func RefusedLines(all []Message) map[int]Message {
 // codeForm is the form of the standard's codes and of banks' own codes.
 var codeForm = regexp.MustCompile(`^[A-Z][A-Z_]{0,39}[0-9]{0,4}$`)
 
-// maxWords limits the codes in a text.
+// maxWords is the maximum number of codes in a text.
 const maxWords = 10
 
 // readStates maps the codes with which a bank refuses a read to the states in which the read ends.
