@@ -78,7 +78,7 @@ func (t AccountType) Payment() bool { return t == "checking" || t == "joint" }
 // Usage is the purpose of an account.
 type Usage string
 
-// The usages: private use, use by an organisation, use by an association.
+// These are the usages: private use, use by an organisation, use by an association.
 const (
 	Private      Usage = "PRIV"
 	Organisation Usage = "ORGA"

@@ -6,7 +6,7 @@ import "fmt"
 // errors.Is(err, Invalid) works on any error that wraps a Kind.
 type Kind string
 
-// The kinds of error that a client can get. Every other error is internal.
+// These are the kinds of error that a client can get. Every other error is internal.
 const (
 	// Invalid means that the request is wrong, so a repetition does not help.
 	Invalid Kind = "invalid"

@@ -9,7 +9,7 @@ import (
 // IdentityKind says whether an Identity is a person or a kind of organisation.
 type IdentityKind string
 
-// The kinds of the interface specification. Individual is the default.
+// These are the kinds of the interface specification. Individual is the default.
 const (
 	Individual IdentityKind = "individual"
 	Corporate  IdentityKind = "corporate"
@@ -22,7 +22,7 @@ var identityKinds = []IdentityKind{Individual, Corporate, NonProfit, Government}
 // IdentitySchemeName is the kind of number that identifies an Identity.
 type IdentitySchemeName string
 
-// The identity schemes of the interface specification.
+// These are the identity schemes of the interface specification.
 const (
 	NationalIDNumber    IdentitySchemeName = "national_id_number"
 	PassportNumber      IdentitySchemeName = "passport_number"

@@ -103,7 +103,7 @@ type Movement struct {
 	Details []Detail
 }
 
-// Qualifiers of details.
+// These are the qualifiers of details.
 const (
 	// Label continues the label. A reader appends the text to the label.
 	Label = "LIB"
@@ -118,7 +118,7 @@ type Detail struct {
 	Text      string
 }
 
-// Errors for values that do not fit a statement.
+// These are errors for values that do not fit a statement.
 var (
 	errAmount   = errors.New("an amount or a balance has more than 14 digits")
 	errDate     = errors.New("a date is missing or outside 1960 to 2059")

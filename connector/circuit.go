@@ -35,8 +35,8 @@ type breaker struct {
 // CallResult is the result of a call to a bank.
 type CallResult int
 
-// The results of calls. Refused means that the bank does not accept the service itself: its
-// certificate, signature, role or clock. Every customer's call of this kind would then fail.
+// These are the results of calls. Refused means that the bank does not accept the service itself:
+// its certificate, signature, role or clock. Every customer's call of this kind would then fail.
 // Suspected means that the bank may not accept the service, but does not say so. Health reports
 // Suspected like Refused. Suspected does not count as a failure, because it may affect only this
 // customer's call.

@@ -75,8 +75,8 @@ type Profile struct {
 	// Disturbed connectors have failed several times in a row. Pages say so before a person chooses
 	// such a connector.
 	Disturbed bool
-	// Peculiar connectors lead to a simulated bank with one special behaviour. Pages list them
-	// separately.
+	// Peculiar connectors lead to a simulated bank with one special behaviour. Pages list these
+	// connectors separately.
 	Peculiar bool
 	Labels   Labels
 }

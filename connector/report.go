@@ -8,7 +8,7 @@ import (
 	"passerelle/payment"
 )
 
-// The values that a report may contain.
+// These are the values that a report may contain.
 var (
 	statuses = []payment.Status{payment.Awaiting, payment.Processing, payment.Settled, payment.Declined}
 	actions  = []payment.Action{payment.Redirect, payment.Decoupled, payment.FillFields, payment.Confirm, payment.PSUValidation}

@@ -11,7 +11,7 @@ import (
 	"passerelle"
 )
 
-// Limits of a draft.
+// These are the limits of a draft.
 const (
 	// MaxInstructions is the maximum number of instructions of a payment.
 	MaxInstructions = 1000

@@ -23,7 +23,7 @@ type Evidence struct {
 // Act is what a payer did on a page.
 type Act string
 
-// The acts of payers for which evidence is stored.
+// These are the acts of payers for which evidence is stored.
 const (
 	ActOrder  Act = "order"
 	ActFields Act = "fields"

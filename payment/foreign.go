@@ -12,8 +12,8 @@ import (
 	"passerelle"
 )
 
-// Limits of a bank's report. Lengths are in characters unless a limit says otherwise. Longer texts
-// are cut. A longer address is refused, because a shortened address would be wrong.
+// These are the limits of a bank's report. Lengths are in characters unless a limit says otherwise.
+// Longer texts are cut. A longer address is refused, because a shortened address would be wrong.
 const (
 	// MaxDescription limits descriptions of refusals and labels of fields.
 	MaxDescription = 1000

@@ -11,7 +11,8 @@ import (
 // unresolvable.
 type State string
 
-// The states of a payment. Created, Validating and Pending are intermediate. All others are final.
+// These are the states of a payment. Created, Validating and Pending are intermediate. All others
+// are final.
 const (
 	// Created means that the payer has not validated the payment.
 	Created State = "created"
@@ -46,7 +47,7 @@ func (s State) Final() bool {
 // Trigger is the reason why a payment changes its state.
 type Trigger string
 
-// The triggers in the state table of the interface specification.
+// These are the triggers in the state table of the interface specification.
 const (
 	// Validated means that the payer chose a bank and the bank accepted the order.
 	Validated Trigger = "validated"
@@ -76,8 +77,8 @@ type Edge struct {
 	To      State
 }
 
-// The state table of the interface specification. The table payment_edge of the schema contains
-// the same pairs, so a new edge also needs a migration.
+// edges is the state table of the interface specification. The table payment_edge of the schema
+// contains the same pairs, so a new edge also needs a migration.
 var edges = []Edge{
 	{Created, Validated, Validating},
 	{Created, Refused, Rejected},
@@ -101,7 +102,7 @@ var ErrIllegal = errors.New("illegal payment transition")
 // Actor says who caused a transition.
 type Actor string
 
-// The actors that can cause a transition.
+// These are the actors that can cause a transition.
 const (
 	ByClient  Actor = "client"
 	ByPayer   Actor = "payer"

@@ -26,7 +26,7 @@ type Note struct {
 	Day passerelle.Date
 }
 
-// The kinds of note.
+// These are the kinds of note.
 const (
 	// NoteCancelling means that a cancellation waits for the payer's action.
 	NoteCancelling = "cancelling"

@@ -16,7 +16,7 @@ const Cancelling Detail = "cancelling"
 // Action is the next action of the payer or the client.
 type Action string
 
-// The actions of the payer or the client.
+// These are the actions of the payer or the client.
 const (
 	Redirect      Action = "redirect"
 	Decoupled     Action = "decoupled"
@@ -28,7 +28,7 @@ const (
 // DateType says when a bank should execute an instruction.
 type DateType string
 
-// The execution date types.
+// These are the execution date types.
 const (
 	FirstOpenDay DateType = "first_open_day"
 	Deferred     DateType = "deferred"
@@ -43,7 +43,7 @@ func DateTypes() []DateType { return []DateType{FirstOpenDay, Deferred, Instant,
 // validated.
 type InstructionState string
 
-// The states of an instruction.
+// These are the states of an instruction.
 const (
 	InstructionPending  InstructionState = "pending"
 	InstructionRejected InstructionState = "rejected"

@@ -13,7 +13,7 @@ import (
 // Status is the bank's status of a whole order.
 type Status string
 
-// The statuses into which connectors translate the statuses of their banks.
+// These are the statuses into which connectors translate the statuses of their banks.
 const (
 	// Awaiting means that the bank has the order, and that the order waits for the payer's action.
 	Awaiting Status = "awaiting"
@@ -88,8 +88,8 @@ type Report struct {
 // Cancellation is the bank's status of a cancellation.
 type Cancellation string
 
-// The statuses of a cancellation. A granted cancellation ends the order with the requester's
-// code. A refused one does not change the order.
+// These are the statuses of a cancellation. A granted cancellation ends the order with the
+// requester's code. A refused one does not change the order.
 const (
 	CancellationAwaiting Cancellation = "awaiting" // the payer has to approve, at ValidateURI
 	CancellationGranted  Cancellation = "granted"

@@ -24,7 +24,7 @@ var messages = map[string]struct{ name, statement string }{
 // firstVersion is the end of the element's name in the first version of a message.
 const firstVersion = "V01"
 
-// The limits of XML files.
+// These are the limits of XML files.
 const (
 	maxDepth   = 40
 	namespaces = "urn:iso:std:iso:20022:tech:xsd:"

@@ -98,7 +98,7 @@ func (c Column) MarshalJSON() ([]byte, error) {
 	return json.Marshal(c.Name)
 }
 
-// The possible meanings of columns.
+// These are the possible meanings of columns.
 const (
 	dateColumn      = "date"
 	valueDateColumn = "value_date"

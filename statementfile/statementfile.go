@@ -26,8 +26,8 @@ import (
 // Format is a family of statement files.
 type Format string
 
-// The formats. MT940 includes MT942, CAMT includes camt.052, camt.053 and camt.054, and OFX has
-// versions in SGML and in XML.
+// These are the formats. MT940 includes MT942, CAMT includes camt.052, camt.053 and camt.054, and
+// OFX has versions in SGML and in XML.
 const (
 	CAMT  Format = "camt053"
 	MT940 Format = "mt940"
@@ -129,7 +129,7 @@ type FileError struct {
 // RefusalReason is the reason why a file is refused.
 type RefusalReason string
 
-// The reasons for refusing a file.
+// These are the reasons for refusing a file.
 const (
 	// NoStatement is for files that are not statements in a known format.
 	NoStatement RefusalReason = "statement"
@@ -164,7 +164,7 @@ func (e *FileError) Error() string {
 // Unwrap returns the cause.
 func (e *FileError) Unwrap() error { return e.Err }
 
-// The limits of a file.
+// These are the limits of a file.
 const (
 	// MaxSize is the maximum size of a file, in bytes.
 	MaxSize = 1 << 30

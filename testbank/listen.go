@@ -19,7 +19,7 @@ import (
 	"passerelle/testbank/xs2a"
 )
 
-// Limits of connections.
+// These are the limits of connections.
 const (
 	headerTimeout = 10 * time.Second
 	idleTimeout   = 2 * time.Minute

@@ -76,7 +76,7 @@ type server struct {
 	listener net.Listener
 }
 
-// Files and folders in the data folder.
+// These are the files and folders in the data folder.
 const (
 	certsFolder = "certs"
 	banksFolder = "banks"

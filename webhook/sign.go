@@ -16,7 +16,7 @@ const DateFormat = "2006-01-02T15:04:05.000000Z"
 // Prefix is the prefix of the names of headers that every webhook request carries.
 const Prefix = "SVC"
 
-// Headers that tell a receiver what a request is about. They are not signed.
+// These headers name the event, the webhook and the delivery of a request. They are not signed.
 const (
 	EventHeader    = Prefix + "-Event"
 	IDHeader       = Prefix + "-Webhook-Id"

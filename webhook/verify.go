@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// The errors of a verification. Receivers respond to all of them with 401.
+// These are the errors of a verification. Receivers respond to all of them with 401.
 var (
 	// ErrHeader means that a signature header is missing or occurs more than once.
 	ErrHeader = errors.New("webhook: the signature headers must come exactly once, the one of the next secret at most once")
@@ -24,7 +24,7 @@ var (
 // ErrTooLarge means that the body exceeds the receiver's limit.
 var ErrTooLarge = errors.New("webhook: the payload is too large")
 
-// The default limits of a Verifier.
+// These are the default limits of a Verifier.
 const (
 	DefaultTolerance = 5 * time.Minute
 	DefaultLimit     = 64 << 20

@@ -53,7 +53,7 @@ type accountList struct {
 	Links        links         `json:"_links"`
 }
 
-// The paths of the bank's accounts.
+// These are the paths of the bank's accounts.
 const (
 	accountsPath     = "/v1/accounts"
 	cardAccountsPath = "/v1/card-accounts"

@@ -18,8 +18,8 @@ import (
 // step is the action that an authorisation waits for.
 type step string
 
-// The steps of an authorisation. The empty step means that the state of the authorisation is
-// unknown.
+// These are the steps of an authorisation. The empty step means that the state of the authorisation
+// is unknown.
 const (
 	atStart          step = "start"          // us, to start the authorisation
 	atPage           step = "page"           // the person, at the bank's page
@@ -87,7 +87,7 @@ type authorisation struct {
 	Resumed int `json:"resumed,omitempty"`
 }
 
-// The bank's responses to our confirmation of an approval.
+// These are the bank's responses to our confirmation of an approval.
 const (
 	confirmTaken   = "taken"
 	confirmRefused = "refused"
@@ -497,7 +497,7 @@ func (b *Bank) bring(a *authorisation, value string) (any, error) {
 	return psuData(sealed[a.Step])(encrypted), err
 }
 
-// The fields for the values of each step.
+// These are the fields for the values of each step.
 const (
 	passwordField   = "password"
 	additionalField = "additional_password"

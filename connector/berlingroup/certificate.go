@@ -31,7 +31,7 @@ type Certificate struct {
 	Qualified bool
 }
 
-// The roles of ETSI TS 119 495 that a bank requires.
+// These are the roles of ETSI TS 119 495 that a bank requires.
 const (
 	RoleInitiation  = "PSP_PI"
 	RoleInformation = "PSP_AI"

@@ -17,8 +17,8 @@ import (
 	"passerelle/payment"
 )
 
-// The kinds of consents in order of preference. Those in which the customer chooses among all
-// accounts come first.
+// These are the kinds of consents in order of preference. Those in which the customer chooses among
+// all accounts come first.
 const (
 	globalConsent    = "global"
 	allPSD2Consent   = "all-psd2"

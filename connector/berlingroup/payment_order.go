@@ -41,7 +41,7 @@ type amountBody struct {
 	Amount   string              `json:"amount"`
 }
 
-// Limits of the standard, in characters.
+// These are the limits of the standard, in characters.
 const (
 	maxCreditorName = 70
 	maxRemittance   = 140

@@ -25,8 +25,8 @@ const corporateIDField = "psu_corporate_id"
 // breaks or other control characters.
 const oneLine = `^[^\x00-\x1f\x7f]+$`
 
-// Last numbers of versions 1.3.x. In each of these versions, the OpenAPI files of the standard
-// introduced an element that not every bank supports.
+// These are the last numbers of versions 1.3.x. In each of these versions, the standard's OpenAPI
+// files introduced an element that only some banks support.
 const (
 	sinceNotifications = 3 // the header TPP-Notification-URI
 	sinceEncryption    = 3 // encryptedPassword
@@ -148,7 +148,7 @@ func bulkTypes(p *Payments) []payment.DateType {
 	})
 }
 
-// The payment services of the standard.
+// These are the payment services of the standard.
 const (
 	singleService   = "payments"
 	bulkService     = "bulk-payments"

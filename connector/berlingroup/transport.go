@@ -20,7 +20,7 @@ import (
 	"passerelle/connector/berlingroup/handshake"
 )
 
-// The limits of one exchange with a bank.
+// These are the limits of one exchange with a bank.
 const (
 	callTime = 20 * time.Second
 	dialTime = 10 * time.Second

@@ -16,7 +16,7 @@ import (
 	"passerelle/payment"
 )
 
-// The allowed values in the file, in the order in which complaints list them.
+// These are the allowed values in the file, in the order in which complaints list them.
 var (
 	approaches      = []string{redirectSCA, oauthSCA, decoupledSCA, embeddedSCA}
 	starts          = []string{"implicit", "explicit"}
@@ -31,7 +31,7 @@ var (
 	signable        = []string{"digest", "x-request-id", "psu-id", "psu-corporate-id", "date", "tpp-redirect-uri"}
 )
 
-// Approaches and products that have special rules.
+// These are approaches and products that have special rules.
 const (
 	redirectSCA  = "redirect"
 	oauthSCA     = "oauth"
@@ -42,7 +42,7 @@ const (
 	instantTransfers = "instant-sepa-credit-transfers"
 )
 
-// The formats of values in the file.
+// These are the formats of values in the file.
 var (
 	uuidForm    = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 	colorForm   = regexp.MustCompile(`^[0-9a-fA-F]{6}$`)
@@ -50,8 +50,8 @@ var (
 	clientForm  = regexp.MustCompile(`^[!-~]{1,255}$`)
 )
 
-// The limits of numbers in the file. The number of a source is ten times the number of the bank,
-// and JSON must represent it exactly.
+// These are the limits of numbers in the file. The number of a source is ten times the number of
+// the bank, and JSON must represent it exactly.
 const (
 	maxBankID  = 1 << 49
 	maxDays    = 3650

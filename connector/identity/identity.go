@@ -21,7 +21,7 @@ import (
 // The name would then change. A new transaction therefore takes over the name of a pending one that
 // has disappeared. The amounts of both must be equal, and their other values similar.
 
-// The limits of the data that is stored about an account in order to recognise its transactions.
+// These limits apply to the stored data by which an account's transactions are recognised.
 const (
 	// recentDays is the number of days before a read on which the bank may still book transactions
 	// after the read.

@@ -25,7 +25,7 @@ import (
 	"passerelle/payment"
 )
 
-// The limits of the protocol, in bytes.
+// These are the limits of the protocol, in bytes.
 const (
 	// maxAnswer limits the size of a response. maxLine limits a line of a stream.
 	maxAnswer = 4 << 20
@@ -41,7 +41,7 @@ const (
 	maxHeaders = 16 << 10
 )
 
-// The calls of the protocol: the part of the path after /v1/.
+// These are the calls of the protocol. A name is the part of the path after /v1/.
 const (
 	callProfile   = "profile"
 	callInitiate  = "initiate"
@@ -277,7 +277,7 @@ type failure struct {
 	Description string
 }
 
-// The kinds of failure.
+// These are the kinds of failure.
 const (
 	refused      = "refused"
 	notSent      = "notSent"

@@ -19,7 +19,7 @@ import (
 // ErrNoTest is returned by Test when the program does not offer the call "test".
 var ErrNoTest = errors.New("the program has no call test, or is not started for tests")
 
-// The acts of the call "test".
+// These are the acts of the call "test".
 const (
 	// ActBegin does nothing. ActApprove does what the report or outcome asks for. ActRefuse refuses
 	// it.

@@ -51,7 +51,7 @@ type ScenarioLine struct {
 // Doing is the kind of a move in a scenario.
 type Doing string
 
-// The kinds of moves. Bank.Page returns the addresses of the bank's pages.
+// These are the kinds of moves. Bank.Page returns the addresses of the bank's pages.
 const (
 	// Validate is a validation with Fields, by the client or its webview.
 	Validate Doing = "validate"

@@ -163,7 +163,7 @@ func saying(text string) ending {
 	return ending{State: payment.InstructionRejected, Code: payment.BankMessage, Text: text}
 }
 
-// Endings that the bank does not cause.
+// These are endings that the bank does not cause.
 var (
 	byPayer    = ending{payment.InstructionRejected, payment.CancelledByUser, messages[payment.CancelledByUser], payment.ByPayer}
 	byClient   = ending{payment.InstructionRejected, payment.CancelledByClient, messages[payment.CancelledByClient], payment.ByClient}

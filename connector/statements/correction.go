@@ -39,8 +39,8 @@ type issue struct {
 	Corrected bool `json:",omitempty"`
 }
 
-// The limits of an account's stored data: the latest statements, and for each statement a number of
-// corrected entries' references.
+// These limits apply to the stored data of an account: the latest statements, and for each
+// statement a number of corrected entries.
 const (
 	maxIssues         = 500
 	correctedOfIssues = 20

@@ -74,7 +74,7 @@ func DecodeBody(body []byte, into any) error {
 
 var bicPattern = regexp.MustCompile(`^[A-Z]{6}[A-Z2-9][A-NP-Z0-9]([A-Z0-9]{3})?$`)
 
-// Limits of the lengths of texts, in characters.
+// These are the maximum lengths of texts, in characters.
 const (
 	maxName       = 70
 	maxEndToEnd   = 35

@@ -49,7 +49,7 @@ func (b *Bank) checkCustomer(c Caller) error {
 	)
 }
 
-// Ids of the bank's own accounts.
+// These are the ids of the bank's own accounts.
 const (
 	// capital is the account from which the opening balances of accounts are paid.
 	capital = "own-capital"

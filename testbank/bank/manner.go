@@ -8,8 +8,8 @@ import (
 // Wire is a way in which a response fails on the network.
 type Wire string
 
-// The ways in which a response fails. All except Gone happen after the bank has executed the
-// request.
+// These are the ways in which a response fails. All except Gone happen after the bank has executed
+// the request.
 const (
 	// Slow responds after some seconds.
 	Slow Wire = "slow"

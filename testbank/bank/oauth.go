@@ -13,7 +13,7 @@ import (
 	"passerelle/testbank/ledger"
 )
 
-// Lifetimes of codes and tokens.
+// These are the lifetimes of codes and tokens.
 const (
 	codeLife  = time.Minute
 	tokenLife = time.Hour
@@ -37,7 +37,7 @@ type OAuthError string
 
 func (e OAuthError) Error() string { return string(e) }
 
-// Errors of the authorisation server.
+// These are errors of the authorisation server.
 const (
 	InvalidRequest       OAuthError = "invalid_request"
 	InvalidGrant         OAuthError = "invalid_grant"
@@ -87,7 +87,7 @@ type Token struct {
 	Ends  time.Time `json:"ends"`
 }
 
-// Kinds of tokens.
+// These are the kinds of tokens.
 const (
 	accessToken  = "token"
 	refreshToken = "refresh"

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// The files of a folder of certificates, without .pem and .key.
+// These are the files of a folder of certificates, without .pem and .key.
 const (
 	AuthorityFile = "authority"
 	ServerFile    = "server"

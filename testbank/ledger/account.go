@@ -2,7 +2,7 @@ package ledger
 
 import "database/sql"
 
-// The kinds of accounts.
+// These are the kinds of accounts.
 const (
 	// Cash is a customer's payment account.
 	Cash = "cash"

@@ -119,7 +119,7 @@ func approachName(approach bank.Approach) string {
 	return strings.ToUpper(string(approach))
 }
 
-// The sizes of responses that are too large.
+// These are the sizes of responses that are too large.
 const (
 	hugeAnswer = 1 << 30
 	deepAnswer = 10 << 20

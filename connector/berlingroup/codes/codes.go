@@ -83,7 +83,7 @@ func (m Meaning) Signed() Meaning {
 	return m
 }
 
-// Remedies for codes that only the operator can act on.
+// These are the remedies for codes that only the operator can act on.
 const (
 	certificateRemedy  = "check tls.certificate: the bank requires a valid certificate that is registered with the bank and has the role for payments (PSP_PI) or accounts (PSP_AI)"
 	certificatesRemedy = "check tls.certificate and signature.certificate: the bank requires valid certificates that are registered with the bank and have the role for payments (PSP_PI) or accounts (PSP_AI)"

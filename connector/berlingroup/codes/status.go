@@ -2,7 +2,7 @@ package codes
 
 import "passerelle/payment"
 
-// Statuses of orders with a special meaning.
+// These are statuses of orders with a special meaning.
 const (
 	Checked   = "ACTC" // the bank has found no mistake in the order
 	Executing = "ACSP" // the bank executes the order

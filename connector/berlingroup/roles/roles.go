@@ -12,7 +12,7 @@ import (
 	"slices"
 )
 
-// The object identifiers of RFC 3739 and ETSI TS 119 495.
+// These are the object identifiers of RFC 3739 and ETSI TS 119 495.
 var (
 	statementsOID = asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 3}
 	psd2OID       = asn1.ObjectIdentifier{0, 4, 0, 19495, 2}
@@ -22,7 +22,7 @@ var (
 // kinds maps the last number of a QcType to the kind of a certificate.
 var kinds = map[int]string{2: Seal, 3: Web}
 
-// The kinds of certificates that banks require.
+// These are the kinds of certificates that banks require.
 const (
 	Seal = "QSealC"
 	Web  = "QWAC"

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// The limits for a signing program: its time, and the size of its response in bytes.
+// These are the limits for a signing program: its time, and the size of its response in bytes.
 const (
 	signTime  = 10 * time.Second
 	signBytes = 4096

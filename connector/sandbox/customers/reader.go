@@ -19,7 +19,7 @@ import (
 // readPage is the number of transactions in one page.
 const readPage = 200
 
-// The names of the sources of connectors that read.
+// These are the names of the sources of connectors that read.
 const (
 	openAPI      = "openapi"
 	directAccess = "directaccess"
@@ -53,7 +53,7 @@ func OfBank(access Access, profile connector.Profile) Reader {
 	return Reader{access: access, profile: profile, accounts: true, documents: true}
 }
 
-// The UUIDs of the institutions that accept no payments.
+// These are the UUIDs of the institutions that accept no payments.
 const (
 	// ProviderConnector is the simulated provider of documents.
 	ProviderConnector = "b7f0e7d4-6c1c-5c0e-9b8a-5a0c7a2f9d11"
