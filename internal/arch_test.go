@@ -23,11 +23,11 @@ import (
 
 const module = "passerelle"
 
-// mayImport has, for every package, the packages of this module that its code may import. Tests may
-// import any package. The test fails for a package that is not in the table, and for an entry
-// without a package. A key that ends in /* means all packages below it, and "*" in a list means any
-// package. A new package needs one line. When the table refuses an import, question the design
-// before you change the table. Change the table in a separate commit.
+// mayImport maps each package to the packages of this module that the package's code may import.
+// Tests may import any package. The test fails for a package that is not in the table, and for an
+// entry without a package. A key that ends in /* means all packages below it, and "*" in a list
+// means any package. A new package needs one line. When the table refuses an import, question the
+// design before you change the table. Change the table in a separate commit.
 var mayImport = map[string][]string{
 	".":                         {},
 	"payment":                   {"."},

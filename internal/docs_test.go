@@ -373,7 +373,7 @@ var (
 	benchForm   = regexp.MustCompile(`(?:^| )-([a-z]+)\b`)
 )
 
-// missingCommands checks flags, and commands of the program with or without the program's name.
+// missingCommands checks flags and commands, with or without the name of the program.
 func (f *facts) missingCommands(p page, text string) []string {
 	text = strings.ReplaceAll(text, "go run ./cmd/passerelle", "passerelle")
 	if otherPrograms.MatchString(text) {
@@ -544,7 +544,8 @@ func (f *facts) missingTests(_ page, text string) []string {
 
 var nameForm = regexp.MustCompile(`(?:^|[\s*(&])([a-z]+)\.([A-Z]\w*)`)
 
-// otherPackages lists names that pages write before a dot: packages of other modules, and variables.
+// otherPackages lists names that pages write before a dot: packages of other modules, and
+// variables.
 var otherPackages = map[string]bool{"context": true, "fmt": true, "tx": true}
 
 // missingNames checks exported names of packages.

@@ -23,7 +23,7 @@ const (
 	AttemptHeader  = Prefix + "-Delivery-Attempt"
 	DeliveryHeader = Prefix + "-Webhook-Data"
 	OmittedHeader  = Prefix + "-Cfonb-Omitted"
-	// Headers with the ids of the subject, for bodies that cannot contain them.
+	// These headers contain the ids of the subject, for bodies that cannot contain the ids.
 	UserHeader       = Prefix + "-User-Id"
 	ConnectionHeader = Prefix + "-Connection-Id"
 	AccountHeader    = Prefix + "-Account-Id"

@@ -56,7 +56,7 @@ func (v *reading) readReport(ctx context.Context, s *history, first request) err
 			return err
 		}
 		if next == "" {
-			pages.request.accept = "*/*" // a download can have any format
+			pages.request.accept = "*/*" // a download may have any format
 		}
 	}
 	return nil

@@ -73,7 +73,7 @@ func euros(amount, label string) ScenarioLine {
 	}
 }
 
-// The changes to scenarios.
+// These functions change scenarios.
 
 func label(text string) func(*Scenario) {
 	return func(s *Scenario) { s.Lines[0].Label = text }
@@ -116,7 +116,7 @@ func approved(s *Scenario) {
 	s.Ends.Actions = []payment.Action{payment.Redirect}
 }
 
-// The moves of scenarios.
+// These are the moves of scenarios.
 
 var (
 	validate = Move{Do: Validate}

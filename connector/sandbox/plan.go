@@ -52,7 +52,7 @@ const forever time.Duration = -1
 // step is one action of the bank. Each verb uses only some of the fields.
 type step struct {
 	Do verb `json:"do"`
-	// What is the question for the verb ask, or the report for the verb say.
+	// What names the question of the verb ask, or the report of the verb say.
 	What string `json:"what,omitempty"`
 	// Wait is the duration of the step. For the verb ask, it is the time that a payer takes.
 	Wait time.Duration `json:"wait,omitempty"`

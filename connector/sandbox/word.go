@@ -19,7 +19,7 @@ const beyond = 90 * 24 * time.Hour
 // words maps the words of scripts to functions. Each function adds to a plan, and returns false
 // when the word has no meaning at its position.
 var words = map[string]func(p *planner, c call) bool{
-	// The test connector of other services in this API family has the same words.
+	// The test connectors of other services in this API family have the same words.
 	"pdng": func(p *planner, c call) bool { return p.add(p.pending(c)) },
 	"done": func(p *planner, _ call) bool { return p.end(ending{State: payment.InstructionDone}) },
 	"canc": func(p *planner, _ call) bool { return p.end(byPayer) },
@@ -27,7 +27,7 @@ var words = map[string]func(p *planner, c call) bool{
 	"err":  func(p *planner, _ call) bool { return p.end(refusal(payment.InvalidAmount)) },
 	"bug":  func(p *planner, _ call) bool { return p.end(refusal(payment.Bug)) },
 
-	// Other ways in which orders end.
+	// These words end orders in other ways.
 	"accp": func(p *planner, _ call) bool { return p.end(ending{State: payment.InstructionAccepted}) },
 	"part": (*planner).part,
 	"hold": func(p *planner, _ call) bool { return p.add(step{Do: rest, Wait: forever}) },
@@ -35,12 +35,12 @@ var words = map[string]func(p *planner, c call) bool{
 	"fail": (*planner).fail,
 	"kept": func(p *planner, _ call) bool { p.Keeps = true; return true },
 
-	// Approvals before the execution.
+	// These words are approvals before the execution.
 	"actn": (*planner).ask,
 	"skip": func(p *planner, _ call) bool { p.Silent = true; return true },
 	"auto": func(p *planner, _ call) bool { p.Trusting = true; return true },
 
-	// Failures in the communication between the bank and its clients.
+	// These words are failures in the communication between the bank and its clients.
 	"dupl": func(p *planner, _ call) bool { return p.utter("processing", 2) },
 	"back": func(p *planner, _ call) bool { return p.utter("processing", 1) && p.utter("older", 1) },
 	"unkn": func(p *planner, _ call) bool { return p.add(step{Do: say, What: "unknown", Times: 1}) },

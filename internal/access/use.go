@@ -22,8 +22,8 @@ const (
 	useBatch = 500
 )
 
-// uses holds the credentials that were used since the last call of KeepUses. It omits a credential if
-// the stored last use is less than an hour old. When there is no room, or when the process ends
+// uses holds the credentials that were used since the last call of KeepUses. It omits a credential
+// if the stored last use is less than an hour old. When there is no room, or when the process ends
 // before KeepUses, a use is lost, and the credential's next use is recorded instead.
 type uses struct {
 	mu sync.Mutex

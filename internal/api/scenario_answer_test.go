@@ -183,9 +183,9 @@ func (s *fixture) wrongAnswers(t *testing.T) {
 	}
 }
 
-// answerGrants lists the status of each body with each token, in the columns of grants. A token with
-// the right scope validates or cancels the payment. The other bodies do not fit its state, so even
-// that token gets a conflict.
+// answerGrants lists the status of each body with each token, in the columns of grants. A token
+// with the right scope validates or cancels the payment. The other bodies do not fit its state, so
+// even that token gets a conflict.
 const answerGrants = `
 validate     200 403 403 200 403 | 403 403 200 403 | 403 403 404 403 | 403 403 403 403 403
 resume       409 403 403 409 403 | 403 403 409 403 | 403 403 404 403 | 403 403 403 403 403

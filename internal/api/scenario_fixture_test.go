@@ -71,7 +71,8 @@ type testDomain struct {
 	subscribed map[passerelle.UserID]map[string]string
 	// assets holds the identifiers of each user's assets.
 	assets map[passerelle.UserID]map[string]string
-	// owned holds a connection of each user, and an account of that connection. The user keeps both.
+	// owned holds a connection of each user, and an account of that connection. The user keeps
+	// both.
 	owned  map[passerelle.UserID][2]string
 	tokens map[string]string
 }

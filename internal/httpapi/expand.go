@@ -16,8 +16,9 @@ const (
 	maxExpandNames = 20
 )
 
-// Expand contains the parameter expand. Inputs embed it when the endpoint can embed linked resources in
-// objects of the type Of. The linked resources are the members of that type with the tag expand:
+// Expand contains the parameter expand. Inputs embed it when the endpoint can embed linked
+// resources in objects of the type Of. The linked resources are the members of that type with the
+// tag expand:
 //
 //	Connector *Connector `json:"connector,omitempty" expand:"true"`
 //

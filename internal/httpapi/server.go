@@ -19,8 +19,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// Config contains the functions and values that the package needs from the service. Except Unserved,
-// every function must be set. The API calls the functions concurrently.
+// Config contains the functions and values that the package needs from the service. Except
+// Unserved, every function must be set. The API calls the functions concurrently.
 type Config struct {
 	// Domain loads the data of a host's domain that a request needs. It also looks up the bearer
 	// token, if any. It fails with NotFound for an unknown host.

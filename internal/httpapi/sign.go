@@ -44,7 +44,7 @@ func (a *API) signature(ctx context.Context, x *exchange) (SignFunc, error) {
 const signatureDate = "2006-01-02T15:04:05.000000Z"
 
 // sign returns a signature. The signature's payload contains the unchanged bytes of the response.
-// The date in it is the real time.
+// The date in the payload is the real time.
 func (a *API) sign(x *exchange, with SignFunc, status int, body []byte) (answer, error) {
 	payload, err := encode(signed{
 		RequestURL: strings.TrimSuffix(x.caller.Base, cmp.Or(x.version, version)) + x.request.URL.RequestURI(),

@@ -11,8 +11,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Metrics holds the metrics that the process exports to Prometheus. These are metrics about requests
-// and the Go runtime, and the metrics that other packages register. A nil Metrics counts nothing.
+// Metrics holds the metrics that the process exports to Prometheus. These are metrics about
+// requests and the Go runtime, and the metrics that other packages register. A nil Metrics counts
+// nothing.
 type Metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec

@@ -9,7 +9,8 @@ import (
 	"passerelle"
 )
 
-// Moved contains the balance, the expenses and the income of all accounts in one currency, for a period.
+// Moved contains the balance, the expenses and the income of all accounts in one currency, for a
+// period.
 type Moved struct {
 	Balance  *json.Number `json:"balance" doc:"at the end of the period"`
 	Expenses *json.Number `json:"expenses" doc:"sum of outgoing transactions, zero or less"`
@@ -41,8 +42,8 @@ type DailyBalance struct {
 	Moved
 }
 
-// CurrencyBalances contains the balances of the accounts in one currency for each day, and their current
-// balance.
+// CurrencyBalances contains the balances of the accounts in one currency for each day, and their
+// current balance.
 type CurrencyBalances struct {
 	Currency passerelle.Currency
 	Present  *decimal.Decimal

@@ -15,8 +15,8 @@ type Movement struct {
 	From, To string
 	// Amount is in minor units and above zero.
 	Amount int64
-	// The names and numbers of the parties. Each party sees the other's name and number on its
-	// statement.
+	// These are the names and numbers of the parties. Each party sees the other's name and number
+	// on its statement.
 	FromName, FromNumber, ToName, ToNumber string
 	Text, Reference                        string
 	Day                                    time.Time

@@ -39,8 +39,8 @@ type Provider struct {
 	Client *http.Client
 	// Claims are additional claims of tokens. They replace claims of the same name.
 	Claims map[string]any
-	// Description contains additional members of the discovery document. They replace members of the
-	// same name.
+	// Description contains additional members of the discovery document. They replace members of
+	// the same name.
 	Description map[string]any
 	// Nonsense is the content of /nonsense, with status 200.
 	Nonsense string
