@@ -226,7 +226,8 @@ func below(r record) map[string]int64 {
 	return kept
 }
 
-// Refused credentials leave only two events. A deletion removes a connection and its data.
+// After refused credentials, only two events are left. A deletion removes a connection and its
+// data.
 func TestNothingIsLeftOfConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.token(t, "", "user", 0)
@@ -342,8 +343,8 @@ func TestRepeatedConnecting(t *testing.T) {
 	})
 }
 
-// Refused credentials leave the key free: the same request is refused again, and corrected
-// credentials connect.
+// After refused credentials, the idempotency key stays free: the same request fails again, and
+// corrected credentials connect.
 func TestRefusedConnectingFreesTheKey(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		a := ask{method: "POST", path: "/connections", token: "user", body: strings.Replace(connecting, "1234", "4321", 1), header: map[string]string{"Idempotency-Key": "k"}}

@@ -141,7 +141,7 @@ func (c *contract) check(a ask, request *http.Request, r reply) error {
 		}
 	}
 	// Query parameters may complete a body, and a list may be the complete body. The document does
-	// not say this for each body.
+	// not mention these forms for each body.
 	inBody := request.Header.Get("Content-Type") == "application/json" && strings.TrimSpace(a.body) != "" && !strings.HasPrefix(a.body, "[") && !strings.Contains(a.path, "?")
 	if operation["requestBody"] == nil || !inBody || r.status >= http.StatusBadRequest {
 		return nil
@@ -248,7 +248,7 @@ func TestEachListHasPages(t *testing.T) {
 	})
 }
 
-// A list that fits on one page is cut like other lists, and keeps its total.
+// The parameter limit also cuts a list that fits on one page, and the total stays the same.
 func TestPagesOfShortLists(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		var all, page struct {

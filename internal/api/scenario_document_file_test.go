@@ -48,7 +48,7 @@ func TestFilesOfSharedSubscriptionsAreFetched(t *testing.T) {
 	})
 }
 
-// The stored content of a file is encrypted. It stays readable after a change of the master key.
+// The stored content of a file is encrypted, and stays readable after a change of the master key.
 func TestFilesAreSealedAtRest(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from := s.subscriber(t, "")

@@ -18,7 +18,7 @@ import (
 )
 
 // variety creates payments that differ in every filter and order. Some of their values are equal.
-// It returns the stored payments.
+// variety returns the stored payments.
 func (s *fixture) variety(t *testing.T) []*payment.Payment {
 	t.Helper()
 	s.configure(t, "home", map[string]string{"payment.periodic.enabled": "1"})
@@ -314,7 +314,7 @@ func sided(x, y any) int {
 	return strings.Compare(x.(string), y.(string))
 }
 
-// A list with a filter by the beginning of a label is ordered by label. It contains each payment
+// A list with a filter by the beginning of a label is ordered by label, and contains each payment
 // once.
 func TestLabelsOfPayments(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {

@@ -169,8 +169,8 @@ type reply struct {
 }
 
 // do sends a request, and checks the rules for all responses. The response must not be a server
-// error. JSON has exactly one media type. The request has an id, and an error body has four keys.
-// The response must match its schema in the OpenAPI document.
+// error. JSON must have exactly one media type, the response a request id, and an error body four
+// keys. The response must match its schema in the OpenAPI document.
 func (s *fixture) do(t testing.TB, a ask) reply {
 	t.Helper()
 	request := s.request(t, a)
@@ -478,7 +478,7 @@ type record struct {
 
 func (s *fixture) record() record { return record{rows: s.eyes.Rows(), events: s.eyes.Events()} }
 
-// counts returns a record without events, which is cheap after many calls.
+// counts returns a record without events. It stays cheap after many calls.
 func (s *fixture) counts() record { return record{rows: s.eyes.Rows()} }
 
 // bookkeeping lists tables whose rows are created once and later only updated.

@@ -175,8 +175,8 @@ func (s *fixture) skips(t *testing.T, all []listed) {
 	}
 }
 
-// periods limits the list by days, months and years in the time zone of Paris. The first instant of
-// the lower limit is in the list. The first instant of the upper limit is not.
+// periods limits the list by days, months and years in the time zone of Paris. The list contains
+// the first instant of the lower limit, but not the first instant of the upper limit.
 func (s *fixture) periods(t *testing.T, all []listed) {
 	t.Helper()
 	for _, bounds := range [][2]string{
@@ -254,8 +254,8 @@ func (s *fixture) cursors(t *testing.T) {
 	}
 }
 
-// growth adds a payment between reads of two pages. The later page repeats no payment. On the way
-// back, the first page is the same.
+// growth adds a payment between the reads of two pages. The second page must repeat no payment. On
+// the way back, the first page must be the same.
 func (s *fixture) growth(t *testing.T) {
 	t.Helper()
 	first := s.list(t, "/payments?limit=10&reverse")

@@ -143,7 +143,7 @@ func TestStatementFiles(t *testing.T) {
 	})
 }
 
-// The first file causes the events of a first read. It also implies the consent.
+// The first file causes the events of a first read. The file also implies the consent.
 func TestEventsOfAStatementFile(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		connection := s.fileConnection(t)
@@ -388,8 +388,8 @@ func TestStatementsThatComeAgain(t *testing.T) {
 	})
 }
 
-// The bank's last version of a statement counts, in whatever order a user imports the versions.
-// Times may have zones. An older version that comes later adds no entry.
+// The bank's last version of a statement counts, in whatever order a user imports the versions. The
+// times of the versions may have zones. An older version that comes later adds no entry.
 func TestCorrectionBeforeItsOriginal(t *testing.T) {
 	version := func(made, closing, entry string) string {
 		return strings.Replace(camtFile("2026-10-31", "100.00", "2026-11-05", closing, entry), "<Id>1</Id>", "<Id>1</Id><CreDtTm>2026-11-06T"+made+"</CreDtTm>", 1)

@@ -247,8 +247,8 @@ func TestTransactionsSelected(t *testing.T) {
 	})
 }
 
-// Each path lists only its own transactions. A path with ids that do not belong together is not
-// found.
+// Each path lists only its own transactions. A path with ids that do not belong together gets a
+// 404.
 func TestPlacesOfTransactions(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		h := s.holdings(t, "")

@@ -268,7 +268,7 @@ func complete(t *testing.T, call string) any {
 }
 
 // bodied returns the calls that have a body, with the body's schema. When a call accepts several
-// bodies, each body is a separate entry. The name of the body is after the path.
+// bodies, each body is a separate entry. The key contains the name of the body after the path.
 func (c *contract) bodied() map[string]map[string]any {
 	all := map[string]map[string]any{}
 	for path, operations := range c.paths {
@@ -430,7 +430,8 @@ func (s *fixture) refuser(t *testing.T) *refuser {
 	for _, prefix := range []string{"/transactions", "/accounts", "/connections"} {
 		r.credential[prefix] = s.token(t, "", "user", 0)
 	}
-	// The background loop stores the first use of each token, which must not happen after the digest.
+	// The background loop stores the first use of each token. This must happen before the digest of
+	// the tables.
 	for _, credential := range r.credential {
 		s.do(t, ask{method: "GET", path: "/config", credential: credential})
 	}

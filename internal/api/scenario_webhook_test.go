@@ -169,8 +169,8 @@ func TestPausesOfWebhooks(t *testing.T) {
 	})
 }
 
-// With the parameter all, calls find disabled and deleted webhooks. Without it, only a change that
-// enables, disables, deletes or restores a webhook finds them.
+// With the parameter all, calls find disabled and deleted webhooks. Without the parameter, only a
+// change that enables, disables, deletes or restores a webhook finds such webhooks.
 func TestHiddenWebhooks(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for _, hide := range []string{`{"disabled":true}`, `{"deleted":"2026-11-20"}`} {
@@ -319,7 +319,8 @@ func TestHealthOfWebhooks(t *testing.T) {
 	})
 }
 
-// The service deletes old, finished events with all their data. The sandbox's clock decides.
+// The service deletes old, finished events with all their data. The age follows the clock of the
+// sandbox.
 func TestRetention(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		id := s.webhookFor(t, "", "PAYMENT_STATE_UPDATED")
