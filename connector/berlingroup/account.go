@@ -59,7 +59,7 @@ const (
 	cardAccountsPath = "/v1/card-accounts"
 )
 
-// readAccounts reports the accounts, and the transactions of the requested ones.
+// readAccounts reports the accounts, and the transactions of the accounts that the sink wants.
 func (v *reading) readAccounts(ctx context.Context) error {
 	all, err := v.listAccounts(ctx)
 	if err != nil {
@@ -139,8 +139,8 @@ func withKeys(all []bankAccount) []bankAccount {
 	return all
 }
 
-// path returns two addresses of a resource of the account. The first is the target of the bank's
-// link, or "" without a link. The second is a path with the resource id.
+// path returns two addresses of one of the account's resources. The first is the target of the
+// bank's link, or "" without a link. The second is a path with the resource id.
 func (a *bankAccount) path(of string) (string, string) {
 	return a.Links[of].Href, a.family + "/" + url.PathEscape(a.ResourceID) + "/" + of
 }
@@ -262,7 +262,7 @@ func known(code string) passerelle.Currency {
 // maxText limits names and keys, in bytes.
 const maxText = 200
 
-// bounded shortens a text of the bank so that it can be stored.
+// bounded shortens a text of the bank to the length that the service stores.
 func bounded(text string) string {
 	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "")
 	if len(text) <= maxText {

@@ -43,8 +43,8 @@ func (s step) over() bool { return s == authorised || s == failed }
 type authorisation struct {
 	Step step `json:"step,omitempty"`
 	// At is the address of the step, called with POST if Post is set and with PUT otherwise. Own is
-	// the address of the authorisation. Confirm is the address at which the connector confirms it.
-	// Each is a path at the bank or a full address, or empty when unknown.
+	// the address of the authorisation. Confirm is the address at which the connector confirms the
+	// authorisation. Each is a path at the bank or a full address, or empty when unknown.
 	At      string `json:"at,omitempty"`
 	Post    bool   `json:"post,omitempty"`
 	Own     string `json:"own,omitempty"`
@@ -79,11 +79,12 @@ type authorisation struct {
 	// responded.
 	Confirmation string `json:"confirmation,omitempty"`
 	// Earlier are the authorisations that this one replaced, oldest first. The customer can still
-	// approve in them. Unlisted means that the bank may have started another authorisation although
-	// its response never arrived. Only the bank's list of authorisations names that one.
+	// approve in the earlier ones. Unlisted means that the bank may have started an authorisation
+	// whose response never arrived. Only the bank's list of authorisations names such an
+	// authorisation.
 	Earlier  []authorisation `json:"earlier,omitempty"`
 	Unlisted bool            `json:"unlisted,omitempty"`
-	// Resumed counts how often an earlier authorisation took the place of a failed one.
+	// Resumed counts how often an earlier authorisation replaced a failed one.
 	Resumed int `json:"resumed,omitempty"`
 }
 
@@ -271,7 +272,7 @@ func (b *Bank) update(r request, into *authorisation, said scaAnswer, header htt
 		}
 	}
 	if c := next.Challenge; c != nil && len(c.Image) > payment.MaxFieldImage {
-		c.Image = nil // pages cannot show it, and it would fill the stored memory
+		c.Image = nil // pages cannot show the image, and it would fill the stored memory
 	}
 	if err := b.nextStep(r, &next, said); err != nil {
 		return err
@@ -506,7 +507,7 @@ const (
 )
 
 // give sends the customer's answer to the bank. It fails with *denied when the bank refuses the
-// answer. A new user name is stored only if the bank accepts the answer.
+// answer. give stores a new user name only if the bank accepts the answer.
 func (b *Bank) give(ctx context.Context, a *authorisation, p person, values map[string]string) error {
 	wanted, asks := brings[a.Step]
 	if !asks {
@@ -533,8 +534,8 @@ func (b *Bank) give(ctx context.Context, a *authorisation, p person, values map[
 	return b.proceed(ctx, a, p)
 }
 
-// back stores the query with which the customer returned from a page. The query is not trusted:
-// the connector asks the bank for the result, and uses only a code that the bank issued.
+// back stores the query with which the customer returned from a page. The connector does not trust
+// the query: it asks the bank for the result, and uses only a code that the bank issued.
 func (a *authorisation) back(query url.Values) {
 	if query == nil || a.Step != atPage && a.Step != atServer {
 		return
@@ -637,9 +638,9 @@ func (b *Bank) askState(ctx context.Context, a *authorisation, p person) (scaAns
 	return said, err
 }
 
-// askEarlier asks the bank for the states of the earlier authorisations. An earlier one replaces
-// the present one when the customer has approved in it or has returned with its code. askEarlier
-// drops earlier authorisations that have failed.
+// askEarlier asks the bank for the states of the earlier authorisations. An earlier authorisation
+// replaces the present one when the customer has approved in the earlier one or has returned with
+// its code. askEarlier drops earlier authorisations that have failed.
 func (b *Bank) askEarlier(ctx context.Context, a *authorisation, p person) error {
 	var denial *denied
 	for i := len(a.Earlier) - 1; i >= 0 && a.Step != authorised; i-- {

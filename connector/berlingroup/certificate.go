@@ -57,7 +57,7 @@ type material struct {
 	authorities *x509.CertPool
 	sealing     *x509.Certificate
 	sealKey     *rsa.PrivateKey
-	// passwords is the bank's key for passwords, nil if they are not encrypted.
+	// passwords is the bank's key for passwords, nil if the bank takes plain passwords.
 	passwords *rsa.PublicKey
 }
 

@@ -68,8 +68,8 @@ func (b *Bank) CheckCertificates(now time.Time) []Finding {
 var kinds = map[string]string{"tls.certificate": roles.Web, "signature.certificate": roles.Seal}
 
 // checkRanges reports to which payers the service offers the bank, and which of the bank's
-// countries have no prefix. A country without a prefix may be intended, so no finding is marked as
-// wrong.
+// countries have no prefix. An operator may intend a country without a prefix, so no finding is
+// marked as wrong.
 func (b *Bank) checkRanges() []Finding {
 	prefixes := b.file.IBANPrefix
 	if len(prefixes) == 0 {

@@ -50,7 +50,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheckFails: each problem between us and a bank is reported with the bank's name and a remedy.
+// TestCheckFails: the check reports each problem between us and a bank, with the bank's name and a
+// remedy.
 func TestCheckFails(t *testing.T) {
 	answers := func(status int, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -130,8 +131,8 @@ func TestCheckFails(t *testing.T) {
 	}
 }
 
-// TestCheckOfTestCertificates: a certificate without QCStatements is not wrong, because sandboxes accept it.
-// The check says so.
+// TestCheckOfTestCertificates: a certificate without QCStatements is not wrong, because sandboxes
+// accept it. The check mentions such a certificate.
 func TestCheckOfTestCertificates(t *testing.T) {
 	w := newFixture(t, http.HandlerFunc(unknown), nil)
 	w.certify(&x509.Certificate{})
@@ -141,9 +142,9 @@ func TestCheckOfTestCertificates(t *testing.T) {
 	}
 }
 
-// TestOwnAddress: orders and consents without the user's address contain our own address as the bank
-// sees it. This address comes from the bank file, or is looked up once. The check reports a private
-// address, unless the bank's address is private too.
+// TestOwnAddress: orders and consents without the user's address contain our own address as the
+// bank sees it. This address comes from the bank file, or from a single lookup. The check reports a
+// private address, unless the bank's address is private too.
 func TestOwnAddress(t *testing.T) {
 	for _, test := range []struct {
 		name, file, own, bank string
@@ -374,7 +375,8 @@ func allocated() uint64 {
 	return m.TotalAlloc
 }
 
-// TestMaterial: errors in the files that a bank file names are reported at the field.
+// TestMaterial: an error in a file that a bank file names is reported at the field with the file's
+// name.
 func TestMaterial(t *testing.T) {
 	w := newFixture(t, http.HandlerFunc(unknown), nil)
 	other, err := json.Marshal("no PEM")
@@ -455,8 +457,8 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// TestDisturbedBank: a failing bank gets a single call after a while. If it responds, it is healthy
-// again.
+// TestDisturbedBank: a failing bank gets a single call after a while. If the bank responds, it is
+// healthy again.
 func TestDisturbedBank(t *testing.T) {
 	status, asked := http.StatusServiceUnavailable, 0
 	w := newStatusFixture(t, &status, &asked)
@@ -494,7 +496,7 @@ func TestDisturbedBank(t *testing.T) {
 }
 
 // TestRefusedService: when the bank refuses the service itself, its health shows a refusal and
-// failures. A refusal that concerns one customer does not change its health.
+// failures. A refusal that concerns one customer does not change the bank's health.
 func TestRefusedService(t *testing.T) {
 	for code, refused := range map[string]bool{
 		"CERTIFICATE_INVALID": true, "CERTIFICATE_BLOCKED": true, "ROLE_INVALID": true, "SIGNATURE_INVALID": true, "KID_MISSING": true, "TIMESTAMP_INVALID": true,

@@ -117,7 +117,8 @@ func TestBookedDaysLater(t *testing.T) {
 }
 
 // TestBookedWithAnID: when only booked transactions have ids, the connector reads everything while
-// one is pending, so that nothing is stored twice. Afterwards it reads only new transactions.
+// a transaction is pending, so that it stores no transaction twice. After that, it reads only new
+// transactions.
 func TestBookedWithAnID(t *testing.T) {
 	bank := newReadable(t, "[profile.accounts]", "[profile.accounts]\nhistory_days = 365\ntransaction_ids = true\ndelta_list = true", "sca =", "calls_a_day = 100\nsca =")
 	reader := bank.reader()

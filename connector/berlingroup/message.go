@@ -57,8 +57,8 @@ func (j judgement) remedied() string {
 
 // refusal interprets a refused request about an order. The error is a *payment.Refusal when the
 // refusal is final, and connector.ErrNotSent when the bank is closed or busy and has not accepted
-// the order. Otherwise the outcome is unknown. When the operator can act, the error is also a fault.
-// The bank's text about a fault of the operator is not for the payer.
+// the order. Any other error means an unknown outcome. When the operator can act, the error is also
+// a fault. The payer does not see the bank's text about a fault of the operator.
 func (b *Bank) refusal(r request, a answer) error {
 	r.id = a.id
 	judged := b.judge(r, a)

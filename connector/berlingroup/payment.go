@@ -40,13 +40,14 @@ func (p payer) cancels() bool { return p.bank.profile.Payments.Cancellable }
 type orderMemory struct {
 	// Path is the path of the order, relative to the address of the bank.
 	Path string `json:"path,omitempty"`
-	// Status is the last reported status. Cancelled means that the bank has cancelled the order
-	// on our request. Unwanted means that the bank was asked to cancel it.
+	// Status is the last reported status. Cancelled means that the bank has cancelled the order on
+	// our request. Unwanted means that the connector asked the bank to cancel the order.
 	Status    string `json:"status,omitempty"`
 	Cancelled bool   `json:"cancelled,omitempty"`
 	Unwanted  bool   `json:"unwanted,omitempty"`
-	// Refused is the number of lines that the bank has named as refused. Lines has their codes (empty
-	// in older memories). Divided is the time at which the bank named the last of them.
+	// Refused is the number of lines that the bank has named as refused. Lines holds the codes of
+	// these lines (empty in older memories). Divided is the time at which the bank named the last
+	// refused line.
 	Refused  int                       `json:"refused,omitempty"`
 	Lines    map[int]payment.ErrorCode `json:"lines,omitempty"`
 	Divided  time.Time                 `json:"divided,omitzero"`
@@ -376,10 +377,10 @@ func (v *ordering) shown(s paymentStatus) bool {
 	return v.Payment.State == payment.Pending || v.memory.Approval.Step == authorised || codes.Rank(s.Transaction) >= codes.Rank(codes.Executing)
 }
 
-// unclear reports whether the payer may have approved an order without any proof. This is the case
-// if the bank has checked the order, which does not prove an approval, and reports no status of the
-// approval. An approval that needs our confirmation counts only once it is confirmed. In the early
-// steps, the payer cannot approve yet.
+// unclear reports whether the payer may have approved an order without any proof: the bank has
+// checked the order, which does not prove an approval, and reports no status of the approval. An
+// approval that needs our confirmation counts only after the confirmation. In the early steps, the
+// payer cannot approve yet.
 func (v *ordering) unclear(s paymentStatus) bool {
 	a := &v.memory.Approval
 	early := a.Step == atServer && a.Page == "" || slices.Contains([]step{atStart, atIdentification, atPassword, atAdditional, atMethod}, a.Step)
@@ -403,8 +404,8 @@ func (v *ordering) presumed() bool {
 // silenceGrace is how long after the time for approvals a bank may still refuse an order.
 const silenceGrace = 24 * time.Hour
 
-// forsaken reports whether the payer gets no new way to approve, because the payer has abandoned the
-// order. The payer may still approve its cancellation.
+// forsaken reports whether the payer gets no new way to approve, because the payer has abandoned
+// the order. The payer may still approve the cancellation of the order.
 func (v *ordering) forsaken() bool { return v.Abandoned && v.memory.Cancelling == nil }
 
 // carryOn does the next steps that do not involve the customer, and reports the state of the order.
@@ -443,7 +444,7 @@ func (v *ordering) renew(ctx context.Context, a *authorisation) {
 	next := startAt(v.memory.Path + kind)
 	next.Person, next.OAuth = a.Person, a.OAuth
 	before := a.Unlisted
-	a.Unlisted = true // proceed stores it, in case this process ends before the response
+	a.Unlisted = true // proceed stores Unlisted, in case this process ends before the response
 	err := v.proceed(ctx, &next, v.person())
 	a.Unlisted = before || err != nil && (next.Unlisted || next.Own != "")
 	if err != nil {

@@ -97,7 +97,7 @@ func (v *ordering) decline(report *payment.Report, s paymentStatus) {
 }
 
 // timedOut reports whether the bank rejected the order because the payer did nothing. The standard
-// requires this rejection but no code for it. timedOut therefore examines the authorisation: it is
+// requires this rejection but no code for it. timedOut therefore checks that the authorisation is
 // still open, the bank's page has expired, and the payer has not come back.
 func (v *ordering) timedOut(s paymentStatus) bool {
 	a := &v.memory.Approval

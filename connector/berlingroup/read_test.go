@@ -149,8 +149,8 @@ func (s *taken) keys() (all []string) {
 	return all
 }
 
-// TestErrorsOfReads: each code of the standard, in both forms of bodies, leads to the right
-// state of the connection and the right line in the log.
+// TestErrorsOfReads: each code of the standard, in both forms of bodies, leads to the expected
+// state of the connection and line in the log.
 func TestErrorsOfReads(t *testing.T) {
 	bug, renewed := passerelle.Bug, passerelle.WebauthRequired
 	states := map[string]passerelle.ConnectionState{
@@ -343,8 +343,8 @@ func TestIdentityWithoutIDs(t *testing.T) {
 	}
 }
 
-// TestIDsOfTheBank: a transaction that appears on two pages because entries moved is stored
-// once.
+// TestIDsOfTheBank: the connector stores a transaction once if it appears on two pages because
+// entries moved.
 func TestIDsOfTheBank(t *testing.T) {
 	bank := newReadable(t, "[profile.accounts]", "[profile.accounts]\ntransaction_ids = true")
 	reader := bank.reader()
@@ -366,9 +366,9 @@ func TestIDsOfTheBank(t *testing.T) {
 	}
 }
 
-// TestCallsWithoutThePerson: without the customer, each call is made only as often per day as the
-// bank allows. While the customer is present, there is no limit, and the bank gets the customer's
-// device.
+// TestCallsWithoutThePerson: without the customer, the connector makes each call only as often per
+// day as the bank allows. While the customer is present, there is no limit, and the bank gets the
+// customer's device.
 func TestCallsWithoutThePerson(t *testing.T) {
 	bank := newReadable(t)
 	reader := bank.reader()
@@ -528,8 +528,8 @@ func TestBookingStatuses(t *testing.T) {
 	}
 }
 
-// TestBookedBetweenReports checks that a transaction which is booked between the reports of pending and
-// of booked transactions is reported as booked.
+// TestBookedBetweenReports checks that a read reports a transaction as booked if the bank books it
+// between the reports of pending and of booked transactions.
 func TestBookedBetweenReports(t *testing.T) {
 	bank := newReadable(t, `["both"]`, `["booked", "pending"]`, "[profile.accounts]", "[profile.accounts]\ntransaction_ids = true")
 	reader, requests := bank.reader(), 0
@@ -621,16 +621,16 @@ func TestFormerConsents(t *testing.T) {
 }
 
 // TestReplacedConsents checks a consent that the customer can still approve after another one has
-// replaced it. If the customer approves it, the connector uses it. Otherwise the connector ends it
-// when the other one becomes valid or the connection is deleted.
+// replaced it. If the customer approves the replaced consent, the connector uses this consent. If
+// not, the connector ends it when the other consent becomes valid or the connection is deleted.
 func TestReplacedConsents(t *testing.T) {
 	wished := `{"consentStatus":"received","consentId":"C2","_links":{"scaRedirect":{"href":"https://bank.example/2"}}}`
 	received, valid := scriptedAnswer{200, `{"consentStatus":"received"}`}, scriptedAnswer{200, `{"consentStatus":"valid"}`}
 	for name, test := range map[string]struct {
 		first, second scriptedAnswer
 		declined      bool
-		// ended are the consents that the reads end. deleted are those consents and the ones that
-		// the deletion of the connection ends.
+		// ended are the consents that the reads end. deleted also contains the consents that the
+		// deletion of the connection ends.
 		state          passerelle.ConnectionState
 		ended, deleted string
 	}{
@@ -705,8 +705,9 @@ func TestConsentsThatEndDuringARead(t *testing.T) {
 	}
 }
 
-// TestTokensRenewedAtTheEnd checks that a token is stored at once when the bank issues it while a
-// consent is ended. The bank accepts a refresh token only once, so the next try needs the new token.
+// TestTokensRenewedAtTheEnd checks that the connector stores a token at once when the bank issues
+// the token during the end of a consent. The bank accepts a refresh token only once, so the next
+// try needs the new token.
 func TestTokensRenewedAtTheEnd(t *testing.T) {
 	var w *fixture
 	w = newFixture(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -733,8 +734,8 @@ func TestTokensRenewedAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestConsentsAskedFor: each kind of consent is requested with the right scope, duration and
-// frequency, and determines which data is read.
+// TestConsentsAskedFor: the request for each kind of consent has the expected scope, duration and
+// frequency, and the kind determines which data is read.
 func TestConsentsAskedFor(t *testing.T) {
 	const frame = `{"access":%s,"recurringIndicator":true,"validUntil":"2026-05-31","frequencyPerDay":2,"combinedServiceIndicator":false}`
 	for name, test := range map[string]struct {

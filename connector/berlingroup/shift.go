@@ -10,15 +10,16 @@ import (
 	"passerelle/connector/identity"
 )
 
-// A bank may count its pages by offset. When an entry is booked between the requests for two pages,
-// it moves the other entries, and one of them appears on both pages. Without ids from the bank, its
-// copies cannot be distinguished from two equal transactions. The connector therefore withholds
-// such transactions, and reads everything again until two consecutive passes count them equally.
+// A bank may count its pages by offset. An entry that is booked between the requests for two pages
+// moves the other entries, and one of them appears on both pages. Without ids from the bank, the
+// two copies look like two equal transactions. The connector therefore withholds such transactions,
+// and reads everything again until two consecutive passes count them equally.
 
 const (
 	// maxPasses limits the passes of a read.
 	maxPasses = 5
-	// maxWithheld limits the withheld transactions. Further ones are passed on before the next pass.
+	// maxWithheld limits the withheld transactions. The connector passes on further transactions
+	// before the next pass.
 	maxWithheld = 50_000
 )
 
@@ -117,7 +118,7 @@ func (s *sieve) released() []passerelle.TransactionDetails {
 }
 
 // readCertain passes on all transactions since a day except uncertain ones. It repeats the read
-// until nothing is uncertain, at most maxPasses times or as often as the bank permits.
+// until all transactions are certain, at most maxPasses times or as often as the bank permits.
 func (v *reading) readCertain(ctx context.Context, a *bankAccount, begin passerelle.Date) (*history, error) {
 	selected := url.Values{"dateFrom": {begin.String()}}
 	s := v.history(a)

@@ -120,8 +120,8 @@ func (v *reading) readHistory(ctx context.Context, s *history, selected url.Valu
 	return nil
 }
 
-// overlapDays is the number of additional days that are read. Equal transactions without an id are
-// numbered, and the first of them may have been booked some days before the last.
+// overlapDays is the number of additional days that are read. The connector numbers equal
+// transactions without an id, and the bank may have booked the first some days before the last.
 const overlapDays = 7
 
 // query adds parameters to the address of a request.
@@ -173,8 +173,7 @@ func later(a, b passerelle.Date) passerelle.Date {
 // maxWording is the maximum length of a label, in bytes.
 const maxWording = 1000
 
-// wording returns the label: the remittance information or, if there is none, another text of the
-// bank.
+// wording returns the label: the remittance information or, without it, another text of the bank.
 func (t *transaction) wording() string {
 	text := cmp.Or(t.Remittance, strings.Join(t.RemittanceLines, " "), t.reference(), t.CardDetails, t.Additional, t.Creditor, t.Debtor, t.EndToEndID)
 	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "")

@@ -22,8 +22,8 @@ import (
 )
 
 // A bank reports an account's transactions as pages of JSON, or as a statement in an ISO 20022 or
-// SWIFT format. A page can also link to the statement as a download. A report of any length is read
-// a few transactions at a time.
+// SWIFT format. A page can also link to the statement as a download. The connector reads a report
+// of any length a few transactions at a time.
 
 // pageSize is the number of transactions that are passed on together.
 const pageSize = 500
@@ -240,8 +240,8 @@ var formats = map[string]struct {
 	"json": {"application/json", true}, "camt": {"application/xml", false}, "mt940": {"text/plain", false},
 }
 
-// formatOf returns the format in which reports about accounts or card accounts are requested.
-// Reports about card accounts are always in JSON.
+// formatOf returns the format of requests for reports about accounts or card accounts. Reports
+// about card accounts are always in JSON.
 func (a *Accounts) formatOf(family string) string {
 	if family == cardAccountsPath {
 		return "json"

@@ -44,7 +44,7 @@ type request struct {
 	// body is sent as JSON unless it is nil. form is sent as a form, to the authorisation server.
 	body any
 	form url.Values
-	// id is the X-Request-ID. If it is empty, a new one is generated.
+	// id is the X-Request-ID. An empty id stands for a new one.
 	id string
 	// address replaces the address of the bank's API, for the authorisation server.
 	address string
@@ -130,7 +130,7 @@ const mostLogged = 8
 
 type requestLogKey struct{}
 
-// logging returns a context in which calls are logged.
+// logging returns a context in which l records the calls.
 func (l *requestLog) logging(ctx context.Context) context.Context {
 	return context.WithValue(ctx, requestLogKey{}, l)
 }

@@ -19,7 +19,7 @@ import (
 const shortLimit = 500 * time.Millisecond
 
 // TestHangingBank: a call ends at its deadline, in whichever phase the bank stops responding. The
-// outcome of an order is unknown if the bank may have read it.
+// outcome of an order is unknown if the bank may have read the order.
 func TestHangingBank(t *testing.T) {
 	hang := make(chan struct{})
 	defer close(hang)

@@ -51,7 +51,7 @@ var (
 )
 
 // These are the limits of numbers in the file. The number of a source is ten times the number of
-// the bank, and JSON must represent it exactly.
+// the bank, and JSON must represent the source's number exactly.
 const (
 	maxBankID  = 1 << 49
 	maxDays    = 3650
@@ -232,8 +232,8 @@ func (p *Payments) check(r *rules) {
 	r.hold(most == 0 || least <= most, at+"min_amount", "is more than max_amount")
 }
 
-// products checks a list of payment products. Nothing in the API chooses between two products that
-// are not instant, so the second one would never be used.
+// products checks a list of payment products. The API does not choose between two products that are
+// not instant, so the service would never use the second product.
 func (r *rules) products(field string, list []string) {
 	r.each(field, list, products)
 	others := slices.DeleteFunc(slices.Clone(list), func(one string) bool { return one == instantTransfers })
