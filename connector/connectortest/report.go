@@ -21,7 +21,7 @@ type Report struct {
 // the rule does not apply.
 type Result struct {
 	Rule string
-	// Faults say how the rule was broken. Right describes the correct behaviour.
+	// Faults say how the connector breaks the rule. Right describes the correct behaviour.
 	Faults []string
 	Right  string
 	// Note says why the rule does not apply.

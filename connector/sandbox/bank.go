@@ -19,7 +19,7 @@ type Bank struct {
 	// without a trailing slash.
 	Base func(domain passerelle.DomainID) string
 	// MAC returns at least 16 bytes that authenticate data for one purpose. A restart must not
-	// change them.
+	// change these bytes.
 	MAC func(purpose string, data []byte) []byte
 	// Timing is how long execution takes.
 	Timing Timing

@@ -28,7 +28,7 @@ type order struct {
 	Payer     account           `json:"payer,omitzero"`
 	DateType  payment.DateType  `json:"date_type"`
 	Frequency payment.Frequency `json:"frequency,omitempty"`
-	// Day is the day of execution, or the first of several. LastDay is the last of several. Each
+	// Day is the day of execution, or the first of several. LastDay is the last of several. Both
 	// may be empty.
 	Day     string `json:"day,omitempty"`
 	LastDay string `json:"last_day,omitempty"`
@@ -48,7 +48,7 @@ type order struct {
 	// Ignored are the steps of scripts that have no meaning.
 	Ignored []string `json:"ignored,omitempty"`
 
-	// Status and Due are the state of an order that was stored by a version without plans.
+	// Status and Due are the state of an order from a version without plans.
 	Status string     `json:"status,omitempty"`
 	Due    *time.Time `json:"due,omitempty"`
 }
@@ -69,7 +69,7 @@ type account struct {
 	Name   string                   `json:"name"`
 }
 
-// newOrder copies the data that is shown to the payer or selects scripts, and makes the plan.
+// newOrder copies the data that the payer sees or that selects scripts, and makes the plan.
 func newOrder(b bank, u useCase, timing Timing, in connector.Order) order {
 	first := in.Payment.Instructions[0]
 	o := order{
@@ -118,8 +118,8 @@ func decodeOrder(body []byte) (order, error) {
 	return o, nil
 }
 
-// modernise makes a plan for an order that was stored by a version without plans: approval on a
-// page, then execution when due.
+// modernise makes a plan for an order from a version without plans: approval on a page, then
+// execution when due.
 func (o *order) modernise() {
 	last := ending{State: payment.InstructionDone}
 	if o.DateType == payment.Periodic {

@@ -9,8 +9,8 @@ import (
 	"passerelle/payment"
 )
 
-// plan lists the actions of the bank for an order. It is made when the order arrives and is stored
-// with the order.
+// plan lists the actions of the bank for an order. The bank makes the plan when the order arrives,
+// and stores the plan with the order.
 type plan struct {
 	Steps []step `json:"steps"`
 	// Misses lists the occurrences of a series that fail. Occurrences count from 1.
@@ -18,7 +18,7 @@ type plan struct {
 	// Keeps makes the bank refuse to cancel.
 	Keeps bool `json:"keeps,omitempty"`
 	// Trusting means that the client need not confirm the order. Silent means that the payer need
-	// not approve it.
+	// not approve the order.
 	Trusting bool `json:"trusting,omitempty"`
 	Silent   bool `json:"silent,omitempty"`
 }
@@ -197,8 +197,8 @@ func (p *planner) approve() {
 	p.Steps = slices.Insert(p.Steps, at, step{Do: ask, What: "redirect"})
 }
 
-// confirm makes the client confirm the payer's approval. An order that is not executed needs no
-// confirmation. No order is confirmed twice.
+// confirm makes the client confirm the payer's approval. An order that ends without execution needs
+// no confirmation, and an order has at most one confirmation.
 func (p *planner) confirm() {
 	at := p.opening()
 	for p.Steps[at].Do == ask {
@@ -213,7 +213,8 @@ func (p *planner) confirm() {
 }
 
 // bulk sets the endings of lines that have their own script. A script in the label of the first
-// line affects all lines. A script of its amount or beneficiary affects only that line.
+// line affects all lines. A script of the first line's amount or beneficiary affects only the first
+// line.
 func (p *planner) bulk(u useCase) {
 	last := &p.Steps[len(p.Steps)-1]
 	if u.script != "" || last.Do != end || len(p.order.Lines) == 1 {

@@ -86,9 +86,9 @@ func (d *draft) issue(s *statementfile.FileStatement) (issue, bool) {
 	return one, err == nil && end.Equal(s.Closing.Amount)
 }
 
-// corrects reports whether an issue replaces an earlier one. An earlier issue whose opening and
-// closing balances are equal is not replaced, because another statement of the same day may
-// follow it.
+// corrects reports whether an issue replaces an earlier one. An issue never replaces an earlier one
+// whose opening and closing balances are equal, because another statement of the same day may
+// follow the earlier one.
 func (i *issue) corrects(before issue) bool {
 	return !before.Corrected && i.Digest != before.Digest && before.Opening.Date == i.Opening.Date && before.Opening.Amount.Equal(i.Opening.Amount) &&
 		before.Closing.Date == i.Closing.Date && !before.Opening.Amount.Equal(before.Closing.Amount)
@@ -168,7 +168,7 @@ type period struct{ first, last passerelle.Date }
 
 func (p period) has(day string) bool { return day >= p.first.String() && day <= p.last.String() }
 
-// replaced returns the days whose entries one issue replaces by those of another. The period begins
+// replaced returns the days on which one issue replaces the entries of another. The period begins
 // on the day after the opening balance. Many banks date the opening balance on the day of the first
 // entries. If one of the issues has an entry on that day or before, the period begins on that day,
 // unless another statement may have entries on the same day.
@@ -195,7 +195,7 @@ func (a *account) forget(most int) {
 	a.Corrected = a.Corrected[max(0, len(a.Corrected)-most*correctedOfIssues):]
 }
 
-// omits reports whether an entry is omitted because it was corrected.
+// omits reports whether the read omits an entry because of a correction.
 func (c *corrected) omits(r statementfile.Record) bool {
 	e := r.Entry
 	if e.Deletes || c.outdated[r.Statement.Line] {

@@ -124,7 +124,7 @@ func TestBalancesOfOneDayInOFX(t *testing.T) {
 	}
 }
 
-// A connection keeps a limited number of spans, but still knows that nothing is missing.
+// A connection keeps a limited number of spans, but still knows that no entry is missing.
 func TestManyStatements(t *testing.T) {
 	var text strings.Builder
 	for n := range 5000 {

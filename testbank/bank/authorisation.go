@@ -41,12 +41,13 @@ type Authorisation struct {
 	// SecondDue means that the first of two passwords was correct and the bank still requires the
 	// second.
 	SecondDue bool `json:"second_due,omitempty"`
-	// CodesEntered is the number of right codes. Wrong is the number of wrong passwords and codes.
+	// CodesEntered is the number of correct codes. Wrong is the number of wrong passwords and
+	// codes.
 	CodesEntered int `json:"round,omitempty"`
 	Wrong        int `json:"wrong,omitempty"`
 	// Confirmation is the code that the third party has to send.
 	Confirmation string `json:"confirmation,omitempty"`
-	// Application is the request for an authorisation code. It is set only for OAuth.
+	// Application is the request for an authorisation code. Only OAuth sets it.
 	Application *Application `json:"application,omitempty"`
 	Return      Return       `json:"return"`
 	LinkEnds    time.Time    `json:"link_ends"`

@@ -24,7 +24,7 @@ const (
 	Code           = "123456"
 )
 
-// Customers lists the customers. They are the same at every bank.
+// Customers lists the customers. Every bank has the same customers.
 func Customers() []Customer {
 	return []Customer{{"anna", "Anna Amsel", ""}, {"bert", "Bert Buchfink", ""}, {"clara", "Clara Company GmbH", "CLARA-1"}}
 }
@@ -72,7 +72,7 @@ var opening = []struct {
 // BankCode returns the bank code of the profile's bank. No real bank code begins with a nine.
 func (p Profile) BankCode() string { return fmt.Sprintf("999010%02d", p.Number()) }
 
-// places lists the allowed last characters of the location code in a BIC. O is not allowed.
+// places lists the allowed last characters of the location code in a BIC. It omits O.
 const places = "ABCDEFGHIJKLMNPQRSTUVWXYZ"
 
 // BIC returns the BIC of a profile's bank.

@@ -19,7 +19,7 @@ type Decision struct {
 	// customer.
 	PSU string
 	// Accounts holds the ids of the chosen accounts: the paying account of an order, or the
-	// accounts of a consent. If it is empty, the first account pays, and the consent is for all
+	// accounts of a consent. Without a choice, the first account pays, and the consent is for all
 	// accounts.
 	Accounts []string
 }
@@ -30,7 +30,7 @@ var ErrLinkOver = errors.New("this link has been used, or its time is over")
 // Question is the content of the page that asks a customer for a decision.
 type Question struct {
 	Authorisation *Authorisation
-	// Order or Consent is the order or consent that the customer is asked to authorise.
+	// Order or Consent is the order or consent to authorise.
 	Order   *Order
 	Consent *Consent
 	// Silent means that the bank does not respond.

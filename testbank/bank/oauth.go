@@ -26,7 +26,7 @@ type Application struct {
 	Scope     string `json:"scope"`
 	State     string `json:"state,omitempty"`
 	Challenge string `json:"challenge"`
-	// Code is the authorisation code with which the customer returns. It is valid once, until
+	// Code is the authorisation code with which the customer returns. The code is valid once, until
 	// CodeEnds.
 	Code     string    `json:"code,omitempty"`
 	CodeEnds time.Time `json:"code_ends,omitzero"`
@@ -99,7 +99,7 @@ func (t *Token) Key() (string, string) { return t.Kind, t.ID }
 // Belongs implements [ledger.Document].
 func (t *Token) Belongs() string { return t.Party }
 
-// Due implements [ledger.Document]. Nothing is ever due, because the bank keeps expired tokens in
+// Due implements [ledger.Document]. Tokens are never due, because the bank keeps expired tokens in
 // order to recognise them.
 func (t *Token) Due() time.Time { return time.Time{} }
 

@@ -106,8 +106,8 @@ func Labels(name string, id int64) connector.Labels {
 // Colors is the number of colours of institutions.
 const Colors = int64(len(bankColors))
 
-// bankColors lists the colours of the institutions. An institution's number, modulo their count,
-// selects one.
+// bankColors lists the colours of the institutions. An institution's number, modulo the number of
+// colours, selects a colour.
 var bankColors = [...]string{"0b5cad", "8a3324", "2e6f40", "6b3fa0", "8c5a00", "a0295b", "1f6f78"}
 
 func sources(connectorID int64) []connector.Source {
@@ -129,7 +129,7 @@ func dataSettings(capabilities ...string) *connector.DataSettings {
 }
 
 // credentialFields returns the fields for credentials. The website is a field because clients of
-// the API family send it.
+// the API family send a website.
 func credentialFields() []connector.Field {
 	direct := []passerelle.AuthMechanism{passerelle.ByCredentials}
 	return []connector.Field{
@@ -199,8 +199,8 @@ func (r Reader) give(ctx context.Context, c customer, out connector.Sink) error 
 	return nil
 }
 
-// login returns the login whose data is read. A user who comes from the bank's page has entered it
-// there.
+// login returns the login whose data is read. A user who comes from the bank's page has entered the
+// login there.
 func (m memory) login(req connector.DataRequest) string {
 	return cmp.Or(req.Values["login"], m.Login, "guest")
 }
