@@ -35,11 +35,13 @@ type fixture struct {
 	clients     map[string]*http.Client
 	// turn counts the signatories who have authorised.
 	turn int
-	// tokens holds the tokens for orders, by the id of the order. Calls about these orders have them.
+	// tokens holds the tokens for orders, by the id of the order. Calls about these orders contain
+	// the tokens.
 	tokens map[string]*tokens
 }
 
-// tokens are the tokens that a bank issued. endpoint is the address at which it renews them.
+// tokens are the tokens that a bank issued. endpoint is the address at which the bank renews the
+// tokens.
 type tokens struct{ endpoint, access, refresh string }
 
 // settlement is longer than any test, so that transfers settle only when a test advances the
@@ -50,7 +52,7 @@ const settlement = time.Hour
 // huge response has 1 GiB, and the deepest 10 MiB.
 const largestAnswer = 64 << 20
 
-// certificates are made once, because making a key is slow.
+// certificates makes the certificates once, because making a key is slow.
 var certificates = sync.OnceValues(func() (string, error) {
 	folder, err := os.MkdirTemp("", "testbank")
 	if err != nil {

@@ -84,8 +84,8 @@ func (p *Program) mount(c Config, profile bank.Profile, at addresses, api, pages
 	return shown
 }
 
-// metadataPath is the path of the metadata (RFC 8414, section 3.1). It precedes the path of the
-// issuer.
+// metadataPath is the path of the metadata (RFC 8414, section 3.1). The path of the issuer follows
+// it.
 const metadataPath = "/.well-known/oauth-authorization-server"
 
 // serve opens a port and returns its address.
@@ -117,7 +117,7 @@ func secured(folder string) (*tls.Config, error) {
 	}
 	return &tls.Config{
 		Certificates: []tls.Certificate{own}, ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12,
-		// Only HTTP/1.1 is offered, so that a response that is cut off ends the connection.
+		// The server offers only HTTP/1.1, so that a response that is cut off ends the connection.
 		NextProtos: []string{"http/1.1"},
 	}, nil
 }

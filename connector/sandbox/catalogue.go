@@ -210,7 +210,7 @@ func lateApproval(s *Scenario) {
 	s.Ends.Actions = []payment.Action{payment.Redirect}
 }
 
-// again makes the service ask the bank three more times.
+// again makes the service check the payment three more times.
 func again(s *Scenario) { s.Moves = append(s.Moves, checks, checks, checks) }
 
 var rightFields = map[string]string{"code": "1234", "device": "phone"}

@@ -118,8 +118,8 @@ func setPointer(t reflect.Type, set setter) setter {
 	}
 }
 
-// setList returns a setter for a list. In a form or a query, the items of a list of scalars are
-// separated by commas.
+// setList returns a setter for a list. In a form or a query, commas separate the items of a list of
+// scalars.
 func setList(t reflect.Type, set setter, scalar bool) setter {
 	return func(b *binding, v reflect.Value, n *node) error {
 		items := n.nodes
@@ -338,8 +338,8 @@ func (f *fields) setOpen(b *binding, v reflect.Value, n *node) error {
 
 // readable reports whether a member can be an item of a field for free names. When these names may
 // also be in the query, clients of this API family send flags and nulls under other names. readable
-// rejects those, and the API ignores them like unknown names. A number becomes a text of its
-// digits, because clients send texts such as codes without quotes.
+// rejects these members, and the API ignores them like unknown names. A number becomes a text of
+// its digits, because clients send texts such as codes without quotes.
 func (f *field) readable(member *node) bool {
 	if !f.queried {
 		return true

@@ -44,7 +44,7 @@ type Caller struct {
 	Execution store.Execution
 	Made      int64
 	// render makes the response to the call from the endpoint's output. The method Answer sets
-	// kept, and the API then sends kept instead.
+	// kept, which the API then sends instead.
 	render func(out any) (answer, error)
 	kept   *answer
 	// Request identifies the request in logs and error bodies.
@@ -81,11 +81,10 @@ func MadeIDs[ID ~int64](c *Caller, count int) []ID {
 func (c *Caller) By() string { return fmt.Sprintf("token %d", c.Token) }
 
 // Needs defines who may call a route. A token is accepted when Kinds contains its kind and it has
-// at least one scope of AnyScope. An empty list allows all. Only a public route may have two empty
-// lists.
+// at least one scope of AnyScope. An empty list allows all kinds or scopes. Only a public route may
+// have two empty lists.
 type Needs struct {
-	// Public routes need no token. Guarded is a query parameter: a call with this parameter needs a
-	// token after all.
+	// Public routes need no token, except for calls with the query parameter that Guarded names.
 	Public   bool
 	Guarded  string
 	Kinds    []access.TokenKind
@@ -101,8 +100,8 @@ var (
 	}}
 )
 
-// open reports whether the call needs no token. A query that cannot be parsed is refused later,
-// before the service serves anything.
+// open reports whether the call needs no token. The API refuses an unreadable query later, before
+// it executes the call.
 func (n Needs) open(query string) bool {
 	if n.Guarded == "" {
 		return n.Public

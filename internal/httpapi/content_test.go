@@ -14,7 +14,7 @@ import (
 	"passerelle/internal/httpapi"
 )
 
-// body is a file that counts how often it is closed.
+// body is a file that counts calls of Close.
 type body struct {
 	io.ReadSeeker
 	closed *int

@@ -24,7 +24,7 @@ var (
 	}, ", ")
 )
 
-// preflightLife is the number of seconds until a browser sends the next preflight. Until then, a
+// preflightLife is the number of seconds for which a browser remembers a preflight. Until then, a
 // page of a removed origin may still call.
 const preflightLife = "600"
 

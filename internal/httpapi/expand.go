@@ -130,8 +130,8 @@ func (e *Expand[Of]) known(tag reflect.StructTag) map[string]reflect.Type {
 	return known
 }
 
-// describe lists the names that the endpoint can embed. In brackets after each name are the names
-// that can be embedded in it.
+// describe lists the names that the endpoint can embed. The brackets after each name contain the
+// names that the named resource can embed.
 func (e *Expand[Of]) describe(tag reflect.StructTag) string {
 	known := e.known(tag)
 	var words []string

@@ -158,8 +158,8 @@ func FuzzExpand(f *testing.F) {
 	})
 }
 
-// FuzzCursor checks that a cursor opens only if it is unchanged, and only for the place for which
-// it was sealed.
+// FuzzCursor checks that only an unchanged cursor opens, and only for the place for which it was
+// sealed.
 func FuzzCursor(f *testing.F) {
 	mac := func(purpose string, data []byte) []byte { return fakeMAC(purpose, data) }
 	place := []byte("1 0 0 /items?")

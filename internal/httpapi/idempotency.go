@@ -24,8 +24,8 @@ import (
 // printable ASCII.
 const maxKey = 255
 
-// settleTimeout limits the time to record the end of an execution after the client has left. It is
-// much shorter than the lease of a key.
+// settleTimeout limits the time to record the end of an execution after the client has left. The
+// timeout is much shorter than the lease of a key.
 const settleTimeout = 10 * time.Second
 
 // repeatable runs a call at most once for each Idempotency-Key. It has no effect on a call without
@@ -128,8 +128,8 @@ func (a *API) showMade(x *exchange, made int64) {
 	maps.DeleteFunc(x.query, func(name string, _ []string) bool { return name != "expand" })
 }
 
-// keeps reports whether repetitions receive the same response. Responses with status 400, server
-// errors and temporary conflicts are not stored.
+// keeps reports whether repetitions receive the same response. The API does not store responses
+// with status 400, server errors and temporary conflicts.
 func keeps(status int, header http.Header) bool {
 	return status != http.StatusBadRequest && status < statusClientGone && header.Get("Retry-After") == ""
 }

@@ -55,7 +55,7 @@ func (n *node) member(name string) *node {
 
 // parseJSON parses a JSON body. The standard library decides whether the text is valid JSON.
 // parseJSON itself refuses repeated keys, invalid UTF-8 and half surrogates, each with its own
-// message. The standard library would accept them.
+// message. The standard library would accept such bodies.
 func parseJSON(data []byte) (node, error) {
 	if !json.Valid(data) {
 		return node{}, syntaxError(data)

@@ -87,8 +87,8 @@ type settlement struct {
 	tag   reflect.StructTag
 }
 
-// settler is the interface of embedded conventions that need more than their own parameters. They
-// need the caller, the address, or the tag of the embedding.
+// settler is the interface of embedded conventions that need more than their own parameters. Such a
+// convention needs the caller, the address, or the tag of the embedding.
 type settler interface {
 	settle(x *exchange, tag reflect.StructTag) error
 }

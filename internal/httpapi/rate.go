@@ -73,7 +73,7 @@ func (q quota) show(header http.Header) {
 // seconds returns a number of whole seconds, rounded up.
 func seconds(length time.Duration) int { return int(math.Ceil(length.Seconds())) }
 
-// maxSources is the largest number of sources that a meter stores. It limits a meter to a few
+// maxSources is the largest number of sources that a meter stores. This keeps a meter below a few
 // megabytes.
 const maxSources = 50_000
 

@@ -62,7 +62,7 @@ type API struct {
 }
 
 // New returns the handler of the routes and of the OpenAPI document that describes them. It panics
-// for a wrongly declared route. A wrong output type panics when a client first requests the
+// for a wrongly declared route. A wrong output type causes a panic when a client first requests the
 // document.
 func New(config Config, routes []Route) *API {
 	a := &API{config: config}
@@ -148,7 +148,7 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request) (result answer) {
 }
 
 // serve checks a request in a fixed order. It checks the token before it shows anything about a
-// resource. It does not read the body of a caller who may not send one.
+// resource. It reads a body only from a caller who may send one.
 func (a *API) serve(ctx context.Context, w http.ResponseWriter, x *exchange) (answer, error) {
 	at, unlocated := locate(x.request.URL)
 	x.location = at

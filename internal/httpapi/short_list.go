@@ -20,8 +20,8 @@ type shortInput[In any] struct {
 	ShortPaging
 }
 
-// cut returns a handler that leaves out the items that the client does not ask for. The output has
-// its items in the field at index.
+// cut returns a handler that returns only the requested items. The output has its items in the
+// field at index.
 func cut[In, Out any](h func(context.Context, *Caller, In) (Out, error), index []int) func(context.Context, *Caller, shortInput[In]) (Out, error) {
 	return func(ctx context.Context, c *Caller, in shortInput[In]) (Out, error) {
 		out, err := h(ctx, c, in.Input)

@@ -24,7 +24,7 @@ type signed struct {
 }
 
 // signature returns the function that signs the response, or nil for a request without
-// signParameter. The API calls it before the endpoint runs.
+// signParameter. The API calls signature before the endpoint runs.
 func (a *API) signature(ctx context.Context, x *exchange) (SignFunc, error) {
 	values, there := x.query[signParameter]
 	if !there {

@@ -8,7 +8,8 @@ const (
 	Cash = "cash"
 	// Card is the account of a customer's credit card.
 	Card = "card"
-	// Own is the kind of the bank's own accounts. They pay and receive the money of other banks.
+	// Own is the kind of the bank's own accounts. These accounts pay and receive the money of other
+	// banks.
 	Own = "own"
 )
 

@@ -14,7 +14,7 @@ type Document interface {
 	Key() (kind, id string)
 	// Belongs returns the owner under which the document is listed.
 	Belongs() string
-	// Due returns the time at which something is next due for the document. Zero means never.
+	// Due returns the time at which the document is next due. Zero means never.
 	Due() time.Time
 }
 

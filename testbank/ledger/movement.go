@@ -8,8 +8,8 @@ import (
 
 // Movement is a transfer of money from one account to another.
 type Movement struct {
-	// Cause identifies the reason for the movement. A second movement with the same cause is
-	// refused.
+	// Cause identifies the reason for the movement. The ledger refuses a second movement with the
+	// same cause.
 	Cause string
 	// From and To are ids of accounts.
 	From, To string

@@ -37,7 +37,7 @@ type API struct {
 	Authorities *x509.CertPool
 	// SlowAnswer is how long a slow response takes.
 	SlowAnswer time.Duration
-	// Clock is the machine's clock. Certificates and signatures are checked against it.
+	// Clock is the machine's clock. The bank checks certificates and signatures against this clock.
 	Clock func() time.Time
 	Log   *slog.Logger
 }
