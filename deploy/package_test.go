@@ -75,8 +75,8 @@ StandardError=append:/test/out
 TimeoutStartSec=1200
 `
 
-// older is a script that makes a package with a lower version. Tests upgrade from it. Compressing
-// it would take longer than everything else on a busy machine.
+// older is a script that makes a package with a lower version. Tests upgrade from it. Compressing it
+// would take longer than everything else on a busy machine.
 const older = `
 dpkg-deb -R passerelle_*.deb older
 sed -i 's/^Version: .*/Version: 0.0.0~a/' older/DEBIAN/control

@@ -297,9 +297,9 @@ func TestRenewedPage(t *testing.T) {
 	})
 }
 
-// TestApprovalOnAnEarlierPage: a payer who still has the first page of the bank, after the service
-// has requested another one, can approve there. The order is for a later day, so the bank's status
-// says nothing about the approval.
+// TestApprovalOnAnEarlierPage: a payer who still has the first page of the bank, after the service has
+// requested another one, can approve there. The order is for a later day, so the bank's status says
+// nothing about the approval.
 func TestApprovalOnAnEarlierPage(t *testing.T) {
 	names := []string{"redirect", "redirect-explicit", "confirmation"}
 	banks := newBanks(t, strings.Join(names, ","))
@@ -327,8 +327,8 @@ func TestApprovalOnAnEarlierPage(t *testing.T) {
 	})
 }
 
-// TestFailureAfterARenewal: when an authorisation fails after the first page has expired, and the
-// bank keeps the order, the payer gets one new page and can pay there.
+// TestFailureAfterARenewal: when an authorisation fails after the first page has expired, and the bank
+// keeps the order, the payer gets one new page and can pay there.
 func TestFailureAfterARenewal(t *testing.T) {
 	names := []string{"redirect", "redirect-explicit", "confirmation"}
 	banks := newBanks(t, strings.Join(names, ","))
@@ -509,8 +509,7 @@ func TestPaymentsAtBanks(t *testing.T) {
 	})
 }
 
-// TestUrgentPaymentsAtBanks: a payment for the TARGET product reaches the books of the bank with
-// it.
+// TestUrgentPaymentsAtBanks: a payment for the TARGET product reaches the books of the bank with it.
 func TestUrgentPaymentsAtBanks(t *testing.T) {
 	banks := newBanks(t, "urgent")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {

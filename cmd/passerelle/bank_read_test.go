@@ -475,8 +475,8 @@ func TestTenThousandTransactions(t *testing.T) {
 	const openings = 2 // one for each account that is not a card account
 	// apart is the number of pages between two bookings during the first read. A download is a single page.
 	apart := map[string]int{"redirect": 3, "old": 3, "rewording": 3, "shifting": 3}
-	// first is the number of these bookings that the first read finds, without the pending ones
-	// that the bank does not report. Without ids, it reads again until the pages no longer change.
+	// first is the number of these bookings that the first read finds, without the pending ones that
+	// the bank does not report. Without ids, it reads again until the pages no longer change.
 	first := map[string]int{"old": 90, "rewording": 100, "shifting": 100}
 	banks, total := newBanks(t, "redirect,old,idempotent,rewording,shifting"), map[string]int{}
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder}, func(t *testing.T, s *servicetest.Instance) {

@@ -86,8 +86,8 @@ type bankAddresses struct{ API, Pages, Control string }
 
 const addressFile = "addresses.json"
 
-// formerAddresses returns the addresses of the last start, or free ports when there was none or
-// when another program uses one of them.
+// formerAddresses returns the addresses of the last start, or free ports when there was none or when
+// another program uses one of them.
 func formerAddresses(folder string) bankAddresses {
 	const free = "127.0.0.1:0"
 	former := bankAddresses{}

@@ -60,8 +60,8 @@ func (d *doctorCommand) Run(c *console) error {
 	return c.printFindings(append(findings, d.bankFolder.findings(time.Now())...))
 }
 
-// printFindings prints all findings. It fails when any check failed. After an interruption it
-// prints none, because the interruption made the checks fail.
+// printFindings prints all findings. It fails when any check failed. After an interruption it prints
+// none, because the interruption made the checks fail.
 func (c *console) printFindings(findings []finding) error {
 	if err := c.ctx.Err(); err != nil {
 		return err
@@ -181,8 +181,8 @@ func (d *doctorCommand) clock(c *console, db *store.DB) finding {
 // some hours.
 const failedOften = 10
 
-// consents reports consents of deleted connections that the banks do not end. It returns false when
-// there are none.
+// consents reports consents of deleted connections that the banks do not end. It returns false when there
+// are none.
 func consents(c *console, db *store.DB) (finding, bool) {
 	domains, err := db.Domains(c.ctx)
 	var late []string

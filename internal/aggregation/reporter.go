@@ -61,8 +61,8 @@ func (r *reporter) unwanted(ctx context.Context, e *store.EmittedEvent) (bool, e
 // mostAtOnce is the largest number of final events that one unit stores.
 const mostAtOnce = 100
 
-// add adds a final event to those that the next unit stores. It stores them when there are
-// mostAtOnce of them. It leaves out an event that an earlier unit has stored.
+// add adds a final event to those that the next unit stores. It stores them when there are mostAtOnce
+// of them. It leaves out an event that an earlier unit has stored.
 func (r *reporter) add(ctx context.Context, events []store.EmittedEvent, e store.EmittedEvent) ([]store.EmittedEvent, error) {
 	if r.listed++; r.listed <= r.stored {
 		return events, nil

@@ -246,8 +246,8 @@ func TestAddressesOfTheService(t *testing.T) {
 	}
 }
 
-// TestIDsAfterARestore loses a database that has given ids after the copy. The restored database
-// must not give these ids again, because receivers drop a delivery whose id they know.
+// TestIDsAfterARestore loses a database that has given ids after the copy. The restored database must
+// not give these ids again, because receivers drop a delivery whose id they know.
 func TestIDsAfterARestore(t *testing.T) {
 	const skipped = 1000
 	for kind, places := range map[string]func(*testing.T) (lost, restored string){
@@ -280,8 +280,8 @@ func TestIDsAfterARestore(t *testing.T) {
 	}
 }
 
-// nextIDs creates or opens a database, and returns the next ids of some tables. From the second
-// call on, it also uses a table that has had no ids so far.
+// nextIDs creates or opens a database, and returns the next ids of some tables. From the second call
+// on, it also uses a table that has had no ids so far.
 func nextIDs(t *testing.T, address string) map[string]int64 {
 	t.Helper()
 	db, err := store.Open(t.Context(), address, store.Options{})

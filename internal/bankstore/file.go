@@ -62,8 +62,8 @@ func (r Reader) Files(ctx context.Context, domain passerelle.DomainID, user pass
 		int64(domain), int64(user), int64(after), limit)
 }
 
-// WithoutRow returns those of the files that have no row. Only a restored database lacks the rows
-// of files.
+// WithoutRow returns those of the files that have no row. Only a restored database lacks the rows of
+// files.
 func (r Reader) WithoutRow(ctx context.Context, files []passerelle.FileID) ([]passerelle.FileID, error) {
 	var c database.Clauses
 	known := map[passerelle.FileID]bool{}

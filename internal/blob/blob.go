@@ -61,8 +61,7 @@ func name(id passerelle.FileID) string {
 	return fmt.Sprintf("%02x/%016x", uint64(id)%folders, uint64(id))
 }
 
-// number returns the number of the file with a path. It returns false for the path of anything
-// else.
+// number returns the number of the file with a path. It returns false for the path of anything else.
 func number(of string) (passerelle.FileID, bool) {
 	n, err := strconv.ParseUint(path.Base(of), 16, 63)
 	id := passerelle.FileID(n)

@@ -397,8 +397,8 @@ func readAll(t *testing.T, s blob.Store, id passerelle.FileID) []byte {
 	return all
 }
 
-// TestEachListsCompleteFiles lists files in batches, and removes them meanwhile. It ignores names
-// that are not numbers of files.
+// TestEachListsCompleteFiles lists files in batches, and removes them meanwhile. It ignores names that
+// are not numbers of files.
 func TestEachListsCompleteFiles(t *testing.T) {
 	each(t, func(t *testing.T, p place) {
 		var want []passerelle.FileID

@@ -22,8 +22,7 @@ func (c *Console) accountRoutes() []page.Route {
 type accountData struct {
 	SecondFactor bool
 	// Proposal is a second factor that waits for its first code. It is nil when there is none. App
-	// is the proposal's address as a link. Templates refuse links with schemes that they do not
-	// know.
+	// is the proposal's address as a link. Templates refuse links with schemes that they do not know.
 	Proposal *operators.TOTPProposal
 	App      template.URL
 	// QR shows the proposal as a code that a phone can read with its camera.

@@ -111,8 +111,7 @@ func (e expired) Health() connector.BankHealth {
 	return connector.BankHealth{Certificates: []connector.Expiry{{Field: "tls.certificate", Until: time.Now().AddDate(0, 0, -2)}}}
 }
 
-// TestBankWithAnExpiredCertificate checks that operators see that a certificate has expired
-// already.
+// TestBankWithAnExpiredCertificate checks that operators see that a certificate has expired already.
 func TestBankWithAnExpiredCertificate(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)

@@ -420,8 +420,8 @@ func TestAbandonedAndCancelled(t *testing.T) {
 	}
 }
 
-// TestAbandonedAndConfirmed checks that a payer who approves at the bank after abandoning the
-// payment has approved it, even if the client confirms it after the time for approvals.
+// TestAbandonedAndConfirmed checks that a payer who approves at the bank after abandoning the payment
+// has approved it, even if the client confirms it after the time for approvals.
 func TestAbandonedAndConfirmed(t *testing.T) {
 	for agreed, want := range map[bool]payment.ErrorCode{true: "", false: payment.ConfirmationRefused} {
 		t.Run(strconv.FormatBool(agreed), func(t *testing.T) {

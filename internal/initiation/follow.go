@@ -78,9 +78,8 @@ func (i *Initiation) Follow(ctx context.Context, d passerelle.Domain) (Done, err
 // AwaitFollowed returns when all calls that Follow began have ended. Call it when no pass is running.
 func (i *Initiation) AwaitFollowed() { i.followed.working.Wait() }
 
-// followed counts the running tasks of Follow and RunDue. A connector has at most two batches of
-// them in each domain. working counts only what Follow began, because RunDue may run during a
-// shutdown.
+// followed counts the running tasks of Follow and RunDue. A connector has at most two batches of them
+// in each domain. working counts only what Follow began, because RunDue may run during a shutdown.
 type followed struct {
 	mu      sync.Mutex
 	many    map[followedBank]int
@@ -152,8 +151,7 @@ type task struct {
 	do       func(context.Context, passerelle.Domain, passerelle.PaymentID) error
 }
 
-// attendAll begins all tasks at the same time. It returns a channel that is closed when all are
-// done.
+// attendAll begins all tasks at the same time. It returns a channel that is closed when all are done.
 func (i *Initiation) attendAll(ctx context.Context, d passerelle.Domain, tasks []task) <-chan struct{} {
 	var work sync.WaitGroup
 	for _, one := range tasks {

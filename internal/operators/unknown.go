@@ -40,8 +40,8 @@ func (n *unknownNames) refused(entry store.Audit) []store.Audit {
 	return append(acts, entry)
 }
 
-// ended begins a new hour when the last one is over. It then returns the act that sums up the
-// counted refusals, if there are any.
+// ended begins a new hour when the last one is over. It then returns the act that sums up the counted
+// refusals, if there are any.
 func (n *unknownNames) ended(now time.Time) []store.Audit {
 	n.mu.Lock()
 	defer n.mu.Unlock()

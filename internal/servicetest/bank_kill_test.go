@@ -227,9 +227,9 @@ func (s *merchant) approve(o *sale, page string) {
 	}
 }
 
-// decide approves on the bank's page in the payer's place, and returns the address of the return.
-// It is empty if the bank fails or the page is no longer valid. The page of an authorisation server
-// redirects to another page first.
+// decide approves on the bank's page in the payer's place, and returns the address of the return. It is
+// empty if the bank fails or the page is no longer valid. The page of an authorisation server redirects
+// to another page first.
 func (s *merchant) decide(page string) (back string) {
 	if status, location := s.do(must(http.NewRequest("GET", page, http.NoBody))); status/100 == 3 {
 		page = must(must(url.Parse(page)).Parse(string(location))).String()

@@ -15,8 +15,8 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// slowProgram is a program whose reads wait. asked receives a value when a read begins. A read ends
-// when answer receives a value, or when the service leaves.
+// slowProgram is a program whose reads wait. asked receives a value when a read begins. A read ends when
+// answer receives a value, or when the service leaves.
 type slowProgram struct {
 	asked, answer chan struct{}
 }

@@ -332,10 +332,10 @@ func (tx *Tx) HastenAttemptIfReported(a Attempt) {
 		AND $3 < (SELECT bank_reports FROM payment WHERE id = payment_id)`, int64(a.Domain), a.ID, a.Reported)
 }
 
-// ClaimAttempts takes over at most limit attempts of a domain whose lease has expired. It gives
-// each of them a new lease. It leaves out attempts of the connectors in except. The UPDATE does not
-// repeat the subquery's condition on the state. With that condition, PostgreSQL would start with
-// all unanswered attempts.
+// ClaimAttempts takes over at most limit attempts of a domain whose lease has expired. It gives each
+// of them a new lease. It leaves out attempts of the connectors in except. The UPDATE does not repeat
+// the subquery's condition on the state. With that condition, PostgreSQL would start with all
+// unanswered attempts.
 func (tx *Tx) ClaimAttempts(domain passerelle.DomainID, lease time.Duration, limit int, except []string, into *[]Due) {
 	others, args := without(except, connectorOfAttempt, []any{int64(domain), lease.Microseconds()})
 	tx.dueOf(into, `WITH due AS MATERIALIZED (

@@ -199,8 +199,8 @@ func TestReportsHastenQuestions(t *testing.T) {
 	})
 }
 
-// TestCallbacks checks that the query of a payer's return is stored until the bank has received it
-// or the payment ends. A newer query must stay when the bank has received the older one.
+// TestCallbacks checks that the query of a payer's return is stored until the bank has received it or
+// the payment ends. A newer query must stay when the bank has received the older one.
 func TestCallbacks(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.attempt("key", time.Hour)
@@ -327,8 +327,8 @@ func TestFieldValues(t *testing.T) {
 	})
 }
 
-// TestAttemptAndOutcomeAreOne stores the outcome of a payment that has changed since it was read.
-// The attempt must stay unanswered.
+// TestAttemptAndOutcomeAreOne stores the outcome of a payment that has changed since it was read. The
+// attempt must stay unanswered.
 func TestAttemptAndOutcomeAreOne(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.attempt("key", time.Hour)
@@ -383,8 +383,8 @@ func TestAttemptsFollowTheOrder(t *testing.T) {
 	})
 }
 
-// TestAbandonmentIsRemembered checks that an attempt has the time of the payer's first refusal
-// since the last agreement, whatever attempts follow.
+// TestAbandonmentIsRemembered checks that an attempt has the time of the payer's first refusal since
+// the last agreement, whatever attempts follow.
 func TestAbandonmentIsRemembered(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.attempt("key", time.Hour)

@@ -20,8 +20,8 @@ type Client struct {
 	Name   string
 	// SecretHash is the SHA-256 hash of the random secret.
 	SecretHash []byte
-	// RedirectURIs are the only addresses to which payers may be redirected. In a sandbox domain,
-	// an empty list allows any address. In a live domain, it allows none.
+	// RedirectURIs are the only addresses to which payers may be redirected. In a sandbox domain, an
+	// empty list allows any address. In a live domain, it allows none.
 	RedirectURIs []string
 	// PublicKey is the PEM key that verifies signatures of the application. It is empty when the
 	// application has no key.
@@ -265,8 +265,7 @@ func (r *Reader) Logo(ctx context.Context, domain passerelle.DomainID, id passer
 }
 
 // UseClient prevents other changes and the deletion of the client until the unit ends. A unit that
-// gives a client to a webhook must call it. Write fails with ErrNotFound when the client has been
-// deleted.
+// gives a client to a webhook must call it. Write fails with ErrNotFound when the client has been deleted.
 func (tx *Tx) UseClient(domain passerelle.DomainID, id passerelle.ClientID) {
 	tx.unit.ExecOne(ErrNotFound, `UPDATE client SET name = name WHERE +domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(domain), int64(id))
 }

@@ -336,8 +336,8 @@ func (tx *Tx) drop(domain passerelle.DomainID, ids []passerelle.DeliveryID, reas
 }
 
 // eraseBodies erases the body of a user's event when no webhook needs it any more. A deleted
-// webhook still needs a body until PurgeUndeliverable drops its deliveries, because the webhook may
-// be restored. The unit locks the events first. When two senders end the last two deliveries of an
+// webhook still needs a body until PurgeUndeliverable drops its deliveries, because the webhook may be
+// restored. The unit locks the events first. When two senders end the last two deliveries of an
 // event at the same time, the second sender waits. It then sees that no delivery is left.
 func (tx *Tx) eraseBodies(domain passerelle.DomainID, events []int64, now time.Time) {
 	if len(events) == 0 {

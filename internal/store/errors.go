@@ -27,7 +27,7 @@ var (
 	// ErrNoClient reports that the client of a new token does not exist or is deleted. Clients get
 	// the same error as for a token of a deleted client.
 	ErrNoClient error = &passerelle.Error{Kind: passerelle.Unauthenticated, Code: "invalidToken", Message: "The application no longer exists."}
-	// ErrWanted reports that a webhook has subscribed to an event whose body was not written,
-	// because no webhook was subscribed to the event before.
+	// ErrWanted reports that a webhook has subscribed to an event whose body was not written, because
+	// no webhook was subscribed to the event before.
 	ErrWanted = errors.New("a webhook has subscribed to the event in the meantime")
 )

@@ -145,8 +145,8 @@ func (e EmittedEvent) first() byte {
 	return 0
 }
 
-// eventID returns the id of an event, and the length of a body in parts. For a body in parts, the
-// id is the one that was reserved with the first part.
+// eventID returns the id of an event, and the length of a body in parts. For a body in parts, the id
+// is the one that was reserved with the first part.
 func (tx *Tx) eventID(e EmittedEvent) (int64, int64, error) {
 	var (
 		id  int64
@@ -190,8 +190,8 @@ func (tx *Tx) DropHeld(domain passerelle.DomainID, user passerelle.UserID) {
 
 // DropHeldBack gives up those deliveries of a subject up to a version that are still held back.
 // Receivers do not need these deliveries, because they already know the state. The condition
-// not_before > 0 lets the databases use the index of held back deliveries. The argument now is in
-// the domain's time.
+// not_before > 0 lets the databases use the index of held back deliveries. The argument now is in the
+// domain's time.
 func (tx *Tx) DropHeldBack(domain passerelle.DomainID, subject string, subjectID, version int64, now time.Time, reason string) {
 	tx.unit.Exec(`UPDATE delivery SET dropped = $1, drop_reason = $2 WHERE domain_id = $3 AND subject = $4 AND subject_id = $5 AND version <= $6
 		AND delivered IS NULL AND dropped IS NULL AND not_before > 0 AND not_before > $1`,

@@ -66,8 +66,8 @@ func (b *EventBody) Close() error {
 	return nil
 }
 
-// flush stores the bytes in memory as the next part. It does nothing when there are fewer than
-// enough bytes.
+// flush stores the bytes in memory as the next part. It does nothing when there are fewer than enough
+// bytes.
 func (b *EventBody) flush(enough int) error {
 	if len(b.pending) < enough {
 		return nil

@@ -326,8 +326,8 @@ func (r *Reader) OneDelivery(ctx context.Context, w Webhook, id passerelle.Deliv
 }
 
 // BeforeDelivery returns the delivery that an undelivered delivery waits for. This is an earlier
-// delivery of the same subject, or the delivery itself while it is held back. The result is zero
-// when the delivery need not wait or was accepted.
+// delivery of the same subject, or the delivery itself while it is held back. The result is zero when
+// the delivery need not wait or was accepted.
 func (r *Reader) BeforeDelivery(ctx context.Context, w Webhook, id passerelle.DeliveryID) (passerelle.DeliveryID, error) {
 	first, err := database.One(ctx, r.rows, database.ScanInt, `SELECT COALESCE((SELECT p.id FROM delivery p WHERE p.webhook_id = d.webhook_id AND p.delivered IS NULL AND p.dropped IS NULL
 			AND p.subject = d.subject AND p.subject_id = d.subject_id AND p.version <= d.version

@@ -140,8 +140,8 @@ func (w *Webview) openLink(pc *pageContext, query url.Values) error {
 }
 
 // refuseLink shows a page to a person whose flow has ended or belongs to another browser. If the
-// client has a redirect address or shows the flow in a frame, the client gets an error. A client
-// gets the connections that the person has made in time, unless the user was deleted.
+// client has a redirect address or shows the flow in a frame, the client gets an error. A client gets
+// the connections that the person has made in time, unless the user was deleted.
 func (w *Webview) refuseLink(pc *pageContext, t *flowSession, err error) error {
 	why := "The person took too long."
 	switch {

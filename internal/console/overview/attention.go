@@ -115,8 +115,8 @@ func (h *handler) webhookConcerns(pc *page.Context) ([]concern, error) {
 	return all, nil
 }
 
-// otherWebhooks returns the line that counts the failing webhooks without those that the page
-// lists. The line is grave when one of them sends nothing.
+// otherWebhooks returns the line that counts the failing webhooks without those that the page lists.
+// The line is grave when one of them sends nothing.
 func (h *handler) otherWebhooks(pc *page.Context, listed []store.Webhook) (concern, error) {
 	found, err := h.DB.CountWebhooks(pc, store.WebhookFilter{Domain: pc.Domain.ID, Failing: true})
 	if err != nil {
