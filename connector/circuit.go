@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// After failuresToOpen consecutive failures, a bank gets no calls for openTime. Then a single call
-// checks whether it has recovered. The circuit also counts the failures of each kind of call
+// After failuresToOpen consecutive failures, a bank gets no calls for openTime. A single call then
+// checks whether the bank has recovered. The circuit also counts the failures of each kind of call
 // separately, because other calls may succeed in between. After failuresOfAKind consecutive
 // failures, the bank gets no calls of that kind for openTime.
 const (

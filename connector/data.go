@@ -151,9 +151,9 @@ type DataReader interface {
 // Terminator is a connector that can end a user's consent at the institution.
 type Terminator interface {
 	DataReader
-	// Terminate ends the consent in the memory. It is called without the user after the connection
-	// was deleted, and again after an error. Terminate succeeds if the consent has already ended.
-	// Only Domain, Connection, Memory and Now of the request are set.
+	// Terminate ends the consent in the memory. The service calls Terminate, without the user,
+	// after the connection was deleted, and again after an error. Terminate succeeds if the consent
+	// has already ended. Only Domain, Connection, Memory and Now of the request are set.
 	Terminate(ctx context.Context, req DataRequest) error
 }
 

@@ -20,8 +20,8 @@ import (
 
 // A signed token (JWT, RFC 7519) is a user token that names its user, or a config token. The key
 // pair of an application signs the token, and the token's header names that application. The
-// service stores it like every other token. Operators can therefore revoke the token, and it becomes
-// invalid when its user is deleted.
+// service stores the token like every other token. Operators can therefore revoke the token, and it
+// becomes invalid when its user is deleted.
 
 // maxSigned is the largest size of a signed token, in bytes. The service must parse a token before
 // it checks the signature. It therefore does not parse larger texts, and makes no larger tokens.

@@ -46,7 +46,7 @@ func (k *keys) silent() bool {
 	return !k.failed.IsZero() && k.now().Sub(k.failed) < silence
 }
 
-// inVain records that a fetch returned no key that signed the token.
+// inVain records that a fetch did not return the key that signed the token.
 func (k *keys) inVain() {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -220,7 +220,7 @@ func undescribed(err error) error {
 	return errUnreadable
 }
 
-// context returns a context in which calls of the provider use the configured client.
+// context returns a context in which calls to the provider use the configured client.
 func (p *Provider) context(ctx context.Context) context.Context {
 	return oidc.ClientContext(ctx, p.Client)
 }
