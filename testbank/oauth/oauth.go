@@ -1,8 +1,9 @@
 // Package oauth implements the part of one bank's authorisation server that third parties call: its
 // metadata (RFC 8414) and its tokens (RFC 6749, 7636 and 8705).
 //
-// It owns the form of these calls. Package bank decides who gets a token. The page on which a
-// customer approves is in package page. A wrong call fails with an error of RFC 6749, section 5.2.
+// It owns the form of these calls. It does not decide who gets a token: package bank does. The page
+// on which a customer approves is in package page. A wrong call fails with an error of RFC 6749,
+// section 5.2.
 package oauth
 
 import (
