@@ -7,7 +7,7 @@ import (
 )
 
 // SumAmounts adds two amounts of one currency. The sum is nil when an amount is unknown, or when
-// the sum has more digits than a decimal can hold.
+// the sum has more digits than a decimal allows.
 func SumAmounts(a, b *decimal.Decimal) *decimal.Decimal {
 	if a == nil || b == nil {
 		return nil
@@ -26,7 +26,7 @@ type Movement struct {
 	In, Out *decimal.Decimal
 }
 
-// Balance is the balance of accounts of one currency at the end of a day or period, with the
+// Balance is the balance of the accounts in one currency at the end of a day or period, with the
 // movements in that time. In is the total income. Out is the total expense, as a negative number or
 // zero. Net is In plus Out.
 type Balance struct {
@@ -35,8 +35,8 @@ type Balance struct {
 }
 
 // DailyBalances returns the balance at the end of each day from first to last. present is the
-// balance after all movements. The movements must be in the order of their days. Some of them may
-// be later than last.
+// balance after all movements. The movements must be in the order of their days. Movements may be
+// later than last.
 func DailyBalances(present *decimal.Decimal, movements []Movement, first, last Date) []Balance {
 	var days []Balance
 	end := present

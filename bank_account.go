@@ -78,7 +78,7 @@ func (t AccountType) Payment() bool { return t == "checking" || t == "joint" }
 // Usage is the purpose of an account.
 type Usage string
 
-// The usages: private use, use by an organisation, use by an association.
+// These are the usages: private use, use by an organisation, use by an association.
 const (
 	Private      Usage = "PRIV"
 	Organisation Usage = "ORGA"
@@ -93,8 +93,8 @@ const (
 // omitzero, the digest of every stored row changes, and the next sync reports every row as changed.
 // The same rule applies to all types of details that institutions report.
 type AccountDetails struct {
-	// Key is the institution's own key for the account. It never changes, because the next read
-	// uses it to recognise the account. It is unique within the connection.
+	// Key is the institution's own key for the account. The key is unique within the connection and
+	// never changes, because the next read recognises the account by it.
 	Key string
 	// Parent is the key of the account from which a card is paid.
 	Parent          string
@@ -133,7 +133,7 @@ type BankAccount struct {
 	Error      ConnectionState
 	// CoveredFrom is the first day from which all transactions are stored.
 	CoveredFrom Date
-	// Worth is the value of the investments, nil when the account has none.
+	// Worth is the value of the investments, nil when the account has no investments.
 	Worth *Worth
 	// Epoch counts how often the account was emptied. Readers see no rows of earlier epochs, even
 	// before these rows are erased.
@@ -159,8 +159,7 @@ type Loan struct {
 // custodian_for_minor, legal_guardian, nominee, successor_on_death, trustee, unknown).
 type Party struct {
 	Role string
-	// IsUser reports whether the party is the user of the connection. It is nil when this is
-	// unknown.
+	// IsUser reports whether the party is the user of the connection. Nil means unknown.
 	IsUser   *bool
 	FullName string
 }

@@ -73,7 +73,8 @@ var categories = []Category{
 // Categories lists the categories of the interface by number.
 func Categories() []Category { return append([]Category(nil), categories...) }
 
-// CategoryByID returns the built-in category with an id, and false when there is none.
+// CategoryByID returns the built-in category with an id, and false when no built-in category has
+// the id.
 func CategoryByID(id CategoryID) (Category, bool) {
 	for _, c := range categories {
 		if c.ID == id {
@@ -160,8 +161,8 @@ var typeCategories = map[TransactionType]string{
 }
 
 // Categorize returns the codes of a transaction's category. The first of labelWords that the label
-// contains decides. If it contains none, the type decides. Categorize returns nil when neither
-// matches a category.
+// contains decides. If the label contains none of these words, the type decides. Categorize returns
+// nil when neither matches a category.
 func Categorize(label string, kind TransactionType) []string {
 	label = " " + strings.ToUpper(label) + " "
 	for _, c := range labelWords {

@@ -11,8 +11,8 @@ import (
 // ClusterID identifies a cluster.
 type ClusterID int64
 
-// Cluster is a series of similar transactions of an account. They have the same label, about the
-// same amount, and about the same interval.
+// Cluster is a series of similar transactions of an account. The transactions have the same label,
+// about the same amount, and about the same interval.
 type Cluster struct {
 	ID      ClusterID
 	Account AccountID
@@ -20,8 +20,8 @@ type Cluster struct {
 	// client created.
 	Key, Wording string
 	Mean         decimal.Decimal
-	// Increment is the median number of days between transactions. It is zero when it is unknown.
-	// Next is the expected day of the next transaction.
+	// Increment is the median number of days between transactions. Zero means unknown. Next is the
+	// expected day of the next transaction.
 	Increment int
 	Next      Date
 	Category  CategoryID
@@ -34,10 +34,10 @@ type Recurrence struct {
 	Transactions []TransactionID
 }
 
-// The conditions for a series. It has at least minOccurrences transactions, and its median interval
-// has minIncrement to maxIncrement days. No amount differs from the mean by more than 1/slackParts
-// of the mean. No interval differs from the median by more than 1/slackParts of the median or
-// leastSlack days, whichever is greater.
+// A series has at least minOccurrences transactions, and its median interval is minIncrement to
+// maxIncrement days. No amount differs from the mean by more than 1/slackParts of the mean. No
+// interval differs from the median by more than 1/slackParts of the median or leastSlack days,
+// whichever is greater.
 const (
 	minOccurrences = 3
 	minIncrement   = 6
@@ -69,8 +69,8 @@ func Recurrences(all []Transaction) []Recurrence {
 // maxClusterKey limits the length of a key, in bytes.
 const maxClusterKey = 200
 
-// clusterKey consists of the letters of a label in capitals, and the direction of the money. It is
-// empty when the label has no letters.
+// clusterKey returns the letters of a label in capitals, and the direction of the money. It returns
+// "" when the label has no letters.
 func clusterKey(t Transaction) string {
 	letters := strings.Join(strings.FieldsFunc(strings.ToUpper(t.TransactionDetails.Wording), func(r rune) bool { return !unicode.IsLetter(r) }), " ")
 	if letters == "" || len(letters) > maxClusterKey {

@@ -9,8 +9,8 @@ import (
 // success. The API writes the zero value as null.
 type ConnectionState string
 
-// The states of a connection. They are the codes of this API family, because existing clients know
-// only these codes.
+// These are the states of a connection. The codes are those of the API family, because existing
+// clients know only these codes.
 const (
 	SCARequired                 ConnectionState = "SCARequired"
 	WebauthRequired             ConnectionState = "webauthRequired"
@@ -29,7 +29,7 @@ const (
 // Resolution says who can end a state.
 type Resolution int
 
-// The resolutions.
+// These are the resolutions.
 const (
 	// ByNobody is for success and for a state that ends by itself.
 	ByNobody Resolution = iota
@@ -65,7 +65,7 @@ func (s ConnectionState) Resolution() Resolution { return connectionStates[s] }
 // AuthMechanism is the way in which a user authenticates to an institution.
 type AuthMechanism string
 
-// The mechanisms: secrets that pass through the service, or a page of the institution.
+// These are the mechanisms: secrets that pass through the service, or a page of the institution.
 const (
 	ByCredentials AuthMechanism = "credentials"
 	ByWebauth     AuthMechanism = "webauth"

@@ -14,7 +14,7 @@ type Currency string
 type CurrencyDetails struct {
 	// Name is the English name in ISO 4217.
 	Name string
-	// Symbol is the symbol used in English, or the code when there is none.
+	// Symbol is the symbol used in English, or the code when English uses no symbol.
 	Symbol string
 	// Prefix reports whether the symbol precedes the number in the currency's own country.
 	Prefix bool
@@ -42,8 +42,8 @@ type currencyRow struct {
 	digits int
 }
 
-// Currencies returns the currencies that an account may have, by code: active ones of ISO 4217,
-// and crypto assets.
+// Currencies returns the currencies that an account may have, by code: active currencies of ISO
+// 4217, and crypto assets.
 func Currencies() []Currency {
 	var all []Currency
 	for code, row := range currencies {

@@ -15,9 +15,9 @@ const (
 var email = regexp.MustCompile("^([a-zA-Z0-9!#$%&'*+/=?^_`{|}~-]+(?:\\.[a-zA-Z0-9!#$%&'*+/=?^_`{|}~-]+)*)@" +
 	`[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$`)
 
-// IsEmail reports whether s is an e-mail address that can be written unchanged into a header and
-// an SMTP command: ops@bank.example, in ASCII, at most 254 characters, without a name, quotes or
-// comments. It does not check whether the address exists.
+// IsEmail reports whether s is an e-mail address that fits unchanged into a header and an SMTP
+// command. Such an address looks like ops@bank.example: in ASCII, at most 254 characters, without a
+// name, quotes or comments. It does not check whether the address exists.
 func IsEmail(s string) bool {
 	parts := email.FindStringSubmatch(s)
 	return len(s) <= maxEmail && parts != nil && len(parts[1]) <= maxMailbox

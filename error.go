@@ -6,21 +6,21 @@ import "fmt"
 // errors.Is(err, Invalid) works on any error that wraps a Kind.
 type Kind string
 
-// The kinds of error that a client can get. Every other error is internal.
+// These are the kinds of error that a client can get. Every other error is internal.
 const (
-	// Invalid: the request is wrong, and repeating it does not help.
+	// Invalid means that the request is wrong, so a repetition does not help.
 	Invalid Kind = "invalid"
-	// Unauthenticated: the request has no valid token.
+	// Unauthenticated means that the request has no valid token.
 	Unauthenticated Kind = "unauthenticated"
-	// Forbidden: the token is valid but lacks a scope.
+	// Forbidden means that the token is valid but lacks a scope.
 	Forbidden Kind = "forbidden"
-	// NotFound: the token has access to no such object.
+	// NotFound means that the token has access to no such object.
 	NotFound Kind = "not found"
-	// Conflict: the request does not fit the present state.
+	// Conflict means that the request does not fit the present state.
 	Conflict Kind = "conflict"
-	// TooLarge: the request exceeds a size limit.
+	// TooLarge means that the request exceeds a size limit.
 	TooLarge Kind = "too large"
-	// Unavailable: the same request may succeed later.
+	// Unavailable means that the same request may succeed later.
 	Unavailable Kind = "unavailable"
 )
 
@@ -36,7 +36,7 @@ type Error struct {
 	Code    string
 	Message string
 	Field   string
-	// RetryAfter is in seconds. It is zero when waiting does not help.
+	// RetryAfter is in seconds. Zero means that waiting does not help.
 	RetryAfter int
 	Cause      error
 }

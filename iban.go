@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// ibanFault returns what is wrong with an IBAN in capitals without spaces, or "". The text does
+// ibanFault describes the fault of an IBAN in capitals without spaces, or returns "". The text does
 // not contain the IBAN.
 func ibanFault(iban string) string {
 	if len(iban) < 4 || !isUpper(iban[0]) || !isUpper(iban[1]) {

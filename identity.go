@@ -9,7 +9,7 @@ import (
 // IdentityKind says whether an Identity is a person or a kind of organisation.
 type IdentityKind string
 
-// The kinds of the interface specification. Individual is the default.
+// These are the kinds of the interface specification. Individual is the default.
 const (
 	Individual IdentityKind = "individual"
 	Corporate  IdentityKind = "corporate"
@@ -22,7 +22,7 @@ var identityKinds = []IdentityKind{Individual, Corporate, NonProfit, Government}
 // IdentitySchemeName is the kind of number that identifies an Identity.
 type IdentitySchemeName string
 
-// The identity schemes of the interface specification.
+// These are the identity schemes of the interface specification.
 const (
 	NationalIDNumber    IdentitySchemeName = "national_id_number"
 	PassportNumber      IdentitySchemeName = "passport_number"
@@ -43,7 +43,7 @@ var identitySchemes = map[IdentityKind][]IdentitySchemeName{
 
 // Identity describes who pays, receives or operates a payment. It is valid after Check.
 type Identity struct {
-	// IDUser is the related user, zero for none.
+	// IDUser is the related user, zero when there is no such user.
 	IDUser         UserID
 	Kind           IdentityKind
 	ExternalRef    string
@@ -93,8 +93,9 @@ func (a audience) includes(kind IdentityKind) bool {
 	return a == everyone || (a == individuals) == (kind == Individual)
 }
 
-// identityField is a row of the interface specification's table of identity fields: its limit in
-// code points (zero: no limit), the kinds to which it applies, and the kinds that require it.
+// identityField is a row of the interface specification's table of identity fields. limit is in
+// code points, and zero means no limit. of says to which kinds the field applies, and required
+// whether these kinds require it.
 type identityField struct {
 	name     string
 	limit    int
@@ -126,10 +127,10 @@ var identityFields = []identityField{
 }
 
 // Check checks that an identity at path meets the requirements of its kind. The default kind is
-// Individual. It reports all absent required fields in one missingParameter error. Check empties
-// the fields that do not apply to the kind. When strict, such fields are Invalid errors. Unknown
-// kinds, schemes of other kinds, texts that are too long and countries that do not exist are
-// Invalid errors for the field below path. The errors do not contain the value.
+// Individual. Check reports all absent required fields in one missingParameter error. Check empties
+// the fields that do not apply to the kind or, when strict, refuses them with an Invalid error.
+// Unknown kinds, schemes of other kinds, texts that are too long and countries that do not exist
+// are Invalid errors for the field below path. The errors do not contain the value.
 func (i *Identity) Check(path string, strict bool) error {
 	if i.Kind == "" {
 		i.Kind = Individual

@@ -82,8 +82,8 @@ type AmortizationDetails struct {
 	Amount, Capital, Interest, Insurance, RemainingCapital *decimal.Decimal
 }
 
-// Complete fills in the currency of a loan's plan, and the value of each pocket for which the
-// institution reports only the number of units. The pocket's position must be in the same Assets.
+// Complete fills in the currency of a loan's plan. It also calculates the value of each pocket with
+// only a number of units. The pocket's position must be in the same Assets.
 func (w *Assets) Complete(currency Currency) {
 	units := map[string]*decimal.Decimal{}
 	for _, position := range w.Investments {

@@ -111,7 +111,7 @@ func fromHundredths(n int64, precision int) int64 {
 }
 
 // Add returns the sum. It fails with Invalid for the field when the currencies differ, or when the
-// sum exceeds 63 bits of minor units. The field names the amounts that are added.
+// sum exceeds 63 bits of minor units. field is the name of the added amounts.
 func (m Money) Add(field string, other Money) (Money, error) {
 	if m.Currency != other.Currency {
 		return Money{}, InvalidField(field, "must all be in the same currency, not in %s and %s", m.Currency, other.Currency)

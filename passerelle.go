@@ -9,8 +9,8 @@
 // field.
 package passerelle
 
-// Identifiers are positive integers, unique within a deployment and never reused. They are
-// assigned in blocks, so their order has no meaning.
+// Identifiers are positive integers, unique within a deployment and never reused. They are assigned
+// in blocks, so their order has no meaning.
 type (
 	// DomainID identifies a domain.
 	DomainID int64
@@ -48,7 +48,7 @@ type (
 // DomainKind says whether the money of a domain is real.
 type DomainKind string
 
-// The kinds of domain. Only a sandbox domain has its own clock and simulated banks.
+// These are the kinds of domain. Only a sandbox domain has its own clock and simulated banks.
 const (
 	Sandbox DomainKind = "sandbox"
 	Live    DomainKind = "live"

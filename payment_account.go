@@ -5,7 +5,7 @@ import "strings"
 // AccountScheme says how an account is identified.
 type AccountScheme string
 
-// The account schemes of the interface specification.
+// These are the account schemes of the interface specification.
 const (
 	// IBAN is an international bank account number of ISO 13616.
 	IBAN AccountScheme = "iban"

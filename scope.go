@@ -8,8 +8,8 @@ import (
 // Scope is a permission that a token carries.
 type Scope string
 
-// The scopes of the payments product and of management tokens. A client cannot request the scopes
-// of management tokens, because the kind of token decides them.
+// These are the scopes of the payments product and of management tokens. A client cannot request
+// the scopes of management tokens, because the kind of token decides them.
 const (
 	ScopePaymentsAdmin     Scope = "payments:admin"
 	ScopePaymentsReadOnly  Scope = "payments:read-only"

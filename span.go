@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Span is a length of calendar time: a number of months, followed by a number of days. The zero
-// value means no time.
+// Span is a length of calendar time: some months, followed by some days. The zero value means no
+// time.
 type Span struct{ Months, Days int }
 
 // maxSpan is the largest number in a span.

@@ -55,10 +55,10 @@ type Document struct {
 	Subscription SubscriptionID
 	User         UserID
 	DocumentDetails
-	// File is the file of the user or of the provider, zero for none. Its content may not have
-	// been fetched yet.
+	// File is the file of the user or of the provider. Zero means no file. The service may not have
+	// fetched its content yet.
 	File FileID
-	// Category is set by the user, zero for none.
+	// Category is set by the user. Zero means no category.
 	Category int64
 	// ReadOnly is set by the user to protect the document against changes.
 	ReadOnly   bool

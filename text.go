@@ -26,8 +26,8 @@ func CheckText(field, s string, max int) error {
 	return nil
 }
 
-// textFault describes what is wrong with a text, or returns "". The result does not contain the
-// text. Checks of nested objects call textFault, and compose the path of a field only for an error.
+// textFault describes the fault of a text, or returns "". The result does not contain the text.
+// Checks of nested objects call textFault, and compose the path of a field only for an error.
 func textFault(s string, max int) string {
 	switch {
 	case !utf8.ValidString(s):

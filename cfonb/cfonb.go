@@ -39,8 +39,8 @@ type Account struct {
 }
 
 // Split returns the account of a French IBAN. It ignores spaces and accepts lower-case letters. It
-// returns false for other IBANs, because a statement cannot contain them. A statement does not
-// contain the two digits of the RIB key.
+// returns false for other IBANs, because a statement cannot contain them. It omits the two digits
+// of the RIB key, because a statement does not contain the key.
 func Split(iban string) (string, string, string, bool) {
 	iban = strings.ToUpper(strings.Join(strings.Fields(iban), ""))
 	a := passerelle.Account{Scheme: passerelle.IBAN, Identification: iban, Label: "account"}
@@ -52,8 +52,7 @@ func Split(iban string) (string, string, string, bool) {
 
 // Statement holds the movements of an account between two balances.
 type Statement struct {
-	// Line is the line of the file on which the statement begins, from 1. It is set only when a
-	// file is read.
+	// Line is the line of the file on which the statement begins, from 1. Only Parse sets it.
 	Line    int
 	Account Account
 	// Opened and Closed are the days of the old and of the new balance.
@@ -82,8 +81,7 @@ func (s *Statement) Opening() (int64, error) {
 
 // Movement is one entry of an account. Texts contain only characters that [Text] returns.
 type Movement struct {
-	// Line is the line of the file on which the movement begins, from 1. It is set only when a file
-	// is read.
+	// Line is the line of the file on which the movement begins, from 1. Only Parse sets it.
 	Line int
 	// Operation is the interbank code: two capitals or digits. See [Operation].
 	Operation string
@@ -105,7 +103,7 @@ type Movement struct {
 	Details []Detail
 }
 
-// Qualifiers of details.
+// These are the qualifiers of details.
 const (
 	// Label continues the label. A reader appends the text to the label.
 	Label = "LIB"
@@ -120,7 +118,7 @@ type Detail struct {
 	Text      string
 }
 
-// Errors for values that do not fit a statement.
+// These are errors for values that do not fit a statement.
 var (
 	errAmount   = errors.New("an amount or a balance has more than 14 digits")
 	errDate     = errors.New("a date is missing or outside 1960 to 2059")

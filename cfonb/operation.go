@@ -2,7 +2,7 @@ package cfonb
 
 import "passerelle"
 
-// The interbank codes for the types and signs of transactions.
+// These are the interbank codes for the types and signs of transactions.
 const (
 	checkPaid      = "01"
 	checkDeposited = "02"

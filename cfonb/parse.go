@@ -107,7 +107,7 @@ func plain(char rune) byte {
 	return byte(char)
 }
 
-// Errors for files that are not statement files.
+// These are errors for files that are not statement files.
 var (
 	errWidth   = fmt.Errorf("a line has at most %d characters", width)
 	errOrder   = errors.New("a statement is a record 01, then movements 04 with details 05, then a record 07")
@@ -163,8 +163,8 @@ func (p *parser) rest(s *Statement, opening int64) error {
 	return errLength
 }
 
-// has reports whether a record belongs to the account. It ignores the code of the bank, because
-// some banks write the code of another bank of their group in movements.
+// has reports whether a record belongs to the account. It ignores the code of the bank, because in
+// movements some banks write the code of another bank in their group.
 func (a *Account) has(r *record) bool {
 	one, err := r.account()
 	one.Bank = a.Bank

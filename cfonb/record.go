@@ -12,7 +12,7 @@ import (
 // width is the length of every record.
 const width = 120
 
-// The records of a statement.
+// These are the records of a statement.
 const (
 	oldBalance = "01"
 	movement   = "04"
@@ -20,10 +20,10 @@ const (
 	newBalance = "07"
 )
 
-// span is a range of columns. They count from 1, and both ends are included.
+// span is a range of columns. Columns count from 1, and the range includes both ends.
 type span struct{ from, to int }
 
-// The columns of the standard. The first group is common to all records.
+// These are the columns of the standard. The first group is common to all records.
 var (
 	atCode      = span{1, 2}
 	atBank      = span{3, 7}

@@ -12,7 +12,7 @@ import (
 
 var uuidForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// Check returns what is wrong with a profile, or nil. Clients choose a connector by its
+// Check returns the faults of a profile as an error, or nil. Clients choose a connector by its
 // profile, so the profile must be complete and consistent.
 func (p Profile) Check() error {
 	faults := p.checkNames()
@@ -105,7 +105,7 @@ func checkFields(fields []payment.Field) error {
 	return errors.Join(append(claims, Unless(distinct(names), "a field comes twice: %v", names))...)
 }
 
-// The allowed words in a DataSettings and its fields.
+// These words are allowed in a DataSettings and its fields.
 var (
 	capabilities = []string{"bank", "bankwealth", "document", "profile", "contact"}
 	fieldTypes   = []string{"text", "password", "date", "list", "number"}

@@ -13,8 +13,8 @@ import (
 const maxValue = 4096
 
 // Choose returns the source for a connection: the named source or, without a name, the first source
-// by priority that supports the mechanism. An empty mechanism means the connector's default or, if
-// there is none, any mechanism. The error is Invalid and lists the possible choices.
+// by priority that supports the mechanism. An empty mechanism means the connector's default or,
+// without a default, any mechanism. The error is Invalid and lists the possible choices.
 func (p Profile) Choose(name string, wanted passerelle.AuthMechanism) (Source, passerelle.AuthMechanism, error) {
 	open := p.readable(wanted)
 	if name == "" && wanted == "" && p.Mechanism != "" && len(p.readable(p.Mechanism)) > 0 {
@@ -42,9 +42,9 @@ func (p Profile) readable(wanted passerelle.AuthMechanism) []Source {
 	return open
 }
 
-// CheckValues refuses values that cannot be right, before the institution is called. The error is
-// Invalid, with the code missingParameter for a missing value. It names the field and never the
-// value.
+// CheckValues refuses impossible values before the connector calls the institution. The error is
+// Invalid, with the code missingParameter for a missing value. The error names the field but not
+// the value.
 func CheckValues(fields []Field, mechanism passerelle.AuthMechanism, source string, values map[string]string) error {
 	for _, f := range fields {
 		value := values[f.Name]

@@ -8,17 +8,18 @@ import (
 	"time"
 )
 
-// After failuresToOpen consecutive failures, a bank gets no calls for openTime. Then a single call
-// checks whether it has recovered. The failures of each kind of call are also counted separately,
-// because calls of other kinds may succeed in between. After failuresOfAKind consecutive failures,
-// the bank gets no calls of that kind for openTime.
+// After failuresToOpen consecutive failures, a bank gets no calls for openTime. A single call then
+// checks whether the bank has recovered. The circuit also counts the failures of each kind of call
+// separately, because other calls may succeed in between. After failuresOfAKind consecutive
+// failures, the bank gets no calls of that kind for openTime.
 const (
 	failuresToOpen  = 5
 	failuresOfAKind = 20
 	openTime        = 30 * time.Second
 )
 
-// remembered is the number of calls of each kind from which figures are computed.
+// remembered is the number of recent calls of each kind from which the circuit computes its
+// figures.
 const remembered = 256
 
 // breaker counts the failures since the last success, and opens when there are too many. until is
@@ -34,10 +35,11 @@ type breaker struct {
 // CallResult is the result of a call to a bank.
 type CallResult int
 
-// The results of calls. Refused means that the bank does not accept the service itself: its
-// certificate, signature, role or clock. Every customer's call of this kind would then fail.
-// Suspected means that the bank may not accept the service, but does not say so. Health reports it
-// like Refused. It does not count as a failure, because only this customer's call may be affected.
+// These are the results of calls. Refused means that the bank does not accept the service itself:
+// its certificate, signature, role or clock. Every customer's call of this kind would then fail.
+// Suspected means that the bank may not accept the service, but does not say so. Health reports
+// Suspected like Refused. Suspected does not count as a failure, because it may affect only this
+// customer's call.
 const (
 	Answered CallResult = iota
 	Failed

@@ -25,7 +25,7 @@ import (
 	"passerelle/payment"
 )
 
-// ErrNotSent means that a call failed before anything was sent to the bank.
+// ErrNotSent means that a call failed before it sent data to the bank.
 var ErrNotSent = errors.New("nothing was sent to the bank")
 
 // ErrUnknownOrder is returned by Status when the bank has no order with the key.
@@ -75,14 +75,14 @@ type Profile struct {
 	// Disturbed connectors have failed several times in a row. Pages say so before a person chooses
 	// such a connector.
 	Disturbed bool
-	// Peculiar connectors lead to a simulated bank with one special behaviour. They are listed
-	// separately.
+	// Peculiar connectors lead to a simulated bank with one special behaviour. Pages list these
+	// connectors separately.
 	Peculiar bool
 	Labels   Labels
 }
 
-// DefaultKeyLife is how long a bank recognises a key when its connector does not say so. It is
-// short because a bank that has forgotten the key would execute a repeated order again.
+// DefaultKeyLife is how long a bank recognises a key when its connector does not say so. The time
+// is short because a bank that has forgotten the key would execute a repeated order again.
 const DefaultKeyLife = time.Hour
 
 // Labels describe a connector to people and programs, in addition to its name. Each may be
@@ -108,7 +108,7 @@ type Source struct {
 	ID   int64
 	Name string // openapi, directaccess or fallback
 	// Mechanisms are the ways in which a person can authorise reading through the source, the
-	// default first. A source that only initiates payments has none.
+	// default first. A source that only initiates payments has no mechanisms.
 	Mechanisms []passerelle.AuthMechanism
 	// Priority orders the sources of a connector, the lowest first.
 	Priority int
@@ -152,11 +152,12 @@ type Order struct {
 	// Memory is the memory of the last report about the order, nil before the first report.
 	Memory []byte
 	// Save stores a memory in the middle of a call, before the report. A connector calls it after
-	// the bank has issued something only once, such as a refresh token. A failure later in the call
-	// then does not lose this memory. Save is nil when the caller stores only reports.
+	// the bank has issued data that the bank issues only once, such as a refresh token. A failure
+	// later in the call then does not lose this memory. Save is nil when the caller stores only
+	// reports.
 	Save func(ctx context.Context, memory []byte)
 	// Callback is the query with which the bank sent the payer's browser back. It is nil unless the
-	// payer has just returned from the bank. If a call fails without a memory, the next call
+	// payer has just returned from the bank. If a call fails and returns no memory, the next call
 	// contains the query again.
 	Callback url.Values
 	// Device is the payer's device, empty unless the payer is present.
@@ -189,8 +190,8 @@ type Answer struct {
 type Responder interface {
 	Initiator
 	// Answer sends the bank the answer that the bank waits for. An answer may get lost, but the
-	// service never sends it twice. If the bank waits for something else or for nothing, the answer
-	// has no effect, and Answer reports the state of the order.
+	// service never sends it twice. If the bank does not wait for this answer, the answer has no
+	// effect, and Answer reports the state of the order.
 	Answer(ctx context.Context, o Order, a Answer) (payment.Report, error)
 }
 
@@ -211,7 +212,7 @@ type Registry struct{ set atomic.Pointer[set] }
 type set struct {
 	list []Connector
 	byID map[string]Connector
-	// unhealthy has the results of the last check of all banks.
+	// unhealthy holds the results of the last check of all banks.
 	unhealthy unhealthy
 }
 

@@ -37,7 +37,7 @@ type DataSettings struct {
 	// Documents are the names of the document types.
 	Documents []string
 	Fields    []Field
-	// MonthsToFetch is how far back a first read goes. Zero means everything.
+	// MonthsToFetch is how far back a first read goes. Zero means the whole history.
 	MonthsToFetch int
 	// ConsentDays is how long a user's consent lasts at the institution. Zero means 180.
 	ConsentDays int
@@ -74,14 +74,13 @@ type DataRequest struct {
 	// Save stores a memory in the middle of a read or of a termination, as Order.Save does in a call.
 	// It is nil when the caller stores only outcomes.
 	Save func(ctx context.Context, memory []byte)
-	// Present means that the user takes part. If it is false, the read must not trigger anything
-	// that reaches the user, such as a message with a code.
+	// Present means that the user takes part. If it is false, the read must not cause messages to
+	// the user, such as a code.
 	Present bool
 	// BrokenOff means that the result of the last read was not stored, for example because the
 	// process died first.
 	BrokenOff bool
-	// Device is the user's device. It is empty unless the user is present or has just shared an
-	// account.
+	// Device is the user's device, empty unless the user is present or has just shared an account.
 	Device Device
 	// File is the user's file for a connector that takes files. It is nil for other connectors.
 	File *HandedFile
@@ -101,8 +100,8 @@ type Outcome struct {
 	State passerelle.ConnectionState
 	// Message is the institution's own text for the user.
 	Message string
-	// Fields are the fields that the user has to fill in. They are set with
-	// AdditionalInformationNeeded and Wrongpass.
+	// Fields are the fields that the user has to fill in. Only the states
+	// AdditionalInformationNeeded and Wrongpass have fields.
 	Fields []Field
 	// URL is the institution's page for WebauthRequired.
 	URL string
@@ -143,23 +142,23 @@ type Sink interface {
 type DataReader interface {
 	Connector
 	// Read reads the institution. A state in the outcome is not an error. An error means that the
-	// read broke off. The state of the connection is then the state in the outcome, or
-	// WebsiteUnavailable if there is none, or Bug after a panic. Rows that the sink has already
-	// stored are kept, and the memory in the outcome is stored.
+	// read broke off. The state of the connection is then the state in the outcome. Without such a
+	// state, it is WebsiteUnavailable, or Bug after a panic. Rows that the sink has already stored
+	// are kept, and the memory in the outcome is stored.
 	Read(ctx context.Context, req DataRequest, out Sink) (Outcome, error)
 }
 
 // Terminator is a connector that can end a user's consent at the institution.
 type Terminator interface {
 	DataReader
-	// Terminate ends the consent in the memory. It is called without the user after the connection
-	// was deleted, and again after an error. It is no error if the consent has already ended. Only
-	// Domain, Connection, Memory and Now of the request are set.
+	// Terminate ends the consent in the memory. The service calls Terminate, without the user,
+	// after the connection was deleted, and again after an error. Terminate succeeds if the consent
+	// has already ended. Only Domain, Connection, Memory and Now of the request are set.
 	Terminate(ctx context.Context, req DataRequest) error
 }
 
-// FileName identifies a file in the institution's terms: the document of a subscription, or the
-// attachment of a transaction of an account. The other fields are empty.
+// FileName identifies a file by the institution's keys: a subscription's document, or the
+// attachment of an account's transaction. The other fields are empty.
 type FileName struct{ Subscription, Document, Account, Transaction, Attachment string }
 
 // FileReader is a connector that fetches the files of documents and attachments.

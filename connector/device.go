@@ -5,8 +5,8 @@ import (
 	"net/netip"
 )
 
-// Device describes the device of the user who takes part. It is empty when no user is present, and
-// when an application acts for a user without naming the device. Each field may be empty.
+// Device describes the device of the user who takes part. A Device is empty when no user is
+// present, and when an application does not name the device of its user. Each field may be empty.
 type Device struct {
 	// Address is the IP address of the user's device, not of the application.
 	Address netip.Addr
@@ -31,7 +31,7 @@ func WithDevice(ctx context.Context, d Device) context.Context {
 	return context.WithValue(ctx, deviceKey{}, d)
 }
 
-// DeviceOf returns the device set by WithDevice. It is empty when none was set.
+// DeviceOf returns the device set by WithDevice. It is empty when no device was set.
 func DeviceOf(ctx context.Context) Device {
 	d, _ := ctx.Value(deviceKey{}).(Device)
 	return d

@@ -37,7 +37,7 @@ type Fault struct {
 	Err error
 }
 
-// Error returns what is wrong.
+// Error returns Says.
 func (f *Fault) Error() string { return f.Says }
 
 // Unwrap returns Err.

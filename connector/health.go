@@ -14,14 +14,14 @@ type Monitored interface {
 
 // BankHealth summarises recent calls from this process to a bank.
 type BankHealth struct {
-	// LastSuccess and LastFailure are zero when there was none.
+	// LastSuccess and LastFailure are zero when no call succeeded or failed.
 	LastSuccess, LastFailure time.Time
 	// Failures is the number of consecutive failures up to now. Open means that the bank gets only
 	// occasional probes.
 	Failures int
 	Open     bool
-	// Refused means that the last call of some kind was refused because of the service itself. It does
-	// not depend on Open: the operator can act after the first such call.
+	// Refused means that the last call of some kind was refused because of the service itself.
+	// Refused does not depend on Open, because the operator can act after the first such call.
 	Refused bool
 	// Elsewhere means that another process has stopped calling the bank for now. This process
 	// continues to call it.
@@ -43,8 +43,8 @@ func (h BankHealth) fails() bool { return h.Disturbed() || h.Refused }
 type CallHealth struct {
 	Call string
 	// Calls is the number of all calls. The other figures cover only the most recent calls. Window
-	// is the number of these calls, Good is how many of them got a response, and P95 is the 95th
-	// percentile of their duration.
+	// is the number of these calls, Good is how many got a response, and P95 is the 95th percentile
+	// of the durations.
 	Calls, Window, Good int
 	P95                 time.Duration
 }
@@ -60,7 +60,7 @@ type Expiry struct {
 const ExpiryNotice = 30 * 24 * time.Hour
 
 // Expires returns the first certificate that has expired or expires within ExpiryNotice. It returns
-// false when there is none.
+// false when there is no such certificate.
 func (h BankHealth) Expires(now time.Time) (Expiry, bool) {
 	var (
 		first Expiry
@@ -114,7 +114,7 @@ type UnhealthyBank struct {
 	Health  BankHealth
 }
 
-// unhealthy has the results of a check of all banks, and the time of the check.
+// unhealthy holds the results of a check of all banks, and the time of the check.
 type unhealthy struct {
 	mu   sync.Mutex
 	seen time.Time

@@ -8,7 +8,7 @@ import (
 	"passerelle/payment"
 )
 
-// The values that a report may contain.
+// These are the values that a report may contain.
 var (
 	statuses = []payment.Status{payment.Awaiting, payment.Processing, payment.Settled, payment.Declined}
 	actions  = []payment.Action{payment.Redirect, payment.Decoupled, payment.FillFields, payment.Confirm, payment.PSUValidation}
@@ -20,8 +20,8 @@ var (
 	}
 )
 
-// CheckReport returns what is wrong with a report about an order with a number of lines, or nil. It
-// checks the parts of the report that a payment stores unchanged.
+// CheckReport returns the faults of a report as an error, or nil. lines is the number of the
+// order's lines. It checks the parts of the report that a payment stores unchanged.
 func CheckReport(r payment.Report, lines int) error {
 	claims := []error{
 		Unless(slices.Contains(statuses, r.Status), "unknown status %q", r.Status),

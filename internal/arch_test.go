@@ -1,7 +1,7 @@
-// Package internal_test checks structural rules of the module that the compiler cannot check. They
-// say who may import whom, who may read the clock, how large packages and functions may become, and
-// what a package comment contains. The package owns no code and does not check behaviour. It fails
-// with the rule and the place that breaks the rule.
+// Package internal_test checks structural rules of the module that the compiler cannot check. The
+// rules are about imports, reads of the clock, the size of packages and functions, and the content
+// of package comments. The package owns no code and does not check behaviour. It fails with the
+// rule and the place that breaks the rule.
 package internal_test
 
 import (
@@ -23,11 +23,11 @@ import (
 
 const module = "passerelle"
 
-// mayImport has, for every package, the packages of this module that its code may import. Tests may
-// import any package. The test fails for a package that is not in the table, and for an entry
-// without a package. A key that ends in /* means all packages below it, and "*" in a list means any
-// package. A new package needs one line. When the table refuses an import, question the design
-// before you change the table. Change the table in a separate commit.
+// mayImport maps each package to the packages of this module that the package's code may import.
+// Tests may import any package. The test fails for a package that is not in the table, and for an
+// entry without a package. A key that ends in /* means all packages below it, and "*" in a list
+// means any package. A new package needs one line. When the table refuses an import, question the
+// design before you change the table. Change the table in a separate commit.
 var mayImport = map[string][]string{
 	".":                         {},
 	"payment":                   {"."},
@@ -156,7 +156,7 @@ var ownImport = []struct{ prefix, owner, why string }{
 // server.
 var pure = []string{".", "payment", "webhook", "cfonb", "statementfile", "connector"}
 
-// impure has the imports that pure packages must not have, with the exceptions. The root package
+// impure lists the imports that pure packages must not have, with the exceptions. The root package
 // tells loggers which values to omit. Package webhook reads the requests that receivers pass to it.
 var impure = map[string][]string{
 	"database/sql": nil,
@@ -268,8 +268,8 @@ func matches(packagePath string, patterns ...string) bool {
 	})
 }
 
-// ruleFor returns the rule for a package. This is the package's own rule, or the rule for all
-// packages below a parent.
+// ruleFor returns the rule for a package. A package without a rule of its own has the rule for all
+// packages below its parent.
 func ruleFor(packagePath string) (allowed []string, found bool) {
 	if allowed, found = mayImport[packagePath]; found {
 		return allowed, true
@@ -297,9 +297,8 @@ func TestImportsFollowTheTable(t *testing.T) {
 	}
 }
 
-// TestTestBankSharesNoCode checks that the connectors do not import the test bank, and that the
-// test bank does not import them, even in tests. They can therefore not share a mistake. Only the
-// command line starts both.
+// TestTestBankSharesNoCode checks that the connectors and the test bank do not import each other,
+// even in tests. They can therefore not share a mistake. Only the command line starts both.
 func TestTestBankSharesNoCode(t *testing.T) {
 	const bank = "testbank"
 	inBank := func(path string) bool { return matches(path, bank, bank+"/*") }
@@ -487,7 +486,7 @@ func TestPackagesSayWhatTheyAre(t *testing.T) {
 	}
 }
 
-// docWords has the topics of a package comment. For each topic, the comment must contain at least
+// docWords lists the topics of a package comment. For each topic, the comment must contain at least
 // one of the words.
 var docWords = map[string][]string{
 	"what the package owns":    {"own", "Own"},

@@ -107,7 +107,7 @@ func readPage(t *testing.T, name string) page {
 	return p
 }
 
-// facts has the names that pages may use: files, commands, flags, settings, tests and others.
+// facts holds the names that pages may use: files, commands, flags, settings, tests and others.
 type facts struct {
 	files     []string
 	places    map[string]bool // files and folders
@@ -374,7 +374,7 @@ var (
 	benchForm   = regexp.MustCompile(`(?:^| )-([a-z]+)\b`)
 )
 
-// missingCommands checks flags, and commands of the program with or without the program's name.
+// missingCommands checks flags and commands, with or without the name of the program.
 func (f *facts) missingCommands(p page, text string) []string {
 	text = strings.ReplaceAll(text, "go run ./cmd/passerelle", "passerelle")
 	if otherPrograms.MatchString(text) {
@@ -483,7 +483,7 @@ var (
 	dottedInput = regexp.MustCompile(` -d ([a-z_]+(?:\.[a-z_]+)+)=`)
 )
 
-// dotted has names with dots that are neither settings nor files. Each has its meaning.
+// dotted lists names with dots that are neither settings nor files. Each has its meaning.
 var dotted = map[string]string{
 	"_links.next":      "a member of lists",
 	"connection.state": "a member of the body of CONNECTION_SYNCED",
@@ -545,7 +545,8 @@ func (f *facts) missingTests(_ page, text string) []string {
 
 var nameForm = regexp.MustCompile(`(?:^|[\s*(&])([a-z]+)\.([A-Z]\w*)`)
 
-// otherPackages has names that pages write before a dot: packages of other modules, and variables.
+// otherPackages lists names that pages write before a dot: packages of other modules, and
+// variables.
 var otherPackages = map[string]bool{"context": true, "fmt": true, "tx": true}
 
 // missingNames checks exported names of packages.
@@ -731,7 +732,7 @@ func TestChecklistsFitTheWidth(t *testing.T) {
 }
 
 // TestArchitectureHasTheTable compares ARCHITECTURE.md with the code: its import table with
-// mayImport, and its tree with the packages. It can also write the table.
+// mayImport, and its tree with the packages. With the flag -update, it writes the table.
 func TestArchitectureHasTheTable(t *testing.T) {
 	text := read(t, "ARCHITECTURE.md")
 	match := regexp.MustCompile("(?s)\n## Who may import whom\n.*?```text\n(.*?)```").FindStringSubmatchIndex(text)

@@ -91,7 +91,7 @@ var bannedWords = map[string]string{
 	"world":        "fixture, environment",
 }
 
-// allowedNames has names that contain a banned word in its usual meaning.
+// allowedNames lists names that contain a banned word in its usual meaning.
 var allowedNames = map[string]string{
 	"RoundTrip":      "the method of http.RoundTripper",
 	"TestRoundTrips": "network round trips",

@@ -16,7 +16,7 @@ type AccountRanges struct {
 	BICs []string
 }
 
-// The forms of IBANs and BICs in ranges.
+// These are the forms of IBANs and BICs in ranges.
 var (
 	IBANPrefixForm = regexp.MustCompile(`^[A-Z]{2}[0-9.]{2}[A-Z0-9.]{0,30}$`)
 	BICForm        = regexp.MustCompile(`^[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}([A-Z0-9]{3})?$`)

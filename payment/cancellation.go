@@ -39,10 +39,10 @@ func (p *Payment) Unapproved() bool {
 	return p.State == Validating && p.Detail != Cancelling && p.Action != Confirm
 }
 
-// AskCancellation stores a request for a cancellation. The code says who requests it, and becomes
-// the payment's error code if the bank grants it. The payer is redirected to redirectURI
-// afterwards. Callers must call AskCancellation before they call the bank. The state does not
-// change until Apply handles the bank's response.
+// AskCancellation stores a request for a cancellation. The code says who requests the cancellation,
+// and becomes the payment's error code if the bank grants the cancellation. After the bank's page,
+// the payer is redirected to redirectURI. Callers must call AskCancellation before they call the
+// bank. The state does not change until Apply handles the bank's response.
 func (p *Payment) AskCancellation(code ErrorCode, redirectURI, state string) {
 	p.CancelCode, p.CancelRedirectURI, p.CancelState = code, redirectURI, state
 }

@@ -166,8 +166,8 @@ func TestMayCancel(t *testing.T) {
 	}
 }
 
-// TestMayCancelAgain: after a refused cancellation another one can be requested. The redirect
-// address of the first cancellation is kept for the payer.
+// TestMayCancelAgain: after a refused cancellation, the client can request another one. The payment
+// keeps the redirect address of the first cancellation for the payer.
 func TestMayCancelAgain(t *testing.T) {
 	p := cancelling(t, payment.Pending, 1)
 	p.Instructions[0].DateType = payment.Deferred
@@ -205,7 +205,7 @@ func TestWhoseCancellationIsGranted(t *testing.T) {
 }
 
 // TestCancellingABulk: lines that the bank has already executed do not change. The other lines end
-// with the code of the requester. This is also the payment's code if no line was paid.
+// with the code of the requester. If no line was paid, the payment gets the same code.
 func TestCancellingABulk(t *testing.T) {
 	tests := map[payment.InstructionState]struct{ states, code, lines string }{
 		payment.InstructionPending:  {"rejected", "CancelledByClient", "CancelledByClient CancelledByClient"},

@@ -15,7 +15,7 @@ const DefaultMechanism = "webauth"
 // PayerAccount says whether orders to a connector contain the payer's account.
 type PayerAccount string
 
-// The ways a connector treats the payer's account.
+// These are the ways in which a connector treats the payer's account.
 const (
 	PayerNotUsed   PayerAccount = "not_used"
 	PayerOptional  PayerAccount = "optional"
@@ -61,7 +61,7 @@ type Settings struct {
 // Severity says whether an incompatibility excludes the connector.
 type Severity string
 
-// The types of incompatibility.
+// These are the types of incompatibility.
 const (
 	Incompatible Severity = "incompatible"
 	Warning      Severity = "warning"

@@ -110,8 +110,8 @@ func TestIncompatibilities(t *testing.T) {
 	}
 }
 
-// wantReasons expects exactly one reason, or none. The expected reason excludes the connector
-// unless it is marked as a warning.
+// wantReasons expects exactly one reason, or no reason when want is nil. The expected reason
+// excludes the connector unless it is marked as a warning.
 func wantReasons(t *testing.T, got []payment.Reason, want *payment.Reason) {
 	t.Helper()
 	if want == nil {

@@ -11,7 +11,7 @@ import (
 	"passerelle"
 )
 
-// Limits of a draft.
+// These are the limits of a draft.
 const (
 	// MaxInstructions is the maximum number of instructions of a payment.
 	MaxInstructions = 1000
@@ -258,8 +258,8 @@ func checkSum(d *Draft, policy Policy, _ time.Time) error {
 	return nil
 }
 
-// limit returns the highest total in minor units. It returns false if there is no limit, or if the
-// limit cannot be expressed in minor units.
+// limit returns the highest total in minor units. It returns false without a limit, and for a limit
+// that minor units cannot express.
 func (policy Policy) limit(c passerelle.Currency) (passerelle.Money, bool) {
 	limit, err := passerelle.ParseMoney("limit", policy.MaxAmount, c)
 	return limit, err == nil && limit.Minor > 0

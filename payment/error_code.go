@@ -4,7 +4,7 @@ package payment
 // general refusal.
 type ErrorCode string
 
-// The error codes of the interface specification. ErrorCodes lists them.
+// These are the error codes of the interface specification. ErrorCodes lists them.
 const (
 	InvalidEmitter       ErrorCode = "invalidEmitter"
 	InsufficientFunds    ErrorCode = "insufficientFunds"

@@ -12,7 +12,7 @@ type Evidence struct {
 	Payment passerelle.PaymentID
 	Domain  passerelle.DomainID
 	Act     Act
-	// Attempt is the number of the bank call that the act caused, or 0 when it caused none.
+	// Attempt is the number of the bank call that the act caused, or 0 when it caused no call.
 	Attempt int64
 	At      time.Time
 	// Language is the BCP 47 tag of the language of the page.
@@ -23,7 +23,7 @@ type Evidence struct {
 // Act is what a payer did on a page.
 type Act string
 
-// The acts of payers for which evidence is stored.
+// These are the acts of payers for which evidence is stored.
 const (
 	ActOrder  Act = "order"
 	ActFields Act = "fields"
@@ -43,7 +43,8 @@ type ShownPayment struct {
 	When string `json:"when"`
 	// From is the payer's account, mostly masked, or empty when it was unknown.
 	From string `json:"from"`
-	// Terms is the version of the terms of service on the page, or empty when the page had none.
+	// Terms is the version of the terms of service on the page, or empty when the page had no
+	// terms.
 	Terms string      `json:"terms"`
 	Lines []ShownLine `json:"lines"`
 }

@@ -12,8 +12,8 @@ import (
 	"passerelle"
 )
 
-// Limits of a bank's report. Lengths are in characters unless a limit says otherwise. Longer texts
-// are cut. A longer address is refused, because a shortened address would be wrong.
+// These are the limits of a bank's report. Lengths are in characters unless a limit says otherwise.
+// Longer texts are cut. A longer address is refused, because a shortened address would be wrong.
 const (
 	// MaxDescription limits descriptions of refusals and labels of fields.
 	MaxDescription = 1000
@@ -23,7 +23,7 @@ const (
 	MaxBankRequests = 500
 	// MaxBankPaymentID limits a bank's id of a payment.
 	MaxBankPaymentID = 255
-	// MaxReportFields limits the number of fields that a payer is asked for at the same time.
+	// MaxReportFields limits the number of fields that a bank may request from a payer at once.
 	MaxReportFields = 100
 	// MaxOccurrences limits the executions of a periodic order. It is enough for daily executions
 	// over a century.
@@ -68,7 +68,7 @@ func (r Report) fault(p *Payment) string {
 	return cmp.Or(occurrencesFault(r.Occurrences, p.DateType()), fieldsFault(r.Fields))
 }
 
-// leadsNowhere reports whether the payer has to go to an address but the report contains none.
+// leadsNowhere reports whether the payer has to go to an address that the report lacks.
 func (r Report) leadsNowhere() bool {
 	cancelling := r.Cancellation == CancellationAwaiting
 	going := r.Action == Redirect || (cancelling && r.Action == "")
@@ -220,8 +220,7 @@ func (f Field) tidy() Field {
 	return f
 }
 
-// tidy gives every refusal a code that clients know, so that no payment is rejected without a known
-// code.
+// tidy gives every refusal a code that clients know.
 func (r *Refusal) tidy() *Refusal {
 	code := r.Code
 	if !code.known() {

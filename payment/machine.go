@@ -11,23 +11,26 @@ import (
 // unresolvable.
 type State string
 
-// The states of a payment. Created, Validating and Pending are intermediate. All others are final.
+// These are the states of a payment. Created, Validating and Pending are intermediate. All others
+// are final.
 const (
-	// Created: registered, but not validated by the payer.
+	// Created means that the payer has not validated the payment.
 	Created State = "created"
-	// Validating: the bank has the order, and the payer has an action to do.
+	// Validating means that the bank has the order, and that the payer has an action to do.
 	Validating State = "validating"
-	// Pending: the payer validated at the bank, and execution is not confirmed.
+	// Pending means that the payer validated at the bank, and that the bank has not confirmed the
+	// execution.
 	Pending State = "pending"
-	// Rejected: refused or cancelled. An error code says why.
+	// Rejected means that the payment was refused or cancelled. An error code says why.
 	Rejected State = "rejected"
-	// Done: executed and confirmed.
+	// Done means that the bank confirmed the execution.
 	Done State = "done"
-	// Accepted: the order passed the bank's checks, and the bank will report nothing more.
+	// Accepted means that the order passed the bank's checks, and that the bank will report nothing
+	// more.
 	Accepted State = "accepted"
-	// Expired: no definitive status arrived in time.
+	// Expired means that no definitive status arrived in time.
 	Expired State = "expired"
-	// Partial: a bulk in which some lines are rejected and others done or accepted.
+	// Partial means that some lines of a bulk are rejected and others done or accepted.
 	Partial State = "partial"
 )
 
@@ -44,21 +47,21 @@ func (s State) Final() bool {
 // Trigger is the reason why a payment changes its state.
 type Trigger string
 
-// The triggers in the state table of the interface specification.
+// These are the triggers in the state table of the interface specification.
 const (
-	// Validated: the payer chose a bank and the bank accepted the order.
+	// Validated means that the payer chose a bank and the bank accepted the order.
 	Validated Trigger = "validated"
-	// Approved: the payer validated on the bank's app or site.
+	// Approved means that the payer validated in the bank's app or on its site.
 	Approved Trigger = "approved"
-	// Executed: the bank confirms every line as executed.
+	// Executed means that the bank confirms every line as executed.
 	Executed Trigger = "executed"
-	// Admitted: the first checks are passed and the bank reports nothing more.
+	// Admitted means that the order passed the first checks and the bank reports nothing more.
 	Admitted Trigger = "admitted"
-	// Mixed: some lines are rejected, others done or accepted.
+	// Mixed means that some lines are rejected and others done or accepted.
 	Mixed Trigger = "mixed"
-	// Refused: a bank, the payer, the client or an error ended the payment.
+	// Refused means that a bank, the payer, the client or an error ended the payment.
 	Refused Trigger = "refused"
-	// Lapsed: no definitive status arrived within the configured delay.
+	// Lapsed means that no definitive status arrived within the configured delay.
 	Lapsed Trigger = "lapsed"
 )
 
@@ -74,8 +77,8 @@ type Edge struct {
 	To      State
 }
 
-// The state table of the interface specification. The table payment_edge of the schema contains
-// the same pairs, so a new edge also needs a migration.
+// edges is the state table of the interface specification. The table payment_edge of the schema
+// contains the same pairs, so a new edge also needs a migration.
 var edges = []Edge{
 	{Created, Validated, Validating},
 	{Created, Refused, Rejected},
@@ -99,7 +102,7 @@ var ErrIllegal = errors.New("illegal payment transition")
 // Actor says who caused a transition.
 type Actor string
 
-// The actors that can cause a transition.
+// These are the actors that can cause a transition.
 const (
 	ByClient  Actor = "client"
 	ByPayer   Actor = "payer"

@@ -26,34 +26,37 @@ type Note struct {
 	Day passerelle.Date
 }
 
-// The kinds of note.
+// These are the kinds of note.
 const (
-	// NoteCancelling: a cancellation waits for the payer's action.
+	// NoteCancelling means that a cancellation waits for the payer's action.
 	NoteCancelling = "cancelling"
-	// NoteCancellationGranted: the bank cancels the lines that are still open.
+	// NoteCancellationGranted means that the bank cancels the lines that are still open.
 	NoteCancellationGranted = "cancellationGranted"
-	// NoteCancellationRefused: the order continues.
+	// NoteCancellationRefused means that the order continues despite the requested cancellation.
 	NoteCancellationRefused = "cancellationRefused"
-	// NoteCancellationOvertaken: the payment ended for another reason before it was cancelled.
+	// NoteCancellationOvertaken means that the payment ended for another reason before its
+	// cancellation.
 	NoteCancellationOvertaken = "cancellationOvertaken"
-	// NoteAbandoned: the payer abandoned the payment in this service, and may still approve it at
-	// the bank.
+	// NoteAbandoned means that the payer abandoned the payment in this service, and may still
+	// approve it at the bank.
 	NoteAbandoned = "abandoned"
-	// NoteOccurrence: a periodic order was executed once.
+	// NoteOccurrence means that the bank executed a periodic order once.
 	NoteOccurrence = "occurrence"
-	// NoteOccurrenceFailed: one execution of a periodic order failed, and the order continues.
+	// NoteOccurrenceFailed means that one execution of a periodic order failed, and that the order
+	// continues.
 	NoteOccurrenceFailed = "occurrenceFailed"
-	// NoteBankStatus: only the bank's status word has changed, or the bank sent a remark.
+	// NoteBankStatus means that only the bank's status word has changed, or that the bank sent a
+	// remark.
 	NoteBankStatus = "bankStatus"
-	// NoteOutcomeUnknown: the outcome of a call to the bank is unknown. The service asks the bank for
-	// it.
+	// NoteOutcomeUnknown means that the outcome of a call to the bank is unknown, and that the
+	// service asks the bank for the outcome.
 	NoteOutcomeUnknown = "outcomeUnknown"
-	// NoteSettled: an operator recorded the outcome of an order, because the bank could not report
-	// it.
+	// NoteSettled means that an operator recorded the outcome of an order that the bank could not
+	// report.
 	NoteSettled = "settled"
-	// NoteStale: a report contained less than the stored data and changed nothing.
+	// NoteStale means that a report contained less than the stored data and changed nothing.
 	NoteStale = "staleReport"
-	// NoteSenseless: a report could not be understood, and changed nothing.
+	// NoteSenseless means that a report could not be understood and changed nothing.
 	NoteSenseless = "senselessReport"
 )
 

@@ -16,7 +16,7 @@ const Cancelling Detail = "cancelling"
 // Action is the next action of the payer or the client.
 type Action string
 
-// The actions of the payer or the client.
+// These are the actions of the payer or the client.
 const (
 	Redirect      Action = "redirect"
 	Decoupled     Action = "decoupled"
@@ -28,7 +28,7 @@ const (
 // DateType says when a bank should execute an instruction.
 type DateType string
 
-// The execution date types.
+// These are the execution date types.
 const (
 	FirstOpenDay DateType = "first_open_day"
 	Deferred     DateType = "deferred"
@@ -43,7 +43,7 @@ func DateTypes() []DateType { return []DateType{FirstOpenDay, Deferred, Instant,
 // validated.
 type InstructionState string
 
-// The states of an instruction.
+// These are the states of an instruction.
 const (
 	InstructionPending  InstructionState = "pending"
 	InstructionRejected InstructionState = "rejected"
@@ -104,7 +104,7 @@ type Instruction struct {
 	Occurred passerelle.Date
 }
 
-// Payment is a payment with its lines. Only the methods of this package change its fields,
+// Payment is a payment with its lines. Only the methods of this package change its lines and notes,
 // and only Fire changes State.
 type Payment struct {
 	ID     passerelle.PaymentID
@@ -154,7 +154,7 @@ type Payment struct {
 	// Website is the value of the payment's field website.
 	Website string
 	// TermsVersion is the version of the terms that the payer accepted, empty when the payer
-	// accepted none.
+	// accepted no terms.
 	TermsVersion string
 	// Returned is the time at which the payer was first redirected to the client with the state of
 	// the payment. It is nil when no such time was recorded.

@@ -13,17 +13,18 @@ import (
 // Status is the bank's status of a whole order.
 type Status string
 
-// The statuses into which connectors translate the statuses of their banks.
+// These are the statuses into which connectors translate the statuses of their banks.
 const (
-	// Awaiting: the order is known and waits for the payer's action.
+	// Awaiting means that the bank has the order, and that the order waits for the payer's action.
 	Awaiting Status = "awaiting"
-	// Processing: the payer validated the order, but its execution is not confirmed.
+	// Processing means that the payer validated the order, and that the bank has not confirmed the
+	// execution.
 	Processing Status = "processing"
-	// Settled: every line is in a final state. Lines contains these states, and lines that it
-	// does not contain are done.
+	// Settled means that every line is in a final state. Lines contains these states, and lines
+	// that it does not contain are done.
 	Settled Status = "settled"
-	// Declined: the order as a whole is refused, with Code. If some lines are done or accepted, the
-	// payment becomes partial.
+	// Declined means that the bank refuses the whole order, with Code. If some lines are done or
+	// accepted, the payment becomes partial.
 	Declined Status = "declined"
 )
 
@@ -69,9 +70,9 @@ type Report struct {
 	Requests string
 	// By is the actor who ended a declined order. Empty means the bank.
 	By Actor
-	// Cancellation is the bank's status of a requested cancellation, empty when none was
-	// requested. Status is still the status of the order. A cancellation that awaits approval
-	// without an Action has the action Redirect.
+	// Cancellation is the bank's status of a requested cancellation, empty without a request.
+	// Status is still the status of the order. A cancellation that awaits approval without an
+	// Action has the action Redirect.
 	Cancellation Cancellation
 	// Occurrences are the executions of a periodic order so far, oldest first. They may accompany
 	// every status except Awaiting. If a bank reports no executions, its connector settles the line
@@ -87,8 +88,8 @@ type Report struct {
 // Cancellation is the bank's status of a cancellation.
 type Cancellation string
 
-// The statuses of a cancellation. A granted cancellation ends the order with the requester's
-// code. A refused one does not change the order.
+// These are the statuses of a cancellation. A granted cancellation ends the order with the
+// requester's code. A refused one does not change the order.
 const (
 	CancellationAwaiting Cancellation = "awaiting" // the payer has to approve, at ValidateURI
 	CancellationGranted  Cancellation = "granted"
@@ -337,7 +338,7 @@ func outcome(lines []Instruction) (Trigger, bool) {
 	}
 }
 
-// firstRefusal returns the reason of the first rejected line. It is also the payment's reason.
+// firstRefusal returns the reason of the first rejected line, which becomes the payment's reason.
 func (p *Payment) firstRefusal() *Refusal {
 	i := slices.IndexFunc(p.Instructions, func(in Instruction) bool { return in.State == InstructionRejected })
 	if i < 0 {

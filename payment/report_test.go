@@ -274,8 +274,8 @@ func wantRollUp(t *testing.T, lines int, report payment.Report, want payment.Sta
 	wantCodes(t, p)
 }
 
-// wantCodes checks that rejected payments and lines have a known code, and that all others have
-// none.
+// wantCodes checks that rejected payments and lines have a known code, and that all others have no
+// code.
 func wantCodes(t interface {
 	Helper()
 	Errorf(string, ...any)

@@ -290,8 +290,8 @@ func (l *life) isRefused() string {
 	return l.follows(steps, l.ends("rejected", final))
 }
 
-// ends returns the single step to a final state. It returns none when the payment is already in a
-// final state.
+// ends returns the single step to a final state, and no step when the payment is already in a final
+// state.
 func (l *life) ends(as payment.State, final bool) []payment.State {
 	if final {
 		return nil

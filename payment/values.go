@@ -1,7 +1,7 @@
 package payment
 
-// The Values methods list the possible values of the types of this package, for messages and the
-// API document, in the order of the interface specification.
+// The Values methods list the possible values of this package's types, in the order of the
+// interface specification. Messages and the API document show these values.
 
 // Values lists the states of a payment.
 func (State) Values() []string { return words(States()) }

@@ -13,7 +13,7 @@ import (
 	"passerelle"
 )
 
-// messages maps the element of each message to the name of the message and the element of its
+// messages maps the XML element of a message to the message's name and the element of its
 // statements.
 var messages = map[string]struct{ name, statement string }{
 	"BkToCstmrStmt":         {"camt.053", "Stmt"},
@@ -24,7 +24,7 @@ var messages = map[string]struct{ name, statement string }{
 // firstVersion is the end of the element's name in the first version of a message.
 const firstVersion = "V01"
 
-// The limits of XML files.
+// These are the limits of XML files.
 const (
 	maxDepth   = 40
 	namespaces = "urn:iso:std:iso:20022:tech:xsd:"

@@ -78,8 +78,8 @@ func (c *csvFile) read() error {
 	}
 }
 
-// row reads a row. A row with neither an amount nor a day is not an entry. If it has only a
-// wording, it continues the wording of the previous entry.
+// row reads a row. A row is an entry if it has an amount or a day. A row with only a wording
+// continues the wording of the previous entry.
 func (c *csvFile) row(row []string) error {
 	if !c.dated(row) && !c.hasAmount(row) {
 		c.continueWording(row)
@@ -339,7 +339,7 @@ func (c *csvFile) end() error {
 
 // close finds the opening and closing balance of a statement. The entries may be in ascending or
 // descending order: close uses the order in which the amounts lead from balance to balance. If both
-// orders or neither of them do so, it uses the order of the days.
+// orders do so, or neither does, it uses the order of the days.
 func (s *csvStatement) close() error {
 	if !s.first.known || !s.last.known {
 		return nil

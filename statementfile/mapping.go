@@ -29,7 +29,8 @@ type Mapping struct {
 	Decimal string `json:"decimal,omitempty"`
 	// DateFormat is a date format such as DD/MM/YYYY.
 	DateFormat string `json:"date_format,omitempty"`
-	// NoHeader means that the first line is a transaction. Columns are then given by number.
+	// NoHeader means that the first line is a transaction. The mapping then names columns by
+	// number.
 	NoHeader bool `json:"no_header,omitempty"`
 	// Skip is the number of lines to skip at the beginning.
 	Skip int `json:"skip,omitempty"`
@@ -97,7 +98,7 @@ func (c Column) MarshalJSON() ([]byte, error) {
 	return json.Marshal(c.Name)
 }
 
-// The possible meanings of columns.
+// These are the possible meanings of columns.
 const (
 	dateColumn      = "date"
 	valueDateColumn = "value_date"

@@ -377,7 +377,7 @@ func (o *ofx) card(text string) error {
 	return nil
 }
 
-// payee reads the name in the aggregate PAYEE or, if there is none, a text of the bank.
+// payee reads the name in the aggregate PAYEE or, without a name there, a text of the bank.
 func (o *ofx) payee(text string) error {
 	if o.name = tidy(text); o.empty == "PAYEE" {
 		o.entry.Name = o.name

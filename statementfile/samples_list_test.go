@@ -4,7 +4,7 @@ package statementfile_test
 
 import "regexp"
 
-// The reasons why a file is refused.
+// These are the reasons why a file is refused.
 const (
 	fragment   = "part of a statement, to test one field"
 	investment = "an investment account"

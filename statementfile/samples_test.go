@@ -21,7 +21,8 @@ type samples struct {
 	// root is the folder with the samples, and files matches their names.
 	root  string
 	files *regexp.Regexp
-	// refused maps each file without a statement of a bank account or a card to the reason.
+	// refused maps each file that the reader refuses to the reason: the file has no statement of a
+	// bank account or a card.
 	refused map[string]string
 	// altered maps each file whose balances do not match to the change that somebody made.
 	altered map[string]string
@@ -38,8 +39,8 @@ type readSample struct {
 }
 
 // TestPublicSamples reads the sample files of other programs for the same formats. It checks that
-// the reader finds every statement of a bank account or a card and all its transactions, and that
-// the transactions lead from balance to balance. PASSERELLE_TEST_SAMPLES is the folder with the
+// the reader finds every statement of a bank account or a card, with all transactions. The
+// transactions must lead from balance to balance. PASSERELLE_TEST_SAMPLES is the folder with the
 // repositories. PASSERELLE_TEST_SAMPLES_WRITE generates docs/statement-samples.md again.
 func TestPublicSamples(t *testing.T) {
 	folder := os.Getenv("PASSERELLE_TEST_SAMPLES")

@@ -132,8 +132,8 @@ func newChaining(day []BalanceSpan) *chaining {
 	return c
 }
 
-// next takes a span that begins with the balance from. If there is none, it takes the first span in
-// others.
+// next takes a span that begins with the balance from. Without such a span, it takes the first span
+// in others.
 func (c *chaining) next(from *StatementBalance) int {
 	if from == nil {
 		return c.first(&c.others)
@@ -147,7 +147,7 @@ func (c *chaining) next(from *StatementBalance) int {
 	return c.first(&c.others)
 }
 
-// first takes the first position of a list that is not taken, or returns -1.
+// first takes the first position of a list that next has not taken, or returns -1.
 func (c *chaining) first(list *[]int) int {
 	for len(*list) > 0 {
 		next := (*list)[0]

@@ -26,8 +26,8 @@ import (
 // Format is a family of statement files.
 type Format string
 
-// The formats. MT940 includes MT942, CAMT includes camt.052, camt.053 and camt.054, and OFX has
-// versions in SGML and in XML.
+// These are the formats. MT940 includes MT942, CAMT includes camt.052, camt.053 and camt.054, and
+// OFX has versions in SGML and in XML.
 const (
 	CAMT  Format = "camt053"
 	MT940 Format = "mt940"
@@ -48,16 +48,16 @@ type FileStatement struct {
 	// ID is the bank's name or number for the statement.
 	ID      string
 	Account StatementAccount
-	// Opening and Closing are the booked balances before and after the entries, nil when the
-	// file has none.
+	// Opening and Closing are the booked balances before and after the entries, nil when the file
+	// has no balance.
 	Opening, Closing *StatementBalance
-	// From and To are the days of the period, zero when the file has none.
+	// From and To are the days of the period, zero when the file names no period.
 	From, To passerelle.Date
 	// Created is the time at which the bank made the statement. For OFX, it is the time of the
 	// closing balance. It is zero when the file has no such time. A time without a zone counts as
 	// UTC.
 	Created time.Time
-	// Incomplete means that the end of a statement in MT940 is missing, or that the sums in an
+	// Incomplete means that the end of an MT940 statement is missing, or that the totals in an
 	// MT942 differ from the sums of its entries.
 	Incomplete bool
 }
@@ -129,7 +129,7 @@ type FileError struct {
 // RefusalReason is the reason why a file is refused.
 type RefusalReason string
 
-// The reasons for refusing a file.
+// These are the reasons for refusing a file.
 const (
 	// NoStatement is for files that are not statements in a known format.
 	NoStatement RefusalReason = "statement"
@@ -164,7 +164,7 @@ func (e *FileError) Error() string {
 // Unwrap returns the cause.
 func (e *FileError) Unwrap() error { return e.Err }
 
-// The limits of a file.
+// These are the limits of a file.
 const (
 	// MaxSize is the maximum size of a file, in bytes.
 	MaxSize = 1 << 30

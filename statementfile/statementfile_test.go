@@ -101,8 +101,8 @@ func TestCAMT(t *testing.T) {
 	}
 }
 
-// A file may name the currency of the account only in its entries. An amount in that currency is not
-// an amount in another currency.
+// A file may name the account's currency only in its entries. An amount in the account's currency
+// is not an original amount.
 func TestOriginalAmountWithoutCurrencyOfTheAccount(t *testing.T) {
 	for currency, want := range map[string]string{"EUR": "", "SEK": "SEK -7.00"} {
 		text := strings.Replace(camtDocument("camt.053.001.02", strings.Replace(rent, "<RltdPties>", `<AmtDtls><InstdAmt><Amt Ccy="`+currency+`">7.00</Amt></InstdAmt></AmtDtls><RltdPties>`, 1)), "<Ccy>EUR</Ccy>", "", 1)
@@ -242,7 +242,7 @@ func TestMT942(t *testing.T) {
 	}
 }
 
-// Expected entries count towards the sums of an MT942. They are not booked and may never be.
+// Expected entries count towards the sums of an MT942, but they are not booked.
 func TestExpectedEntries(t *testing.T) {
 	text := ":20:A\n:25:DE89370400440532013000\n:28C:1\n:34F:EUR0,\n:13D:2611251200+0100\n:61:261126EC7,NTRFNONREF\n:86:Later\n:61:261125C2,50NTRFNONREF\n:86:Hello\n:61:261126ED1,NTRFNONREF\n:86:Never\n:90C:2EUR9,50\n:90D:1EUR1,\n-\n"
 	want := []string{`8 2026-11-25 2026-11-25 2.50 transfer ref= e2e= "Hello" "" `, "MT942 1 DE89370400440532013000 EUR none..none"}

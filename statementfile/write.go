@@ -109,7 +109,7 @@ func lineEnd(runes []rune, most int) int {
 	return most
 }
 
-// number returns the IBAN of an account or, when it has none, its number.
+// number returns the IBAN of an account or, without an IBAN, its number.
 func (a *StatementAccount) number() string {
 	if a.IBAN != "" {
 		return a.IBAN

@@ -8,7 +8,7 @@ import (
 	"passerelle"
 )
 
-// The maximum lengths of texts in camt.053.
+// These are the maximum lengths of texts in camt.053.
 const (
 	max35  = 35
 	max70  = 70

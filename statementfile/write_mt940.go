@@ -13,7 +13,7 @@ import (
 	"passerelle"
 )
 
-// The maximum lengths in MT940.
+// These are the maximum lengths in MT940.
 const (
 	max16     = 16
 	mtLine    = 65

@@ -7,7 +7,7 @@ import (
 	"passerelle"
 )
 
-// The maximum lengths of texts in OFX.
+// These are the maximum lengths of texts in OFX.
 const (
 	max32  = 32
 	max255 = 255

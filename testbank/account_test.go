@@ -42,8 +42,8 @@ func with(h headers, more headers) headers {
 	return all
 }
 
-// TestConsentsOfEveryProfile: each kind of consent can be obtained and ended at every bank that
-// offers it.
+// TestConsentsOfEveryProfile: a third party can obtain and end each kind of consent at every bank
+// that offers the kind.
 func TestConsentsOfEveryProfile(t *testing.T) {
 	w := newFixture(t)
 	for _, p := range bank.Profiles() {
@@ -134,7 +134,7 @@ func TestConsentsShowWhatTheyAreFor(t *testing.T) {
 
 func today(w *fixture) string { return w.steer("GET", "redirect/clock", nil).text("now")[:10] }
 
-// TestWrongConsentsAreRefused: a request for a consent is refused when it has one error.
+// TestWrongConsentsAreRefused: the bank refuses a request for a consent with one error.
 func TestWrongConsentsAreRefused(t *testing.T) {
 	w := newFixture(t, "redirect", "old")
 	without := func(name string) map[string]any { body := wish(nil); delete(body, name); return body }
@@ -167,8 +167,7 @@ func TestWrongConsentsAreRefused(t *testing.T) {
 	}
 }
 
-// TestConsentsEnd: a consent can no longer be used after it has ended in any of the possible
-// ways.
+// TestConsentsEnd: a consent is invalid after each possible end.
 func TestConsentsEnd(t *testing.T) {
 	for _, c := range []struct {
 		name, code string
@@ -193,8 +192,8 @@ func TestConsentsEnd(t *testing.T) {
 	}
 }
 
-// TestUnattendedCallsAreCounted: a call without the customer is refused once the day's limit is
-// reached.
+// TestUnattendedCallsAreCounted: the bank refuses calls without the customer beyond the day's
+// limit.
 func TestUnattendedCallsAreCounted(t *testing.T) {
 	w := newFixture(t, "redirect")
 	use := w.consent("redirect", wish(nil))
@@ -214,8 +213,8 @@ func TestUnattendedCallsAreCounted(t *testing.T) {
 	w.refused(403, "CONSENT_UNKNOWN", "GET", w.address("redirect", "v1/accounts"), nil, headers{"Consent-ID": "none"})
 }
 
-// TestTokensOfOrders: once the third party has a token for an order, the bank refuses every call about
-// the order without it. Before, the bank needs none.
+// TestTokensOfOrders: once the third party has a token for an order, the bank refuses calls about
+// the order without the token. Before that, calls need no token.
 func TestTokensOfOrders(t *testing.T) {
 	w := newFixture(t, "oauth")
 	p, _ := bank.ProfileNamed("oauth")
@@ -282,7 +281,7 @@ func (w *fixture) walk(name, query string, use headers, between func()) []string
 }
 
 // TestPagesStayRight: while a long report is read, entries arrive and pending entries are booked.
-// The report shows each entry that existed at the beginning once, and no other entry.
+// The report shows exactly the entries that existed at the beginning, each once.
 func TestPagesStayRight(t *testing.T) {
 	w := newFixture(t, "redirect", "old", "idempotent")
 	for _, name := range []string{"redirect", "old", "idempotent"} {
@@ -330,7 +329,7 @@ func TestPendingPagesStayRight(t *testing.T) {
 	}
 }
 
-// TestDeltas: a delta report shows the entries that are newer than the last report or than a given
+// TestDeltas: a delta report shows the entries that are newer than the last report or than a named
 // entry.
 func TestDeltas(t *testing.T) {
 	w := newFixture(t, "redirect", "old")
@@ -365,7 +364,7 @@ func TestDeltas(t *testing.T) {
 	}
 }
 
-// TestWrongReportsAreRefused: a request for a report is refused when it has one error.
+// TestWrongReportsAreRefused: the bank refuses a request for a report with one error.
 func TestWrongReportsAreRefused(t *testing.T) {
 	w := newFixture(t, "redirect", "old")
 	for _, c := range []struct {

@@ -50,7 +50,7 @@ func newMoney(t *testing.T, r *rapid.T) *money {
 }
 
 // line returns a transfer to another bank, a transfer to an account at this bank, or a transfer
-// that is refused. Amounts of 13 to 16 euros and some cents select a manner in which the bank
+// that the bank refuses. Amounts of 13 to 16 euros and some cents select a manner in which the bank
 // fails.
 func (m *money) line(r *rapid.T) string {
 	accounts, err := m.bank.Accounts(m.t.Context(), "")

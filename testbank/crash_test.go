@@ -31,7 +31,8 @@ func alone(t *testing.T) {
 	program.Serve(t.Context())
 }
 
-// kills returns how often the program is killed. PASSERELLE_TEST_BANK_KILLS sets a higher number.
+// kills returns how often the test kills the program. PASSERELLE_TEST_BANK_KILLS sets a higher
+// number.
 func kills() int {
 	if n, err := strconv.Atoi(os.Getenv("PASSERELLE_TEST_BANK_KILLS")); err == nil {
 		return n
@@ -39,8 +40,8 @@ func kills() int {
 	return 5
 }
 
-// TestAKilledBankForgetsNothing: the program is killed with SIGKILL while orders arrive, and is
-// started again. Each order that got a response is stored once, and the books are correct.
+// TestAKilledBankForgetsNothing: the test kills the program with SIGKILL while orders arrive, and
+// starts it again. The bank must have each order that got a response once, and correct books.
 func TestAKilledBankForgetsNothing(t *testing.T) {
 	if os.Getenv(aloneVariable) != "" {
 		alone(t)

@@ -35,7 +35,7 @@ func TestABulkIsRefusedInPart(t *testing.T) {
 	w.right("redirect")
 }
 
-// TestOrdersWithoutFundsAreRefused: an order for more than the balance is refused.
+// TestOrdersWithoutFundsAreRefused: the bank refuses an order for more than the balance.
 func TestOrdersWithoutFundsAreRefused(t *testing.T) {
 	w := newFixture(t, "redirect")
 	first := w.call(201, "POST", w.address("redirect", single), order(map[string]any{"instructedAmount": map[string]any{"currency": "EUR", "amount": "50.01"}}), present(headers{"PSU-ID": "bert"}))
@@ -47,8 +47,8 @@ func TestOrdersWithoutFundsAreRefused(t *testing.T) {
 	w.right("redirect")
 }
 
-// TestPeriodicOrdersAreExecuted: periodic orders of each frequency debit the account on the right
-// days.
+// TestPeriodicOrdersAreExecuted: periodic orders of each frequency debit the account on the
+// scheduled days.
 func TestPeriodicOrdersAreExecuted(t *testing.T) {
 	// 30 January 2027 is a Saturday.
 	for _, c := range []struct {

@@ -12,8 +12,8 @@ import (
 	"passerelle/testbank/bank"
 )
 
-// TestEveryMannerOfFailing: each manner leads to the described response and the right bookings,
-// whether it is selected by name or by amount.
+// TestEveryMannerOfFailing: each manner leads to the described response and the expected bookings,
+// when the order selects it by name or by amount.
 func TestEveryMannerOfFailing(t *testing.T) {
 	w := newFixture(t, "redirect")
 	w.client("qwac").Timeout = time.Second // a call that hangs fails after this time
@@ -27,7 +27,7 @@ func TestEveryMannerOfFailing(t *testing.T) {
 	w.right("redirect")
 }
 
-// TestEveryCodeInEveryWay: each code of the standard can be selected by name, by its own amount,
+// TestEveryCodeInEveryWay: a test can select each code of the standard by name, by its own amount,
 // and with an injected fault, in both forms of errors.
 func TestEveryCodeInEveryWay(t *testing.T) {
 	w := newFixture(t, "redirect", "signed")
@@ -83,7 +83,7 @@ func failing(w *fixture, m bank.Manner, body map[string]any) {
 	}
 }
 
-// spoilt checks that a response failed in the given way.
+// spoilt checks that a response failed in the way wire.
 func spoilt(w *fixture, wire bank.Wire, r reply, err error) {
 	w.t.Helper()
 	var timeout interface{ Timeout() bool }
@@ -133,8 +133,8 @@ func inTheEnd(w *fixture, m bank.Manner, first reply) {
 	}
 }
 
-// TestAnotherAuthorisation: an order that asks for it stays open when the customer refuses. The third
-// party starts another authorisation, and the customer approves in it.
+// TestAnotherAuthorisation: an order with the manner Again stays open when the customer refuses.
+// The third party starts another authorisation, and the customer approves in it.
 func TestAnotherAuthorisation(t *testing.T) {
 	w := newFixture(t, "redirect")
 	first := w.call(201, "POST", w.address("redirect", single), order(map[string]any{"creditorName": "Fault again"}), present(nil))
@@ -168,7 +168,7 @@ func (w *fixture) ordersOf(name, id string) []string {
 	return ids
 }
 
-// TestInjectedFaults: calls of all kinds fail in the injected way, as often as requested.
+// TestInjectedFaults: calls of all kinds fail as the injected fault says, as often as requested.
 func TestInjectedFaults(t *testing.T) {
 	w := newFixture(t, "redirect")
 	w.client("qwac").Timeout = time.Second
@@ -212,8 +212,8 @@ func TestInjectedFaults(t *testing.T) {
 	}
 }
 
-// TestAnIdempotentBankKnowsAnOrderAgain: only an idempotent bank recognises an order that is sent
-// again after a lost response.
+// TestAnIdempotentBankKnowsAnOrderAgain: only an idempotent bank recognises a repeated order after
+// a lost response.
 func TestAnIdempotentBankKnowsAnOrderAgain(t *testing.T) {
 	w := newFixture(t, "redirect", "idempotent")
 	for name, want := range map[string]int{"redirect": 2, "idempotent": 1} {
@@ -238,7 +238,7 @@ func TestAnIdempotentBankKnowsAnOrderAgain(t *testing.T) {
 	w.refused(400, "FORMAT_ERROR", "POST", w.address("idempotent", single), order(map[string]any{"creditorName": "Other"}), present(headers{"X-Request-ID": id}))
 }
 
-// TestNotificationsAreSent: a third party is notified of changes of an order.
+// TestNotificationsAreSent: the bank notifies the third party of changes to an order.
 func TestNotificationsAreSent(t *testing.T) {
 	w := newFixture(t, "redirect")
 	received := make(chan string, 10)

@@ -30,27 +30,29 @@ type fixture struct {
 	data    string
 	program *testbank.Program
 	stop    func()
-	// certificate is the name of the client certificate for calls. Empty means none.
+	// certificate is the name of the client certificate for calls. Empty means no certificate.
 	certificate string
 	clients     map[string]*http.Client
 	// turn counts the signatories who have authorised.
 	turn int
-	// tokens holds the tokens for orders, by the id of the order. Calls about these orders have them.
+	// tokens holds the tokens for orders, by the id of the order. Calls about these orders contain
+	// the tokens.
 	tokens map[string]*tokens
 }
 
-// tokens are the tokens that a bank issued. endpoint is the address at which it renews them.
+// tokens are the tokens that a bank issued. endpoint is the address at which the bank renews the
+// tokens.
 type tokens struct{ endpoint, access, refresh string }
 
 // settlement is longer than any test, so that transfers settle only when a test advances the
 // time.
 const settlement = time.Hour
 
-// largestAnswer is the maximum number of bytes of a response that a client of this test reads. A
+// largestAnswer is the maximum number of bytes that a client in this test reads from a response. A
 // huge response has 1 GiB, and the deepest 10 MiB.
 const largestAnswer = 64 << 20
 
-// certificates are made once, because making a key is slow.
+// certificates makes the certificates once, because making a key is slow.
 var certificates = sync.OnceValues(func() (string, error) {
 	folder, err := os.MkdirTemp("", "testbank")
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"passerelle/testbank/xs2a"
 )
 
-// Limits of connections.
+// These are the limits of connections.
 const (
 	headerTimeout = 10 * time.Second
 	idleTimeout   = 2 * time.Minute
@@ -84,8 +84,8 @@ func (p *Program) mount(c Config, profile bank.Profile, at addresses, api, pages
 	return shown
 }
 
-// metadataPath is the path of the metadata (RFC 8414, section 3.1). It precedes the path of the
-// issuer.
+// metadataPath is the path of the metadata (RFC 8414, section 3.1). The path of the issuer follows
+// it.
 const metadataPath = "/.well-known/oauth-authorization-server"
 
 // serve opens a port and returns its address.
@@ -108,8 +108,8 @@ func (p *Program) serve(address string, handler http.Handler, secure *tls.Config
 	return scheme + at, nil
 }
 
-// secured requests a certificate from callers, but accepts any certificate, or none. So the
-// response can say what is wrong with a certificate, and a browser needs none.
+// secured requests a certificate from callers, but accepts any certificate, and callers without
+// one. The response can then describe the fault of a certificate, and browsers need no certificate.
 func secured(folder string) (*tls.Config, error) {
 	own, err := tls.LoadX509KeyPair(filepath.Join(folder, eidas.ServerFile+".pem"), filepath.Join(folder, eidas.ServerFile+".key"))
 	if err != nil {
@@ -117,7 +117,7 @@ func secured(folder string) (*tls.Config, error) {
 	}
 	return &tls.Config{
 		Certificates: []tls.Certificate{own}, ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12,
-		// Only HTTP/1.1 is offered, so that a response that is cut off ends the connection.
+		// The server offers only HTTP/1.1, so that a response that is cut off ends the connection.
 		NextProtos: []string{"http/1.1"},
 	}, nil
 }

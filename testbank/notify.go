@@ -14,7 +14,8 @@ import (
 // notifyTimeout is how long a third party may take to receive a notification.
 const notifyTimeout = 5 * time.Second
 
-// notify sends the notifications that third parties asked for. It tries each only once.
+// notify sends the notifications that third parties asked for. It sends each notification only
+// once.
 func (p *Program) notify(ctx context.Context) {
 	client := &http.Client{Timeout: notifyTimeout}
 	for {

@@ -30,8 +30,7 @@ var (
 	inputForm = regexp.MustCompile(`<input [^>]*>`)
 )
 
-// promised fails the test for scripts, for parts that are fetched from other hosts, and for fields
-// without a label.
+// promised fails the test for scripts, for parts from other hosts, and for fields without a label.
 func (w *fixture) promised(page string, header http.Header) {
 	w.t.Helper()
 	policy := header.Get("Content-Security-Policy")

@@ -94,7 +94,7 @@ func (w *fixture) authoriseOnce(p bank.Profile, first reply, does answers) {
 	drivers[p.SCA[0]](p, state, does)
 }
 
-// signatory returns the customer who authorises next. At a bank with one signatory, it is Anna.
+// signatory returns the customer who authorises next. At a bank with one signatory, this is Anna.
 func (w *fixture) signatory(p bank.Profile) string {
 	if p.Signatories > 1 {
 		if w.turn++; w.turn%2 == 0 {
@@ -286,7 +286,7 @@ func (w *fixture) exchange(t *tokens, form url.Values) {
 }
 
 // TestOrdersOfEveryProfile: at every bank, an order for each service and product ends with the
-// right status for each decision of the customer.
+// status that follows from the customer's decision.
 func TestOrdersOfEveryProfile(t *testing.T) {
 	w := newFixture(t)
 	for _, p := range bank.Profiles() {
@@ -304,7 +304,8 @@ func TestOrdersOfEveryProfile(t *testing.T) {
 	}
 }
 
-// naming returns the headers of an order. They name Anna if the bank requires the customer's name.
+// naming returns the headers of an order. The headers name Anna if the bank requires the customer's
+// name.
 func naming(p bank.Profile) headers {
 	if p.WantsPSU {
 		return present(headers{"PSU-ID": "anna"})

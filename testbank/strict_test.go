@@ -42,7 +42,8 @@ func TestCertificatesAreJudged(t *testing.T) {
 	}
 }
 
-// TestOthersOrdersAreUnknown: orders and consents of another third party are not found.
+// TestOthersOrdersAreUnknown: the bank does not find the orders and consents of another third
+// party.
 func TestOthersOrdersAreUnknown(t *testing.T) {
 	w := newFixture(t, "redirect")
 	first := w.call(201, "POST", w.address("redirect", single), order(nil), present(nil))
@@ -60,8 +61,8 @@ func TestOthersOrdersAreUnknown(t *testing.T) {
 	w.refused(403, "CONSENT_UNKNOWN", "DELETE", consent.link("self"), nil, nil)
 }
 
-// TestPathsAndMethods: the bank refuses another method at a path that it serves, unlike a path that it
-// does not serve.
+// TestPathsAndMethods: the bank refuses a wrong method at a known path with another code than an
+// unknown path.
 func TestPathsAndMethods(t *testing.T) {
 	w := newFixture(t, "redirect")
 	for _, c := range []struct {
@@ -128,7 +129,7 @@ func TestBankForDeltas(t *testing.T) {
 	w.refused(429, "ACCESS_EXCEEDED", "GET", w.address("delta", "v1/accounts"), nil, use)
 }
 
-// TestWrongOrdersAreRefused: an order is refused when it has one error.
+// TestWrongOrdersAreRefused: the bank refuses an order with one error.
 func TestWrongOrdersAreRefused(t *testing.T) {
 	w := newFixture(t, "redirect")
 	today := time.Now().UTC()
@@ -227,8 +228,8 @@ func slicesOf(n int) []any {
 	return all
 }
 
-// TestSignaturesAreVerified: a signed order is refused when its signature has one error. The bank's
-// errors have the form of RFC 7807.
+// TestSignaturesAreVerified: the bank refuses a signed order whose signature has one error. The
+// bank's errors have the form of RFC 7807.
 func TestSignaturesAreVerified(t *testing.T) {
 	w := newFixture(t, "signed")
 	send := func(spoil func(*http.Request), certificate string) reply {
@@ -287,7 +288,8 @@ func TestSignaturesAreVerified(t *testing.T) {
 	}
 }
 
-// TestSignedDatesAreHeldAgainstTheClock: a request with a signed date ten minutes ago is refused.
+// TestSignedDatesAreHeldAgainstTheClock: the bank refuses a request with a signed date ten minutes
+// ago.
 func TestSignedDatesAreHeldAgainstTheClock(t *testing.T) {
 	w := newFixture(t, "signed")
 	old := headers{"Date": time.Now().Add(-10 * time.Minute).UTC().Format(http.TimeFormat)}

@@ -1,10 +1,11 @@
-// Package testbank runs banks for tests. They are separate from the service: they have their own
-// ports, files and certificates, and share no code with it.
+// Package testbank runs banks for tests. The banks are separate from the service: they have their
+// own ports, files and certificates, and share no code with the service.
 //
-// It owns the parts that turn banks into a program: their addresses, their certificates (which it
-// makes when there are none), the files that describe the banks to the service, and the loop that
-// does the due work. The behaviour of a bank is in package bank. Open returns an error that says
-// what could not be opened. A bank that fails later logs the error and responds with 500.
+// It owns the parts that turn banks into a program: their addresses and certificates, the files
+// that describe the banks to the service, and the loop that does the due work. It makes the
+// certificates of a new folder. The behaviour of a bank is in package bank. Open returns an error
+// that names the part that cannot be opened. A bank that fails later logs the error and responds
+// with 500.
 package testbank
 
 import (
@@ -76,14 +77,14 @@ type server struct {
 	listener net.Listener
 }
 
-// Files and folders in the data folder.
+// These are the files and folders in the data folder.
 const (
 	certsFolder = "certs"
 	banksFolder = "banks"
 	booksFolder = "books"
 )
 
-// maxNotes is the maximum number of waiting notifications. Further ones are dropped.
+// maxNotes is the maximum number of waiting notifications. Further notifications are dropped.
 const maxNotes = 1000
 
 // Open opens the banks and the ports, and makes missing files.

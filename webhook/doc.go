@@ -1,5 +1,5 @@
-// Package webhook contains what senders and receivers of webhooks share: the catalogue of events
-// with a sample of each, and the signature of a request.
+// Package webhook contains the code that senders and receivers of webhooks share: the catalogue of
+// events with samples, and the signature of requests.
 //
 // It owns the names of events and headers, the signed text, and the verification. Receivers written
 // in Go import it. Other packages decide when an event happens, render its body, send it and retry.

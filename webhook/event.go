@@ -3,7 +3,7 @@ package webhook
 // Event is the name of an event, as in the registration of a webhook and in the header EventHeader.
 type Event string
 
-// The events of the interface specification.
+// These are the events of the interface specification.
 const (
 	UserCreated                    Event = "USER_CREATED"
 	UserDeleted                    Event = "USER_DELETED"
@@ -29,7 +29,7 @@ const (
 // to a user. Payments belong to no user.
 type Subject string
 
-// The subjects of events.
+// These are the subjects of events.
 const (
 	SubjectUser       Subject = "user"
 	SubjectConnection Subject = "connection"

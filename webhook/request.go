@@ -18,7 +18,7 @@ func Verify(r *http.Request, secret string, tolerance time.Duration) error {
 }
 
 // Accept works like [Verify], at an instant that the caller chooses. It returns the errors of
-// [Verifier.Read], and has then consumed the body.
+// [Verifier.Read]. On an error the body has been consumed.
 func (v Verifier) Accept(r *http.Request, now time.Time) error {
 	payload, err := v.Read(r, now)
 	if err != nil {

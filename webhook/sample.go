@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// The ids of the user and the connection in samples.
+// These are the ids of the user and the connection in samples.
 const (
 	SampleUser       = 17
 	SampleConnection = 42

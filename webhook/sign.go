@@ -16,14 +16,14 @@ const DateFormat = "2006-01-02T15:04:05.000000Z"
 // Prefix is the prefix of the names of headers that every webhook request carries.
 const Prefix = "SVC"
 
-// Headers that tell a receiver what a request is about. They are not signed.
+// These headers name the event, the webhook and the delivery of a request. They are not signed.
 const (
 	EventHeader    = Prefix + "-Event"
 	IDHeader       = Prefix + "-Webhook-Id"
 	AttemptHeader  = Prefix + "-Delivery-Attempt"
 	DeliveryHeader = Prefix + "-Webhook-Data"
 	OmittedHeader  = Prefix + "-Cfonb-Omitted"
-	// Headers with the ids of the subject, for bodies that cannot contain them.
+	// These headers contain the ids of the subject, for bodies that cannot contain the ids.
 	UserHeader       = Prefix + "-User-Id"
 	ConnectionHeader = Prefix + "-Connection-Id"
 	AccountHeader    = Prefix + "-Account-Id"

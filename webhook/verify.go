@@ -11,20 +11,20 @@ import (
 	"time"
 )
 
-// The errors of a verification. Receivers respond to all of them with 401.
+// These are the errors of a verification. Receivers respond to all of them with 401.
 var (
-	// ErrHeader: a signature header is missing or occurs more than once.
+	// ErrHeader means that a signature header is missing or occurs more than once.
 	ErrHeader = errors.New("webhook: the signature headers must come exactly once, the one of the next secret at most once")
-	// ErrDate: the date cannot be read or is too far from the present.
+	// ErrDate means that the date is unreadable or too far from the present.
 	ErrDate = errors.New("webhook: the signature date is malformed or outside the tolerance")
-	// ErrSignature: the request, as it arrived, was not signed with this secret.
+	// ErrSignature means that the received request was not signed with this secret.
 	ErrSignature = errors.New("webhook: the signature does not match")
 )
 
 // ErrTooLarge means that the body exceeds the receiver's limit.
 var ErrTooLarge = errors.New("webhook: the payload is too large")
 
-// The default limits of a Verifier.
+// These are the default limits of a Verifier.
 const (
 	DefaultTolerance = 5 * time.Minute
 	DefaultLimit     = 64 << 20

@@ -53,13 +53,13 @@ type accountList struct {
 	Links        links         `json:"_links"`
 }
 
-// The paths of the bank's accounts.
+// These are the paths of the bank's accounts.
 const (
 	accountsPath     = "/v1/accounts"
 	cardAccountsPath = "/v1/card-accounts"
 )
 
-// readAccounts reports the accounts, and the transactions of the requested ones.
+// readAccounts reports the accounts, and the transactions of the accounts that the sink wants.
 func (v *reading) readAccounts(ctx context.Context) error {
 	all, err := v.listAccounts(ctx)
 	if err != nil {
@@ -139,8 +139,8 @@ func withKeys(all []bankAccount) []bankAccount {
 	return all
 }
 
-// path returns two addresses of a resource of the account. The first is the target of the bank's
-// link, or "" without a link. The second is a path with the resource id.
+// path returns two addresses of one of the account's resources. The first is the target of the
+// bank's link, or "" without a link. The second is a path with the resource id.
 func (a *bankAccount) path(of string) (string, string) {
 	return a.Links[of].Href, a.family + "/" + url.PathEscape(a.ResourceID) + "/" + of
 }
@@ -197,7 +197,7 @@ func (a *bankAccount) details() passerelle.AccountDetails {
 }
 
 // bookedBalances lists the types of balances that contain only booked entries, best first.
-// bestBalances lists the types that are used if the bank reports none of these.
+// bestBalances lists the types that are used if the bank reports no booked balance.
 var (
 	bookedBalances = []string{"interimBooked", "closingBooked", "openingBooked"}
 	bestBalances   = []string{"expected", "forwardAvailable", "interimAvailable", "nonInvoiced"}
@@ -262,7 +262,7 @@ func known(code string) passerelle.Currency {
 // maxText limits names and keys, in bytes.
 const maxText = 200
 
-// bounded shortens a text of the bank so that it can be stored.
+// bounded shortens a text of the bank to the length that the service stores.
 func bounded(text string) string {
 	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "")
 	if len(text) <= maxText {
@@ -286,8 +286,8 @@ func (v *reading) pages(first request) *pages {
 // maxPages limits the pages of a list.
 const maxPages = 100_000
 
-// next gets the next page. Its argument next returns the link from that page to the one after it, or
-// "" if that page is the last.
+// next gets the next page. The argument next returns the link from the page that was read to its
+// successor, or "" after the last page.
 func (p *pages) next(ctx context.Context, into any, next func() string) error {
 	if err := p.get(ctx, p.request, into); err != nil {
 		return err

@@ -18,8 +18,8 @@ import (
 // step is the action that an authorisation waits for.
 type step string
 
-// The steps of an authorisation. The empty step means that the state of the authorisation is
-// unknown.
+// These are the steps of an authorisation. The empty step means that the state of the authorisation
+// is unknown.
 const (
 	atStart          step = "start"          // us, to start the authorisation
 	atPage           step = "page"           // the person, at the bank's page
@@ -43,16 +43,16 @@ func (s step) over() bool { return s == authorised || s == failed }
 type authorisation struct {
 	Step step `json:"step,omitempty"`
 	// At is the address of the step, called with POST if Post is set and with PUT otherwise. Own is
-	// the address of the authorisation. Confirm is the address at which the connector confirms it.
-	// Each is a path at the bank or a full address, or empty when unknown.
+	// the address of the authorisation. Confirm is the address at which the connector confirms the
+	// authorisation. Each is a path at the bank or a full address, or empty when unknown.
 	At      string `json:"at,omitempty"`
 	Post    bool   `json:"post,omitempty"`
 	Own     string `json:"own,omitempty"`
 	Confirm string `json:"confirm,omitempty"`
-	// Sealed reports whether the bank requires an encrypted password.
+	// Sealed means that the bank requires an encrypted password.
 	Sealed bool `json:"sealed,omitempty"`
-	// First, FirstStep and FirstSealed are the initial values of At, Step and Sealed. They are used
-	// when the connector has to start the authorisation.
+	// First, FirstStep and FirstSealed are the initial values of At, Step and Sealed. The connector
+	// uses them when it has to start the authorisation.
 	First       string `json:"first,omitempty"`
 	FirstStep   step   `json:"first_step,omitempty"`
 	FirstSealed bool   `json:"first_sealed,omitempty"`
@@ -79,15 +79,16 @@ type authorisation struct {
 	// responded.
 	Confirmation string `json:"confirmation,omitempty"`
 	// Earlier are the authorisations that this one replaced, oldest first. The customer can still
-	// approve in them. Unlisted means that the bank may have started another authorisation although
-	// its response never arrived. Only the bank's list of authorisations names that one.
+	// approve in the earlier ones. Unlisted means that the bank may have started an authorisation
+	// whose response never arrived. Only the bank's list of authorisations names such an
+	// authorisation.
 	Earlier  []authorisation `json:"earlier,omitempty"`
 	Unlisted bool            `json:"unlisted,omitempty"`
-	// Resumed counts how often an earlier authorisation took the place of a failed one.
+	// Resumed counts how often an earlier authorisation replaced a failed one.
 	Resumed int `json:"resumed,omitempty"`
 }
 
-// The bank's responses to our confirmation of an approval.
+// These are the bank's responses to our confirmation of an approval.
 const (
 	confirmTaken   = "taken"
 	confirmRefused = "refused"
@@ -104,8 +105,8 @@ func startAt(at string) authorisation {
 	return authorisation{Step: atStart, At: at, Post: true, First: at, FirstStep: atStart}
 }
 
-// replace makes next the present authorisation. It keeps the former one in Earlier, because the
-// customer may still use it.
+// replace makes next the present authorisation. It keeps the former authorisation in Earlier,
+// because the customer may still use the former one.
 func (a *authorisation) replace(next authorisation) {
 	former := *a
 	former.Earlier, former.Unlisted, former.Resumed = nil, false, 0
@@ -148,8 +149,8 @@ type challenge struct {
 	Information string   `json:"additionalInformation"`
 }
 
-// scaAnswer is the bank's response about an authorisation. It is also part of the responses to
-// orders and consents.
+// scaAnswer is the bank's response about an authorisation. Responses to orders and consents contain
+// the same fields.
 type scaAnswer struct {
 	Status    string      `json:"scaStatus"`
 	Methods   []scaMethod `json:"scaMethods"`
@@ -175,12 +176,13 @@ type person struct {
 	scope string
 	// save stores the memory with the authorisation.
 	save func(context.Context)
-	// granted is the grant for the order. It is used while the authorisation has no token of its own.
+	// granted is the grant for the order. The connector uses this grant while the authorisation has
+	// no token of its own.
 	granted *grant
 }
 
-// grant returns the grant with the token for requests about an authorisation, or nil if there is
-// none.
+// grant returns the grant with the token for requests about an authorisation, or nil without a
+// token.
 func (p person) grant(a *authorisation) *grant {
 	if a.OAuth != nil && a.OAuth.Token != "" {
 		return a.OAuth
@@ -270,7 +272,7 @@ func (b *Bank) update(r request, into *authorisation, said scaAnswer, header htt
 		}
 	}
 	if c := next.Challenge; c != nil && len(c.Image) > payment.MaxFieldImage {
-		c.Image = nil // pages cannot show it, and it would fill the stored memory
+		c.Image = nil // pages cannot show the image, and it would fill the stored memory
 	}
 	if err := b.nextStep(r, &next, said); err != nil {
 		return err
@@ -378,7 +380,8 @@ func (d *denied) Error() string {
 	return fmt.Sprintf("the call %s got the status %d", d.r.call, d.a.status)
 }
 
-// callAbout sends a request about an authorisation. It fails with *denied when the bank refuses it.
+// callAbout sends a request about an authorisation. It fails with *denied when the bank refuses the
+// request.
 func (b *Bank) callAbout(ctx context.Context, a *authorisation, p person, r request) (scaAnswer, http.Header, error) {
 	var said scaAnswer
 	got, err := b.callGranted(ctx, p.grant(a), r, p.save)
@@ -495,7 +498,7 @@ func (b *Bank) stepBody(a *authorisation, value string) (any, error) {
 	return psuData(sealed[a.Step])(encrypted), err
 }
 
-// The fields for the values of each step.
+// These are the fields for the values of each step.
 const (
 	passwordField   = "password"
 	additionalField = "additional_password"
@@ -504,7 +507,7 @@ const (
 )
 
 // give sends the customer's answer to the bank. It fails with *denied when the bank refuses the
-// answer. A new user name is stored only if the bank accepts the answer.
+// answer. give stores a new user name only if the bank accepts the answer.
 func (b *Bank) give(ctx context.Context, a *authorisation, p person, values map[string]string) error {
 	wanted, asks := brings[a.Step]
 	if !asks {
@@ -531,8 +534,8 @@ func (b *Bank) give(ctx context.Context, a *authorisation, p person, values map[
 	return b.proceed(ctx, a, p)
 }
 
-// back stores the query with which the customer returned from a page. The query is not trusted:
-// the connector asks the bank for the result, and uses only a code that the bank issued.
+// back stores the query with which the customer returned from a page. The connector does not trust
+// the query: it asks the bank for the result, and uses only a code that the bank issued.
 func (a *authorisation) back(query url.Values) {
 	if query == nil || a.Step != atPage && a.Step != atServer {
 		return
@@ -635,9 +638,9 @@ func (b *Bank) askState(ctx context.Context, a *authorisation, p person) (scaAns
 	return said, err
 }
 
-// askEarlier asks the bank for the states of the earlier authorisations. An earlier one replaces
-// the present one when the customer has approved in it or has returned with its code. askEarlier
-// drops earlier authorisations that have failed.
+// askEarlier asks the bank for the states of the earlier authorisations. An earlier authorisation
+// replaces the present one when the customer has approved in the earlier one or has returned with
+// its code. askEarlier drops earlier authorisations that have failed.
 func (b *Bank) askEarlier(ctx context.Context, a *authorisation, p person) error {
 	var denial *denied
 	for i := len(a.Earlier) - 1; i >= 0 && a.Step != authorised; i-- {

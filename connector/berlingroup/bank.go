@@ -24,7 +24,7 @@ type Bank struct {
 	client   client
 	signer   *signing.Signer
 	health   *connector.Circuit
-	// now returns the real time. Certificates, signatures and health need it.
+	// now returns the real time, which certificates, signatures and health need.
 	now func() time.Time
 	// limit is how long one exchange may take.
 	limit time.Duration
@@ -63,8 +63,8 @@ func (b *Bank) Path() string { return b.where.Path }
 // Complaint returns a complaint about a field of the bank's file.
 func (b *Bank) Complaint(field, message string) error { return b.where.Complaint(field, message) }
 
-// Profile describes the bank and reports in Disturbed whether calls to it are suspended because
-// earlier calls failed. Callers must not change its maps and slices, because they are shared.
+// Profile describes the bank and reports in Disturbed whether calls to the bank are suspended
+// because earlier calls failed. Callers must not change the shared maps and slices of the profile.
 func (b *Bank) Profile() connector.Profile {
 	p := b.profile
 	p.Disturbed = b.health.Disturbed()

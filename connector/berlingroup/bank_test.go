@@ -15,7 +15,7 @@ import (
 	"passerelle/connector/berlingroup/berlingrouptest"
 )
 
-// fixture is a test server that acts as a bank. It includes the folder of the bank file.
+// fixture is a test server that acts as a bank, with the folder of the bank file.
 type fixture struct {
 	t         *testing.T
 	authority *berlingrouptest.Authority

@@ -13,8 +13,8 @@ import (
 // grantedMemory is the memory of an order that its payer approved at the authorisation server.
 const grantedMemory = `{"path":"` + order1 + `","approval":{"step":"authorised","oauth":{"verifier":"v","token":"T1","refresh":"R1"}}}`
 
-// TestAnswersToCancellations checks that an order is cancelled only when the bank says so. Otherwise
-// the payer must approve, or the status of the order shows the result.
+// TestAnswersToCancellations checks that an order counts as cancelled only when the bank says so.
+// If the bank does not, the payer must approve, or the status of the order shows the result.
 func TestAnswersToCancellations(t *testing.T) {
 	const start = `{"transactionStatus":"ACTC","_links":{"startAuthorisation":{"href":"` + order1 + `/cancellation-authorisations"}}}`
 	for name, test := range map[string]struct {
@@ -56,8 +56,8 @@ func TestAnswersToCancellations(t *testing.T) {
 }
 
 // TestCancellationsHaveTheToken checks that all calls about a cancellation have the token for the
-// order, and that an expired token is renewed. If the payer's grant has ended, the bank refuses the
-// cancellation without a fault for the operator.
+// order, and that the connector renews an expired token. If the payer's grant has ended, the bank
+// refuses the cancellation without a fault for the operator.
 func TestCancellationsHaveTheToken(t *testing.T) {
 	const page = `{"scaStatus":"received","_links":{"scaRedirect":{"href":"https://bank.example/cancel"},"scaStatus":{"href":"` + order1 + `/cancellation-authorisations/3"}}}`
 	expired := refusedWith(401, "TOKEN_EXPIRED")

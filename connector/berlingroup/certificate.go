@@ -23,15 +23,15 @@ type Certificate struct {
 	// From and Until are the first and the last instant at which the certificate is valid.
 	From, Until time.Time
 	// Roles are the PSD2 roles in the certificate, such as PSP_PI. A certificate without a PSD2
-	// QCStatement has none.
+	// QCStatement has no roles.
 	Roles []string
 	// Kind is roles.Web, roles.Seal, or empty when the certificate names neither. Qualified means
-	// that the certificate has QCStatements. Every qualified certificate has them.
+	// that the certificate has QCStatements, as every qualified certificate does.
 	Kind      string
 	Qualified bool
 }
 
-// The roles of ETSI TS 119 495 that a bank requires.
+// These are the roles of ETSI TS 119 495 that a bank requires.
 const (
 	RoleInitiation  = "PSP_PI"
 	RoleInformation = "PSP_AI"
@@ -57,7 +57,7 @@ type material struct {
 	authorities *x509.CertPool
 	sealing     *x509.Certificate
 	sealKey     *rsa.PrivateKey
-	// passwords is the bank's key for passwords, nil if they are not encrypted.
+	// passwords is the bank's key for passwords, nil if the bank takes plain passwords.
 	passwords *rsa.PublicKey
 }
 
@@ -125,8 +125,8 @@ func (r *rules) certificates(field, name string) []*x509.Certificate {
 	return all
 }
 
-// key returns the private key in the file that a field names, or nil after a complaint. It
-// must be the key of the certificate.
+// key returns the private key in the file that a field names, or nil after a complaint. The key
+// must belong to the certificate.
 func (r *rules) key(field, name string, certificate *x509.Certificate) crypto.Signer {
 	key, err := pemfile.Key(r.where.Beside(name))
 	if err == nil && !pemfile.Belongs(key, certificate) {

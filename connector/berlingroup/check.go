@@ -67,8 +67,9 @@ func (b *Bank) CheckCertificates(now time.Time) []Finding {
 // kinds maps the fields of a bank file to the kind of certificate that the bank requires.
 var kinds = map[string]string{"tls.certificate": roles.Web, "signature.certificate": roles.Seal}
 
-// checkRanges reports which payers are offered the bank, and which of its countries have no prefix.
-// A country without a prefix may be intended, so no finding is marked as wrong.
+// checkRanges reports to which payers the service offers the bank, and which of the bank's
+// countries have no prefix. An operator may intend a country without a prefix, so no finding is
+// marked as wrong.
 func (b *Bank) checkRanges() []Finding {
 	prefixes := b.file.IBANPrefix
 	if len(prefixes) == 0 {
@@ -84,8 +85,8 @@ func (b *Bank) checkRanges() []Finding {
 	return []Finding{{Check: "iban_prefixes", Detail: detail}}
 }
 
-// missing returns the roles that a certificate with QCStatements lacks. For a certificate without them,
-// such as a test certificate, it returns none, because only the bank can decide.
+// missing returns the roles that a certificate with QCStatements lacks. For a certificate without
+// QCStatements, such as a test certificate, it returns no roles, because only the bank can decide.
 func (b *Bank) missing(c Certificate) []string {
 	var needed []string
 	if b.file.Profile.Payments != nil {
@@ -127,9 +128,8 @@ func (b *Bank) checkClock(a answer) []Finding {
 }
 
 // checkAddress reports the address that the service sends in orders and consents when the user's
-// address is unknown. A private address is wrong unless the bank is in a private network too. When
-// the bank's name cannot be resolved, it reports nothing, because checkInterface reports the
-// problem.
+// address is unknown. A private address is wrong unless the bank is in a private network too. It
+// leaves the report of an unresolved bank name to checkInterface.
 func (b *Bank) checkAddress(ctx context.Context) []Finding {
 	own, err := b.route.Own(ctx)
 	if err != nil {
@@ -158,8 +158,8 @@ type metadata struct {
 	Token         string `json:"token_endpoint"`
 }
 
-// metadata reads the metadata of the authorisation server in the bank file. It does not follow a
-// link of the bank to another server.
+// metadata reads the metadata of the authorisation server that the bank file names. It ignores
+// links of the bank to other servers.
 func (b *Bank) metadata(ctx context.Context) (metadata, error) {
 	var m metadata
 	r := request{call: "metadata", method: http.MethodGet, address: b.file.OAuth.Metadata}

@@ -50,7 +50,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheckFails: each problem between us and a bank is reported with the bank's name and a remedy.
+// TestCheckFails: the check reports each problem between us and a bank, with the bank's name and a
+// remedy.
 func TestCheckFails(t *testing.T) {
 	answers := func(status int, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -130,8 +131,8 @@ func TestCheckFails(t *testing.T) {
 	}
 }
 
-// TestCheckOfTestCertificates: a certificate without QCStatements is not wrong, because sandboxes accept it.
-// The check says so.
+// TestCheckOfTestCertificates: a certificate without QCStatements is not wrong, because sandboxes
+// accept it. The check mentions such a certificate.
 func TestCheckOfTestCertificates(t *testing.T) {
 	w := newFixture(t, http.HandlerFunc(unknown), nil)
 	w.certify(&x509.Certificate{})
@@ -141,9 +142,9 @@ func TestCheckOfTestCertificates(t *testing.T) {
 	}
 }
 
-// TestOwnAddress: orders and consents without the user's address contain our own address as the bank
-// sees it. This address comes from the bank file, or is looked up once. The check reports a private
-// address, unless the bank's address is private too.
+// TestOwnAddress: orders and consents without the user's address contain our own address as the
+// bank sees it. This address comes from the bank file, or from a single lookup. The check reports a
+// private address, unless the bank's address is private too.
 func TestOwnAddress(t *testing.T) {
 	for _, test := range []struct {
 		name, file, own, bank string
@@ -187,8 +188,8 @@ func TestOwnAddress(t *testing.T) {
 	}
 }
 
-// TestCheckOfRanges: the check shows the prefixes that decide which payers are offered the bank, and
-// the bank's countries without a prefix.
+// TestCheckOfRanges: the check shows the prefixes by which the service decides whether to offer a
+// payer the bank, and the bank's countries without a prefix.
 func TestCheckOfRanges(t *testing.T) {
 	for prefixes, want := range map[string]string{
 		"":                            "",
@@ -225,7 +226,7 @@ func TestCheckEnds(t *testing.T) {
 	}
 }
 
-// TestSignature: the bank can verify our signature with the data of the request alone.
+// TestSignature: the bank needs only the data of the request to verify our signature.
 func TestSignature(t *testing.T) {
 	var seen http.Header
 	w := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -316,8 +317,8 @@ func TestHelperThatDoesNotSign(t *testing.T) {
 	}
 }
 
-// TestTransportHelperThatDoesNotSign: when the program fails, no order is sent, and the error names
-// the bank, the field and the remedy. It is a fault for the operator.
+// TestTransportHelperThatDoesNotSign: when the program fails, no order is sent, and the error is a
+// fault for the operator that names the bank, the field and the remedy.
 func TestTransportHelperThatDoesNotSign(t *testing.T) {
 	for version, number := range map[string]uint16{"TLS 1.2": tls.VersionTLS12, "TLS 1.3": tls.VersionTLS13} {
 		for command, says := range map[string]string{
@@ -374,7 +375,8 @@ func allocated() uint64 {
 	return m.TotalAlloc
 }
 
-// TestMaterial: errors in the files that a bank file names are reported at the field.
+// TestMaterial: an error in a file that a bank file names is reported at the field with the file's
+// name.
 func TestMaterial(t *testing.T) {
 	w := newFixture(t, http.HandlerFunc(unknown), nil)
 	other, err := json.Marshal("no PEM")
@@ -434,8 +436,8 @@ func newStatusFixture(t *testing.T, status, asked *int) *fixture {
 	return w.with("[oauth]", "[ignored]").with("[ignored]\nmetadata = \""+w.server.URL+"/.well-known/oauth-authorization-server\"\nclient_id = \"PSDDE-TEST-1\"\n", "").with(`"oauth", `, "")
 }
 
-// TestHealth: a failing bank is not called for some time. Then a single call finds out whether it
-// works again.
+// TestHealth: the connector does not call a failing bank for some time. A single call then finds
+// out whether the bank works again.
 func TestHealth(t *testing.T) {
 	status, asked := http.StatusServiceUnavailable, 0
 	w := newStatusFixture(t, &status, &asked)
@@ -455,8 +457,8 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// TestDisturbedBank: a failing bank gets a single call after a while. If it responds, it is healthy
-// again.
+// TestDisturbedBank: a failing bank gets a single call after a while. If the bank responds, it is
+// healthy again.
 func TestDisturbedBank(t *testing.T) {
 	status, asked := http.StatusServiceUnavailable, 0
 	w := newStatusFixture(t, &status, &asked)
@@ -494,7 +496,7 @@ func TestDisturbedBank(t *testing.T) {
 }
 
 // TestRefusedService: when the bank refuses the service itself, its health shows a refusal and
-// failures. A refusal that concerns one customer does not change its health.
+// failures. A refusal that concerns one customer does not change the bank's health.
 func TestRefusedService(t *testing.T) {
 	for code, refused := range map[string]bool{
 		"CERTIFICATE_INVALID": true, "CERTIFICATE_BLOCKED": true, "ROLE_INVALID": true, "SIGNATURE_INVALID": true, "KID_MISSING": true, "TIMESTAMP_INVALID": true,

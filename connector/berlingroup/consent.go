@@ -17,8 +17,8 @@ import (
 	"passerelle/payment"
 )
 
-// The kinds of consents in order of preference. Those in which the customer chooses among all
-// accounts come first.
+// These are the kinds of consents in order of preference. Those in which the customer chooses among
+// all accounts come first.
 const (
 	globalConsent    = "global"
 	allPSD2Consent   = "all-psd2"
@@ -163,9 +163,9 @@ func (v *reading) authorise(ctx context.Context) error {
 	return v.consentRefused(ctx, cmp.Or(message, state.Message, a.Message))
 }
 
-// approvedFormer makes a former consent the present one if the customer has approved it since, for
-// example on a page that was still open. It drops former consents that the customer can no longer
-// approve. It ignores failures, because the read can continue with the present consent.
+// approvedFormer makes a former consent the present one if the customer has approved the former one
+// since, for example on a page that was still open. It drops former consents that the customer can
+// no longer approve. It ignores failures, because the read can continue with the present consent.
 func (v *reading) approvedFormer(ctx context.Context) bool {
 	present := v.memory
 	for i, m := range slices.Backward(present.Formers) {
@@ -355,8 +355,8 @@ func (b *Bank) follow(r request, href string) (string, error) {
 	return address, nil
 }
 
-// Terminate ends the consent of a deleted connection at the bank. It returns nil when the
-// consent has already ended or none was given.
+// Terminate ends the consent of a deleted connection at the bank. It returns nil when the consent
+// has already ended or never existed.
 func (r reader) Terminate(ctx context.Context, of connector.DataRequest) error {
 	v := &reading{Bank: r.bank, DataRequest: of, memory: recall(of.Memory)}
 	var err error

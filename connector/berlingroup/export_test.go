@@ -8,14 +8,14 @@ import (
 	"passerelle/connector/berlingroup/route"
 )
 
-// SetClock makes a bank use another clock than the machine's.
+// SetClock replaces the machine's clock for a bank.
 func (b *Bank) SetClock(now func() time.Time) { b.now = now }
 
 // SetLimit sets how long one exchange may take.
 func (b *Bank) SetLimit(most time.Duration) { b.limit = most }
 
-// SetRoute sets the addresses of this machine and of the bank. It returns a function that returns
-// how often they were looked up.
+// SetRoute sets the addresses of this machine and of the bank. The returned function counts the
+// lookups of these addresses.
 func (b *Bank) SetRoute(own, bank string) func() int {
 	lookups := 0
 	b.route.Find = func(context.Context, string) (route.Ends, error) {

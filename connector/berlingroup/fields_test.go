@@ -17,8 +17,8 @@ type nothing struct{}
 
 func (nothing) Import(string) (*types.Package, error) { return nil, errors.New("not needed") }
 
-// TestEveryFieldHasAnEffect: the code uses each field of bank files. The file that checks values and
-// sets defaults does not count.
+// TestEveryFieldHasAnEffect: the code uses each field of bank files. A use in the file that checks
+// values and sets defaults does not count.
 func TestEveryFieldHasAnEffect(t *testing.T) {
 	paths, err := filepath.Glob("*.go")
 	if err != nil {

@@ -176,7 +176,7 @@ func TestSeveralComplaints(t *testing.T) {
 }
 
 // manyAtOnce is the part of the example about bulk payments. oneAtATime replaces it for banks that
-// offer none.
+// offer no bulk payments.
 const (
 	manyAtOnce = `bulk         = ["sepa-credit-transfers"]
 periodic     = ["sepa-credit-transfers"]
@@ -194,7 +194,7 @@ max_amount   = "15000.00"
 `
 )
 
-// TestProfile: each setting in the file has the right effect on the profile.
+// TestProfile: each setting in the file changes the profile as documented.
 func TestProfile(t *testing.T) {
 	usual := connector.Profile{
 		UUID: "5d4c6a1e-8a0f-4f0e-9c65-0d3f5f6f2b11", ID: 9101, Name: "Example Bank (Berlin Group, redirect)", Countries: []string{"DE"}, Sandbox: true,
@@ -294,7 +294,7 @@ func TestProfile(t *testing.T) {
 	}
 }
 
-// TestSingleComplaints: a wrong value does not cause complaints about fields that are right.
+// TestSingleComplaints: a wrong value causes no complaints about correct fields.
 func TestSingleComplaints(t *testing.T) {
 	for _, change := range [][2]string{{"1.3.11", "1.4.0"}, {"max_days     = 365", "max_days = -1"}, {"max_bulk     = 50", "max_bulk = 0"}} {
 		if _, err := berlingroup.Load(written(t, change[0], change[1])); len(tomlfile.Complaints(err)) != 1 {

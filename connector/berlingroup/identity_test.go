@@ -91,8 +91,8 @@ func TestBookedWithOtherWords(t *testing.T) {
 	}
 }
 
-// TestBookedDaysLater: a transaction keeps its key even if the bank does not list it for some days,
-// the consent is renewed in between, or the customer is present.
+// TestBookedDaysLater: a transaction keeps its key even if the bank omits it for some days, the
+// consent is renewed in between, or the customer is present.
 func TestBookedDaysLater(t *testing.T) {
 	bank := newReadable(t)
 	reader := bank.reader()
@@ -117,7 +117,8 @@ func TestBookedDaysLater(t *testing.T) {
 }
 
 // TestBookedWithAnID: when only booked transactions have ids, the connector reads everything while
-// one is pending, so that nothing is stored twice. Afterwards it reads only new transactions.
+// a transaction is pending, so that it stores no transaction twice. After that, it reads only new
+// transactions.
 func TestBookedWithAnID(t *testing.T) {
 	bank := newReadable(t, "[profile.accounts]", "[profile.accounts]\nhistory_days = 365\ntransaction_ids = true\ndelta_list = true", "sca =", "calls_a_day = 100\nsca =")
 	reader := bank.reader()

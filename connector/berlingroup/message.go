@@ -15,8 +15,8 @@ import (
 	"passerelle/payment"
 )
 
-// messages returns the messages in a response. It returns none when the response does not follow
-// the standard.
+// messages returns the messages in a response. It returns no message when the response does not
+// follow the standard.
 func (b *Bank) messages(r request, a answer) []codes.Message {
 	var body codes.Body
 	if b.decode(r, a, &body) != nil {
@@ -57,8 +57,8 @@ func (j judgement) remedied() string {
 
 // refusal interprets a refused request about an order. The error is a *payment.Refusal when the
 // refusal is final, and connector.ErrNotSent when the bank is closed or busy and has not accepted
-// the order. Otherwise the outcome is unknown. When the operator can act, the error is also a fault.
-// The bank's text about a fault of the operator is not for the payer.
+// the order. Any other error means an unknown outcome. When the operator can act, the error is also
+// a fault. The payer does not see the bank's text about a fault of the operator.
 func (b *Bank) refusal(r request, a answer) error {
 	r.id = a.id
 	judged := b.judge(r, a)
@@ -92,8 +92,8 @@ type readRefusal struct {
 	code       string // the first code of the standard in the response, or empty
 	message    string
 	retryAfter time.Duration
-	// fault describes the refusal to the operator. It is nil if the customer can act or waiting
-	// helps.
+	// fault describes the refusal to the operator. The fault is nil if the customer can act or
+	// waiting helps.
 	fault error
 }
 

@@ -20,7 +20,7 @@ type grant struct {
 	Verifier string `json:"verifier"`
 	// Back is the redirect address, which the token request must repeat.
 	Back string `json:"back,omitempty"`
-	// Code is the code with which the customer returned, until it is exchanged for Token.
+	// Code is the code with which the customer returned, until the exchange for Token.
 	Code  string `json:"code,omitempty"`
 	Token string `json:"token,omitempty"`
 	// Refresh is the refresh token, if the bank issued one.
@@ -83,13 +83,13 @@ type tokens struct {
 }
 
 // exchangeCode exchanges the code for a token. It drops a code that the server refuses: the server
-// did not issue it to this service, or has already exchanged it.
+// did not issue the code to this service, or has already exchanged it.
 func (b *Bank) exchangeCode(ctx context.Context, a *authorisation, p person) error {
 	form := url.Values{"grant_type": {"authorization_code"}, "code": {a.OAuth.Code}, "redirect_uri": {cmp.Or(a.OAuth.Back, p.back)}, "code_verifier": {a.OAuth.Verifier}}
 	return b.askTokens(ctx, a.OAuth, form, p.save)
 }
 
-// refresh gets a new token. If the server issues none, refresh drops the stored token.
+// refresh gets a new token. If the server issues no token, refresh drops the stored token.
 func (b *Bank) refresh(ctx context.Context, g *grant, save func(context.Context)) error {
 	before := g.Token
 	err := b.askTokens(ctx, g, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {g.Refresh}}, save)
@@ -122,7 +122,7 @@ func (b *Bank) callGranted(ctx context.Context, g *grant, r request, save func(c
 
 // callAnyhow makes a request that must work even after the customer's grant has ended: it ends an
 // order or a consent, or asks for a status. If the bank refuses the token, callAnyhow repeats the
-// request without a token, because not every bank requires one for these requests.
+// request without a token, because some banks require no token for these requests.
 func (b *Bank) callAnyhow(ctx context.Context, g *grant, r request, save func(context.Context)) (answer, error) {
 	a, err := b.callGranted(ctx, g, r, save)
 	if r.header.Get("Authorization") == "" || !b.refusesToken(r, a) {
@@ -144,7 +144,7 @@ func (b *Bank) refusesToken(r request, a answer) bool {
 // askTokens requests tokens from the authorisation server. It saves them immediately, because the
 // server accepts the code or the refresh token only once. When the server says that the code or the
 // refresh token is invalid, askTokens removes the code from the grant and returns nil. After every
-// other refusal the server can still accept it, so askTokens keeps it and fails.
+// other refusal, the server can still accept the code, so askTokens keeps the code and fails.
 func (b *Bank) askTokens(ctx context.Context, g *grant, form url.Values, save func(context.Context)) error {
 	m, err := b.metadata(ctx)
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 
 const tokensIssued = `{"access_token":"T2","token_type":"Bearer","refresh_token":"R2"}`
 
-// tokenRefusals lists responses of a token endpoint that refuse a request. With dead, the server
-// will never accept the code or the refresh token. Otherwise it may accept it later, and says is
-// part of the message to the operator, if the operator can act.
+// tokenRefusals lists responses of a token endpoint that refuse a request. If dead is set, the
+// server will never accept the code or the refresh token. Otherwise the server may accept it later.
+// says is part of the message to the operator, if the operator can act.
 var tokenRefusals = map[string]struct {
 	status int
 	body   string
@@ -37,8 +37,9 @@ var tokenRefusals = map[string]struct {
 	"a limit":                 {429, ``, false, ""},
 }
 
-// TestRefusedCodes checks that a code for a token is dropped only when the authorisation server says
-// that the code is invalid. After every other refusal it is exchanged later.
+// TestRefusedCodes checks that the connector drops a code for a token only when the authorisation
+// server says that the code is invalid. After every other refusal, the connector exchanges the code
+// later.
 func TestRefusedCodes(t *testing.T) {
 	for name, test := range tokenRefusals {
 		t.Run(name, func(t *testing.T) {
@@ -59,7 +60,8 @@ func TestRefusedCodes(t *testing.T) {
 	}
 }
 
-// checkOperator checks the message to the operator. It never contains texts of the server.
+// checkOperator checks the message to the operator. The message must not contain texts of the
+// server.
 func checkOperator(t *testing.T, err error, says string) {
 	t.Helper()
 	var fault *connector.Fault
@@ -100,8 +102,8 @@ func TestRefusedRefreshTokens(t *testing.T) {
 const unconfirmedMemory = `{"path":"` + order1 + `","approval":{"step":"server","page":"https://bank.example/1","back":true,"opened":"2026-03-02T12:00:00Z",
 	"confirm":"` + order1 + `/authorisations/2","oauth":{"verifier":"v","token":"T1"}LINK}}`
 
-// TestLostConfirmations checks that an approval at the authorisation server is confirmed until the
-// bank has responded, and that it does not count before.
+// TestLostConfirmations checks that the connector confirms an approval at the authorisation server
+// until the bank has responded, and that the approval does not count before.
 func TestLostConfirmations(t *testing.T) {
 	finalised := scriptedAnswer{200, `{"scaStatus":"finalised"}`}
 	own := `,"own":"` + order1 + `/authorisations/2"`
@@ -141,7 +143,7 @@ func TestLostConfirmations(t *testing.T) {
 }
 
 // TestLostManualConfirmations checks that the client of a payment can confirm again when the first
-// confirmation failed. Without the client's confirmation, the order is never confirmed.
+// confirmation failed. Without the client's confirmation, the connector never confirms the order.
 func TestLostManualConfirmations(t *testing.T) {
 	bank := newScripted(t, map[string][]scriptedAnswer{
 		"PUT order/authorisations/2": {{500, ""}, {200, `{"scaStatus":"finalised"}`}}, "GET order/status": once(200, `{"transactionStatus":"RCVD"}`), "DELETE order": once(405, ""),
@@ -168,8 +170,8 @@ func TestLostManualConfirmations(t *testing.T) {
 	}
 }
 
-// TestLostConfirmationsOfConsents checks that a consent which the customer gave at the
-// authorisation server is confirmed until the bank has responded.
+// TestLostConfirmationsOfConsents checks that the connector confirms a consent from the
+// authorisation server until the bank has responded.
 func TestLostConfirmationsOfConsents(t *testing.T) {
 	bank := newScripted(t, map[string][]scriptedAnswer{
 		"PUT consent/authorisations/2": {{500, ""}, {200, `{"scaStatus":"finalised"}`}}, "GET consent/status": once(200, `{"consentStatus":"valid"}`),

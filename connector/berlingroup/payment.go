@@ -40,13 +40,14 @@ func (p payer) cancels() bool { return p.bank.profile.Payments.Cancellable }
 type orderMemory struct {
 	// Path is the path of the order, relative to the address of the bank.
 	Path string `json:"path,omitempty"`
-	// Status is the last reported status. Cancelled means that the bank has cancelled the order
-	// on our request. Unwanted means that the bank was asked to cancel it.
+	// Status is the last reported status. Cancelled means that the bank has cancelled the order on
+	// our request. Unwanted means that the connector asked the bank to cancel the order.
 	Status    string `json:"status,omitempty"`
 	Cancelled bool   `json:"cancelled,omitempty"`
 	Unwanted  bool   `json:"unwanted,omitempty"`
-	// Refused is the number of lines that the bank has named as refused. Lines has their codes (empty
-	// in older memories). Divided is the time at which the bank named the last of them.
+	// Refused is the number of lines that the bank has named as refused. Lines holds the codes of
+	// these lines (empty in older memories). Divided is the time at which the bank named the last
+	// refused line.
 	Refused  int                       `json:"refused,omitempty"`
 	Lines    map[int]payment.ErrorCode `json:"lines,omitempty"`
 	Divided  time.Time                 `json:"divided,omitzero"`
@@ -54,7 +55,7 @@ type orderMemory struct {
 	// Cancelling is the authorisation of the cancellation, nil when no cancellation is under
 	// way.
 	Cancelling *authorisation `json:"cancelling,omitempty"`
-	// Blind means that the bank requires a token for the status and accepts none of ours.
+	// Blind means that the bank requires a token for the status and accepts no token of ours.
 	Blind bool `json:"blind,omitempty"`
 }
 
@@ -79,8 +80,8 @@ func (p payer) with(ctx context.Context, o connector.Order) (*ordering, error) {
 	return v, nil
 }
 
-// unconfirmed is the X-Request-ID of an order whose id at the bank is unknown. It is
-// [connector.ErrUnknownOrder], with words for the operator.
+// unconfirmed is the X-Request-ID of an order whose id at the bank is unknown. As an error, it is
+// [connector.ErrUnknownOrder] with a text for the operator.
 type unconfirmed string
 
 func (u unconfirmed) Error() string {
@@ -137,7 +138,7 @@ func (c canceller) Cancel(ctx context.Context, o connector.Order) (payment.Repor
 	return v.keep(v.cancel(v.requests.logging(ctx)))
 }
 
-// requestID returns the id of an order at the bank. It is the same for every call that sends the
+// requestID returns the id of an order at the bank. The id is the same in every call that sends the
 // order.
 func requestID(key string) string {
 	var id [16]byte
@@ -214,8 +215,8 @@ func (v *ordering) initiate(ctx context.Context) (payment.Report, error) {
 }
 
 // refusedOrder interprets the refusal of an order. A bank may refuse a repeated order although it
-// has accepted the first one: it may know the request ID, the execution date may have passed, or the
-// first order may have used up a limit. So the outcome of a repeated order stays unknown.
+// has accepted the first one: because it recognises the request ID, the execution date has passed,
+// or the first order has used up a limit. The outcome of a repeated order therefore stays unknown.
 func (v *ordering) refusedOrder(r request, a answer) error {
 	err := v.refusal(r, a)
 	var refused *payment.Refusal
@@ -250,8 +251,8 @@ func (v *ordering) taken(r request, a answer, id string) bool {
 	return true
 }
 
-// current returns the payer's present authorisation: of the cancellation or, if there is none, of
-// the order.
+// current returns the payer's present authorisation: of the cancellation or, without a
+// cancellation, of the order.
 func (v *ordering) current() *authorisation {
 	if v.memory.Cancelling != nil {
 		return v.memory.Cancelling
@@ -352,7 +353,8 @@ func (v *ordering) askStatus(ctx context.Context) (paymentStatus, error) {
 	return status, err
 }
 
-// errBlind means that the bank requires a token for the status of an order and accepts none of ours.
+// errBlind means that the bank requires a token for the status of an order and accepts no token of
+// ours.
 var errBlind = errors.New("the payer's grant has ended")
 
 // reportWithoutStatus returns the report of a pending order when the bank does not report its
@@ -376,10 +378,10 @@ func (v *ordering) shown(s paymentStatus) bool {
 	return v.Payment.State == payment.Pending || v.memory.Approval.Step == authorised || codes.Rank(s.Transaction) >= codes.Rank(codes.Executing)
 }
 
-// unclear reports whether the payer may have approved an order without any proof. This is the case
-// if the bank has checked the order, which does not prove an approval, and reports no status of the
-// approval. An approval that needs our confirmation counts only once it is confirmed. In the early
-// steps, the payer cannot approve yet.
+// unclear reports whether the payer may have approved an order without any proof: the bank has
+// checked the order, which does not prove an approval, and reports no status of the approval. An
+// approval that needs our confirmation counts only after the confirmation. In the early steps, the
+// payer cannot approve yet.
 func (v *ordering) unclear(s paymentStatus) bool {
 	a := &v.memory.Approval
 	early := a.Step == atServer && a.Page == "" || slices.Contains([]step{atStart, atIdentification, atPassword, atAdditional, atMethod}, a.Step)
@@ -387,10 +389,11 @@ func (v *ordering) unclear(s paymentStatus) bool {
 	return codes.Rank(s.Transaction) >= codes.Rank(codes.Checked) && !disproved
 }
 
-// presumed reports whether the payer counts as having approved an unclear order. The payer must have
-// returned from the bank. Also, the payer must have a token, or the bank must not have refused the
-// order within silenceGrace: it refuses orders that nobody approved. The lack of a refusal proves
-// nothing about an order that the payer or the client no longer wants.
+// presumed reports whether the payer counts as having approved an unclear order. The payer must
+// have returned from the bank. In addition, the payer must have a token, or silenceGrace must have
+// passed since the time for approvals without a refusal. A bank refuses orders that nobody
+// approved. The lack of a refusal proves nothing about an order that the payer or the client no
+// longer wants.
 func (v *ordering) presumed() bool {
 	a, silence := &v.memory.Approval, v.file.Profile.approvalLife()+silenceGrace
 	if a.OAuth != nil && a.OAuth.Token != "" {
@@ -402,8 +405,8 @@ func (v *ordering) presumed() bool {
 // silenceGrace is how long after the time for approvals a bank may still refuse an order.
 const silenceGrace = 24 * time.Hour
 
-// forsaken reports whether the payer gets no new way to approve, because the payer has abandoned the
-// order. The payer may still approve its cancellation.
+// forsaken reports whether the payer gets no new way to approve, because the payer has abandoned
+// the order. The payer may still approve the cancellation of the order.
 func (v *ordering) forsaken() bool { return v.Abandoned && v.memory.Cancelling == nil }
 
 // carryOn does the next steps that do not involve the customer, and reports the state of the order.
@@ -442,7 +445,7 @@ func (v *ordering) renew(ctx context.Context, a *authorisation) {
 	next := startAt(v.memory.Path + kind)
 	next.Person, next.OAuth = a.Person, a.OAuth
 	before := a.Unlisted
-	a.Unlisted = true // proceed stores it, in case this process ends before the response
+	a.Unlisted = true // proceed stores Unlisted, in case this process ends before the response
 	err := v.proceed(ctx, &next, v.person())
 	a.Unlisted = before || err != nil && (next.Unlisted || next.Own != "")
 	if err != nil {
@@ -510,7 +513,7 @@ func (v *ordering) afterRefusedAnswer(ctx context.Context, why error) (payment.R
 }
 
 // withdraw cancels an order that its client does not confirm. Even if the bank refuses the
-// cancellation, it does not execute an order that was not confirmed.
+// cancellation, it executes only confirmed orders.
 func (v *ordering) withdraw(ctx context.Context) (payment.Report, error) {
 	a := &v.memory.Approval
 	a.Code, a.Confirmation = "", confirmRefused
@@ -549,8 +552,8 @@ func (v *ordering) cancel(ctx context.Context) (payment.Report, error) {
 	return v.keptOn(ctx, v.refusal(r, a))
 }
 
-// cancelled interprets the response to an executed request for a cancellation. If the bank says
-// neither that the order is cancelled nor that the payer must approve, the status shows the result.
+// cancelled interprets the response to an executed request for a cancellation. If the response does
+// not say whether the order is cancelled or the payer must approve, the status shows the result.
 func (v *ordering) cancelled(ctx context.Context, r request, a answer) (payment.Report, error) {
 	var reported placedOrder
 	err := v.decode(r, a, &reported)

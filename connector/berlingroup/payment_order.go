@@ -41,7 +41,7 @@ type amountBody struct {
 	Amount   string              `json:"amount"`
 }
 
-// Limits of the standard, in characters.
+// These are the limits of the standard, in characters.
 const (
 	maxCreditorName = 70
 	maxRemittance   = 140
@@ -103,8 +103,8 @@ var byWeeks = []payment.Frequency{"daily", "weekly", "two-weekly"}
 // lastDay stands for the last day of each month.
 const lastDay = 31
 
-// repeat returns the schedule of a periodic order. If the bank is closed on a scheduled day, it
-// executes the payment on the next open day.
+// repeat returns the schedule of a periodic order. If a scheduled day is closed, the bank executes
+// the payment on the next open day.
 func (o *orderBody) repeat(in payment.Instruction) {
 	o.Start, o.Frequency, o.Rule = in.StartDate.String(), frequencies[in.Frequency], "following"
 	if !in.EndDate.IsZero() {

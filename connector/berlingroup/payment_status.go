@@ -68,8 +68,8 @@ func (v *ordering) cancelling(report *payment.Report, s paymentStatus) {
 	}
 }
 
-// decline adds the reason for a refused order to the report: the bank's reason or, if there is
-// none, a reason that follows from the approval or the funds.
+// decline adds the reason for a refused order to the report. Without a reason of the bank, the
+// reason follows from the approval or the funds.
 func (v *ordering) decline(report *payment.Report, s paymentStatus) {
 	approval := &v.memory.Approval
 	report.Description, report.Code = s.text(), codes.Refused(s.Messages)
@@ -97,8 +97,8 @@ func (v *ordering) decline(report *payment.Report, s paymentStatus) {
 }
 
 // timedOut reports whether the bank rejected the order because the payer did nothing. The standard
-// requires this rejection but no code for it. So timedOut examines the authorisation: it is still
-// open, the bank's page has expired, and the payer has not come back.
+// requires this rejection but no code for it. timedOut therefore checks that the authorisation is
+// still open, the bank's page has expired, and the payer has not come back.
 func (v *ordering) timedOut(s paymentStatus) bool {
 	a := &v.memory.Approval
 	since := v.begun(a)
@@ -123,10 +123,10 @@ func (v *ordering) elsewhere(a *authorisation) bool {
 }
 
 // undivided returns the time at which a bulk is settled: from then on, lines that the bank has not
-// refused count as accepted. This is one day on which TARGET is open after the bank named the last
-// refused line and after the execution. The rule also applies to banks that report executions,
-// because PART may be their last status of a bulk. It returns false if the bank has not named a
-// refused line.
+// refused count as accepted. This is one open day of TARGET after the execution and after the bank
+// named the last refused line. The rule also applies to banks that report executions, because PART
+// may be their last status of a bulk. undivided returns false if the bank has not named a refused
+// line.
 func (v *ordering) undivided() (time.Time, bool) {
 	from := v.memory.Divided
 	if from.IsZero() {
@@ -142,10 +142,10 @@ func (v *ordering) undivided() (time.Time, bool) {
 }
 
 // divide marks the refused lines of a bulk payment. The status says that the bank has accepted some
-// of the other lines, but not which ones. So these stay pending until the bank reports another
-// status. The standard requires no other status: for a bank that names no further line, undivided says
-// when the other lines are accepted. A bank may name a refused line only once.
-// If the bank has never named a line, divide marks none.
+// of the other lines, but not which ones. The other lines therefore stay pending until the bank
+// reports another status. The standard requires no other status. When the bank names no further
+// line, undivided says when the other lines are accepted. A bank may name a refused line only once.
+// If the bank has never named a line, divide marks no line.
 func (v *ordering) divide(report *payment.Report, s paymentStatus) {
 	why := v.refusedLines(s)
 	if v.memory.Refused == 0 && len(v.memory.Lines) == 0 {
@@ -201,5 +201,5 @@ func (v *ordering) tell(report *payment.Report, s paymentStatus) {
 	}
 }
 
-// text returns the bank's text for customers or, if there is none, its text for us.
+// text returns the bank's text for customers or, without such a text, its text for us.
 func (s paymentStatus) text() string { return cmp.Or(s.Message, codes.Texts(s.Messages)) }

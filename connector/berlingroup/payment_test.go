@@ -135,7 +135,7 @@ func expected(status, kind, last string) string {
 	return "pending"
 }
 
-// TestStatuses: every status leads to the right state of the payment, for every kind of order and
+// TestStatuses: every status leads to the state of the specification, for every kind of order and
 // for banks with different last statuses.
 func TestStatuses(t *testing.T) {
 	statuses := []string{"ACCC", "ACCP", "ACSC", "ACSP", "ACTC", "ACWC", "ACWP", "RCVD", "PDNG", "RJCT", "CANC", "ACFC", "PATC", "PART", "ZZZZ"}
@@ -177,8 +177,8 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// TestFutureDates: the state of an approved order for a later day follows from its status and from
-// the last status that the bank reports. The day does not change it.
+// TestFutureDates: the state of an approved order for a later day follows from the order's status
+// and from the last status that the bank reports. The day does not change the state.
 func TestFutureDates(t *testing.T) {
 	for _, last := range []string{"ACTC", "ACCP", "ACSP", "ACSC"} {
 		bank := &answering{status: http.StatusOK}
@@ -262,10 +262,11 @@ func (b *approving) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // status is the response of a bank about an order or an authorisation.
 func status(of, word string) map[string]any { return map[string]any{of: word} }
 
-// TestReturnsAreNoApprovals checks that a payer's return is no approval if the bank sent no link to
-// the authorisation. A status before ACSP only says that the order has no mistake. The approval
-// follows from the list of authorisations, a later status, or a token of the authorisation server.
-// It also follows if the bank has not refused the order a day after the time for approvals.
+// TestReturnsAreNoApprovals checks that a payer's return does not count as an approval if the bank
+// sent no link to the authorisation. A status before ACSP only says that the order has no mistake.
+// The approval follows from the list of authorisations, a later status, or a token of the
+// authorisation server. The approval also follows if the bank has not refused the order a day after
+// the time for approvals.
 func TestReturnsAreNoApprovals(t *testing.T) {
 	back, refused := url.Values{"state": {"s"}}, url.Values{"nok": {"1"}}
 	page := `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"page","page":"https://bank.example/1","opened":"` + noon.Format(time.RFC3339) + `"}}`
@@ -329,7 +330,8 @@ func TestEarlierAuthorisations(t *testing.T) {
 		after         time.Duration
 		want          payment.Status
 		page          string
-		// kept and dropped are texts that the memory has, or does not have, afterwards.
+		// kept is a text in the memory after the test, and dropped a text that the memory no longer
+		// contains.
 		kept, dropped string
 		confirms      int
 	}{
@@ -382,8 +384,8 @@ func TestEarlierAuthorisations(t *testing.T) {
 	}
 }
 
-// starting is a bank that starts an authorisation for every request. statuses contains their
-// statuses.
+// starting is a bank that starts an authorisation for every request. statuses contains the statuses
+// of these authorisations.
 type starting struct{ statuses []string }
 
 func (b *starting) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -407,9 +409,9 @@ func (b *starting) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestFailedAuthorisations checks that each authorisation which fails after the first page has expired
-// leads to one new authorisation, as often as the limit allows. After that, the payer keeps the first
-// page, and an approval there counts.
+// TestFailedAuthorisations checks that each authorisation which fails after the first page has
+// expired leads to one new authorisation, as often as the limit allows. After that, the payer keeps
+// the first page, and an approval on that page counts.
 func TestFailedAuthorisations(t *testing.T) {
 	bank := &starting{statuses: []string{"received"}}
 	able := newFixture(t, bank, nil).initiator()
@@ -445,8 +447,8 @@ func TestFailedAuthorisations(t *testing.T) {
 }
 
 // TestLostAuthorisations checks an order whose payer has two authorisations, one of them with a
-// lost response. While the payer can still approve one, the order waits. It is refused when both
-// have failed.
+// lost response. While the payer can still approve one, the order waits. The order is refused when
+// both have failed.
 func TestLostAuthorisations(t *testing.T) {
 	const authorisations = order1 + "/authorisations"
 	started := `{"scaStatus":"received","_links":{"scaStatus":{"href":"` + authorisations + `/2"}}}`
@@ -529,8 +531,8 @@ func TestStartsAreSavedAtOnce(t *testing.T) {
 }
 
 // TestOrdersThatTimeOut checks orders that the bank rejects. If the bank names no reason, and the
-// payer had time and did nothing, the code is NoAnswerFromCustomer. The code is another one when the
-// rejection has a reason, comes earlier, or follows the payer's return or failure.
+// payer had time and did nothing, the code is NoAnswerFromCustomer. The payment gets another code
+// when the rejection has a reason, comes earlier, or follows the payer's return or failure.
 func TestOrdersThatTimeOut(t *testing.T) {
 	const (
 		page = `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"page","page":"https://bank.example/1","own":"/v1/payments/sepa-credit-transfers/1/authorisations/2","opened":"2026-03-02T12:00:00Z"}}`
@@ -579,8 +581,8 @@ func TestOrdersThatTimeOut(t *testing.T) {
 	}
 }
 
-// TestTextsAboutTheOperator checks that the bank's text about our certificate, in the status of an order,
-// is in the timeline only.
+// TestTextsAboutTheOperator checks that only the timeline contains the bank's text about our
+// certificate in the status of an order.
 func TestTextsAboutTheOperator(t *testing.T) {
 	bank := &answering{status: 200, body: map[string]any{"transactionStatus": "RJCT", "tppMessages": []any{map[string]string{"category": "ERROR", "code": "CERTIFICATE_REVOKED", "text": "Why."}}}}
 	o := ordersByKind["single"]
@@ -615,7 +617,7 @@ func TestAbandonedOrders(t *testing.T) {
 	}
 }
 
-// TestUnprovedOrders checks when the report of an order without a proof of approval is Unproved:
+// TestUnprovedOrders checks that the report of an order without a proof of approval is Unproved
 // only if the payer has reached a step that allows an approval.
 func TestUnprovedOrders(t *testing.T) {
 	for approval, want := range map[string]bool{
@@ -713,8 +715,9 @@ func TestAbandonedOrdersThatAreNotRefused(t *testing.T) {
 	}
 }
 
-// TestCancellationsMakeOrdersUnwanted checks that the memory of an order records a cancellation that
-// the bank refused. After that, the lack of a refusal of the order does not count as an approval.
+// TestCancellationsMakeOrdersUnwanted checks that the memory of an order records a cancellation
+// that the bank refused. After that, an order that the bank does not refuse still counts as not
+// approved.
 func TestCancellationsMakeOrdersUnwanted(t *testing.T) {
 	bank := newScripted(t, map[string][]scriptedAnswer{"DELETE order": {refusedWith(405, "CANCELLATION_INVALID")}, "GET order/status": once(200, `{"transactionStatus":"ACTC"}`)})
 	o := bank.order(`{"path":"` + order1 + `","approval":{"step":"page","page":"https://bank.example/1","back":true,"opened":"2026-03-02T12:00:00Z"}}`)
@@ -726,8 +729,9 @@ func TestCancellationsMakeOrdersUnwanted(t *testing.T) {
 	}
 }
 
-// TestCancellationsAreSavedAtOnce checks that the memory of an order records a cancellation even if
-// the process ends during the request: it is stored before the bank receives the request.
+// TestCancellationsAreSavedAtOnce checks that the memory of an order records a cancellation before
+// the bank receives the request. The record then exists even if the process ends during the
+// request.
 func TestCancellationsAreSavedAtOnce(t *testing.T) {
 	bank := newScripted(t, map[string][]scriptedAnswer{"DELETE order": {refusedWith(405, "CANCELLATION_INVALID")}, "GET order/status": once(200, `{"transactionStatus":"ACTC"}`)})
 	o := bank.order(`{"path":"` + order1 + `","approval":{"step":"page","page":"https://bank.example/1","back":true,"opened":"2026-03-02T12:00:00Z"}}`)
@@ -765,7 +769,7 @@ var codes = map[string]string{
 	"INTERNAL_SERVER_ERROR": "unknown", "SOME_OTHER_CODE": "bankMessage",
 }
 
-// codeStatus maps codes to the HTTP status that is sent with them. The default is 400.
+// codeStatus maps codes to the HTTP status of their responses. The default is 400.
 var codeStatus = map[string]int{
 	"ACCESS_EXCEEDED": 429, "SERVICE_UNAVAILABLE": 503, "INTERNAL_SERVER_ERROR": 500, "CERTIFICATE_INVALID": 401, "CERTIFICATE_EXPIRED": 401,
 	"PSU_CREDENTIALS_INVALID": 401, "TOKEN_INVALID": 401, "SERVICE_BLOCKED": 403, "RESOURCE_UNKNOWN": 404, "PRODUCT_UNKNOWN": 404, "CANCELLATION_INVALID": 405,
@@ -900,7 +904,7 @@ func TestBareErrors(t *testing.T) {
 }
 
 // TestExpiredTokens checks that the connector requests the status of an order with a new token when
-// the bank refuses the stored one, and that it stores the new token.
+// the bank refuses the stored one, and stores the new token.
 func TestExpiredTokens(t *testing.T) {
 	var w *fixture
 	w = newFixture(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -923,9 +927,9 @@ func TestExpiredTokens(t *testing.T) {
 	}
 }
 
-// TestStatusAfterTheGrant checks that the status of an order is requested without the token when the
-// bank refuses the token. If the bank refuses that too, the first failure is a remark in the
-// timeline, and later failures are errors.
+// TestStatusAfterTheGrant checks that the status of an order is requested without the token when
+// the bank refuses the token. If the bank also refuses the request without the token, the first
+// failure is a remark in the timeline, and later failures are errors.
 func TestStatusAfterTheGrant(t *testing.T) {
 	refused := refusedWith(http.StatusUnauthorized, "TOKEN_EXPIRED")
 	for _, test := range []struct {
@@ -959,8 +963,8 @@ func TestStatusAfterTheGrant(t *testing.T) {
 	}
 }
 
-// TestTokensAreSavedAtOnce checks that a new refresh token is stored before the next request. That
-// request may fail or never end, and the server does not accept the old token again.
+// TestTokensAreSavedAtOnce checks that a new refresh token is stored before the next request. The
+// next request may fail or never end, and the server does not accept the old token again.
 func TestTokensAreSavedAtOnce(t *testing.T) {
 	var w *fixture
 	var saved []byte
@@ -1019,8 +1023,8 @@ func TestWarningsRefuseNothing(t *testing.T) {
 }
 
 // TestPartOfABulk checks that only the lines that a bank refuses by name are rejected immediately.
-// The others are pending until the bank reports another status. If the bank names no further line for a
-// business day, they are accepted, also at a bank that reports executions.
+// The other lines are pending until the bank reports another status. If the bank names no further
+// line for a business day, the other lines are accepted, also at a bank that reports executions.
 func TestPartOfABulk(t *testing.T) {
 	for name, steps := range map[string][]partStep{
 		"nothing else": {
@@ -1116,8 +1120,8 @@ func TestPartOfABulkInOldMemories(t *testing.T) {
 	}
 }
 
-// partStep is the response of a bank about a bulk of three lines, with the refused lines, and the
-// resulting states and remark of the payment.
+// partStep is a bank's response about a bulk of three lines, with the refused lines, the resulting
+// states and the remark.
 type partStep struct {
 	after   time.Duration
 	status  string
@@ -1172,7 +1176,7 @@ func playPart(t *testing.T, o connector.Order, last string, steps []partStep) co
 	return o
 }
 
-// TestLinks: the connector follows links only on the bank's own host, and browsers are sent only to
+// TestLinks: the connector follows links only on the bank's own host, and sends browsers only to
 // safe pages. In every case, the connector can still identify the order.
 func TestLinks(t *testing.T) {
 	bank := &answering{status: http.StatusCreated}
@@ -1300,7 +1304,7 @@ func (l *linking) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l.answering.ServeHTTP(w, r)
 }
 
-// TestLinkedPictures: the picture that a challenge links to is shown only if the link leads to a
+// TestLinkedPictures: the payer sees a linked picture of a challenge only if the link leads to a
 // picture at the bank.
 func TestLinkedPictures(t *testing.T) {
 	png := []byte("\x89PNG\r\n\x1a\n and so on")
@@ -1328,7 +1332,8 @@ func TestLinkedPictures(t *testing.T) {
 	}
 }
 
-// TestUrgentPayments: a bank file with the TARGET product pays with it, whatever the kind of payment.
+// TestUrgentPayments: if a bank file has the TARGET product, every kind of payment uses this
+// product.
 func TestUrgentPayments(t *testing.T) {
 	bank := &answering{status: 201, body: map[string]any{"transactionStatus": "RCVD", "paymentId": "P1", "_links": map[string]any{}}}
 	w := newFixture(t, bank, nil).with(`single = ["sepa-credit-transfers", "instant-sepa-credit-transfers"]`, `single = ["target-2-payments"]`)

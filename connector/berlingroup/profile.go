@@ -25,8 +25,8 @@ const corporateIDField = "psu_corporate_id"
 // breaks or other control characters.
 const oneLine = `^[^\x00-\x1f\x7f]+$`
 
-// Last numbers of versions 1.3.x. In each of these versions, the OpenAPI files of the standard
-// introduced an element that not every bank supports.
+// These are the last numbers of versions 1.3.x. In each of these versions, the standard's OpenAPI
+// files introduced an element that only some banks support.
 const (
 	sinceNotifications = 3 // the header TPP-Notification-URI
 	sinceEncryption    = 3 // encryptedPassword
@@ -36,7 +36,7 @@ const (
 	sinceDecoupled     = 9 // the header TPP-Decoupled-Preferred
 )
 
-// minor returns the last number of the version, 0 when there is none.
+// minor returns the last number of the version, or 0 for a version without it.
 func (s *Standard) minor() int {
 	n, _ := strconv.Atoi(strings.TrimPrefix(strings.TrimPrefix(s.Version, "1.3"), "."))
 	return n
@@ -148,7 +148,7 @@ func bulkTypes(p *Payments) []payment.DateType {
 	})
 }
 
-// The payment services of the standard.
+// These are the payment services of the standard.
 const (
 	singleService   = "payments"
 	bulkService     = "bulk-payments"
@@ -156,7 +156,7 @@ const (
 )
 
 // way returns the standard's payment service and payment product for a payment with a date type and
-// a number of instructions. The product is empty when the bank offers none.
+// a number of instructions. The product is empty when the bank offers no such payment.
 func (p *Payments) way(dates payment.DateType, lines int) (string, string) {
 	service, offered := singleService, p.Single
 	switch {

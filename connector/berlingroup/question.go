@@ -107,7 +107,7 @@ func (c *challenge) field() payment.Field {
 	}
 }
 
-// picture returns the image of the challenge as a data URL, or "" if there is none.
+// picture returns the image of the challenge as a data URL, or "" without an image.
 func (c *challenge) picture() string {
 	if len(c.Image) == 0 {
 		return ""

@@ -46,8 +46,8 @@ func (f *File) dataSettings() *connector.DataSettings {
 // ibanField is the connection field for the account of a detailed consent.
 const ibanField = "iban"
 
-// mechanism returns the way in which users authorise reads. It follows from the SCA approach that
-// the bank prefers.
+// mechanism returns the way in which users authorise reads. The bank's preferred SCA approach
+// determines the mechanism.
 func (f *File) mechanism() passerelle.AuthMechanism {
 	if approach := f.Profile.SCA[0]; approach == decoupledSCA || approach == embeddedSCA {
 		return passerelle.ByCredentials
@@ -58,7 +58,8 @@ func (f *File) mechanism() passerelle.AuthMechanism {
 // reports returns the values of bookingStatus that select all transactions, in the order of the
 // requests. If the format contains only booked transactions, the values select these. Pending
 // transactions come first: a transaction that is booked between two requests is then in both
-// reports, and the booked copy is the last. In the other order, it would be in neither report.
+// reports, and the booked copy is the last. In the other order, the transaction would be in neither
+// report.
 func (a *Accounts) reports(family string) []string {
 	has := func(status string) bool { return slices.Contains(a.BookingStatuses, status) }
 	switch {
@@ -74,8 +75,8 @@ func (a *Accounts) reports(family string) []string {
 
 // readMemory holds the data that a read stores for the next read.
 type readMemory struct {
-	// Consent is the bank's id of the consent. Valid means that it has been authorised. Asked is
-	// the time at which it was requested.
+	// Consent is the bank's id of the consent. Valid means that the customer has authorised the
+	// consent. Asked is the time of the request.
 	Consent string    `json:"consent,omitempty"`
 	Valid   bool      `json:"valid,omitempty"`
 	Asked   time.Time `json:"asked,omitzero"`
@@ -83,14 +84,15 @@ type readMemory struct {
 	Approval authorisation `json:"approval,omitzero"`
 	// Until is the time at which the consent ends.
 	Until time.Time `json:"until,omitzero"`
-	// Calls contains the times of calls during the last day without the customer. Its keys name the
+	// Calls contains the times of calls during the last day without the customer. The keys name the
 	// calls that the bank counts together.
 	Calls map[string][]time.Time `json:"calls,omitempty"`
 	// Accounts maps our keys to the accounts that were read.
 	Accounts map[string]accountMemory `json:"accounts,omitempty"`
 	// Formers are consents that may still exist at the bank, oldest first. The bank refused to read
-	// with them, or another consent replaced them before the customer approved them. Each has only
-	// the id, Valid and the grant. Former is such a consent in older memories.
+	// with them, or another consent replaced them before the customer approved them. Each former
+	// consent has only the id, Valid and the grant. Older memories have a single former consent, in
+	// Former.
 	Formers []readMemory `json:"formers,omitempty"`
 	Former  *readMemory  `json:"former,omitempty"`
 }
@@ -128,7 +130,7 @@ func (m *readMemory) withFormer() []readMemory {
 const maxMemory = 512 << 10
 
 // encode encodes the memory as text. When the memory is too large, it omits the keys of
-// transactions. Pending transactions are then not recognised at the next read.
+// transactions. The next read then does not recognise pending transactions.
 func (m *readMemory) encode() ([]byte, error) {
 	text, err := json.Marshal(m)
 	if len(text) <= maxMemory {
@@ -159,7 +161,7 @@ type reading struct {
 	connector.DataRequest
 	out    connector.Sink
 	memory readMemory
-	// passed means that the sink has the accounts. It takes them only once.
+	// passed means that the sink has the accounts. The sink takes accounts only once.
 	passed bool
 }
 
@@ -204,8 +206,8 @@ func (v *reading) read(ctx context.Context) (connector.Outcome, error) {
 	return connector.Outcome{ConsentUntil: &until}, nil
 }
 
-// readOnce reads the accounts. If this read has already passed them on, it ends, and the next read
-// begins in a minute.
+// readOnce reads the accounts. If this read has already passed on the accounts, readOnce ends it,
+// and the next read begins in a minute.
 func (v *reading) readOnce(ctx context.Context) error {
 	if v.passed {
 		return &interruption{connector.Outcome{State: passerelle.WebsiteUnavailable, RetryAfter: time.Minute}}
@@ -229,7 +231,7 @@ func (v *reading) outcomeOf(err error) (connector.Outcome, error) {
 	return outcome, refused.fault
 }
 
-// renewal returns the state in which the user is asked for a consent.
+// renewal returns the state in which the service requests a consent from the user.
 func (v *reading) renewal() passerelle.ConnectionState {
 	if v.file.mechanism() == passerelle.ByWebauth {
 		return passerelle.WebauthRequired
@@ -272,7 +274,8 @@ func (v *reading) save(ctx context.Context) {
 	}
 }
 
-// addressHeader has the address of the customer's device. A read without it counts as unattended.
+// addressHeader is the header with the address of the customer's device. A read without this header
+// counts as unattended.
 const addressHeader = "PSU-IP-Address"
 
 // deviceHeader returns headers that describe the device of a customer who is present.
@@ -295,9 +298,9 @@ func deviceHeader(d connector.Device) http.Header {
 	return h
 }
 
-// callsWindow is the period over which calls without the customer are counted. Banks count calls
-// per day, and each bank decides when its day begins. A count over any 24 hours therefore satisfies
-// the limit of every bank.
+// callsWindow is the period in which the connector counts calls without the customer. Banks count
+// calls per day, and each bank decides when its day begins. A count over any 24 hours therefore
+// satisfies the limit of every bank.
 const callsWindow = 24 * time.Hour
 
 // count counts a call without the customer. It ends the read when the bank's daily limit is

@@ -149,8 +149,8 @@ func (s *taken) keys() (all []string) {
 	return all
 }
 
-// TestErrorsOfReads: each code of the standard, in both forms of bodies, leads to the right
-// state of the connection and the right line in the log.
+// TestErrorsOfReads: each code of the standard, in both forms of bodies, leads to the expected
+// state of the connection and line in the log.
 func TestErrorsOfReads(t *testing.T) {
 	bug, renewed := passerelle.Bug, passerelle.WebauthRequired
 	states := map[string]passerelle.ConnectionState{
@@ -226,8 +226,8 @@ func (b *readable) list(transactions http.HandlerFunc) {
 	}
 }
 
-// TestHostileAnswers: an invalid response ends the read with a fault that names the bank. It has no
-// other effect.
+// TestHostileAnswers: an invalid response ends the read with a fault that names the bank, and has
+// no other effect.
 func TestHostileAnswers(t *testing.T) {
 	entry := func(members string) string { return `{"transactions": {"booked": [{` + members + `}]}}` }
 	endless := 0
@@ -343,8 +343,8 @@ func TestIdentityWithoutIDs(t *testing.T) {
 	}
 }
 
-// TestIDsOfTheBank: a transaction that appears on two pages because entries moved is stored
-// once.
+// TestIDsOfTheBank: the connector stores a transaction once if it appears on two pages because
+// entries moved.
 func TestIDsOfTheBank(t *testing.T) {
 	bank := newReadable(t, "[profile.accounts]", "[profile.accounts]\ntransaction_ids = true")
 	reader := bank.reader()
@@ -366,9 +366,9 @@ func TestIDsOfTheBank(t *testing.T) {
 	}
 }
 
-// TestCallsWithoutThePerson: without the customer, each call is made only as often per day as the
-// bank allows. While the customer is present, there is no limit, and the bank gets the customer's
-// device.
+// TestCallsWithoutThePerson: without the customer, the connector makes each call only as often per
+// day as the bank allows. While the customer is present, there is no limit, and the bank gets the
+// customer's device.
 func TestCallsWithoutThePerson(t *testing.T) {
 	bank := newReadable(t)
 	reader := bank.reader()
@@ -402,7 +402,7 @@ func TestCallsWithoutThePerson(t *testing.T) {
 }
 
 // TestWhatIsNew: without the customer, the connector requests the entries after the last one, or a
-// delta. It requests everything once a week, and always when the bank supports neither.
+// delta. It requests everything once a week, and always at a bank that supports neither method.
 func TestWhatIsNew(t *testing.T) {
 	entries := `{"transactionId": "T1", "entryReference": "E1", "bookingDate": "2026-02-27", "transactionAmount": {"currency": "EUR", "amount": "1.00"}},
 		{"transactionId": "T2", "entryReference": "E2", "bookingDate": "2026-03-02", "transactionAmount": {"currency": "EUR", "amount": "1.00"}}`
@@ -458,8 +458,8 @@ func TestWhatIsNew(t *testing.T) {
 	}
 }
 
-// TestDeltasOfSeveralReports checks that a read requests no deltas when the bank has booked and
-// pending transactions in separate reports: the second delta would begin where the first one ended.
+// TestDeltasOfSeveralReports checks that a read requests no deltas when booked and pending
+// transactions are in separate reports, because the second delta would begin where the first ended.
 func TestDeltasOfSeveralReports(t *testing.T) {
 	bank := newReadable(t, `["both"]`, `["booked", "pending"]`, "[profile.accounts]", "[profile.accounts]\nhistory_days = 365\ntransaction_ids = true\ndelta_list = true", "sca =", "calls_a_day = 100\nsca =")
 	reader, reported := bank.reader(), 0
@@ -528,8 +528,8 @@ func TestBookingStatuses(t *testing.T) {
 	}
 }
 
-// TestBookedBetweenReports checks that a transaction which is booked between the reports of pending and
-// of booked transactions is reported as booked.
+// TestBookedBetweenReports checks that a read reports a transaction as booked if the bank books it
+// between the reports of pending and of booked transactions.
 func TestBookedBetweenReports(t *testing.T) {
 	bank := newReadable(t, `["both"]`, `["booked", "pending"]`, "[profile.accounts]", "[profile.accounts]\ntransaction_ids = true")
 	reader, requests := bank.reader(), 0
@@ -551,7 +551,7 @@ func TestBookedBetweenReports(t *testing.T) {
 	}
 }
 
-// TestEndsOfConsents checks the request that ends a consent. It has the customer's token, and is
+// TestEndsOfConsents checks that the request to end a consent has the customer's token, and is
 // repeated without a refused token. A refused token does not count as an ended consent.
 func TestEndsOfConsents(t *testing.T) {
 	for code, ended := range map[string]bool{
@@ -580,9 +580,8 @@ func TestEndsOfConsents(t *testing.T) {
 	}
 }
 
-// TestFormerConsents checks that the connector ends a consent that the bank did not end: when
-// another consent becomes valid, or when the connection is deleted. It does not end a consent that
-// the bank has ended.
+// TestFormerConsents checks that the connector ends a former consent when another consent becomes
+// valid or the connection is deleted, unless the bank has ended the former one.
 func TestFormerConsents(t *testing.T) {
 	for code, lives := range map[string]bool{
 		"TOKEN_EXPIRED": true, "TOKEN_UNKNOWN": true, "TOKEN_INVALID": true, "SCA_INVALID": true, "CONSENT_EXPIRED": false, "CONSENT_UNKNOWN": false, "CONSENT_INVALID": false,
@@ -622,16 +621,16 @@ func TestFormerConsents(t *testing.T) {
 }
 
 // TestReplacedConsents checks a consent that the customer can still approve after another one has
-// replaced it. If the customer approves it, the connector uses it. Otherwise the connector ends it
-// when the other one becomes valid or the connection is deleted.
+// replaced it. If the customer approves the replaced consent, the connector uses this consent. If
+// not, the connector ends it when the other consent becomes valid or the connection is deleted.
 func TestReplacedConsents(t *testing.T) {
 	wished := `{"consentStatus":"received","consentId":"C2","_links":{"scaRedirect":{"href":"https://bank.example/2"}}}`
 	received, valid := scriptedAnswer{200, `{"consentStatus":"received"}`}, scriptedAnswer{200, `{"consentStatus":"valid"}`}
 	for name, test := range map[string]struct {
 		first, second scriptedAnswer
 		declined      bool
-		// ended are the consents that the reads end. deleted are those consents and the ones that
-		// the deletion of the connection ends.
+		// ended are the consents that the reads end. deleted also contains the consents that the
+		// deletion of the connection ends.
 		state          passerelle.ConnectionState
 		ended, deleted string
 	}{
@@ -706,8 +705,9 @@ func TestConsentsThatEndDuringARead(t *testing.T) {
 	}
 }
 
-// TestTokensRenewedAtTheEnd checks that a token is stored at once when the bank issues it while a
-// consent is ended. The bank accepts a refresh token only once, so the next try needs the new token.
+// TestTokensRenewedAtTheEnd checks that the connector stores a token at once when the bank issues
+// the token during the end of a consent. The bank accepts a refresh token only once, so the next
+// try needs the new token.
 func TestTokensRenewedAtTheEnd(t *testing.T) {
 	var w *fixture
 	w = newFixture(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -734,8 +734,8 @@ func TestTokensRenewedAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestConsentsAskedFor: each kind of consent is requested with the right scope, duration and
-// frequency, and determines which data is read.
+// TestConsentsAskedFor: the request for each kind of consent has the expected scope, duration and
+// frequency, and the kind determines which data is read.
 func TestConsentsAskedFor(t *testing.T) {
 	const frame = `{"access":%s,"recurringIndicator":true,"validUntil":"2026-05-31","frequencyPerDay":2,"combinedServiceIndicator":false}`
 	for name, test := range map[string]struct {

@@ -45,9 +45,9 @@ func TestARefusedCertificateSendsNoOrder(t *testing.T) {
 	}
 }
 
-// TestAnInvalidCertificateIsTheOperatorsFault: with a certificate of ours that is not valid, an order is
-// refused with the code bug and a read ends with it, as if the bank had refused the certificate. The bank
-// is not called.
+// TestAnInvalidCertificateIsTheOperatorsFault: when our certificate is not valid, an order and a
+// read end with the code bug, as if the bank had refused the certificate. The connector does not
+// call the bank.
 func TestAnInvalidCertificateIsTheOperatorsFault(t *testing.T) {
 	now := time.Now()
 	for says, certificate := range map[string]*x509.Certificate{

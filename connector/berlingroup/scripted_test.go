@@ -11,13 +11,14 @@ import (
 	"passerelle/payment"
 )
 
-// scripted is a bank that gives a list of responses to each call. It repeats the last response. A
-// call without a response gets a 404. The bank is also its authorisation server.
+// scripted is a bank that gives a list of responses to each call. After the list, the bank repeats
+// the last response. A call without a response gets a 404. The bank is also its authorisation
+// server.
 type scripted struct {
 	*fixture
 	answers map[string][]scriptedAnswer
-	// calls names the received calls, each with its body or form, if any. tokens and names hold
-	// their tokens and the user names in them.
+	// calls names the received calls, each with its body or form, if any. tokens and names hold the
+	// tokens and the user names in these calls.
 	calls, tokens, names []string
 }
 
@@ -27,7 +28,7 @@ type scriptedAnswer struct {
 	body   string
 }
 
-// order1 is the path of the order of these tests, and consent1 the path of their consent.
+// order1 and consent1 are the paths of the order and the consent in these tests.
 const (
 	order1   = "/v1/payments/sepa-credit-transfers/1"
 	consent1 = "/v1/consents/C1"

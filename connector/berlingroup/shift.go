@@ -10,15 +10,16 @@ import (
 	"passerelle/connector/identity"
 )
 
-// A bank may count its pages by offset. When an entry is booked between the requests for two pages,
-// it moves the other entries, and one of them appears on both pages. Without ids from the bank, its
-// copies cannot be distinguished from two equal transactions. Such transactions are therefore
-// withheld, and everything is read again until two consecutive passes count them equally.
+// A bank may count its pages by offset. An entry that is booked between the requests for two pages
+// moves the other entries, and one of them appears on both pages. Without ids from the bank, the
+// two copies look like two equal transactions. The connector therefore withholds such transactions,
+// and reads everything again until two consecutive passes count them equally.
 
 const (
 	// maxPasses limits the passes of a read.
 	maxPasses = 5
-	// maxWithheld limits the withheld transactions. Further ones are passed on before the next pass.
+	// maxWithheld limits the withheld transactions. The connector passes on further transactions
+	// before the next pass.
 	maxWithheld = 50_000
 )
 
@@ -29,12 +30,12 @@ type tally struct{ many, page int }
 type sieve struct {
 	page    int
 	tallies map[string]tally
-	// handed has the names of the transactions without ids that were passed on, and whether each was
+	// handed maps the names of the transactions without ids that were passed on to whether each was
 	// pending.
 	handed   map[string]bool
 	withheld []heldBack
-	// least has the smallest count of each content in the passes so far. A pass without the content
-	// counts as one, because the transaction may be new.
+	// least holds the smallest count of each content in the passes so far. A pass without the
+	// content counts as one, because the transaction may be new.
 	least map[string]int
 	// again means that this is not the first pass. open means that the transactions are not certain.
 	again, open bool
@@ -51,7 +52,7 @@ func newSieve() sieve {
 	return sieve{tallies: map[string]tally{}, handed: map[string]bool{}, least: map[string]int{}}
 }
 
-// withholds counts a transaction without an id, and reports whether it is not passed on for now. The
+// withholds counts a transaction without an id, and reports whether the pass withholds it. The
 // first pass withholds a transaction if an earlier page has one with equal contents. Later passes
 // withhold all transactions, up to maxWithheld.
 func (s *sieve) withholds(content string, d passerelle.TransactionDetails) bool {
@@ -117,7 +118,7 @@ func (s *sieve) released() []passerelle.TransactionDetails {
 }
 
 // readCertain passes on all transactions since a day except uncertain ones. It repeats the read
-// until nothing is uncertain, at most maxPasses times or as often as the bank permits.
+// until all transactions are certain, at most maxPasses times or as often as the bank permits.
 func (v *reading) readCertain(ctx context.Context, a *bankAccount, begin passerelle.Date) (*history, error) {
 	selected := url.Values{"dateFrom": {begin.String()}}
 	s := v.history(a)

@@ -31,12 +31,13 @@ type accountMemory struct {
 const (
 	// wholeDays is the number of days between two reads by date.
 	wholeDays = 7
-	// rereadDays is the number of days before the last read that are requested again. This applies
-	// to accounts with stored transactions. For other accounts, a much longer period is requested.
+	// rereadDays is the number of days before the last read that a read requests again. Only
+	// accounts with stored transactions use this number. For other accounts, a read requests a much
+	// longer period.
 	rereadDays = 31
 	// farDays is a number of days beyond the date of any transaction. A read of only new entries
-	// reports completeness only from that distant day on, because otherwise stored transactions
-	// would be marked as deleted.
+	// reports completeness only from that distant day on, because otherwise the service would mark
+	// stored transactions as deleted.
 	farDays = 100 * 366
 	// maxRemembered is the maximum number of accounts in the memory.
 	maxRemembered = 200

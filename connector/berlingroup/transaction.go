@@ -74,7 +74,7 @@ func (v *reading) history(a *bankAccount) *history {
 	return &history{sieve: newSieve(), account: a, today: v.day(), names: identity.New(last.Names, last.Read, v.day())}
 }
 
-// handOver passes on a page of transactions. It passes on no empty page.
+// handOver passes on a page of transactions unless the page is empty.
 func (v *reading) handOver(s *history, page []passerelle.TransactionDetails) error {
 	if len(page) == 0 {
 		return nil
@@ -120,8 +120,8 @@ func (v *reading) readHistory(ctx context.Context, s *history, selected url.Valu
 	return nil
 }
 
-// overlapDays is the number of additional days that are read. Equal transactions without an id are
-// numbered, and the first of them may have been booked some days before the last.
+// overlapDays is the number of additional days that are read. The connector numbers equal
+// transactions without an id, and the bank may have booked the first some days before the last.
 const overlapDays = 7
 
 // query adds parameters to the address of a request.
@@ -173,16 +173,15 @@ func later(a, b passerelle.Date) passerelle.Date {
 // maxWording is the maximum length of a label, in bytes.
 const maxWording = 1000
 
-// wording returns the label: the remittance information or, if there is none, another text of the
-// bank.
+// wording returns the label: the remittance information or, without it, another text of the bank.
 func (t *transaction) wording() string {
 	text := cmp.Or(t.Remittance, strings.Join(t.RemittanceLines, " "), t.reference(), t.CardDetails, t.Additional, t.Creditor, t.Debtor, t.EndToEndID)
 	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "")
 	return strings.ToValidUTF8(text[:min(len(text), maxWording)], "")
 }
 
-// reference returns the structured remittance information. It is a text or, in newer versions, an
-// object with a text.
+// reference returns the structured remittance information. The bank sends a text or, in newer
+// versions of the standard, an object with a text.
 func (t *transaction) reference() string {
 	switch reported := t.Reference.(type) {
 	case string:
@@ -249,8 +248,8 @@ func (t *transaction) identity(a *Accounts) identity.Transaction {
 	return one
 }
 
-// entryID identifies an entry by its reference, which all formats contain. It includes the amount,
-// because banks repeat references.
+// entryID identifies an entry by its reference, which all formats contain. The id includes the
+// amount, because banks repeat references.
 func entryID(sum, reference string) string { return named("entry", sum+"/"+reference) }
 
 // named returns the bank's id with its kind as prefix. An id that is too long is replaced with its

@@ -21,9 +21,9 @@ import (
 	"passerelle/statementfile"
 )
 
-// A bank reports the transactions of an account as pages of JSON, or as a statement in a format of
-// ISO 20022 or SWIFT. A page can also link to the statement as a download. A report of any length
-// is read a few transactions at a time.
+// A bank reports an account's transactions as pages of JSON, or as a statement in an ISO 20022 or
+// SWIFT format. A page can also link to the statement as a download. The connector reads a report
+// of any length a few transactions at a time.
 
 // pageSize is the number of transactions that are passed on together.
 const pageSize = 500
@@ -56,7 +56,7 @@ func (v *reading) readReport(ctx context.Context, s *history, first request) err
 			return err
 		}
 		if next == "" {
-			pages.request.accept = "*/*" // a download can have any format
+			pages.request.accept = "*/*" // a download may have any format
 		}
 	}
 	return nil
@@ -240,8 +240,8 @@ var formats = map[string]struct {
 	"json": {"application/json", true}, "camt": {"application/xml", false}, "mt940": {"text/plain", false},
 }
 
-// formatOf returns the format in which reports about accounts or card accounts are requested.
-// Reports about card accounts are always in JSON.
+// formatOf returns the format of requests for reports about accounts or card accounts. Reports
+// about card accounts are always in JSON.
 func (a *Accounts) formatOf(family string) string {
 	if family == cardAccountsPath {
 		return "json"

@@ -14,7 +14,8 @@ import (
 	"passerelle/connector"
 )
 
-// Statements of the account in oneAccount, one in each format, all with the same two entries.
+// These are statements of the account in oneAccount, one in each format, all with the same two
+// entries.
 const (
 	camtStatement = `<?xml version="1.0" encoding="UTF-8"?>
 <Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.053.001.08"><BkToCstmrStmt><Stmt><Id>7</Id>
@@ -90,8 +91,8 @@ func TestStatementFormats(t *testing.T) {
 	}
 }
 
-// TestHostileStatements: a statement that is invalid or belongs to another account ends the read. A
-// bank file is refused if its formats lack data that its profile promises.
+// TestHostileStatements: a statement that is invalid or belongs to another account ends the read.
+// Load refuses a bank file whose formats lack data that the profile promises.
 func TestHostileStatements(t *testing.T) {
 	for name, test := range map[string]struct{ content, says string }{
 		"another account": {strings.ReplaceAll(camtStatement, "DE03999010010000000001", "DE73999010010000000002"), "about another account"},
@@ -222,9 +223,8 @@ func TestLargeReports(t *testing.T) {
 	}
 }
 
-// TestClocksThatDiffer: when the operator can act on a refusal, its message contains the
-// difference between the clocks. The command bank check reports the difference even without a
-// refusal.
+// TestClocksThatDiffer: when the operator can act on a refusal, the message contains the difference
+// between the clocks. The command bank check reports the difference even without a refusal.
 func TestClocksThatDiffer(t *testing.T) {
 	bank := newReadable(t)
 	reader := bank.reader()

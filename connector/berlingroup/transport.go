@@ -20,7 +20,7 @@ import (
 	"passerelle/connector/berlingroup/handshake"
 )
 
-// The limits of one exchange with a bank.
+// These are the limits of one exchange with a bank.
 const (
 	callTime = 20 * time.Second
 	dialTime = 10 * time.Second
@@ -44,7 +44,7 @@ type request struct {
 	// body is sent as JSON unless it is nil. form is sent as a form, to the authorisation server.
 	body any
 	form url.Values
-	// id is the X-Request-ID. If it is empty, a new one is generated.
+	// id is the X-Request-ID. An empty id stands for a new one.
 	id string
 	// address replaces the address of the bank's API, for the authorisation server.
 	address string
@@ -69,10 +69,10 @@ type answer struct {
 	body   []byte
 	// id is the X-Request-ID of the request.
 	id string
-	// taking is the time that the consumer of the response needed. It is not part of the bank's
-	// time.
+	// taking is the time that the consumer of the response needed. This time does not count as the
+	// bank's time.
 	taking time.Duration
-	// untried means that no connection was tried, so that there is no response.
+	// untried means that the call failed before it tried a connection.
 	untried bool
 }
 
@@ -97,8 +97,8 @@ func (b *Bank) skew(a answer) string {
 	return fmt.Sprintf("; this machine's clock is %s %s the bank's", apart, side)
 }
 
-// succeeded reports whether the bank executed the request, and busy whether it may execute it
-// later.
+// succeeded reports whether the bank executed the request. busy reports whether the bank may execute
+// it later.
 func (a answer) succeeded() bool { return a.status >= 200 && a.status < 300 }
 
 func (a answer) busy() bool {
@@ -130,7 +130,7 @@ const mostLogged = 8
 
 type requestLogKey struct{}
 
-// logging returns a context in which calls are logged.
+// logging returns a context in which l records the calls.
 func (l *requestLog) logging(ctx context.Context) context.Context {
 	return context.WithValue(ctx, requestLogKey{}, l)
 }
@@ -298,8 +298,8 @@ func (b *Bank) prepare(ctx context.Context, r request) (*http.Request, error) {
 }
 
 // addAddress sets our own address, as the bank sees it, when the customer's address is unknown. The
-// standard requires an address in orders and consents. Other requests contain the customer's address
-// or none.
+// standard requires an address in orders and consents. Other requests contain the customer's
+// address or no address.
 func (b *Bank) addAddress(ctx context.Context, h http.Header) {
 	if h.Get(addressHeader) != "" {
 		return

@@ -18,8 +18,8 @@ import (
 // shortLimit is how long the connector waits for a bank in these tests.
 const shortLimit = 500 * time.Millisecond
 
-// TestHangingBank: a call ends when the bank has not responded within the deadline, wherever the
-// bank hangs. The outcome of an order is unknown if the bank may have read it.
+// TestHangingBank: a call ends at its deadline, in whichever phase the bank stops responding. The
+// outcome of an order is unknown if the bank may have read the order.
 func TestHangingBank(t *testing.T) {
 	hang := make(chan struct{})
 	defer close(hang)
@@ -72,8 +72,8 @@ func TestHangingBank(t *testing.T) {
 	}
 }
 
-// TestCallsThatNeverStartAreNoFailures checks a call that fails before a connection is tried. It is
-// no failure of the bank, so other customers can still use the bank.
+// TestCallsThatNeverStartAreNoFailures checks a call that fails before a connection is tried. Such
+// a call is not a failure of the bank, so other customers can still use the bank.
 func TestCallsThatNeverStartAreNoFailures(t *testing.T) {
 	bank := &answering{status: http.StatusOK, body: map[string]any{"transactionStatus": "ACSP", "paymentId": "1"}}
 	w := newFixture(t, bank, nil)

@@ -16,7 +16,7 @@ import (
 	"passerelle/payment"
 )
 
-// The allowed values in the file, in the order in which complaints list them.
+// These are the allowed values in the file, in the order in which complaints list them.
 var (
 	approaches      = []string{redirectSCA, oauthSCA, decoupledSCA, embeddedSCA}
 	starts          = []string{"implicit", "explicit"}
@@ -31,7 +31,7 @@ var (
 	signable        = []string{"digest", "x-request-id", "psu-id", "psu-corporate-id", "date", "tpp-redirect-uri"}
 )
 
-// Approaches and products that have special rules.
+// These are approaches and products that have special rules.
 const (
 	redirectSCA  = "redirect"
 	oauthSCA     = "oauth"
@@ -42,7 +42,7 @@ const (
 	instantTransfers = "instant-sepa-credit-transfers"
 )
 
-// The formats of values in the file.
+// These are the formats of values in the file.
 var (
 	uuidForm    = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 	colorForm   = regexp.MustCompile(`^[0-9a-fA-F]{6}$`)
@@ -50,8 +50,8 @@ var (
 	clientForm  = regexp.MustCompile(`^[!-~]{1,255}$`)
 )
 
-// The limits of numbers in the file. The number of a source is ten times the number of the bank,
-// and JSON must represent it exactly.
+// These are the limits of numbers in the file. The number of a source is ten times the number of
+// the bank, and JSON must represent the source's number exactly.
 const (
 	maxBankID  = 1 << 49
 	maxDays    = 3650
@@ -81,7 +81,7 @@ func (r *rules) among(field, word string, words []string) {
 	r.hold(word == "" || slices.Contains(words, word), field, "%q is not one of %s", word, strings.Join(words, ", "))
 }
 
-// each checks that the elements of a list are allowed values and that none is repeated.
+// each checks that the elements of a list are allowed values and that no value is repeated.
 func (r *rules) each(field string, list, words []string) {
 	for i, word := range list {
 		r.among(field, cmp.Or(word, " "), words)
@@ -101,7 +101,7 @@ func (r *rules) between(field string, number, least, most int) {
 	r.hold(number >= least && number <= most, field, "is %d; must be from %d to %d", number, least, most)
 }
 
-// least returns the smallest value of a number from 1 that is 0 when the file omits it.
+// least returns the smallest valid value of a number: 1, or 0 when the file omits the field.
 func (r *rules) least(field string) int {
 	if r.where.Has(field) {
 		return 1
@@ -232,8 +232,8 @@ func (p *Payments) check(r *rules) {
 	r.hold(most == 0 || least <= most, at+"min_amount", "is more than max_amount")
 }
 
-// products checks a list of payment products. Nothing in the API chooses between two products that
-// are not instant, so the second one would never be used.
+// products checks a list of payment products. The API does not choose between two products that are
+// not instant, so the service would never use the second product.
 func (r *rules) products(field string, list []string) {
 	r.each(field, list, products)
 	others := slices.DeleteFunc(slices.Clone(list), func(one string) bool { return one == instantTransfers })

@@ -36,7 +36,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestNewMembers: a bank gets no member of the standard that its version does not have.
+// TestNewMembers: a bank gets only members that its version of the standard has.
 func TestNewMembers(t *testing.T) {
 	for version, want := range map[string]struct {
 		access    string

@@ -112,7 +112,8 @@ func (s Subject) calls() map[string]func(context.Context, connector.Order) (paym
 }
 
 // cancellationIsReported checks that reports show a pending cancellation and its end, because the
-// service learns of them only from reports. A second request to cancel has no further effect.
+// service learns of cancellations only from reports. A second request to cancel has no further
+// effect.
 func cancellationIsReported(ctx context.Context, s Subject) error {
 	p, first, err := cancelling(ctx, s)
 	if err != nil {

@@ -27,9 +27,10 @@ type Subject struct {
 	Approve func(ctx context.Context, o connector.Order, asked payment.Report) error
 	// Refuse acts as the payer who refuses the order.
 	Refuse func(ctx context.Context, o connector.Order, asked payment.Report) error
-	// Lasting makes an order that the bank executes only some time after the approval, and can
-	// cancel until then. Agree and Keep act as the payer who is asked to approve the cancellation:
-	// Agree approves it, and Keep refuses it. Only a connector.Canceller needs these three.
+	// Lasting makes an order that the bank executes some time after the approval and can cancel
+	// until the execution. Agree and Keep act as the payer that the bank asks about the
+	// cancellation: Agree approves the cancellation, and Keep refuses it. Only a
+	// connector.Canceller needs Lasting, Agree and Keep.
 	Lasting     func() connector.Order
 	Agree, Keep func(ctx context.Context, o connector.Order, asked payment.Report) error
 	// Submissions returns the number of orders that the bank has accepted. A repeated order that
@@ -64,8 +65,8 @@ func Run[R Reporter[R]](r R, subject func(R) Subject) { check(r, rules, subject)
 // customer. Use the race detector too, because one rule makes concurrent reads.
 func RunReader[R Reporter[R]](r R, customer func(R) Customer) { check(r, readingRules, customer) }
 
-// rule is a property that the service relies on. The check returns an error that says how the rule
-// is broken, or errNotApplicable.
+// rule is a property that the service relies on. The check returns an error that says how the
+// connector breaks the rule, or errNotApplicable.
 type rule[S any] struct {
 	name, right string
 	check       func(context.Context, S) error

@@ -80,8 +80,8 @@ func (f *faulty) Status(ctx context.Context, o connector.Order) (payment.Report,
 	return f.Initiator.Status(ctx, o)
 }
 
-// TestRulesNotice breaks each rule in several ways, and requires at least that rule to report it.
-// The rule reports nothing for the connector before.
+// TestRulesNotice breaks each rule in several ways. At least the broken rule must report an error.
+// The rule must report nothing before.
 func TestRulesNotice(t *testing.T) {
 	background := context.Background()
 	for _, test := range []struct {

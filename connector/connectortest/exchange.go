@@ -12,7 +12,7 @@ import (
 )
 
 // sentOrderIsKnown checks that Status returns the same report as Initiate, because the service has
-// only the key after a crash. Asking for the status must never send the order.
+// only the key after a crash. Status must never send the order.
 func sentOrderIsKnown(ctx context.Context, s Subject) error {
 	p := newPlay(s)
 	first, err := p.initiate(ctx)
@@ -106,7 +106,8 @@ func refusedOrderIsDeclined(ctx context.Context, s Subject) error {
 	return s.expect(1, "an order, refused")
 }
 
-// prompt limits the time of a cancelled call. It is much longer than such a call needs to return.
+// prompt limits the time of a cancelled call. The limit is much longer than such a call needs to
+// return.
 const prompt = 5 * time.Second
 
 // cancelledCallReturns checks that a cancelled call returns. The call must not report ErrNotSent if

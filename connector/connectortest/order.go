@@ -14,8 +14,8 @@ import (
 
 // Parties are the accounts that an order needs in addition to the settings of its connector.
 type Parties struct {
-	// Payer and Beneficiary are accounts at the bank. If they are nil, the suite uses accounts that
-	// exist at no bank. It then uses a payer's account only if the connector requires one.
+	// Payer and Beneficiary are accounts at the bank. If they are nil, the suite uses fictional
+	// accounts. It then uses a payer's account only if the connector requires one.
 	Payer, Beneficiary *passerelle.Account
 	// Fields are the values of the payment fields.
 	Fields map[string]string

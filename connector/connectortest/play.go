@@ -12,7 +12,7 @@ import (
 	"passerelle/payment"
 )
 
-// play is one order together with its payment, to which the connector's reports are applied.
+// play is one order with its payment. The suite applies the connector's reports to the payment.
 type play struct {
 	subject Subject
 	order   connector.Order

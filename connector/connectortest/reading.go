@@ -45,8 +45,8 @@ type collected struct {
 	listed   int
 	keys     map[string]map[string]bool
 	ended    map[string]int
-	// only is the key of the only wanted account. If it is empty, all accounts are wanted. fails is
-	// the error that all calls with data return.
+	// only is the key of the only wanted account. If only is empty, all accounts are wanted. fails
+	// is the error that all calls with data return.
 	only  string
 	first bool
 	fails error
@@ -114,10 +114,10 @@ func (c *collected) AccountRead(account string, _ passerelle.Date) error {
 func (c *collected) Subscriptions([]passerelle.SubscriptionDetails) error { return nil }
 func (c *collected) SubscriptionWanted(string) bool                       { return false }
 
-// maxSteps is the maximum number of times that a user may be asked for something.
+// maxSteps is the maximum number of steps that a read may request from a user.
 const maxSteps = 12
 
-// walk reads until the user is asked for nothing more or has refused.
+// walk reads until the institution asks the user for nothing more, or the user has refused.
 func (s Customer) walk(ctx context.Context, act func(context.Context, connector.Outcome, *connector.DataRequest) error, out *collected) (connector.Outcome, connector.DataRequest, error) {
 	request, asked := s.Request(), false
 	for range maxSteps {
@@ -164,8 +164,8 @@ func coherentReading(_ context.Context, s Customer) error {
 	return connector.CheckValues(p.Data.Fields, mechanism, source.Name, s.Request().Values)
 }
 
-// agreedIsRead checks that the accounts are reported once, each with a key, and that each account
-// is read to its end.
+// agreedIsRead checks that the connector reports the accounts once, each with a key, and reads each
+// account to its end.
 func agreedIsRead(ctx context.Context, s Customer) error {
 	out := newCollected()
 	if _, err := s.agreed(ctx, out); err != nil {
@@ -179,7 +179,7 @@ func agreedIsRead(ctx context.Context, s Customer) error {
 
 var errAsksNothing = notApplicable("the person has nothing to refuse")
 
-// refusedIsNotRead checks that a refusal ends the read with a state, and that nothing is read.
+// refusedIsNotRead checks that a refusal ends the read with a state and without data.
 func refusedIsNotRead(ctx context.Context, s Customer) error {
 	if s.Refuse == nil {
 		return errAsksNothing
@@ -198,7 +198,7 @@ func refusedIsNotRead(ctx context.Context, s Customer) error {
 	return err
 }
 
-// onlyWantedIsRead checks that accounts that the user does not share are not read.
+// onlyWantedIsRead checks that the connector reads only accounts that the user shares.
 func onlyWantedIsRead(ctx context.Context, s Customer) error {
 	out := newCollected()
 	out.first = true
@@ -230,8 +230,8 @@ func keysStay(ctx context.Context, s Customer) error {
 
 var errFull = errors.New("the sink accepts no more")
 
-// sinkFailureComesBack checks that an error of the sink is returned unchanged. The connector must
-// not report it as a failure of the bank.
+// sinkFailureComesBack checks that the connector returns an error of the sink unchanged. The
+// connector must not report this error as a failure of the bank.
 func sinkFailureComesBack(ctx context.Context, s Customer) error {
 	request, err := s.agreed(ctx, newCollected())
 	if err != nil {

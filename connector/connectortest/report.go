@@ -17,10 +17,11 @@ type Report struct {
 	ctx     context.Context
 }
 
-// Result is the result of one rule. A rule without faults was kept, or it does not apply.
+// Result is the result of one rule. A connector keeps a rule without faults, unless Note says why
+// the rule does not apply.
 type Result struct {
 	Rule string
-	// Faults say how the rule was broken. Right describes the correct behaviour.
+	// Faults say how the connector breaks the rule. Right describes the correct behaviour.
 	Faults []string
 	Right  string
 	// Note says why the rule does not apply.

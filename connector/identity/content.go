@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// OfContent returns a name for an object without an id. It consists of the kind of the object and
-// its constant content. Differences in case and blanks are ignored.
+// OfContent returns a name for an object without an id. The name consists of the object's kind and
+// a hash of its constant content. Differences in case and blanks are ignored.
 func OfContent(kind string, content ...string) string {
 	parts := make([]string, len(content))
 	for i, part := range content {

@@ -19,9 +19,9 @@ import (
 // id is the name. Otherwise the content is the name, with a number if several transactions have the
 // same content. A bank may book a pending transaction with another text, another day or a new id.
 // The name would then change. A new transaction therefore takes over the name of a pending one that
-// has disappeared. Their amounts must be equal, and no other value may differ too much.
+// has disappeared. The amounts of both must be equal, and their other values similar.
 
-// The limits of the data that is stored about an account in order to recognise its transactions.
+// These limits apply to the stored data by which an account's transactions are recognised.
 const (
 	// recentDays is the number of days before a read on which the bank may still book transactions
 	// after the read.
@@ -56,8 +56,8 @@ type Transaction struct {
 	EndToEnd, Number, Text string
 }
 
-// Memory is the data that the next read needs to recognise transactions without an id. It is small.
-// Its only personal data are sums.
+// Memory is the data that the next read needs to recognise transactions without an id. A Memory is
+// small, and its only personal data are sums.
 type Memory struct {
 	// Unnamed means that a pending transaction had no id.
 	Unnamed bool            `json:"unnamed,omitempty"`
@@ -148,8 +148,8 @@ func New(before Memory, read, today passerelle.Date) *Names {
 	return n
 }
 
-// Give assigns a name to a transaction. It returns false when the transaction may be a pending one
-// that has changed. The name is then decided at the end of the read, and Settle returns the
+// Give assigns a name to a transaction. It returns false when the transaction may be a changed
+// version of a pending one. The name is then decided at the end of the read, and Settle returns the
 // transaction.
 func (n *Names) Give(t Transaction, d *passerelle.TransactionDetails) bool {
 	own, content, identified := n.own(t)
@@ -172,7 +172,7 @@ func (n *Names) Give(t Transaction, d *passerelle.TransactionDetails) bool {
 }
 
 // own returns the name of a transaction before any matching: the bank's id, or the content with a
-// number. It also returns the name without the number, and whether the name is an id.
+// number. own also returns the name without the number, and whether the name is an id.
 func (n *Names) own(t Transaction) (string, string, bool) {
 	if t.ID != "" {
 		return t.ID, t.ID, true
@@ -215,7 +215,7 @@ func (n *Names) note(name string, about traits) {
 func (n *Names) Unnamed() bool { return n.unnamed }
 
 // Settle ends a complete read and returns the transactions that were held. Each has the name of the
-// pending transaction that it replaces or, if there is none, its own name.
+// pending transaction that it replaces. A transaction that replaces no other has its own name.
 func (n *Names) Settle() []passerelle.TransactionDetails {
 	n.match(n.gone())
 	all := make([]passerelle.TransactionDetails, len(n.held))

@@ -36,7 +36,7 @@ func decode(body []byte, into any, how json.Options) error {
 	return errMalformed
 }
 
-// reason returns what is wrong with a member, without text from the body.
+// reason describes the fault of a member, without text from the body.
 func reason(err error) string {
 	for _, one := range []error{json.ErrUnknownName, errNoValue, errNotText} {
 		if errors.Is(err, one) {

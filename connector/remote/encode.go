@@ -18,9 +18,9 @@ import (
 	"passerelle"
 )
 
-// The bodies of the protocol are the Go types of package connector and the types of their fields.
-// In JSON, the fields have their names in snake_case. Zero values are omitted, so a program need
-// not send values that it does not have.
+// The bodies of the protocol are the Go types of package connector, with all types in their fields.
+// In JSON, the fields have their names in snake_case. Zero values are omitted, so a program sends
+// only the values that it has.
 
 // money is the amount of an instruction in JSON.
 type money struct {

@@ -221,8 +221,8 @@ func (p *Program) measured(ctx context.Context, name string, call func() error) 
 	return nil
 }
 
-// orderCalls lists the calls that may send something to the bank. They are not repeated on another
-// connection.
+// orderCalls lists the calls that may send something to the bank. A failed call is not repeated on
+// another connection.
 var orderCalls = map[string]bool{callInitiate: true, callAnswer: true, callCancel: true}
 
 // send sends a signed request. Its error is connector.ErrNotSent when no byte was sent.

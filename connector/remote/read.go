@@ -136,7 +136,7 @@ func (r reader) File(ctx context.Context, req connector.DataRequest, of connecto
 	return last.MediaType, last.Error.err()
 }
 
-// Terminate ends a consent. A program without consents is not called.
+// Terminate ends a consent. It does not call a program without consents.
 func (r reader) Terminate(ctx context.Context, req connector.DataRequest) error {
 	if !r.described.Terminates {
 		return nil

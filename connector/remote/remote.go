@@ -25,7 +25,7 @@ import (
 	"passerelle/payment"
 )
 
-// The limits of the protocol, in bytes.
+// These are the limits of the protocol, in bytes.
 const (
 	// maxAnswer limits the size of a response. maxLine limits a line of a stream.
 	maxAnswer = 4 << 20
@@ -33,15 +33,15 @@ const (
 	// maxStream limits the size of a stream.
 	maxStream = 64 << 20
 	// All streams of a program together are read at no more than streamRate bytes per second, after
-	// a burst of streamBurst bytes. This is about as fast as one processor stores transactions.
-	// Programs that send endlessly therefore leave processor time for other calls.
+	// a burst of streamBurst bytes. One processor stores transactions at about this rate. Programs
+	// that send endlessly therefore leave processor time for other calls.
 	streamRate  = 4 << 20
 	streamBurst = 16 << 20
 	// maxHeaders limits the size of the headers of a response.
 	maxHeaders = 16 << 10
 )
 
-// The calls of the protocol: the part of the path after /v1/.
+// These are the calls of the protocol. A name is the part of the path after /v1/.
 const (
 	callProfile   = "profile"
 	callInitiate  = "initiate"
@@ -80,7 +80,7 @@ type Profile struct {
 	Mechanism      passerelle.AuthMechanism
 	Labels         connector.Labels
 	// Answers, Files and Terminates mean that the program has the calls "answer", "file" and
-	// "terminate". It has the call "cancel" when its payments are cancellable.
+	// "terminate". The program has the call "cancel" when its payments are cancellable.
 	Answers, Files, Terminates bool
 }
 
@@ -124,14 +124,14 @@ func DecodeProfile(text string) (Profile, error) {
 	return p, decode([]byte(text), &p, lenient)
 }
 
-// maxSources is the maximum number of sources of a connector, because only the last digits of their
-// numbers differ.
+// maxSources is the maximum number of a connector's sources, because their numbers differ only in
+// the last digit.
 const maxSources = 9
 
 // maxName limits the name, in bytes. Payers choose a bank by its name.
 const maxName = 100
 
-// Check returns what is wrong with the profile, or nil.
+// Check returns the faults of the profile as an error, or nil.
 func (p Profile) Check() error {
 	var most error
 	if len(p.Sources) > maxSources {
@@ -243,17 +243,16 @@ type accountsAnswer struct {
 	Error         *failure
 }
 
-// record is one line of a stream: a page of an account or a subscription, the end of an account or
-// a subscription, a piece of a file, or the end of the stream. The line after the end contains the
-// signature.
+// record is one line of a stream: a page or the end of an account or subscription, a piece of a
+// file, or the end of the stream. The line after the end contains the signature.
 type record struct {
 	Account      string
 	Transactions []passerelle.TransactionDetails
 	Assets       *passerelle.Assets
 	Subscription string
 	Documents    []passerelle.DocumentDetails
-	// Read ends an account or a subscription, because everything was passed on. For an account,
-	// this is everything since the day From.
+	// Read ends an account or a subscription: the stream contains all its data. For an account,
+	// this is the data since the day From.
 	Read bool
 	From passerelle.Date
 	// Data is a piece of a file.
@@ -278,7 +277,7 @@ type failure struct {
 	Description string
 }
 
-// The kinds of failure.
+// These are the kinds of failure.
 const (
 	refused      = "refused"
 	notSent      = "notSent"

@@ -185,8 +185,8 @@ func signed(w http.ResponseWriter, r *http.Request, body string) {
 	io.WriteString(w, body)
 }
 
-// TestHostilePrograms: whatever a program does with an order, the outcome is unknown unless the
-// program has signed another outcome. Only a signed response becomes a report.
+// TestHostilePrograms: the outcome of an order is unknown unless the program has signed another
+// outcome. Only a signed response becomes a report.
 func TestHostilePrograms(t *testing.T) {
 	bank, _ := newBank()
 	described := remote.Describe(bank.Connectors()[0])
@@ -335,8 +335,9 @@ func (s *sink) Transactions(_ string, page []passerelle.TransactionDetails) erro
 	return nil
 }
 
-// TestProgramsThatHang: an order without a response has an unknown outcome at its deadline. A
-// program that keeps failing is no longer called, and the error then says that nothing was sent.
+// TestProgramsThatHang: an order without a response has an unknown outcome at its deadline. The
+// service stops calling a program that keeps failing, and the error then says that nothing was
+// sent.
 func TestProgramsThatHang(t *testing.T) {
 	bank, _ := newBank()
 	over := make(chan struct{})
@@ -344,7 +345,7 @@ func TestProgramsThatHang(t *testing.T) {
 	t.Cleanup(func() { close(over) })
 	draft := order(t, initiator.Profile(), "")
 	for call := range 6 {
-		// On a busy machine it takes a while until the program is reached.
+		// On a busy machine, the call needs a while to reach the program.
 		ctx, cancel := context.WithTimeout(t.Context(), 250*time.Millisecond)
 		_, err := initiator.Initiate(ctx, draft())
 		cancel()

@@ -88,7 +88,7 @@ type nonces struct {
 	purge time.Time
 }
 
-// take accepts a nonce only once. It accepts none while too many are remembered.
+// take accepts a nonce only once. It accepts no nonce while it remembers too many.
 func (n *nonces) take(nonce string, now time.Time) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -106,7 +106,8 @@ func (n *nonces) take(nonce string, now time.Time) bool {
 	return true
 }
 
-// verify checks the signature and the age of a request, and that it was not received before.
+// verify checks the signature and the age of a request. It fails for a request that was received
+// before.
 func (s secret) verify(r *http.Request, body []byte, before *nonces, now time.Time) error {
 	timestamp, nonce := r.Header.Get(headerTimestamp), r.Header.Get(headerNonce)
 	sum := s.requestMAC(r.Method, r.URL.EscapedPath(), timestamp, nonce)

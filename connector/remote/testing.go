@@ -19,7 +19,7 @@ import (
 // ErrNoTest is returned by Test when the program does not offer the call "test".
 var ErrNoTest = errors.New("the program has no call test, or is not started for tests")
 
-// The acts of the call "test".
+// These are the acts of the call "test".
 const (
 	// ActBegin does nothing. ActApprove does what the report or outcome asks for. ActRefuse refuses
 	// it.
@@ -65,7 +65,8 @@ type Acted struct {
 	// Values are the values of the data fields for a test user. Fields are the values of the
 	// payment fields.
 	Values, Fields map[string]string
-	// Payer and Beneficiary are accounts for orders. They are set if not every account is suitable.
+	// Payer and Beneficiary are accounts for orders. The program sets them if only some accounts
+	// are suitable.
 	Payer, Beneficiary *passerelle.Account
 	// Answers, Callback and Resumed are added to the next request after the act. A payer's Answers
 	// are passed on with the call "answer".

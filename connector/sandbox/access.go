@@ -14,8 +14,8 @@ import (
 	"passerelle/connector/sandbox/speech"
 )
 
-// On an access page, a customer allows a connector to read. The page stores nothing. Its address
-// contains the return address and a signature, so the bank redirects browsers only to addresses from
+// On an access page, a customer allows a connector to read. The page's address contains the return
+// address and a signature, so the bank stores nothing and redirects browsers only to addresses from
 // connectors.
 
 const (
@@ -44,7 +44,8 @@ func connectionName(domain passerelle.DomainID, connection passerelle.Connection
 	return binary.BigEndian.AppendUint64(name, uint64(connection)) //nolint:gosec // as above
 }
 
-// AccessCode returns the code with which a customer returns after allowing a connection to read.
+// AccessCode returns the code with which a customer returns after the permission for a connection
+// to read.
 func (b *Bank) AccessCode(domain passerelle.DomainID, connection passerelle.ConnectionID) string {
 	return b.codeOf(connectionName(domain, connection))
 }

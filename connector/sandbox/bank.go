@@ -11,15 +11,15 @@ import (
 	"passerelle/connector/sandbox/customers"
 )
 
-// Bank is the simulated bank behind all test connectors. Every field is
-// required. It is safe for concurrent use.
+// Bank is the simulated bank behind all test connectors. Every field is required. A Bank is safe
+// for concurrent use.
 type Bank struct {
 	Ledger Ledger
 	// Base returns the address under which the pages for a domain are reachable: scheme and host,
 	// without a trailing slash.
 	Base func(domain passerelle.DomainID) string
 	// MAC returns at least 16 bytes that authenticate data for one purpose. A restart must not
-	// change them.
+	// change these bytes.
 	MAC func(purpose string, data []byte) []byte
 	// Timing is how long execution takes.
 	Timing Timing

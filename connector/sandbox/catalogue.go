@@ -11,7 +11,7 @@ import (
 	"passerelle/payment"
 )
 
-// Scenarios lists everything that the simulated banks can do with a payment. At least one scenario
+// Scenarios lists all behaviours of the simulated banks towards a payment. At least one scenario
 // contains each state, transition, action, error code, incompatibility, date type and frequency.
 // Each call returns a new list, which the caller may change.
 func Scenarios() []Scenario {
@@ -73,7 +73,7 @@ func euros(amount, label string) ScenarioLine {
 	}
 }
 
-// The changes to scenarios.
+// These functions change scenarios.
 
 func label(text string) func(*Scenario) {
 	return func(s *Scenario) { s.Lines[0].Label = text }
@@ -116,7 +116,7 @@ func approved(s *Scenario) {
 	s.Ends.Actions = []payment.Action{payment.Redirect}
 }
 
-// The moves of scenarios.
+// These are the moves of scenarios.
 
 var (
 	validate = Move{Do: Validate}
@@ -210,7 +210,7 @@ func lateApproval(s *Scenario) {
 	s.Ends.Actions = []payment.Action{payment.Redirect}
 }
 
-// again makes the service ask the bank several more times.
+// again makes the service check the payment three more times.
 func again(s *Scenario) { s.Moves = append(s.Moves, checks, checks, checks) }
 
 var rightFields = map[string]string{"code": "1234", "device": "phone"}

@@ -14,8 +14,8 @@ import (
 	"passerelle/payment"
 )
 
-// Connector connects to one of the simulated banks. Bank.Connectors makes them. A connector whose
-// bank cancels orders is also a connector.Canceller.
+// Connector connects to one of the simulated banks. Bank.Connectors makes all Connectors. A
+// connector whose bank cancels orders is also a connector.Canceller.
 type Connector struct {
 	shared *Bank
 	bank   bank
@@ -125,7 +125,7 @@ func (c *Connector) advance(ctx context.Context, in connector.Order, do func(*or
 }
 
 // remark appends the ignored steps of a script to the bank's status word. The author of the script
-// then sees them.
+// then sees the ignored steps.
 func (o *order) remark(raw string) string {
 	if len(o.Ignored) == 0 {
 		return raw
@@ -135,13 +135,13 @@ func (o *order) remark(raw string) string {
 
 // Page returns the address of the page on which a payer decides about an order or its cancellation.
 // The page stands for the bank's site and for its app. Redirects lead to this page. The payer of a
-// decoupled order opens it in place of an app.
+// decoupled order opens the page in place of an app.
 func (b *Bank) Page(domain passerelle.DomainID, key string) string {
 	return b.Base(domain) + pagesPath + b.pageID(domain, key)
 }
 
-// reference returns the bank's own reference for an order. People can see it. It does not give
-// access to the order's page.
+// reference returns the bank's own reference for an order. People can see the reference, which
+// gives no access to the order's page.
 func (b *Bank) reference(domain passerelle.DomainID, key string) string {
 	sum := b.MAC("reference of the sandbox bank", orderName(domain, key))
 	return "SBX-" + strings.ToUpper(hex.EncodeToString(sum[:6]))

@@ -10,8 +10,8 @@ import (
 	"passerelle/payment"
 )
 
-// Pages and messages use the language that the payer's device requested with the order. If it
-// requested none, they use the language of the browser.
+// Pages and messages use the language that the payer's device requested with the order. If the
+// device requested no language, they use the language of the browser.
 func TestTheBankSpeaksToThePayer(t *testing.T) {
 	for accept, want := range map[string][]string{
 		"fr,en;q=0.5": {`<html lang="fr">`, "Valider ce paiement ?", "Pas d’argent réel.", "12,50", "Le solde du compte est insuffisant."},

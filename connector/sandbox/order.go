@@ -19,7 +19,8 @@ type order struct {
 	Mechanism string    `json:"mechanism"`
 	Submitted time.Time `json:"submitted"`
 	ReturnURL string    `json:"return_url"`
-	// Language is the language that the payer's device requested, empty when it requested none.
+	// Language is the language that the payer's device requested, empty when it requested no
+	// language.
 	Language  string            `json:"language,omitempty"`
 	Currency  string            `json:"currency"`
 	Total     int64             `json:"total"`
@@ -27,7 +28,7 @@ type order struct {
 	Payer     account           `json:"payer,omitzero"`
 	DateType  payment.DateType  `json:"date_type"`
 	Frequency payment.Frequency `json:"frequency,omitempty"`
-	// Day is the day of execution, or the first of several. LastDay is the last of several. Each
+	// Day is the day of execution, or the first of several. LastDay is the last of several. Both
 	// may be empty.
 	Day     string `json:"day,omitempty"`
 	LastDay string `json:"last_day,omitempty"`
@@ -36,7 +37,7 @@ type order struct {
 	Plan plan `json:"plan"`
 	At   int  `json:"at"`
 	// Since is the time at which the step began. If a page began the step, Since is nil until the
-	// service asks the bank again. Pages do not know the present instant of the domain.
+	// service asks the bank again, because pages do not know the present instant of the domain.
 	Since *time.Time `json:"since,omitempty"`
 	// Tries is the number of reports or answers in this step.
 	Tries int `json:"tries,omitempty"`
@@ -47,7 +48,7 @@ type order struct {
 	// Ignored are the steps of scripts that have no meaning.
 	Ignored []string `json:"ignored,omitempty"`
 
-	// Status and Due are the state of an order that was stored by a version without plans.
+	// Status and Due are the state of an order from a version without plans.
 	Status string     `json:"status,omitempty"`
 	Due    *time.Time `json:"due,omitempty"`
 }
@@ -68,7 +69,7 @@ type account struct {
 	Name   string                   `json:"name"`
 }
 
-// newOrder copies the data that is shown to the payer or selects scripts, and makes the plan.
+// newOrder copies the data that the payer sees or that selects scripts, and makes the plan.
 func newOrder(b bank, u useCase, timing Timing, in connector.Order) order {
 	first := in.Payment.Instructions[0]
 	o := order{
@@ -117,8 +118,8 @@ func decodeOrder(body []byte) (order, error) {
 	return o, nil
 }
 
-// modernise makes a plan for an order that was stored by a version without plans: approval on a
-// page, then execution when due.
+// modernise makes a plan for an order from a version without plans: approval on a page, then
+// execution when due.
 func (o *order) modernise() {
 	last := ending{State: payment.InstructionDone}
 	if o.DateType == payment.Periodic {
@@ -163,7 +164,7 @@ func (o *order) ran() bool {
 	return slices.ContainsFunc(o.Plan.Steps[:o.At+1], func(s step) bool { return s.Do == series })
 }
 
-// question returns the bank's open question or, if none is open, its last question.
+// question returns the bank's open question or, without an open question, its last one.
 func (o *order) question() (question, bool) {
 	for _, s := range slices.Backward(o.Plan.Steps[:o.At+1]) {
 		if s.Do == ask {

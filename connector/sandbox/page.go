@@ -35,8 +35,8 @@ var (
 )
 
 // pageHeaders are sent with every response. Browsers also apply form-action to the redirects after
-// a form. The client chooses the address to which the payer is redirected after the return URL. So
-// the policy allows any address, but only two schemes.
+// a form. The client chooses the address to which the payer is redirected after the return URL. The
+// policy therefore allows any address, but only two schemes.
 var pageHeaders = map[string]string{
 	"Content-Type":  "text/html; charset=utf-8",
 	"Cache-Control": "no-store",
@@ -69,8 +69,8 @@ type view struct {
 }
 
 // Pages serves the bank's pages. Mount it at /sandbox/bank/. Anyone who has the id of a page may
-// see the order and decide about it. For any other path, Pages shows a page that says that nothing
-// is there. A mux of net/http would respond with plain text or a redirect.
+// see the order and decide about it. For any other path, Pages shows a page with an error, because
+// a mux of net/http would respond with plain text or a redirect.
 func (b *Bank) Pages() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch id := strings.TrimPrefix(r.URL.Path, pagesPath); {

@@ -80,7 +80,8 @@ func TestPageEscapes(t *testing.T) {
 	}
 }
 
-// TestHeaders: every kind of answer keeps the same rules, and the policy allows the style sheet.
+// TestHeaders: every kind of response has the same security headers, and the policy allows the
+// style sheet.
 func TestHeaders(t *testing.T) {
 	bank, page := opened(t, instruction())
 	shown := get(t, bank, page)

@@ -27,9 +27,9 @@ func decoded(text string) ([]byte, bool) {
 	return raw, err == nil && !strings.ContainsAny(text, "\r\n")
 }
 
-// pageID returns the id of an order's page. Anyone who has it may decide about the order. It
-// contains the domain and the key, so no index from pages to orders is needed. It cannot be forged
-// without the secret of MAC.
+// pageID returns the id of an order's page. Anyone who has it may decide about the order. The id
+// contains the domain and the key, so the bank needs no index from pages to orders. Only the secret
+// of MAC makes valid ids.
 func (b *Bank) pageID(domain passerelle.DomainID, key string) string {
 	name := orderName(domain, key)
 	return base64url.EncodeToString(append(name, b.pageMAC(name)...))

@@ -9,8 +9,8 @@ import (
 	"passerelle/payment"
 )
 
-// plan lists the actions of the bank for an order. It is made when the order arrives and is stored
-// with the order.
+// plan lists the actions of the bank for an order. The bank makes the plan when the order arrives,
+// and stores the plan with the order.
 type plan struct {
 	Steps []step `json:"steps"`
 	// Misses lists the occurrences of a series that fail. Occurrences count from 1.
@@ -18,7 +18,7 @@ type plan struct {
 	// Keeps makes the bank refuse to cancel.
 	Keeps bool `json:"keeps,omitempty"`
 	// Trusting means that the client need not confirm the order. Silent means that the payer need
-	// not approve it.
+	// not approve the order.
 	Trusting bool `json:"trusting,omitempty"`
 	Silent   bool `json:"silent,omitempty"`
 }
@@ -35,10 +35,10 @@ const (
 	rest verb = "rest"
 	// say makes an unusual report one or more times.
 	say verb = "say"
-	// lose loses the response to the new order, and slow delays it.
+	// lose loses the response to the new order, and slow delays the response.
 	lose verb = "lose"
 	slow verb = "slow"
-	// mute never answers again.
+	// mute never responds again.
 	mute verb = "mute"
 	// series runs the occurrences of a periodic order.
 	series verb = "series"
@@ -52,7 +52,7 @@ const forever time.Duration = -1
 // step is one action of the bank. Each verb uses only some of the fields.
 type step struct {
 	Do verb `json:"do"`
-	// What is the question for the verb ask, or the report for the verb say.
+	// What names the question of the verb ask, or the report of the verb say.
 	What string `json:"what,omitempty"`
 	// Wait is the duration of the step. For the verb ask, it is the time that a payer takes.
 	Wait time.Duration `json:"wait,omitempty"`
@@ -73,7 +73,7 @@ type ending struct {
 	By    payment.Actor            `json:"by,omitempty"`
 }
 
-// lineEnding is the ending of one line. It may come later than the endings of other lines.
+// lineEnding is the ending of one line. Lines may end at different times.
 type lineEnding struct {
 	Position int           `json:"position"`
 	Wait     time.Duration `json:"wait,omitempty"`
@@ -136,7 +136,8 @@ func planned(o *order, b bank, u useCase, timing Timing, manual bool) (plan, []s
 	return p.plan, p.ignored
 }
 
-// chosen returns the script of the use case or, if it has none, the order's own script.
+// chosen returns the script of the use case or, if the use case has no script, the order's own
+// script.
 func (p *planner) chosen(u useCase) script {
 	if u.script != "" {
 		return readScript(u.script)
@@ -158,7 +159,7 @@ func (p *planner) play(s script) {
 	}
 }
 
-// finish adds the bank's usual end if the plan has none, and sets the texts of a use case.
+// finish adds the bank's usual end if the plan has no end, and sets the texts of a use case.
 func (p *planner) finish(u useCase) {
 	if !p.finished() {
 		words[p.usual](p, call{})
@@ -196,8 +197,8 @@ func (p *planner) approve() {
 	p.Steps = slices.Insert(p.Steps, at, step{Do: ask, What: "redirect"})
 }
 
-// confirm makes the client confirm the payer's approval. An order that is not executed needs no
-// confirmation. No order is confirmed twice.
+// confirm makes the client confirm the payer's approval. An order that ends without execution needs
+// no confirmation, and an order has at most one confirmation.
 func (p *planner) confirm() {
 	at := p.opening()
 	for p.Steps[at].Do == ask {
@@ -212,7 +213,8 @@ func (p *planner) confirm() {
 }
 
 // bulk sets the endings of lines that have their own script. A script in the label of the first
-// line affects all lines. A script of its amount or beneficiary affects only that line.
+// line affects all lines. A script of the first line's amount or beneficiary affects only the first
+// line.
 func (p *planner) bulk(u useCase) {
 	last := &p.Steps[len(p.Steps)-1]
 	if u.script != "" || last.Do != end || len(p.order.Lines) == 1 {

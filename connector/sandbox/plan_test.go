@@ -169,7 +169,7 @@ func wantUnknown(t *testing.T, err error) {
 	}
 }
 
-// TestLostAnswer: an order whose answer is lost was sent once and is executed.
+// TestLostAnswer: an order whose response is lost was sent once and is executed.
 func TestLostAnswer(t *testing.T) {
 	ledger := sandbox.NewMemoryLedger()
 	c := initiator(t, newBank(ledger, sandbox.CI), testConnector)
@@ -257,7 +257,7 @@ func stored(t *testing.T, o connector.Order, body string) *sandbox.MemoryLedger 
 	return ledger
 }
 
-// TestOrdersOfEarlierVersions reads orders that were stored by versions without plans.
+// TestOrdersOfEarlierVersions reads orders from versions without plans.
 func TestOrdersOfEarlierVersions(t *testing.T) {
 	const body = `{"connector":"` + testConnector + `","use_case":"redirect","mechanism":"webauth","submitted":"2026-11-21T12:00:00Z",
 		"return_url":"https://service.test/2.0/webauth/callback?state=abc","currency":"GBP","total":1250,

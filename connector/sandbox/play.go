@@ -9,7 +9,7 @@ import (
 	"passerelle/payment"
 )
 
-// errMute is the error of a bank that does not answer.
+// errMute is the error of a bank that does not respond.
 var errMute = errors.New("the sandbox bank does not respond")
 
 // advance goes past all steps that have ended by the given instant of the domain, and reports
@@ -218,8 +218,8 @@ func (s scene) lines(at step, r *payment.Report) time.Duration {
 	return next
 }
 
-// line returns the report of a line that has ended. An order for a day is reported as executed on
-// that day, even if the bank does not wait for the day.
+// line returns the report of a line that has ended. The report names the day of an order for a day
+// as the day of execution, even if the bank does not wait for the day.
 func (s scene) line(l lineEnding, when time.Time) payment.Line {
 	e := l.Ending
 	line := payment.Line{Position: l.Position, State: e.State, Code: e.Code, Description: e.spoken(s.speech())}

@@ -35,14 +35,14 @@ const ordinary = 42
 const TestConnector = "338178e6-3d01-564f-9a7b-52ca442459bf"
 
 // variants lists the banks: first a few with realistic names, then one for each special behaviour.
-// Their UUIDs and numbers never change. A new bank takes a number that no connector has in this list
-// or in customers/reader.go.
+// The UUIDs and numbers of the banks never change. A new bank takes a number that is neither in
+// this list nor in customers/reader.go.
 var variants = []variant{
 	{TestConnector, 40, "Banque Exemple", func(*bank) {}},
 	{"c9c5a0a6-7f0e-4c39-8f5e-0d1f6b1c2e41", 41, "Example Bank", british},
 	{"6d9b2682-5fa0-496c-9a61-950c1cca8bf7", 42, "Beispielbank", european},
 
-	// One bank for each incompatibility, and one with two of them.
+	// Each incompatibility has a bank, and one bank has two incompatibilities.
 	{"2de6ced7-8747-4bd5-8052-fa6635925a0c", 43, "Sandbox Low Limit", settings(func(s *payment.Settings) { s.Maximum = each(1000_00) })},
 	{"0716ef40-a98a-45d2-8bf1-b338de5a5020", 44, "Sandbox High Minimum", settings(func(s *payment.Settings) { s.Minimum = each(10_00) })},
 	{"921d9ebb-a1e8-4fcf-b881-a8cc8caa8b5a", 45, "Sandbox Three Lines", settings(func(s *payment.Settings) { s.MaxInstructions = 3 })},
@@ -60,7 +60,7 @@ var variants = []variant{
 		s.Maximum, s.MaxInstructions = each(1000_00), 1
 	})},
 
-	// Banks with special behaviour.
+	// These banks have special behaviour.
 	{"2f563544-83c1-4bd3-9fe7-ea9d8f121815", 57, "Sandbox Hidden", func(b *bank) { b.profile.Hidden, b.profile.Payments.MaxInstructions = true, 2 }},
 	{"d63ccdd4-0915-46da-8e2c-d7bbebe8c7b5", 58, "Sandbox No Cancellation", func(b *bank) { b.cancels = "" }},
 	{"c1aecb20-d380-4f3b-873c-a194f0f5a483", 60, "Sandbox Quick Cancellation", func(b *bank) { b.cancels = payment.CancellationGranted }},

@@ -51,24 +51,24 @@ type ScenarioLine struct {
 // Doing is the kind of a move in a scenario.
 type Doing string
 
-// The kinds of moves. Bank.Page returns the addresses of the bank's pages.
+// These are the kinds of moves. Bank.Page returns the addresses of the bank's pages.
 const (
-	// Validate: the client, or its webview, validates with Fields.
+	// Validate is a validation with Fields, by the client or its webview.
 	Validate Doing = "validate"
-	// Decide: the payer presses the button Decision on the bank's page.
+	// Decide is a press of the button Decision on the bank's page, by the payer.
 	Decide Doing = "decide"
-	// Resume: the webview reports that the payer may have approved.
+	// Resume is the webview's report that the payer may have approved.
 	Resume Doing = "resume"
-	// Submit: the webview submits Fields.
+	// Submit is the submission of Fields by the webview.
 	Submit Doing = "submit"
-	// PSUValidate and ConfirmOrder: Yes is the answer.
+	// PSUValidate and ConfirmOrder are answers. Yes is the answer.
 	PSUValidate  Doing = "psu_validate"
 	ConfirmOrder Doing = "confirm"
-	// CancelOrder: the client asks to cancel.
+	// CancelOrder is the client's request to cancel.
 	CancelOrder Doing = "cancel"
-	// Advance: the domain's clock advances by Seconds, and all due work is done.
+	// Advance advances the domain's clock by Seconds and does all due work.
 	Advance Doing = "advance"
-	// Check: the service asks the bank once more.
+	// Check is another question of the service to the bank.
 	Check Doing = "check"
 )
 
@@ -91,7 +91,7 @@ type Outcome struct {
 	// Lines are the states of the instructions at the end. A null state is an empty string.
 	Lines []payment.InstructionState `json:"instruction_states"`
 	Code  payment.ErrorCode          `json:"error_code,omitempty"`
-	// Actions are the actions that occur on the way. Each is listed once.
+	// Actions lists each action that occurs in the scenario once.
 	Actions []payment.Action `json:"actions,omitempty"`
 	// Cancelling means that a cancellation is under way at some point.
 	Cancelling bool `json:"cancelling,omitempty"`

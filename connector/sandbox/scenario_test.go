@@ -197,8 +197,8 @@ func (p *player) play() {
 	}
 }
 
-// TestScenarios plays all scenarios. Each must have the stated outcome, with one order at the bank.
-// Together they reach every state, edge and code.
+// TestScenarios plays all scenarios. Each scenario must have its outcome, with one order at the
+// bank. Together they reach every state, edge and code.
 func TestScenarios(t *testing.T) {
 	var all reach
 	for _, s := range sandbox.Scenarios() {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A script is a list of words in the label of a payment. It controls the bank:
+// A script is a list of words in the label of a payment. The script controls the bank:
 //
 //	script = step *( "/" step ) [ "-" free text ]
 //	step   = word [ "(" argument *( "," argument ) ")" ] [ ":" digits ( "s" | "m" | "h" | "d" ) ]

@@ -16,7 +16,7 @@ func (o *order) schedule() payment.Instruction {
 }
 
 // occurrences returns the executions of a series up to an instant, and the time at which the next
-// one is due. The time is zero if none follows.
+// one is due. The time is zero if no execution follows.
 func (o *order) occurrences(now time.Time) ([]payment.Occurrence, time.Time) {
 	var past []payment.Occurrence
 	today := passerelle.DateOf(now, time.UTC)

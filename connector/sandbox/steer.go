@@ -55,8 +55,7 @@ var beneficiaries = map[string]string{
 // payer is an account that a payer may have at the simulated bank.
 type payer struct {
 	number, name, script string
-	// offered means that the account can be chosen on the bank's page when the payer's account is
-	// unknown.
+	// offered means that the bank's page offers the account when the payer's account is unknown.
 	offered bool
 }
 

@@ -11,7 +11,7 @@ import (
 // take to answer. Durations in a script apply with every timing.
 type Timing string
 
-// The timing profiles.
+// These are the timing profiles.
 const (
 	// CI takes no time, but the bank reports every step.
 	CI Timing = "ci"

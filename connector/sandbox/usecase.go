@@ -6,8 +6,8 @@ import (
 	"passerelle/payment"
 )
 
-// The payment fields of the test connectors. The second field exists only because the public test
-// connector has it. Its value is ignored.
+// These are the payment fields of the test connectors. The second field exists only because the
+// public test connector has it. The bank ignores its value.
 const (
 	useCaseField = "use_case_pay"
 	websiteField = "openapiwebsite"

@@ -12,14 +12,14 @@ import (
 // unsaid is the default script. It stands for an ordinary payment that takes some time.
 const unsaid = "pdng"
 
-// beyond is the delay of a response that comes too late. It is much longer than the time after
-// which payments expire by default.
+// beyond is the delay of a response that comes too late. The delay is much longer than the default
+// time after which payments expire.
 const beyond = 90 * 24 * time.Hour
 
 // words maps the words of scripts to functions. Each function adds to a plan, and returns false
 // when the word has no meaning at its position.
 var words = map[string]func(p *planner, c call) bool{
-	// The test connector of other services in this API family has the same words.
+	// The test connectors of other services in this API family have the same words.
 	"pdng": func(p *planner, c call) bool { return p.add(p.pending(c)) },
 	"done": func(p *planner, _ call) bool { return p.end(ending{State: payment.InstructionDone}) },
 	"canc": func(p *planner, _ call) bool { return p.end(byPayer) },
@@ -27,7 +27,7 @@ var words = map[string]func(p *planner, c call) bool{
 	"err":  func(p *planner, _ call) bool { return p.end(refusal(payment.InvalidAmount)) },
 	"bug":  func(p *planner, _ call) bool { return p.end(refusal(payment.Bug)) },
 
-	// Other ways in which orders end.
+	// These words end orders in other ways.
 	"accp": func(p *planner, _ call) bool { return p.end(ending{State: payment.InstructionAccepted}) },
 	"part": (*planner).part,
 	"hold": func(p *planner, _ call) bool { return p.add(step{Do: rest, Wait: forever}) },
@@ -35,12 +35,12 @@ var words = map[string]func(p *planner, c call) bool{
 	"fail": (*planner).fail,
 	"kept": func(p *planner, _ call) bool { p.Keeps = true; return true },
 
-	// Approvals before the execution.
+	// These words are approvals before the execution.
 	"actn": (*planner).ask,
 	"skip": func(p *planner, _ call) bool { p.Silent = true; return true },
 	"auto": func(p *planner, _ call) bool { p.Trusting = true; return true },
 
-	// Failures in the communication between the bank and its clients.
+	// These words are failures in the communication between the bank and its clients.
 	"dupl": func(p *planner, _ call) bool { return p.utter("processing", 2) },
 	"back": func(p *planner, _ call) bool { return p.utter("processing", 1) && p.utter("older", 1) },
 	"unkn": func(p *planner, _ call) bool { return p.add(step{Do: say, What: "unknown", Times: 1}) },
@@ -69,7 +69,7 @@ func (p *planner) end(e ending) bool {
 	return p.add(step{Do: end, Ending: e})
 }
 
-// part rejects the lines with the given numbers and pays the others.
+// part rejects the lines with the numbers in the arguments and pays the others.
 func (p *planner) part(c call) bool {
 	last := step{Do: end, Ending: ending{State: payment.InstructionDone}}
 	for i := range c.args {
@@ -81,7 +81,7 @@ func (p *planner) part(c call) bool {
 	return len(last.Lines) > 0 && p.add(last)
 }
 
-// late makes the bank answer only after the service has stopped waiting.
+// late makes the bank respond only after the service has stopped waiting.
 func (p *planner) late(c call) bool {
 	p.add(step{Do: rest, Wait: c.waits(beyond)})
 	return c.arg(0) == "" || p.end(refusal(codeOf(c.arg(0))))
@@ -163,7 +163,7 @@ func saying(text string) ending {
 	return ending{State: payment.InstructionRejected, Code: payment.BankMessage, Text: text}
 }
 
-// Endings that the bank does not cause.
+// These are endings that the bank does not cause.
 var (
 	byPayer    = ending{payment.InstructionRejected, payment.CancelledByUser, messages[payment.CancelledByUser], payment.ByPayer}
 	byClient   = ending{payment.InstructionRejected, payment.CancelledByClient, messages[payment.CancelledByClient], payment.ByClient}

@@ -16,13 +16,13 @@ import (
 )
 
 // A bank corrects earlier data in two ways. It may send a statement again, with the same opening
-// balance and last day but with other entries. Or it may mark, in an OFX file, an entry as deleted
-// or as replaced by another entry. A correction remains valid when the older file is read again.
+// balance and last day but with other entries. In an OFX file, it may mark an entry as deleted or
+// as replaced by another entry. A correction remains valid when the older file is read again.
 
 // Corrections is a sink that removes stored transactions.
 type Corrections interface {
-	// Gone removes the transactions of an account with keys that match and with days not before
-	// from. If from is zero, it removes them on all days.
+	// Gone removes the transactions of an account that have a matching key, from the day from on.
+	// If from is zero, it removes them on all days.
 	Gone(account string, from passerelle.Date, matches func(key string) bool) error
 }
 
@@ -39,8 +39,8 @@ type issue struct {
 	Corrected bool `json:",omitempty"`
 }
 
-// The limits of the data that an account stores: the latest statements, and for each of them a
-// number of references of corrected entries.
+// These limits apply to the stored data of an account: the latest statements, and for each
+// statement a number of corrected entries.
 const (
 	maxIssues         = 500
 	correctedOfIssues = 20
@@ -86,9 +86,9 @@ func (d *draft) issue(s *statementfile.FileStatement) (issue, bool) {
 	return one, err == nil && end.Equal(s.Closing.Amount)
 }
 
-// corrects reports whether an issue replaces an earlier one. An earlier issue whose opening and
-// closing balances are equal is not replaced, because another statement of the same day may
-// follow it.
+// corrects reports whether an issue replaces an earlier one. An issue never replaces an earlier one
+// whose opening and closing balances are equal, because another statement of the same day may
+// follow the earlier one.
 func (i *issue) corrects(before issue) bool {
 	return !before.Corrected && i.Digest != before.Digest && before.Opening.Date == i.Opening.Date && before.Opening.Amount.Equal(i.Opening.Amount) &&
 		before.Closing.Date == i.Closing.Date && !before.Opening.Amount.Equal(before.Closing.Amount)
@@ -168,10 +168,10 @@ type period struct{ first, last passerelle.Date }
 
 func (p period) has(day string) bool { return day >= p.first.String() && day <= p.last.String() }
 
-// replaced returns the days whose entries one issue replaces by those of another. The period begins
+// replaced returns the days on which one issue replaces the entries of another. The period begins
 // on the day after the opening balance. Many banks date the opening balance on the day of the first
-// entries. If either issue has an entry on that day or before, the period begins on that day, unless
-// another statement may have entries on it.
+// entries. If one of the issues has an entry on that day or before, the period begins on that day,
+// unless another statement may have entries on the same day.
 func (a *account) replaced(stored, one *issue) period {
 	after := one.Opening.Date.AddDays(1)
 	days := period{after, one.Closing.Date}
@@ -188,14 +188,14 @@ func (a *account) replaced(stored, one *issue) period {
 	return days
 }
 
-// forget keeps the latest statements and corrections. most is the number of statements.
+// forget keeps the latest statements and corrections. most is the maximum number of statements.
 func (a *account) forget(most int) {
 	slices.SortStableFunc(a.Issues, func(x, y issue) int { return x.Closing.Date.Compare(y.Closing.Date) })
 	a.Issues = a.Issues[max(0, len(a.Issues)-most):]
 	a.Corrected = a.Corrected[max(0, len(a.Corrected)-most*correctedOfIssues):]
 }
 
-// omits reports whether an entry is omitted because it was corrected.
+// omits reports whether the read omits an entry because of a correction.
 func (c *corrected) omits(r statementfile.Record) bool {
 	e := r.Entry
 	if e.Deletes || c.outdated[r.Statement.Line] {

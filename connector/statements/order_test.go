@@ -58,8 +58,8 @@ func importAll(t *testing.T, files ...string) imported {
 	return all
 }
 
-// Several statements of one day have the same date. Their balances show the order, for any order of
-// the files and any number of repetitions.
+// Several statements of one day have the same date. The balances show the order of the statements,
+// whatever the order of the files and however often a file is repeated.
 func TestStatementsOfOneDayInAnyOrder(t *testing.T) {
 	files := []string{dayStatement(100, 150, "F"), dayStatement(150, 120, "M"), dayStatement(120, 170, "F"), dayStatement(170, 90, "F")}
 	files = append(files, files[1]+files[2], files[0]+files[1])
@@ -124,7 +124,7 @@ func TestBalancesOfOneDayInOFX(t *testing.T) {
 	}
 }
 
-// A connection keeps a limited number of spans, but still knows that nothing is missing.
+// A connection keeps a limited number of spans, but still knows that no entry is missing.
 func TestManyStatements(t *testing.T) {
 	var text strings.Builder
 	for n := range 5000 {
@@ -192,7 +192,7 @@ func (s *stored) Gone(_ string, _ passerelle.Date, matches func(string) bool) er
 }
 
 // Many banks date the opening balance on the day of the first entry. A corrected statement replaces
-// the entries of that day, but not those of another statement of that day.
+// its entries of that day, but not the entries of another statement.
 func TestCorrectionOfTheOpeningDay(t *testing.T) {
 	statement := func(from int, wordings ...string) string {
 		text := fmt.Sprintf(":20:A\n:25:FR7630006000011234567890189\n:60F:C261105EUR%d,00\n", from)

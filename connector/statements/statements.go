@@ -2,11 +2,11 @@
 // balances and transactions.
 //
 // It owns the mapping from the accounts and entries in a file to the accounts and transactions of
-// the service. So files may overlap, come in any order, and come twice. The formats are in package
+// the service. Files may overlap, arrive in any order, and arrive twice. The formats are in package
 // statementfile. Callers supply the files.
 //
 // It fails with a *statementfile.FileError when a file cannot be read, and with the error of the
-// sink. Nothing from an unreadable file is passed on, because the connector reads a file to its end
+// sink. The connector passes on no data from an unreadable file, because it reads a file to its end
 // before it calls the sink. A file removes only stored transactions that it corrects. Other stored
 // transactions remain, even if the file does not contain them.
 package statements
@@ -55,10 +55,10 @@ func (Connector) Profile() connector.Profile {
 }
 
 const (
-	// consentDays is ten years, because nothing is read without the user.
+	// consentDays is ten years, because the connector reads only files from the user.
 	consentDays = 3650
-	// farDays is a number of days beyond the date of any entry. A file is reported as complete only
-	// from that distant day on, so that no stored entry is removed.
+	// farDays is a number of days beyond the date of any entry. The connector reports a file as
+	// complete only from that distant day on, so that the service keeps all stored entries.
 	farDays = 100 * 366
 	// pageSize is the number of transactions that are passed on together.
 	pageSize = 500
@@ -90,7 +90,8 @@ type account struct {
 }
 
 const (
-	// maxSpans is the maximum number of periods stored for an account. The oldest are joined.
+	// maxSpans is the maximum number of periods stored for an account. The connector joins the
+	// oldest periods.
 	maxSpans = 500
 	// maxMemory is the maximum number of bytes stored for a connection. The service refuses a memory
 	// of more than a mebibyte.
@@ -157,8 +158,8 @@ func (Connector) Read(ctx context.Context, req connector.DataRequest, out connec
 }
 
 // encode returns the memory of a connection. If it has more than maxMemory bytes, encode halves the
-// limits of an account until the memory is short enough. So the accounts with the most data lose
-// their oldest data.
+// limits per account until the memory is short enough. Accounts beyond these limits lose their
+// oldest data.
 func encode(known map[string]*account) ([]byte, error) {
 	memory, err := json.Marshal(known)
 	for most := maxSpans / 2; err == nil && len(memory) > maxMemory && most > 0; most /= 2 {
@@ -421,10 +422,10 @@ func Transaction(r statementfile.Record) passerelle.TransactionDetails {
 	return d
 }
 
-// keyOf returns the key of an entry. It identifies the entry by its day, its amount, and the bank's
-// reference or, if there is none, its texts. Banks repeat references, so the key always includes the
-// day and the amount. The key begins with the format, because texts differ between formats. The next
-// parts are the day and, for OFX, the reference: corrections find entries by them.
+// keyOf returns the key of an entry. The key consists of the day, the amount, and the bank's
+// reference or, without a reference, the texts. Banks repeat references, so the key always includes
+// the day and the amount. The key begins with the format, because texts differ between formats. The
+// next parts are the day and, for OFX, the reference: corrections find entries by these parts.
 func keyOf(r statementfile.Record, ids identity.Alike) string {
 	e, reference := r.Entry, ""
 	if r.Statement.Format == statementfile.OFX && e.Reference != "" {

@@ -23,7 +23,7 @@ func request() connector.DataRequest {
 	return connector.DataRequest{Source: "files", File: handed(file), Present: true, Now: time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)}
 }
 
-// Without a file, nothing is read and nothing is removed.
+// A read without a file neither stores nor removes data.
 func TestReadWithoutFile(t *testing.T) {
 	r, out := request(), &taken{}
 	r.File = nil
@@ -32,7 +32,7 @@ func TestReadWithoutFile(t *testing.T) {
 	}
 }
 
-// An error of the sink is returned, and a cancelled read returns.
+// A read returns an error of the sink, and ends when it is cancelled.
 func TestReadsThatBreakOff(t *testing.T) {
 	failure := errors.New("the sink fails")
 	if _, err := (statements.Connector{}).Read(t.Context(), request(), &taken{fails: failure}); !errors.Is(err, failure) {
@@ -71,7 +71,7 @@ func (s *taken) Transactions(_ string, page []passerelle.TransactionDetails) err
 	return s.fails
 }
 
-// Nothing from a file that is damaged at its end is passed on.
+// The connector passes on no data from a file that is damaged at its end.
 func TestDamagedFileHandsNothingOver(t *testing.T) {
 	r, out := request(), &taken{}
 	r.File = handed(file + ":20:C\n:61:x\n")
@@ -98,7 +98,7 @@ func TestAccountsAreRemembered(t *testing.T) {
 	}
 }
 
-// Equal entries are different transactions. They have the same keys in every file.
+// Equal entries are different transactions. Each has the same key in every file.
 func TestKeysOfEntriesThatAreAlike(t *testing.T) {
 	first, again := &taken{}, &taken{}
 	for _, out := range []*taken{first, again} {

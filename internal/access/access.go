@@ -1,12 +1,12 @@
-// Package access authenticates callers, and decides which actions they may do. It has the use cases
-// of tokens, scopes, and the applications that own them.
+// Package access authenticates callers, and decides which actions they may do. It implements the
+// use cases of tokens, scopes, and the applications that own them.
 //
 // The package decides how tokens are made, hashed, checked and revoked, and which principal a token
 // represents. It also owns the approximate time of a token's last use, and the keys that sign
 // tokens and API responses. The route table defines the scope that a call needs. Package
 // aggregation creates a user and the user's token in the same transaction. Only the creation of a
-// token returns its text. The database has only the hash of a token. For webhooks, it also has the
-// sealed text of permanent user tokens.
+// token returns its text. The database contains only the hash of a token. For webhooks, it also
+// contains the sealed text of permanent user tokens.
 //
 // The package fails with Unauthenticated for every invalid token, and does not say why. It fails
 // with Forbidden when a caller requests more rights than it has. It fails with the code rateLimited
@@ -31,8 +31,8 @@ import (
 // PaymentTokenLife is the time for which a token for one payment is valid.
 const PaymentTokenLife = 7 * 24 * time.Hour
 
-// Access has the use cases of tokens and applications. Now returns the real time, because the
-// validity of credentials does not follow the clock of a sandbox.
+// Access implements the use cases of tokens and applications. Now must return the real time,
+// because the validity of credentials does not follow the clock of a sandbox.
 type Access struct {
 	DB  *store.DB
 	Now func() time.Time
@@ -45,8 +45,8 @@ func unauthenticated() error {
 	return &passerelle.Error{Kind: passerelle.Unauthenticated, Code: "invalidToken", Message: "The token is missing, unknown, expired or revoked."}
 }
 
-// BearerToken is the bearer token of a request. A caller may look it up before the domain of the
-// request is known. It grants nothing until [Access.Admit] has checked the domain.
+// BearerToken is the bearer token of a request. A caller may look up the token before the domain of
+// the request is known. The token grants nothing until [Access.Admit] has checked the domain.
 type BearerToken struct {
 	Text   string
 	looked bool
@@ -156,7 +156,7 @@ func (a *Access) IssuePayment(ctx context.Context, maker Principal, payment pass
 	}
 	expires := a.Now().Add(PaymentTokenLife)
 	if maker.Kind == PaymentToken && maker.Expires != nil && maker.Expires.Before(expires) {
-		expires = *maker.Expires // otherwise a code in a link could be renewed without end
+		expires = *maker.Expires // otherwise clients could renew a code from a link forever
 	}
 	return a.issue(ctx, PaymentToken, store.Token{Domain: maker.Domain, Client: maker.Client, Payment: payment, Expires: &expires}, scopes)
 }

@@ -30,7 +30,7 @@ const (
 	maxConfigValue = 4096
 )
 
-// Credentials has the id and the secret of an application, and the address of the caller.
+// Credentials contains the id and the secret of an application, and the address of the caller.
 type Credentials struct {
 	ClientID string
 	Secret   string
@@ -79,8 +79,8 @@ func (a *Access) Application(ctx context.Context, domain passerelle.DomainID, c 
 }
 
 // Sole returns the only application of a domain. This application owns the objects that are created
-// without the name of an application. Sole returns zero when the domain has several applications or
-// none.
+// without the name of an application. Sole returns zero when the domain does not have exactly one
+// application.
 func (a *Access) Sole(ctx context.Context, domain passerelle.DomainID) (passerelle.ClientID, error) {
 	all, err := a.DB.Clients(ctx, domain)
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 
 // A signed token (JWT, RFC 7519) is a user token that names its user, or a config token. The key
 // pair of an application signs the token, and the token's header names that application. The
-// service stores it like every other token. Operators can therefore revoke the token, and it becomes
-// invalid when its user is deleted.
+// service stores the token like every other token. Operators can therefore revoke the token, and it
+// becomes invalid when its user is deleted.
 
 // maxSigned is the largest size of a signed token, in bytes. The service must parse a token before
 // it checks the signature. It therefore does not parse larger texts, and makes no larger tokens.
@@ -163,8 +163,8 @@ func namesClient(bearer string) (*jwt.JSONWebToken, string, int64) {
 	return token, name, id
 }
 
-// keyPair returns a pair of signing keys: the private key in PKCS #8, and the public key in PEM. It
-// needs a noticeable part of a second.
+// keyPair returns a pair of signing keys: the private key in PKCS #8, and the public key in PEM.
+// The generation takes a noticeable part of a second.
 func keyPair() ([]byte, string, error) {
 	var private []byte
 	pair, err := rsa.GenerateKey(rand.Reader, signingKeyBits)

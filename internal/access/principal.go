@@ -21,8 +21,8 @@ const (
 	UsersToken   TokenKind = "users"
 )
 
-// Principal is the caller whom a valid token represents. Client, User and Payment are zero when the
-// token has none. A payment token gives access only to its own payment.
+// Principal is the caller that a valid token represents. Client, User and Payment are zero when the
+// token belongs to no such object. A payment token gives access only to its own payment.
 type Principal struct {
 	Token   int64
 	Kind    TokenKind

@@ -14,16 +14,16 @@ import (
 	"passerelle/internal/store"
 )
 
-// These are the limits for records of use: the precision of a last use, the number of uses in
-// memory, and the number of uses that one transaction writes.
+// These limits apply to records of use: the precision of a last use, the uses in memory, and the
+// uses that one transaction writes.
 const (
 	useSpan  = time.Hour
 	maxUses  = 10_000
 	useBatch = 500
 )
 
-// uses has the credentials that were used since the last call of KeepUses. It omits a credential if
-// the stored last use is less than an hour old. When there is no room, or when the process ends
+// uses holds the credentials that were used since the last call of KeepUses. It omits a credential
+// if the stored last use is less than an hour old. When there is no room, or when the process ends
 // before KeepUses, a use is lost, and the credential's next use is recorded instead.
 type uses struct {
 	mu sync.Mutex

@@ -9,8 +9,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// TestUsesAreKept checks the last use of a credential that does not expire. The service must write
-// it at most once an hour. It must not record failed uses, or uses of tokens that expire.
+// TestUsesAreKept checks the last use of a credential that does not expire. The service must store
+// a last use at most once an hour. It must not record failed uses, or uses of tokens that expire.
 func TestUsesAreKept(t *testing.T) {
 	d := open(t)
 	grant, err := d.IssueOperator(t.Context(), d.domain, access.ConfigToken)

@@ -64,8 +64,8 @@ func (s *Service) authRoutes() []httpapi.Route {
 	}
 }
 
-// credentialsInput has an application's credentials. Calls that an application makes in its own
-// name embed this input.
+// credentialsInput contains an application's credentials. Calls that an application makes in its
+// own name embed this input.
 type credentialsInput struct {
 	ClientID      httpapi.Number `body:"client_id" doc:"may also come as HTTP Basic"`
 	ClientSecret  string         `body:"client_secret" max:"255"`

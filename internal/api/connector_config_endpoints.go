@@ -31,7 +31,7 @@ func (s *Service) connectorConfigRoutes() []httpapi.Route {
 	}
 }
 
-// connectorConfig has the fields that configure a connector. The domain's configuration stores
+// connectorConfig contains the fields that configure a connector. The domain's configuration stores
 // their values as text.
 type connectorConfig struct {
 	Hidden          httpapi.Nullable[bool]           `body:"hidden" doc:"whether the connector is hidden from end users"`
@@ -78,7 +78,7 @@ type severalConnectors struct {
 	Total      int              `json:"total"`
 }
 
-// configuredConnectors has one configured connector, or a list when the path names several
+// configuredConnectors contains one configured connector, or a list when the path names several
 // connectors.
 type configuredConnectors struct {
 	*wire.Connector

@@ -113,7 +113,7 @@ type listProvidersOfDocumentsOutput struct {
 	httpapi.Listing
 }
 
-// placedBank has a connector and its position in the list.
+// placedBank contains a connector and its position in the list.
 type placedBank struct {
 	wire.Bank
 	place int64
@@ -251,7 +251,7 @@ func windowOf[T any](all []T, place func(T) int64, w httpapi.PageWindow) []T {
 	return rows[:min(w.Limit, len(rows))]
 }
 
-// connectorPath has the path parameter that names a connector.
+// connectorPath contains the path parameter that names a connector.
 type connectorPath struct {
 	ID string `path:"connectorId"`
 }

@@ -19,7 +19,7 @@ import (
 	"passerelle/internal/wire"
 )
 
-// Service has the dependencies of the endpoints: the database for reads, and the use cases.
+// Service holds what the endpoints need: the database for reads, and the use cases.
 type Service struct {
 	DB          *store.DB
 	Access      *access.Access
@@ -35,7 +35,7 @@ type Service struct {
 	Scenarios []wire.Scenario
 	// Logins lists the logins that decide how a connection to the test connector behaves.
 	Logins []wire.Login
-	// Logos has the operator's own logos. It is nil when the operator has none.
+	// Logos holds the operator's own logos. It is nil when the operator has no logos.
 	Logos *picture.Logos
 	// Now returns the real time. The time of a sandbox can differ.
 	Now func() time.Time

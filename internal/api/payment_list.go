@@ -124,7 +124,7 @@ func (s *Service) paymentFilter(c *httpapi.Caller, in listPaymentsInput) (store.
 	return filter, err
 }
 
-// checkEnds fails when the end of an account number does not have exactly four characters.
+// checkEnds fails unless the end of an account number has exactly four characters.
 func checkEnds(in listPaymentsInput) error {
 	for _, end := range []struct{ field, value string }{{"payer_end", in.PayerEnd}, {"beneficiary_end", in.BeneficiaryEnd}} {
 		if end.value != "" && len(end.value) != 4 {

@@ -58,7 +58,7 @@ func (s *Service) record(c *httpapi.Caller, act string) store.Audit {
 }
 
 // recordIn returns the audit entry for an act of the caller in the caller's domain. The subject is
-// the kind of the object, empty for none.
+// the kind of the object, empty for an act without an object.
 func (s *Service) recordIn(c *httpapi.Caller, act, subject string) store.Audit {
 	return store.Audit{Domain: c.Domain.ID, At: s.Now(), Request: c.Request, Act: act, Subject: subject}
 }

@@ -14,9 +14,9 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// grants has the status of each call with each token, according to the service's rules for tokens
-// and scopes. It repeats the rules of the routes, so the test notices a mistake in the routes. The
-// columns after the call are:
+// grants lists the status of each call with each token, according to the service's rules for tokens
+// and scopes. The table repeats the rules of the routes, so the test notices a mistake in the
+// routes. The columns after the call are:
 //
 //	service     a service token with one of the scopes admin, read-only,
 //	            allow-sensitive, validate, cancel
@@ -271,7 +271,7 @@ var columns = strings.Fields(`admin read-only allow-sensitive validate cancel
 // worthless lists values that have the same effect as no token.
 var worthless = []string{"", "malformed", "unknown", "revoked", "foreign", "expired"}
 
-// rightBody has valid bodies for calls.
+// rightBody lists valid bodies for calls.
 var rightBody = map[string]string{
 	"PATCH /connectors":             `{"` + lowLimit + `":{"hidden":false}}`,
 	"POST /documenttypes/{typeId}":  `{"attacheable":true}`,
@@ -436,8 +436,8 @@ func TestEveryCallWithEveryToken(t *testing.T) {
 	})
 }
 
-// inTurn returns all calls in random order, except one call that comes first. That call would fail
-// with a conflict after the others, because they make many connections.
+// inTurn returns all calls in random order, except one call that comes first. The early call would
+// fail with a conflict after the other calls, which create many connections.
 func inTurn() []string {
 	const early = "PUT /users/{userId}/connections"
 	later := maps.Clone(calls())
@@ -481,8 +481,8 @@ func (s *fixture) refused(t *testing.T, what string, a ask, status int) {
 	t.Helper()
 	before := s.counts()
 	r := s.do(t, a)
-	// A delivery or an erasure in the background may still change rows, but ends soon. A call that
-	// writes changes rows each time.
+	// A delivery or an erasure in the background may still change rows, but ends soon. A call with
+	// an effect changes rows each time.
 	diff := s.changed(before)
 	for again := 0; diff != "" && again < 5; again++ {
 		before = s.counts()
@@ -568,7 +568,7 @@ func (s *fixture) outlive(t *testing.T, call, token string) {
 	case "DELETE /users/{userId}/connections/{connectionId}":
 		s.rid(t)
 	case "DELETE /users/{userId}/connections", "DELETE /users/{userId}/accounts":
-		delete(main.tokens, "user") // the objects that the fixtures created for this user go with the token
+		delete(main.tokens, "user") // later calls then get a new user with new objects
 		s.rid(t)
 	case "DELETE /users/{userId}":
 		delete(main.tokens, "user")
@@ -587,7 +587,8 @@ func (s *fixture) operator(t *testing.T, who *testDomain, kind access.TokenKind)
 	return grant.Text
 }
 
-// The error for an object that the token cannot access does not reveal whether the object exists.
+// For an object that the token cannot access, the error is the same whether or not the object
+// exists.
 func TestErrorsDoNotRevealInaccessibleObjects(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		unlike := func(a, b ask) {
@@ -623,7 +624,7 @@ func blank(r reply) []byte {
 	return []byte(strings.ReplaceAll(string(r.body), r.header.Get("X-Request-Id"), ""))
 }
 
-// Every domain lists only its own objects, for every host, and an unknown host is refused.
+// Every domain lists only its own objects. The service refuses an unknown host.
 func TestDomainsListOnlyTheirObjects(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for i, domainName := range []string{"home", "other", "other"} {

@@ -132,8 +132,8 @@ func TestSharingAndWithholding(t *testing.T) {
 	})
 }
 
-// Deleting accounts stops sharing them. The consents end. With all=true, the list shows that the
-// user can share the accounts again.
+// The deletion of accounts stops sharing them and ends the consents. With all=true, the list shows
+// that the user can share the accounts again.
 func TestDeletingAccounts(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"autosync.enabled":"0"}`}).says(t, 200, "", "")
@@ -171,7 +171,7 @@ func TestDeletingAccounts(t *testing.T) {
 	})
 }
 
-// agreed checks the number of consents. It also checks that all of them have ended.
+// agreed checks the number of consents, and that all have ended.
 func (s *fixture) agreed(t *testing.T, want int) {
 	t.Helper()
 	n := 0

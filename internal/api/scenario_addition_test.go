@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Additions to a webhook's payloads are listed with the webhook and in a separate list.
+// The webhook and a separate list both show the additions to the webhook's payloads.
 func TestAdditionsOfAWebhook(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		var made struct {
@@ -62,7 +62,7 @@ func TestAdditionsOfAWebhook(t *testing.T) {
 	})
 }
 
-// An operator tests receivers with a read of a connection, and with test payloads.
+// An operator can test receivers with a read of a connection, and with test payloads.
 func TestTestRequestsToReceivers(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		sync := func() reply { return s.do(t, ask{method: "POST", path: "/test/sync", token: "config", body: `{}`}) }

@@ -12,7 +12,7 @@ import (
 
 // situations lists the states in which a payment waits. The label makes the simulated bank bring a
 // payment into the state. The text expected is the error message for a body that does not fit the
-// state. A payment without a label is not validated.
+// state. The test does not validate a payment without a label.
 var situations = map[string]struct{ label, expected string }{
 	"created":    {"", "must be validated first"},
 	"redirect":   {"actn(redirect)/done - x", "expects the payer to follow validate_uri (action redirect)"},
@@ -31,7 +31,7 @@ const (
 	cancellation = `{"cancel":true,"client_redirect_uri":"https://shop.example/back","client_state":"why"}`
 )
 
-// sixBodies has the six bodies that change a payment.
+// sixBodies lists the six bodies that change a payment.
 var sixBodies = map[string]string{
 	"validate": validation, "resume": `{"resume":true}`, "fields": `{"fields":{"code":"1234","device":"phone"}}`,
 	"psu_validate": `{"psu_validate":true}`, "confirm": `{"confirm":true}`, "cancel": cancellation,
@@ -85,8 +85,7 @@ func events(versions ...int) []string {
 	return list
 }
 
-// otherRefusals has the error messages for bodies that do not fit, if they differ from the usual
-// message.
+// otherRefusals lists the unusual error messages for bodies that do not fit.
 var otherRefusals = map[string]string{
 	"cancelling cancel": "A cancellation of the payment is already in progress.",
 	"done cancel":       "is done and can no longer be cancelled",
@@ -183,9 +182,9 @@ func (s *fixture) wrongAnswers(t *testing.T) {
 	}
 }
 
-// answerGrants has the status of each body with each token, in the columns of grants. A token with
-// the right scope validates or cancels the payment. The other bodies do not fit its state, so even
-// that token gets a conflict.
+// answerGrants lists the status of each body with each token, in the columns of grants. A token
+// with the right scope validates or cancels the payment. The other bodies do not fit the payment's
+// state, so even the right token gets a conflict.
 const answerGrants = `
 validate     200 403 403 200 403 | 403 403 200 403 | 403 403 404 403 | 403 403 403 403 403
 resume       409 403 403 409 403 | 403 403 409 403 | 403 403 404 403 | 403 403 403 403 403

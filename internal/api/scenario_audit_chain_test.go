@@ -6,7 +6,7 @@ import (
 )
 
 // awaitAuditChain returns when the service has given every act its place in the audit log. After
-// that, requests that are refused change no row.
+// that, refused requests change no row.
 func (s *fixture) awaitAuditChain(t testing.TB) {
 	t.Helper()
 	work := map[string]string{

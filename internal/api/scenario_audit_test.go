@@ -7,7 +7,7 @@ import (
 )
 
 // The audit log records each registration, change and deletion of webhooks and their providers,
-// with the id of the request. It records nothing that was refused.
+// with the id of the request. It does not record refused calls.
 func TestChangesOfWebhooksAreAudited(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		const oauth = `{"type":"oauth","name":"o","config":{"url":"https://client.example/token","client_id":"c","client_secret":"s","grant_type":"client_credentials"}}`

@@ -138,7 +138,7 @@ func TestProviderScenarios(t *testing.T) {
 	})
 }
 
-// shown has every member of a provider that a response may contain.
+// shown contains every member of a provider that a response may contain.
 type shown struct {
 	ID         int64
 	Type, Name string
@@ -226,7 +226,7 @@ func TestSecretsOfProvidersAreShownOnce(t *testing.T) {
 }
 
 // When a provider is deleted, its webhooks wait for another provider. Until then, responses show
-// this, tests are refused, and the service sends nothing unsigned.
+// the missing provider, and the service refuses tests and sends nothing unsigned.
 func TestProvidersInUse(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		provider, free := s.thing(t, "", "provider"), s.thing(t, "", "oauth")
@@ -283,7 +283,7 @@ func TestProvidersInUse(t *testing.T) {
 	})
 }
 
-// Every call about a provider works without the version in its path. It accepts a form or the
+// Every call about a provider works without the version in the path, and accepts a form or the
 // query, except for nested objects.
 func TestProvidersHoweverTheyAreCalled(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {

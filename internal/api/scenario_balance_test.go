@@ -54,8 +54,8 @@ func TestBalanceScenarios(t *testing.T) {
 	})
 }
 
-// A delta has the difference between the balances at the beginning and the end of a period. It also
-// has the sums of income and expenses.
+// A delta contains the difference between the balances at the beginning and the end of a period,
+// and the sums of income and expenses.
 func TestDeltasOfAnAccount(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		account := fmt.Sprint("/accounts/", int64(s.balanced(t, "").accounts["a"].ID))
@@ -104,8 +104,8 @@ func TestDeltasOfAnAccount(t *testing.T) {
 	})
 }
 
-// The longest period of a list of balances is a year. This is also true in leap years. The list
-// contains each day once.
+// The longest period of a list of balances is a year. In leap years, the period has 366 days. The
+// list contains each day once.
 func TestBalancesOfAYear(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.balanced(t, "")

@@ -21,7 +21,7 @@ type bound struct {
 	right string
 }
 
-// rights has the names of tokens in order of preference.
+// rights lists the names of tokens in order of preference.
 var rights = []string{"user", "users", "config", "admin"}
 
 // boundCalls returns the calls, at every path, whose path contains the id of an object of a user or

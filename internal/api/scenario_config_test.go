@@ -60,7 +60,7 @@ func TestConfigScenarios(t *testing.T) {
 	})
 }
 
-// The record of changes has pages, and each change names its actor.
+// The list of changes has pages, and each change names its actor.
 func TestConfigRecordHasPages(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for i := range 7 {
@@ -107,7 +107,7 @@ func TestConfigHasAnEffect(t *testing.T) {
 	})
 }
 
-// Browsers may call the API from pages of a listed origin, and from no other.
+// Browsers may call the API only from pages of a listed origin.
 func TestOriginsThatMayCall(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		const page = "https://app.example"

@@ -117,7 +117,7 @@ func TestConnectionScenarios(t *testing.T) {
 	})
 }
 
-// The call reads all connections. For a user with several connections, one event reports them
+// One call reads all connections of a user. For several connections, one event reports them
 // together. The response shows that a connection waits for its user.
 func TestSynchronisingAllConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
@@ -171,9 +171,8 @@ func TestSynchronisingAllConnections(t *testing.T) {
 	})
 }
 
-// A connection is removed, as with DELETE, when its first interaction does not finish in time. An
-// event reports the removal. A connection with an earlier successful read stays, whatever it waits
-// for.
+// The service removes a connection, like DELETE, when the first interaction does not finish in
+// time. An event reports the removal. A connection with an earlier successful read stays.
 func TestUnfinishedConnectionsAreRemoved(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for _, key := range []string{"", "30"} {
@@ -227,7 +226,8 @@ func below(r record) map[string]int64 {
 	return kept
 }
 
-// Refused credentials leave only two events. A deletion removes a connection and its data.
+// After refused credentials, only two events are left. A deletion removes a connection and its
+// data.
 func TestNothingIsLeftOfConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.token(t, "", "user", 0)
@@ -343,8 +343,8 @@ func TestRepeatedConnecting(t *testing.T) {
 	})
 }
 
-// Refused credentials leave the key free: the same request is refused again, and corrected
-// credentials connect.
+// After refused credentials, the idempotency key stays free: the same request fails again, and
+// corrected credentials connect.
 func TestRefusedConnectingFreesTheKey(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		a := ask{method: "POST", path: "/connections", token: "user", body: strings.Replace(connecting, "1234", "4321", 1), header: map[string]string{"Idempotency-Key": "k"}}
@@ -361,7 +361,7 @@ func TestRefusedConnectingFreesTheKey(t *testing.T) {
 	})
 }
 
-// The pages of the lists of connections and of syncs together contain all items, with the same
+// The pages of each list, of connections and of syncs, together contain all items, with the same
 // expansions.
 func TestPagesOfConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {

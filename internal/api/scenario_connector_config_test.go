@@ -91,7 +91,7 @@ func TestConfiguredConnectorsOfPayments(t *testing.T) {
 }
 
 // The interval between reads of a connection is the connector's setting at the time of the last
-// read. It counts on the domain's clock.
+// read. The domain's clock measures the interval.
 func TestFrequencyOfAConnector(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		c, _ := s.discovered(t, "", "one")

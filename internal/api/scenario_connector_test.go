@@ -80,7 +80,7 @@ func TestConnectorScenarios(t *testing.T) {
 	})
 }
 
-// connectorPage has those members of a page of connectors that tests read.
+// connectorPage contains those members of a page of connectors that tests read.
 type connectorPage struct {
 	Connectors []struct {
 		UUID      string
@@ -153,7 +153,7 @@ func TestPagesOfConnectors(t *testing.T) {
 }
 
 // The hidden bank accepts no bulk of three lines, and only the list of all connectors contains this
-// bank. Otherwise both lists are equal.
+// bank. All other connectors are in both lists.
 func TestIncompatibilityOfAHiddenConnector(t *testing.T) {
 	line := minimalDraft[strings.Index(minimalDraft, `[{`)+1 : strings.LastIndex(minimalDraft, `}]`)+1]
 	onEachFixture(t, func(t *testing.T, s *fixture) {
@@ -256,8 +256,7 @@ func TestRulesAboutConnectorsAgree(t *testing.T) {
 	})
 }
 
-// refusedFor tries to choose a connector. The service must refuse the choice for a reason in the
-// list.
+// refusedFor tries to choose a connector. The service must refuse the choice for one of the codes.
 func (s *fixture) refusedFor(t *testing.T, id, uuid, severity string, codes []string) {
 	t.Helper()
 	body := fmt.Sprintf(`{"connector_uuid":%q,"webview_url":"https://shop.example/pay","payer":{"scheme_name":"iban","identification":"DE89370400440532013000","label":"Payer"}}`, uuid)
@@ -306,8 +305,8 @@ func TestReasonsHaveBothSides(t *testing.T) {
 	})
 }
 
-// The most used connectors come first, and the list has at most the requested number. It omits
-// connectors that nobody used in the last month.
+// The most used connectors come first, and the list has at most the requested number. The list
+// omits connectors that nobody used in the last month.
 func TestMostUsedConnectors(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		choose := func(connector string) {

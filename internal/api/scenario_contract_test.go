@@ -20,8 +20,8 @@ import (
 	"passerelle/internal/httpapi"
 )
 
-// contract has the schemas of the OpenAPI document. It compiles them once. The validator of
-// kin-openapi would compile them again for every message.
+// contract contains the schemas of the OpenAPI document. The tests compile each schema once. The
+// validator of kin-openapi would compile it again for every message.
 type contract struct {
 	paths, schemas map[string]any
 	// requests accepts unknown members of an object, like the service. answers accepts no unknown
@@ -44,7 +44,7 @@ func served(t testing.TB, handler http.Handler) []byte {
 }
 
 // readContract returns the contract that a service has. All services in this process serve the same
-// document, and parsing it takes half a second. So only the first call reads it.
+// document, and parsing it takes half a second. Only the first call therefore reads it.
 func readContract(t testing.TB, handler http.Handler) *contract {
 	t.Helper()
 	theContract.Lock()
@@ -144,7 +144,7 @@ func (c *contract) check(a ask, request *http.Request, r reply) error {
 		}
 	}
 	// Query parameters may complete a body, and a list may be the complete body. The document does
-	// not say this for each body.
+	// not mention these forms for each body.
 	inBody := request.Header.Get("Content-Type") == "application/json" && strings.TrimSpace(a.body) != "" && !strings.HasPrefix(a.body, "[") && !strings.Contains(a.path, "?")
 	if operation["requestBody"] == nil || !inBody || r.status >= http.StatusBadRequest {
 		return nil
@@ -230,7 +230,8 @@ func TestDocumentIsTheOneReviewed(t *testing.T) {
 	})
 }
 
-// Clients read every list page by page. So each call that returns a total accepts limit and offset.
+// Clients read every list page by page. Each call that returns a total therefore accepts limit and
+// offset.
 func TestEachListHasPages(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		lists := 0
@@ -250,7 +251,7 @@ func TestEachListHasPages(t *testing.T) {
 	})
 }
 
-// A list that fits on one page is cut like other lists, and keeps its total.
+// The parameter limit also cuts a list that fits on one page, and the total stays the same.
 func TestPagesOfShortLists(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		var all, page struct {
@@ -290,7 +291,7 @@ func TestDocumentNamesTheCount(t *testing.T) {
 	})
 }
 
-// The API document does not contain calls that do not exist.
+// The API document contains only calls that exist.
 func TestDocumentPromisesNothingMore(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		for _, path := range []string{"/transfers", "/recipients", "/payment-links"} {

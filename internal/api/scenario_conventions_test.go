@@ -120,7 +120,7 @@ func TestProvidersWithoutVersion(t *testing.T) {
 	})
 }
 
-// Each path has its methods. The response to HEAD is the response to GET without the body. All
+// Each path has certain methods. The response to HEAD is the response to GET without the body. All
 // other methods get a 405 with an error body that names the allowed methods.
 func TestMethods(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
@@ -172,7 +172,7 @@ func TestAmountsKeepTheirDigits(t *testing.T) {
 	})
 }
 
-// Strict clients get an error for unknown names, and other clients do not.
+// Only strict clients get an error for unknown names.
 func TestStrictHandling(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		id, connection := strconv.FormatInt(s.created(t, ""), 10), fmt.Sprint("/connections/", s.connected(t, "", "one").ID)
@@ -210,7 +210,7 @@ func TestStrictHandling(t *testing.T) {
 
 // A repeated request with the same key gets the first response, byte for byte, and creates nothing.
 // The service refuses a different request with the same key. It does not store a request that it
-// refused before any effect.
+// refused before the request had any effect.
 func TestRepeatedCreation(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		create := func(key, body string) ask {

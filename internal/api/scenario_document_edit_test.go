@@ -166,8 +166,8 @@ func TestUploads(t *testing.T) {
 	})
 }
 
-// The service stores a file and the other changes of a document together or not at all. This is
-// also true when the change makes the document read-only.
+// The service stores a file and the other changes of a document together or not at all. The same
+// holds for a change that makes the document read-only.
 func TestUploadsWithTheRest(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from, who := s.subscriber(t, ""), s.domainOf("")

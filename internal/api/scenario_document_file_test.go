@@ -48,7 +48,7 @@ func TestFilesOfSharedSubscriptionsAreFetched(t *testing.T) {
 	})
 }
 
-// The stored content of a file is encrypted. It stays readable after a change of the master key.
+// The stored content of a file is encrypted, and stays readable after a change of the master key.
 func TestFilesAreSealedAtRest(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from := s.subscriber(t, "")
@@ -78,7 +78,7 @@ func TestFilesAreSealedAtRest(t *testing.T) {
 }
 
 // The files of a connection wait while the service cannot read the connection. The service fetches
-// them after that. Failures count only from then on.
+// the files after the next read, and failures count only from that time.
 func TestFilesWaitForTheirConnection(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from, who := s.subscriber(t, ""), s.domainOf("")
@@ -102,8 +102,8 @@ func TestFilesWaitForTheirConnection(t *testing.T) {
 	})
 }
 
-// The file of a document is available at each of its paths, completely and in ranges. This is true
-// whether or not the service has already fetched the file.
+// The file of a document is available at each of its paths, completely and in ranges. The service
+// need not have fetched the file before.
 func TestDownloads(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from := s.subscriber(t, "")
@@ -153,8 +153,8 @@ func TestDownloads(t *testing.T) {
 	})
 }
 
-// The thumbnail of a document shows the kind of its file at each of its paths. It changes when the
-// user uploads another file.
+// The thumbnail of a document shows the kind of the document's file, at each path. An upload of
+// another file changes the thumbnail.
 func TestThumbnails(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from := s.subscriber(t, "")
@@ -206,7 +206,7 @@ func TestDownloadsOfOthers(t *testing.T) {
 	})
 }
 
-// The service erases the files of a withdrawn subscription or a deleted user, with everything about
+// The service erases the files of a withdrawn subscription or a deleted user, with all data about
 // the files.
 func TestFilesGoWithWhatTheyBelongTo(t *testing.T) {
 	for name, withdraw := range map[string]func(t *testing.T, s *fixture, from map[string]string){

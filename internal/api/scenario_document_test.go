@@ -51,7 +51,7 @@ func TestDocumentScenarios(t *testing.T) {
 	})
 }
 
-// paper has those members of a document that the tests of filters use.
+// paper contains those members of a document that the tests of filters use.
 type paper struct {
 	ID             int64
 	IDType         int64 `json:"id_type"`
@@ -155,7 +155,7 @@ func TestFiltersOfDocuments(t *testing.T) {
 }
 
 // The timestamp of a document without a day is the time at which the service found the document.
-// Filters use this time too. A day that the user sets replaces it.
+// Filters use this time too. A day that the user sets replaces this time.
 func TestTimestampsOfDocumentsWithoutADay(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"api.timezone":"Pacific/Auckland"}`}).says(t, 200, "", "")

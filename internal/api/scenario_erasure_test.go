@@ -70,8 +70,8 @@ func beyond(before, after []string) []string {
 }
 
 // TestNothingIsLeftOfADeletedUser fills every table that can contain data of a user, deletes the
-// user, and searches for rows, marks and files. A new table must be filled here, or be listed in
-// apart.
+// user, and searches for rows, marks and files. This test must fill a new table, or apart must list
+// it.
 func TestNothingIsLeftOfADeletedUser(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"autosync.enabled":"0"}`}).says(t, 200, "", "")
@@ -116,7 +116,8 @@ func TestNothingIsLeftOfADeletedUser(t *testing.T) {
 	})
 }
 
-// wantNothing checks that tables got rows for the user, and that only kept rows are left.
+// wantNothing checks that a table got rows for the user, and that only rows of the tables in kept
+// are left.
 func (s *fixture) wantNothing(t *testing.T, table string, came int, left []string) {
 	t.Helper()
 	switch {

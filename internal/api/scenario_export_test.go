@@ -17,8 +17,8 @@ import (
 	"passerelle/internal/archive"
 )
 
-// exported returns the content of a user's archive: the totals of its lists and the sizes of its
-// files, by name.
+// exported returns the content of a user's archive: the total of each list and the size of each
+// file, by name.
 func (s *fixture) exported(t *testing.T, token, path string) (totals, sizes map[string]int, text string) {
 	t.Helper()
 	r := s.do(t, ask{method: "GET", path: path, token: token})
@@ -48,7 +48,7 @@ func (s *fixture) exported(t *testing.T, token, path string) (totals, sizes map[
 }
 
 // TestExport checks that a user's archive contains all stored data, in the form of the API's lists,
-// and every file. The archive of another user contains none of it.
+// and every file. The archive of another user contains nothing of this data.
 func TestExport(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"autosync.enabled":"0"}`}).says(t, 200, "", "")
@@ -124,7 +124,7 @@ func (d *deleting) Write(p []byte) (int, error) {
 }
 
 // TestExportOfOneWhoIsDeleted deletes a user while the service sends the user's archive. The
-// archive must then not be a valid zip file.
+// service must then cut off the archive, so that it is not a valid zip file.
 func TestExportOfOneWhoIsDeleted(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"autosync.enabled":"0"}`}).says(t, 200, "", "")

@@ -18,7 +18,7 @@ import (
 )
 
 // variety creates payments that differ in every filter and order. Some of their values are equal.
-// It returns the stored payments.
+// variety returns the stored payments.
 func (s *fixture) variety(t *testing.T) []*payment.Payment {
 	t.Helper()
 	s.configure(t, "home", map[string]string{"payment.periodic.enabled": "1"})
@@ -79,8 +79,8 @@ func anyLine(keeps func(payment.Instruction) bool) func(*payment.Payment) bool {
 	return func(p *payment.Payment) bool { return slices.ContainsFunc(p.Instructions, keeps) }
 }
 
-// filters returns the filters of the list. Each has all values that occur, and some values that do
-// not occur.
+// filters returns the filters of the list. Each filter has all values that occur, and some values
+// that do not occur.
 func (s *fixture) filters(all []*payment.Payment) []filter {
 	var list []filter
 	each := func(name string, of func(*payment.Payment) string) {
@@ -249,8 +249,8 @@ func parsed(t *testing.T, address string) url.Values {
 	return values
 }
 
-// sortKeys has the sort key of a payment for each of the eight orders. Null comes last in both
-// directions.
+// sortKeys maps each of the eight orders to a function that returns a payment's sort key. Null
+// comes last in both directions.
 var sortKeys = map[string]func(*payment.Payment) (key any, null bool){
 	"id":            func(p *payment.Payment) (any, bool) { return int64(p.ID), false },
 	"register_date": func(p *payment.Payment) (any, bool) { return p.Created.UnixMicro(), false },
@@ -314,7 +314,7 @@ func sided(x, y any) int {
 	return strings.Compare(x.(string), y.(string))
 }
 
-// A list with a filter by the beginning of a label is ordered by label. It contains each payment
+// A list with a filter by the beginning of a label is ordered by label, and contains each payment
 // once.
 func TestLabelsOfPayments(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
@@ -338,7 +338,7 @@ func TestLabelsOfPayments(t *testing.T) {
 	})
 }
 
-// A token for one payment gets that payment or nothing, whatever the filter.
+// With any filter, a token for one payment lists at most that payment.
 func TestFiltersOfABoundToken(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		id := s.created(t, "")
@@ -388,7 +388,7 @@ func TestTimelineHasSourceAndBankPaymentID(t *testing.T) {
 	})
 }
 
-// A label may be as long as the connector allows. This is 140 characters, or more if the
+// A label may be as long as the connector allows. The limit is 140 characters, or more if the
 // connector's profile says so.
 func TestLabelsAreAsLongAsTheConnectorTakes(t *testing.T) {
 	const longLabels = "6c3057db-a418-4f92-af9c-30f6c40fd6c4"

@@ -67,11 +67,12 @@ type testDomain struct {
 	user     passerelle.UserID // the user of the token "user"
 	holdings *holdings
 	signer   string
-	// subscribed has the ids of the objects in each user's subscriptions.
+	// subscribed holds the ids of the objects in each user's subscriptions.
 	subscribed map[passerelle.UserID]map[string]string
-	// assets has the identifiers of each user's assets.
+	// assets holds the identifiers of each user's assets.
 	assets map[passerelle.UserID]map[string]string
-	// owned has a connection of each user, and an account of that connection. The user keeps both.
+	// owned holds a connection of each user, and an account of that connection. The user keeps
+	// both.
 	owned  map[passerelle.UserID][2]string
 	tokens map[string]string
 }
@@ -168,8 +169,8 @@ type reply struct {
 }
 
 // do sends a request, and checks the rules for all responses. The response must not be a server
-// error. JSON has exactly one media type. The request has an id, and an error body has four keys.
-// The response must match its schema in the OpenAPI document.
+// error. JSON must have exactly one media type, the response a request id, and an error body four
+// keys. The response must match its schema in the OpenAPI document.
 func (s *fixture) do(t testing.TB, a ask) reply {
 	t.Helper()
 	request := s.request(t, a)
@@ -469,7 +470,7 @@ func mint(prefix string) string {
 	return fmt.Sprintf("%s%08x", body, crc32.ChecksumIEEE([]byte(body)))
 }
 
-// record has the number of rows of each table, and the events, at one moment.
+// record holds the number of rows of each table, and the events, at one moment.
 type record struct {
 	rows   map[string]int64
 	events []storetest.Event
@@ -477,7 +478,7 @@ type record struct {
 
 func (s *fixture) record() record { return record{rows: s.eyes.Rows(), events: s.eyes.Events()} }
 
-// counts returns a record without events, which is cheap after many calls.
+// counts returns a record without events. It stays cheap after many calls.
 func (s *fixture) counts() record { return record{rows: s.eyes.Rows()} }
 
 // bookkeeping lists tables whose rows are created once and later only updated.

@@ -11,8 +11,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// FuzzAPI sends any input. No response may be a server error. Refusals have the error body.
-// Responses and accepted requests match the OpenAPI document. A number selects the token.
+// FuzzAPI sends any input. No response may be a server error. Refusals must have the error body.
+// Responses and accepted requests must match the OpenAPI document. A number selects the token.
 func FuzzAPI(f *testing.F) {
 	for _, seed := range []struct{ method, path, query, contentType, header, body string }{
 		{"POST", "/2.0/payments", "", "application/json", "Prefer: handling=strict", minimalDraft},
@@ -74,8 +74,8 @@ func wild(s *fixture, method, path, query, body string) *http.Request {
 	return request
 }
 
-// tame returns the result of fault. It first adds a request id to a response without one. The
-// listener assigns the ids, and this request did not go through the listener.
+// tame returns the result of fault. It first adds a request id to a response without one, because
+// the listener assigns these ids and this request did not pass through the listener.
 func (r reply) tame(method string) string {
 	r.header = r.header.Clone()
 	if slices.Equal(r.header["X-Request-Id"], []string{""}) {

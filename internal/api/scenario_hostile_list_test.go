@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// hostileLists has one list of each kind, with the token that reads it and its own parameters.
+// hostileLists contains one list of each kind, with the token that reads it and its own parameters.
 var hostileLists = []struct{ path, token, own string }{
 	{"/payments", "admin", "filter order_by min_date max_date state label payer_end min_amount max_amount id_client id_connector id_connector_source connector_uuid country reference_id"},
 	{"/payments?order_by=state", "admin", ""},
@@ -56,7 +56,7 @@ var hostileDates = []string{
 }
 
 // TestHostileParametersOfLists sends invalid and extreme parameters to each list. The response must
-// be a refusal or a page. It must never be a server error.
+// be a refusal or a page, and never a server error.
 func TestHostileParametersOfLists(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.holdings(t, "")
@@ -109,7 +109,7 @@ func escaped(value string) string {
 }
 
 // TestFiltersAtTheirEndsSelectNothing uses filters with an unknown value, or with an end before all
-// times. They must select nothing, and not everything.
+// times. Such filters must select nothing.
 func TestFiltersAtTheirEndsSelectNothing(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		s.created(t, "")

@@ -52,8 +52,8 @@ func TestInformationScenarios(t *testing.T) {
 	})
 }
 
-// The service stores at most a hundred values for a transaction. It deletes all of them with the
-// transaction's account.
+// The service stores at most a hundred values for a transaction. The service deletes all values
+// with the transaction's account.
 func TestInformationsAreBounded(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		path := "/transactions/" + s.held(t, "", "transaction") + "/informations"

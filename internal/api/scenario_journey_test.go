@@ -21,7 +21,7 @@ type step struct {
 	takes                     map[string]string
 }
 
-// journeys has sequences of calls that programs make. Each sequence begins without data.
+// journeys lists sequences of calls that programs make. Each sequence begins without data.
 var journeys = map[string][]step{
 	"payment": {
 		{method: "POST", path: "/payments", token: "admin", body: minimalDraft, takes: map[string]string{"payment": "id"}},
@@ -78,9 +78,9 @@ var journeys = map[string][]step{
 	},
 }
 
-// hostileValues has replacements for a value, as JSON. They are too long, of another type, not
-// valid text, or have a special meaning for a database or parser. Null is not among them, because
-// null means no value.
+// hostileValues lists replacements for a value, as JSON. A replacement is too long, of another type
+// or invalid as text, or it has a special meaning for a database or parser. Null is not among them,
+// because null means no value.
 var hostileValues = func() []string {
 	values := []string{
 		`true`, `0`, `-1`, `1e400`, `-0.0`, `9223372036854775808`, `1.0000000000000000000000001`, `[]`, `{}`, `[[[[]]]]`, `{"a":{"b":{"c":1}}}`,
@@ -91,8 +91,8 @@ var hostileValues = func() []string {
 	return append(values, strings.Repeat("[", 40)+strings.Repeat("]", 40), strings.Repeat("9", 5000))
 }()
 
-// longValues has texts beyond a limit. They are random, because databases would compress a pattern
-// until it fits.
+// longValues lists texts beyond a limit. The texts are random, because databases would compress a
+// pattern until it fits.
 var longValues = func() (values []string) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, length := range []int{141, 256, 1001, 2049, 4097, 70_000, 400_000} {
@@ -114,8 +114,8 @@ type journeyRunner struct {
 	n      int
 }
 
-// positions lists the values of a step that a test can replace: members of its body, parameters of
-// its query, and parts of its path.
+// positions lists the values of a step that a test can replace: members of the body, parameters of
+// the query, and parts of the path.
 func (l step) positions() (all []place) {
 	path, query, _ := strings.Cut(l.path, "?")
 	for i, part := range strings.Split(path, "/") {

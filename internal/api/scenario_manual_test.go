@@ -24,7 +24,7 @@ type manual struct {
 }
 
 // The list contains created transactions with the others, and users can change them. When the
-// service cannot store one of several transactions, it stores none.
+// service cannot store one of several transactions, it stores no transaction.
 func TestManualTransactions(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		h := s.holdings(t, "")

@@ -13,7 +13,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// listed has those members that the tests of orders and filters use.
+// listed contains those members that the tests of orders and filters use.
 type listed struct {
 	ID           int64
 	State        string
@@ -86,8 +86,8 @@ func (s *fixture) history(t *testing.T) {
 	}
 }
 
-// orders has a comparison for each order of the list. Each comparison ends with the id, so no two
-// payments are equal.
+// orders contains a comparison for each order of the list. Each comparison ends with the id, so no
+// two payments are equal.
 var orders = map[string]func(a, b listed) int{
 	"id":            func(a, b listed) int { return 0 },
 	"register_date": func(a, b listed) int { return cmp.Compare(a.RegisterDate, b.RegisterDate) },
@@ -175,8 +175,8 @@ func (s *fixture) skips(t *testing.T, all []listed) {
 	}
 }
 
-// periods limits the list by days, months and years in the time zone of Paris. The first instant of
-// the lower limit is in the list. The first instant of the upper limit is not.
+// periods limits the list by days, months and years in the time zone of Paris. The list contains
+// the first instant of the lower limit, but not the first instant of the upper limit.
 func (s *fixture) periods(t *testing.T, all []listed) {
 	t.Helper()
 	for _, bounds := range [][2]string{
@@ -254,8 +254,8 @@ func (s *fixture) cursors(t *testing.T) {
 	}
 }
 
-// growth adds a payment between reads of two pages. The later page repeats no payment. On the way
-// back, the first page is the same.
+// growth adds a payment between the reads of two pages. The second page must repeat no payment. On
+// the way back, the first page must be the same.
 func (s *fixture) growth(t *testing.T) {
 	t.Helper()
 	first := s.list(t, "/payments?limit=10&reverse")

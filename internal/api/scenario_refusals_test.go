@@ -214,7 +214,7 @@ func bulkEdits(t *testing.T) []edit {
 	}
 }
 
-// For every rule about a payment, the error names the field, and the service writes nothing.
+// When a payment breaks a rule, the error names the field, and the service writes nothing.
 func TestPaymentsRefused(t *testing.T) {
 	edits := append(amountEdits(), accountEdits("payer")...)
 	edits = append(edits, accountEdits("instructions[0].beneficiary")...)
@@ -242,8 +242,8 @@ func TestPaymentsRefused(t *testing.T) {
 	})
 }
 
-// badRedirects returns forbidden redirect addresses. For each text in more, it adds a valid address
-// with that ending.
+// badRedirects returns forbidden redirect addresses. Each text in more adds a forbidden address
+// that ends with the text.
 func badRedirects(more ...string) []any {
 	bad := []any{
 		"/back", "back", "//shop.example/back", "javascript:alert(1)", "JavaScript://shop.example/%0aalert(1)", "data:text/html,x", "file:///etc/passwd", "ftp://shop.example/",
@@ -313,7 +313,7 @@ func (s *fixture) configure(t *testing.T, domainName string, values map[string]s
 	}
 }
 
-// Every call with a body refuses bodies that do not match their content type.
+// Every call with a body refuses a body that contradicts its content type.
 func TestBodiesThatAreNone(t *testing.T) {
 	form, parts := "application/x-www-form-urlencoded", "multipart/form-data; boundary=b"
 	part := func(disposition, content string) string {
@@ -403,7 +403,7 @@ func (s *fixture) nothing(t *testing.T, a ask) {
 	}
 }
 
-// A path with two slashes at its beginning is not a host.
+// The service does not treat a path with two slashes at its beginning as a host.
 func TestDoubleSlashInFront(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		conn, err := net.Dial("tcp", s.Addr())

@@ -97,8 +97,8 @@ func (s *fixture) sensitivePayment(t *testing.T) string {
 	return "/payments/" + strconv.FormatInt(made.ID, 10)
 }
 
-// shows fails the test unless the response contains every sensitive field of the roles. The fields
-// of the operator must never be shown.
+// shows fails the test unless the response contains every sensitive field of the roles. A response
+// must never show the fields of the operator.
 func (s *fixture) shows(t *testing.T, r reply, roles ...string) {
 	t.Helper()
 	inapplicable := regexp.MustCompile(`CANARYPAYERORG|CANARYBENEFICIARY(FIRST|LAST)_NAME|CANARYBENEFICIARY(BIRTH|NATION)`)

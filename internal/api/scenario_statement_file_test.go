@@ -93,8 +93,8 @@ func (s *fixture) listedTransactions(t *testing.T, connection int64) []string {
 	return all
 }
 
-// A user imports overlapping and repeated files in any order. The service stores nothing twice, and
-// loses nothing.
+// A user imports overlapping and repeated files in any order. The service stores each transaction
+// exactly once.
 func TestStatementFiles(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		connection := s.fileConnection(t)
@@ -143,7 +143,7 @@ func TestStatementFiles(t *testing.T) {
 	})
 }
 
-// The first file causes the events of a first read. It also implies the consent.
+// The first file causes the events of a first read. The file also implies the consent.
 func TestEventsOfAStatementFile(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		connection := s.fileConnection(t)
@@ -219,8 +219,8 @@ func TestGapsBetweenStatements(t *testing.T) {
 	})
 }
 
-// When a later file corrects the text of an entry, the transaction changes. Its source is then the
-// later file. A repeated entry does not change.
+// When a later file corrects the text of an entry, the transaction changes, and the later file
+// becomes its source. A repeated entry does not change.
 func TestCorrectionsAndOrigins(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		connection := s.fileConnection(t)
@@ -319,8 +319,8 @@ func (e *endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// The service refuses a body of 4 GiB long before its end. It uses no more memory than for the
-// largest allowed file.
+// The service refuses a body of 4 GiB long before its end. The refusal needs no more memory than
+// the largest allowed file.
 func TestEndlessStatementFile(t *testing.T) {
 	s := newFixture(t, storetest.SQLite(t))
 	connection := s.fileConnection(t)
@@ -388,8 +388,8 @@ func TestStatementsThatComeAgain(t *testing.T) {
 	})
 }
 
-// The last version of a statement that the bank made is right, in whatever order a user imports the
-// versions. Times may have zones. An older version that comes later adds no entry.
+// The bank's last version of a statement counts, in whatever order a user imports the versions. The
+// times of the versions may have zones. An older version that comes later adds no entry.
 func TestCorrectionBeforeItsOriginal(t *testing.T) {
 	version := func(made, closing, entry string) string {
 		return strings.Replace(camtFile("2026-10-31", "100.00", "2026-11-05", closing, entry), "<Id>1</Id>", "<Id>1</Id><CreDtTm>2026-11-06T"+made+"</CreDtTm>", 1)
@@ -431,9 +431,9 @@ func ofxFile(transactions ...string) string {
 	return text + "</BANKTRANLIST></STMTRS></STMTTRNRS></BANKMSGSRSV1></OFX>"
 }
 
-// An OFX file can name a transaction that it replaces or deletes. That transaction does not return
-// after a second import of the earlier file. Nor does it return when a user imports both files
-// together, or in the other order.
+// An OFX file can name a transaction that it replaces or deletes. The named transaction does not
+// return after a second import of the earlier file. It also stays away when a user imports both
+// files together, or in the other order.
 func TestStatementCorrectionsInOFX(t *testing.T) {
 	first := ofxFile("20261102 10.00 A", "20261103 5.00 B", "20261104 7.00 C")
 	second := ofxFile("20261110 11.00 D <CORRECTFITID>A<CORRECTACTION>REPLACE", "20261110 5.00 E <CORRECTFITID>B<CORRECTACTION>DELETE", "20261111 1.00 F")

@@ -72,8 +72,8 @@ func (s *fixture) subscribed(t testing.TB, who *testDomain, c passerelle.Connect
 	return all
 }
 
-// The scenarios run without background reads. The effects of sharing and of reading are therefore
-// separate.
+// The scenarios run without background reads, to separate the effects of sharing from the effects
+// of reading.
 func TestSubscriptionScenarios(t *testing.T) {
 	by := func(method, path, body string) ask {
 		return ask{method: method, path: path, token: "user", body: body}
@@ -236,7 +236,7 @@ func (s *fixture) withdrawn(t *testing.T, who *testDomain, one bankstore.StoredS
 }
 
 // A connection is locked while the service reads it. A change of several of its subscriptions
-// changes all of them or none.
+// changes all of them or fails.
 func TestSubscriptionsOfALockedConnection(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		who := s.domainOf("")

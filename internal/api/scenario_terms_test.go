@@ -87,7 +87,7 @@ func (s *fixture) encrypt(t *testing.T, domainName, value string) string {
 }
 
 // Values that are encrypted with the domain's key work like plain values, in the validation and
-// afterwards. Values that are encrypted with another domain's key do not work.
+// afterwards. The service refuses values that are encrypted with another domain's key.
 func TestEncryptedFields(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		path := "/payments/" + strconv.FormatInt(s.created(t, ""), 10)
@@ -139,8 +139,8 @@ func TestSimulationScenarios(t *testing.T) {
 	})
 }
 
-// The catalogue equals the list of the simulated banks, with one difference: one has null for an
-// absent value, and the other has an empty value.
+// The catalogue equals the list of the simulated banks, except that null stands for an absent value
+// in one and an empty value in the other.
 func TestScenariosAreThoseOfTheBanks(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		var got struct {

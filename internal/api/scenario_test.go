@@ -14,8 +14,8 @@ import (
 	"passerelle/internal/httpapi"
 )
 
-// scenario has a request, its response, and its effects: the new rows, and the events in order. An
-// empty list asserts that there are none.
+// scenario contains a request, its response, and its effects: the new rows, and the events in
+// order. An empty list asserts that there are no events.
 type scenario struct {
 	name string
 	ask
@@ -321,7 +321,7 @@ func TestPaymentScenarios(t *testing.T) {
 	})
 }
 
-// Nobody can validate a validated payment again, whatever the token, and nothing changes.
+// With any token, a second validation of a payment fails and changes nothing.
 func TestValidatingTwice(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		path := "/payments/" + strconv.FormatInt(s.created(t, ""), 10)
@@ -447,7 +447,7 @@ func TestDeliveriesStayInTheirDomain(t *testing.T) {
 }
 
 // A client without registered addresses may redirect payers from a sandbox domain to any address.
-// From a live domain, it may redirect to none.
+// From a live domain, it may not redirect payers.
 func TestUnregisteredClients(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for domainName, status := range map[string]int{"other": 200, "live": 400} {

@@ -79,9 +79,9 @@ func TestTransactionDocumentScenarios(t *testing.T) {
 	})
 }
 
-// The number of documents in a transaction is the number of attached documents in its list.
-// Documents are detached when the user stops sharing their subscription or the transaction's
-// account.
+// The number of documents in a transaction equals the length of its list of attached documents. The
+// service detaches a document when the user stops sharing the document's subscription or the
+// transaction's account.
 func TestWhatIsAttachedGoesWithWhatItBelongsTo(t *testing.T) {
 	for name, path := range map[string]string{"the subscription": "/subscriptions/{subscription}", "the account": "/accounts/{holding}"} {
 		t.Run(name, func(t *testing.T) {

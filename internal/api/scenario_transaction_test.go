@@ -26,8 +26,8 @@ type holdings struct {
 	transactions []passerelle.TransactionID
 }
 
-// booked has the transactions of the accounts: the booking day, the day of the transaction or none,
-// the value, the label, and whether the institution no longer lists the transaction.
+// booked lists the transactions of the accounts: the booking day, the day of the transaction if
+// known, the value, the label, and whether the institution no longer lists the transaction.
 var booked = []struct{ account, day, made, value, wording, gone string }{
 	{"a", "2026-11-02", "2026-10-31", "-12.50", "CARTE CAFE DE LA GARE", ""},
 	{"a", "2026-11-05", "", "2450.00", "VIR SALAIRE", ""},
@@ -248,8 +248,8 @@ func TestTransactionsSelected(t *testing.T) {
 	})
 }
 
-// Each path lists only its own transactions. A path with ids that do not belong together is not
-// found.
+// Each path lists only its own transactions. A path with ids that do not belong together gets a
+// 404.
 func TestPlacesOfTransactions(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		h := s.holdings(t, "")

@@ -18,8 +18,8 @@ import (
 // mostTrips is the largest number of times that a call may wait for the database.
 const mostTrips = 10
 
-// longCalls may wait for the database more often than mostTrips. Each has a limit, and a comment
-// with the reason. The limits leave room for the first use of a statement on a connection.
+// longCalls may wait for the database more often than mostTrips. Each call has a limit, and a
+// comment with the reason. The limits leave room for the first use of a statement on a connection.
 var longCalls = map[string]int64{
 	// The service sends an archive while it reads the data, with one or two queries for each kind
 	// of object.
@@ -60,8 +60,8 @@ func newDistant(t *testing.T) *distant {
 	return &distant{fixture: newFixtureWith(t, address, by.String(), true), network: n}
 }
 
-// tries is the number of repetitions of a call, to find its smallest number of round trips. Some
-// calls also prepare a statement, or reserve ids for later calls.
+// tries is how often the test repeats a call to find its smallest number of round trips. Some calls
+// also prepare a statement, or reserve ids for later calls.
 const tries = 6
 
 // takesFiles matches the paths of calls that end with a conflict in this test. This bank accepts no

@@ -106,7 +106,7 @@ func types(schema map[string]any) []string {
 	return words
 }
 
-// samples has a value of each JSON type. A whole number has two types.
+// samples contains a value of each JSON type. A whole number has two types.
 var samples = map[string]any{
 	"string": "text", "number": json.Number("1.5"), "integer": json.Number("12"), "boolean": true,
 	"array": []any{[]any{}}, "object": map[string]any{"a": map[string]any{}},
@@ -124,7 +124,7 @@ func (d documented) wrong() []any {
 	return values
 }
 
-// noText has strings that every field must refuse, in JSON.
+// noText lists strings that every field must refuse, in JSON.
 var noText = map[string]string{"NUL": `"a\u0000b"`, "raw invalid UTF-8": "\"a\xffb\"", "half a surrogate pair": `"a\ud800b"`}
 
 const payer = `"payer":{"scheme_name":"iban","identification":"DE89370400440532013000","label":"Payer"}`
@@ -268,7 +268,7 @@ func complete(t *testing.T, call string) any {
 }
 
 // bodied returns the calls that have a body, with the body's schema. When a call accepts several
-// bodies, each body is a separate entry. The name of the body is after the path.
+// bodies, each body is a separate entry. The key contains the name of the body after the path.
 func (c *contract) bodied() map[string]map[string]any {
 	all := map[string]map[string]any{}
 	for path, operations := range c.paths {
@@ -311,7 +311,7 @@ func alternatives(schema map[string]any) map[string]map[string]any {
 	return all
 }
 
-// wholeLists has the calls whose body may be a list.
+// wholeLists lists the calls whose body may be a list.
 var wholeLists = map[string]bool{
 	"POST /categorize": true, "POST /accounts/{accountId}/transactions": true, "POST /users/{userId}/accounts/{accountId}/transactions": true,
 	"POST /connections/{connectionId}/accounts/{accountId}/transactions": true, "POST /users/{userId}/connections/{connectionId}/accounts/{accountId}/transactions": true,
@@ -430,7 +430,8 @@ func (s *fixture) refuser(t *testing.T) *refuser {
 	for _, prefix := range []string{"/transactions", "/accounts", "/connections"} {
 		r.credential[prefix] = s.token(t, "", "user", 0)
 	}
-	// The background loop stores the first use of each token, which must not happen after the digest.
+	// The background loop stores the first use of each token. This must happen before the digest of
+	// the tables.
 	for _, credential := range r.credential {
 		s.do(t, ask{method: "GET", path: "/config", credential: credential})
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A new user adds these rows. The service holds back the event of a temporary user. It keeps the
-// token of a permanent user, to send it with webhooks.
+// A new user adds these rows. The service delays the event of a temporary user. It stores the token
+// of a permanent user to send the token with webhooks.
 var (
 	aGuest = map[string]int64{"end_user": 1, "token": 1, "event": 1}
 	aUser  = with(aGuest, map[string]int64{"user_token": 1})
@@ -235,8 +235,8 @@ func TestOneExchangeWins(t *testing.T) {
 	})
 }
 
-// When a deletion and an exchange happen at the same time, the result is either a user with a
-// token, or nothing.
+// After a simultaneous deletion and exchange, either the user exists with a token, or neither
+// exists.
 func TestDeletionAgainstExchange(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for range 5 {
@@ -284,8 +284,8 @@ func (s *fixture) contest(t *testing.T, n int, of func(i int) ask) map[int]int {
 	return count
 }
 
-// The event of a deletion contains the user's token. Afterwards only the payment is left, without a
-// user.
+// The event of a deletion contains the user's token. After the deletion, only the payment is left,
+// without a user.
 func TestDeletingAUser(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		hook := `{"event":"USER_DELETED","url":"` + s.Origin + `/sandbox/receiver/deleted","id_service":{client}}`

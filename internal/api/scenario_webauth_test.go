@@ -2,7 +2,7 @@ package api_test
 
 import "testing"
 
-// Package servicetest tests the page at the returned address.
+// Tests of package servicetest check the page at the returned address.
 func TestWebauthScenarios(t *testing.T) {
 	ask := func(query string) ask { return ask{method: "GET", path: "/webauth-url?" + query, token: "user"} }
 	const main = "client_id={client}&redirect_uri=https://shop.example/back"

@@ -91,7 +91,7 @@ func TestWebhookDataScenarios(t *testing.T) {
 	})
 }
 
-// item has those members of list items that these tests read.
+// item contains those members of list items that these tests read.
 type item struct {
 	ID       int64
 	Success  bool
@@ -141,8 +141,8 @@ func (s *fixture) change(t *testing.T, webhook, body string) {
 	s.do(t, ask{method: "PUT", path: "/webhooks/" + webhook, token: "config", body: body}).says(t, 200, "", "")
 }
 
-// A disabled or deleted webhook receives nothing. After its enabling or restoration, it receives
-// the deliveries that were undelivered before the pause. It receives no events from the pause.
+// A disabled or deleted webhook receives nothing. After it is enabled or restored, it receives the
+// deliveries that were undelivered before the pause, but no events from the pause.
 func TestPausesOfWebhooks(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for pause, resume := range map[string]string{`{"disabled":true}`: `{"disabled":false}`, `{"deleted":"2026-11-20"}`: `{"deleted":"null"}`} {
@@ -169,8 +169,8 @@ func TestPausesOfWebhooks(t *testing.T) {
 	})
 }
 
-// With the parameter all, calls find disabled and deleted webhooks. Without it, only a change that
-// enables, disables, deletes or restores a webhook finds them.
+// With the parameter all, calls find disabled and deleted webhooks. Without the parameter, only a
+// change that enables, disables, deletes or restores a webhook finds such webhooks.
 func TestHiddenWebhooks(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for _, hide := range []string{`{"disabled":true}`, `{"deleted":"2026-11-20"}`} {
@@ -319,7 +319,8 @@ func TestHealthOfWebhooks(t *testing.T) {
 	})
 }
 
-// Old, finished events disappear with everything that belongs to them. The sandbox's clock decides.
+// The service deletes old, finished events with all their data. The age follows the clock of the
+// sandbox.
 func TestRetention(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		id := s.webhookFor(t, "", "PAYMENT_STATE_UPDATED")

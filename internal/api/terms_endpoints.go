@@ -49,7 +49,7 @@ func (s *Service) publicKey(ctx context.Context, c *httpapi.Caller, _ httpapi.No
 	return publicKeyOutput(key), err
 }
 
-// language has the language parameter of the calls that return terms.
+// language contains the language parameter of the calls that return terms.
 type language struct {
 	Language string `query:"language" max:"35" doc:"language such as en or fr; terms that do not exist in the language are returned in English" example:"fr"`
 }

@@ -20,7 +20,7 @@ import (
 
 var (
 	// ErrAbandoned reports a connector that did not return after its context had ended. This
-	// connector may still be running. Its late result is dropped.
+	// connector may still be running. Do drops its late result.
 	ErrAbandoned = errors.New("the connector does not heed its deadline")
 	// ErrExited reports a connector that ended its goroutine. It is also an ErrPanicked.
 	ErrExited = fmt.Errorf("%w: it ended its goroutine", connector.ErrPanicked)

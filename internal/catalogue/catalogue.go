@@ -1,7 +1,7 @@
 // Package catalogue writes the page docs/scenarios.md. The page lists the scenarios of the sandbox
 // and of the test banks.
 //
-// The package owns the sentences of the page, and the list of scenarios of the test banks. It does
+// The package owns the sentences of the page, and the list of the test banks' scenarios. It does
 // not own the scenarios of the sandbox, which are in package sandbox.
 //
 // The package fails when the writer fails.
@@ -49,8 +49,8 @@ func Write(w io.Writer) error {
 // BankScenario is an order at a test bank. Test banks are a separate program. The payer approves
 // the order.
 type BankScenario struct {
-	// Bank is the profile of the bank. Creditor is the beneficiary's name: this name makes the bank
-	// do what Shows describes. Result is the state of the payment, with its code.
+	// Bank is the profile of the bank. Creditor is the beneficiary's name: this name selects the
+	// behaviour that Shows describes. Result is the state of the payment, with its code.
 	Bank, Creditor, Shows, Result string
 }
 
@@ -108,11 +108,11 @@ behaviour. In these rows, the payer approves. The clocks of the bank and the san
 // inRow returns a text in which no character ends a table cell.
 func inRow(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 
-// usual returns the beneficiary of the rows that name none.
+// usual returns the beneficiary of the rows that name no beneficiary.
 func usual() sandbox.ScenarioAccount { return sandbox.Scenarios()[0].Lines[0].Beneficiary }
 
-// steering lists what makes the bank behave like the scenario: the amount and label of the first
-// line, its accounts and day if they are unusual, and settings of the domain.
+// steering lists the data that makes the bank behave like the scenario: the first line's amount and
+// label, its accounts and day if they are unusual, and settings of the domain.
 func steering(s sandbox.Scenario) string {
 	first := s.Lines[0]
 	parts := []string{first.Amount + " " + string(first.Currency), "`" + first.Label + "`"}

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/image/font/gofont/goregular"
 )
 
-// Certificate has the data that a certificate confirms.
+// Certificate contains the data that a certificate confirms.
 type Certificate struct {
 	// Institution is the institution that holds the accounts.
 	Institution string
@@ -29,7 +29,7 @@ type Certificate struct {
 type CertifiedAccount struct {
 	Name     string
 	Currency string
-	// IBAN is empty for an account with another kind of number. That number is in Number.
+	// IBAN is empty for an account with another kind of number, which is in Number.
 	IBAN, BIC, Number string
 	Holders           []Holder
 	// Consent is the time at which the user agreed to share the account.
@@ -113,7 +113,7 @@ func role(word string) string {
 	return strings.ToUpper(word[:1]) + word[1:]
 }
 
-// grouped returns an IBAN in groups of four characters. This is the printed form of ISO 13616.
+// grouped returns an IBAN in groups of four characters. ISO 13616 defines this printed form.
 func grouped(iban string) string {
 	var groups []string
 	for ; len(iban) > 4; iban = iban[4:] {

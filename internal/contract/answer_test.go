@@ -33,7 +33,7 @@ type sample struct {
 	exact bool
 }
 
-// samples has the first sample of each operation, by method and path.
+// samples holds the first sample of each operation, by path and method.
 type samples struct {
 	paths map[string]map[string]json.RawMessage
 	found map[string]sample
@@ -48,7 +48,8 @@ func newSamples(t *testing.T, s *servicetest.Instance) *samples {
 	return &samples{document.Paths, map[string]sample{}}
 }
 
-// operation returns the operation that a row calls. It returns an empty text when there is none.
+// operation returns the operation that a row calls. It returns an empty text when the API has no
+// such operation.
 func (all *samples) operation(r row) string {
 	method, address, _ := strings.Cut(r.call, " ")
 	address, _, _ = strings.Cut(strings.TrimPrefix(address, "/2.0"), "?")

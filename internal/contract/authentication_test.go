@@ -17,7 +17,7 @@ Created     id int, name str, secret text
 BART.Client redirect_uris [str]
 Logo        id int`
 
-// headerFacts has the rows of section 1.1, the forms of the Authorization header.
+// headerFacts are requests with each form of the header Authorization (section 1.1).
 var headerFacts = tell("1.1",
 	row{fact: "Bearer", by: "D", call: "GET /2.0/users/me", as: "Bearer {user token}", status: 200, shapes: "User"},
 	row{fact: "the scheme in small letters", by: "OLD", call: "GET /2.0/users/me", as: "bearer {user token}", status: 200, shapes: "User"},
@@ -30,7 +30,7 @@ var headerFacts = tell("1.1",
 	row{fact: "a kind of token that is of no use", by: "interface.md", call: "GET /2.0/users/me", as: "service", status: 403, shapes: "Error", says: []string{`"forbidden"`}},
 )
 
-// tokenFacts has the rows of section 1.2, which says what each kind of token can access.
+// tokenFacts are requests that each kind of token may make (section 1.2).
 var tokenFacts = tell("1.2",
 	row{fact: "user token, temporary", by: "D", call: "GET /2.0/users/me", as: "temporary", status: 200, shapes: "User"},
 	row{fact: "temporary code where a token is wanted", by: "D", call: "GET /2.0/users/me", as: "Bearer {new code}", status: 403, shapes: "Error"},
@@ -39,7 +39,7 @@ var tokenFacts = tell("1.2",
 	row{fact: "users token", by: "D", call: "GET /2.0/users", as: "users", status: 200, shapes: "Users"},
 )
 
-// authenticationFacts has the rows of section 1.3, the endpoints of authentication.
+// authenticationFacts are requests to the endpoints of authentication (section 1.3).
 var authenticationFacts = tell("1.3",
 	row{fact: "POST /auth/init", by: "D", call: "POST /2.0/auth/init", status: 200, shapes: "Guest FORM.Init"},
 	row{fact: "POST /auth/init with an empty JSON body", by: "JB", call: "POST /2.0/auth/init", kind: asJSON, status: 200, shapes: "Guest FORM.Init"},
@@ -83,7 +83,7 @@ var authenticationFacts = tell("1.3",
 	row{fact: "POST /payments/{id}/scopedtoken for payments:admin", by: "D", call: "POST /2.0/payments/{payment}/scopedtoken", as: "service", kind: asJSON, body: `{"scope":"payments:admin"}`, status: 400, shapes: "Error"},
 )
 
-// clientFacts has the rows of section 1.4, applications.
+// clientFacts are requests that manage applications (section 1.4).
 var clientFacts = tell("1.4",
 	row{fact: "POST /clients", by: "SW", call: "POST /2.0/clients", as: "config", kind: asForm, body: `name=one&redirect_uris=https%3A%2F%2Fshop.example%2Fback&generate_keys=true&pro=0&primary_color=885500&description=Shop`, status: 200, shapes: "Client Created"},
 	row{fact: "POST /clients, JSON", by: "CASH", call: "POST /2.0/clients", as: "config", kind: asJSON, body: `{"name":"two","redirect_uris":["https://shop.example/back"],"config":{"a":"b"}}`, status: 200, shapes: "Client Created"},

@@ -11,7 +11,7 @@ Webhook         id int, created time, updated time?, deleted time?, id_service i
 Webhooks        webhooks [Webhook], total int
 WebhookLogs     webhooklogs [obj], total int`
 
-// configurationFacts has the rows about the configuration, from section 10 of the paper.
+// configurationFacts are requests that read and change the configuration (section 10).
 var configurationFacts = tell("10",
 	row{fact: "GET /config", by: "D", call: "GET /2.0/config", as: "config", status: 200, shapes: "Config", says: quoted(
 		"autosync.enabled autosync.frequency connection.expire connection.questions_code auth.default_token_expire auth.user_token_expire webhooks.alerts_frequency payment.max_amount payment.manual_expire_time_days")},
@@ -32,7 +32,7 @@ var configurationFacts = tell("10",
 	row{fact: "GET /config/logs", by: "SW", call: "GET /2.0/config/logs?min_date=2026-01-01&search=biapi.manager&type=add", as: "config", status: 200, shapes: "ConfigLogs"},
 )
 
-// webhookFacts has the rows of section 9.4, managing webhooks. Tests of packages webhook, delivery
+// webhookFacts are requests that manage webhooks (section 9.4). Tests of packages webhook, delivery
 // and api check the delivery.
 var webhookFacts = tell("9.4",
 	row{fact: "POST /webhooks/auth in the query, without version", by: "FORM", call: "POST /webhooks/auth?type=hmac_signature&name=formanceabcde", as: "config", kind: asJSON, status: 200, shapes: "Provider Secret"},

@@ -43,8 +43,8 @@ Phones          android bool, ios bool
 Bounds          first_open_day num?, instant num?, deferred num?, periodic num?
 JWK             kty (RSA), kid text, n text, e text`
 
-// connectorFacts has the rows of section 3.1, the endpoints of connectors. Their shapes are in
-// sections 3.2, 3.4 and 3.5.
+// connectorFacts are requests to the endpoints of connectors (section 3.1). Sections 3.2, 3.4 and
+// 3.5 describe their shapes.
 var connectorFacts = tell("3.1",
 	row{fact: "GET /connectors", by: "PYP", call: "GET /2.0/connectors", status: 200, shapes: "Connectors SDK.Connectors PYP.Connectors"},
 	row{fact: "GET /connectors with a user token", by: "RB", call: "GET /2.0/connectors", as: "user", status: 200, shapes: "Connectors"},
@@ -81,7 +81,7 @@ var connectorFacts = tell("3.1",
 	row{fact: "GET /connectors/{uuid}/sources", by: "D", call: "GET /2.0/connectors/{test connector}/sources", status: 200, shapes: "Sources"},
 )
 
-// fieldKeyFacts has the rows of section 11.5, the key for the values of fields.
+// fieldKeyFacts are requests for the key that encrypts the values of fields (section 11.5).
 var fieldKeyFacts = tell("11.5",
 	row{fact: "GET /publickey", by: "D", call: "GET /2.0/publickey", status: 200, shapes: "JWK"},
 	row{fact: "GET /publickey with a user token", by: "D", call: "GET /2.0/publickey", as: "user", status: 200, shapes: "JWK"},

@@ -15,7 +15,7 @@ Instruction reference_id text, execution_date_type text, label text, amount num,
 Beneficiary id int, id_account int?, label text, scheme_name text, identification text, issuer str?, disabled_date str?, merchant_scheme_name str?, merchant_identification str?, bic str?
 Terms       terms obj, content text, language text`
 
-// ruleFacts has the rows of section 0, which contains the rules that existing clients depend on.
+// ruleFacts are requests that check the rules on which existing clients depend (section 0).
 var ruleFacts = tell("0",
 	row{fact: "rule 1: the version in front", by: "FORM", call: "GET /2.0/users/me", as: "user", status: 200, shapes: "User"},
 	row{fact: "rule 1: the version twice", by: "FORM", call: "GET /2.0/2.0/users/me", as: "user", status: 200, shapes: "User"},
@@ -52,8 +52,8 @@ var ruleFacts = tell("0",
 	row{fact: "rule 13: closed sets, connectors", by: "SDK", call: "GET /2.0/connectors", status: 200, shapes: "SDK.Connectors"},
 )
 
-// openFacts has the rows of rule 8: reads without a token, with a user's token and with a config
-// token.
+// openFacts are reads without a token, with a user's token and with a config token (section 0, rule
+// 8).
 var openFacts = tell("0 rule 8:", open(
 	"Connectors /connectors", "Connector /connectors/{test connector}", "AccountTypes /account_types", "Currencies /currencies",
 	"Banks /banks", "Connector /banks/40", "Providing /providers", "Connector /providers/64", "DocumentTypes /documenttypes", "JWK /publickey", "Terms /terms",
@@ -70,7 +70,7 @@ func open(reads ...string) []row {
 	return rows
 }
 
-// errorFacts has the rows of section 11, errors.
+// errorFacts are requests that fail, with their errors (section 11).
 var errorFacts = tell("11",
 	row{fact: "a missing parameter", by: "D", call: "POST /2.0/auth/token", kind: asJSON, body: `{"client_id":"{client}","client_secret":"{secret}"}`, status: 400, shapes: "Error", says: []string{`"code":"missingParameter"`}},
 	row{fact: "an invalid value", by: "D", call: "GET /2.0/users/me/transactions?limit=abc", as: "user", status: 400, shapes: "Error", says: []string{`"code":"invalidValue"`}},
@@ -81,7 +81,7 @@ var errorFacts = tell("11",
 	row{fact: "a scope that lacks", by: "SDK", call: "GET /2.0/users", as: "user", status: 403, shapes: "Error", says: []string{`"code":"forbidden"`}},
 )
 
-// webviewFacts has the rows of section 12, the addresses of pages that programs build. Tests of
+// webviewFacts are requests to the addresses of pages that programs build (section 12). Tests of
 // package webview check the content of the pages.
 var webviewFacts = tell("12.1",
 	row{fact: "{base}/auth/webview/{lang}/payment", by: "OLD, SYMF", call: "GET /2.0/auth/webview/fr/payment?client_id={client}&redirect_uri=https%3A%2F%2Fshop.example%2Fback&code={payment code}&payment_id={payment}", status: 303, leads: "/2.0/auth/webview/fr/payment?payment_id={payment}"},
@@ -89,7 +89,8 @@ var webviewFacts = tell("12.1",
 	row{fact: "{webview}/payment without language", by: "BART", call: "GET /webview/payment?domain=127&client_id={client}&code={payment code}&payment_id={payment}", status: 303, leads: "/webview/"},
 )
 
-// conventionFacts has the rows of section 13, general conventions.
+// conventionFacts are requests that check general conventions, such as the limit of a list (section
+// 13).
 var conventionFacts = tell("13",
 	row{fact: "limit above 1000", by: "D", call: "GET /2.0/users/me/transactions?limit=1001", as: "user", status: 400, shapes: "Error", says: []string{`"code":"invalidValue"`}},
 	row{fact: "limit 1000", by: "D", call: "GET /2.0/users/me/transactions?limit=1000", as: "user", status: 200, shapes: "Transactions"},

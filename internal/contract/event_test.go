@@ -14,7 +14,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// eventShapes has the bodies of webhooks, by event, from section 9.1. PAYMENT_STATE_UPDATED is
+// eventShapes are the bodies of webhooks, by event, from section 9.1. PAYMENT_STATE_UPDATED is
 // missing, because its body is a Payment.
 const eventShapes = `
 USER_CREATED             id_webhook_data int, id int, signin time, platform text
@@ -45,7 +45,7 @@ FORM.Currency            id text, precision int
 FORM.Transaction         id int, id_account int, date date, datetime time?, value num, type text, original_wording str, date_scraped time, last_update time`
 
 // TestEvents checks section 9.1, the bodies of all events that a client receives. It also checks
-// section 9.3, which says that all of them are signed.
+// that all events are signed (section 9.3).
 func TestEvents(t *testing.T) {
 	all := read(t, every...)
 	servicetest.Each(t, servicetest.Options{Now: opening}, func(t *testing.T, s *servicetest.Instance) {

@@ -1,11 +1,11 @@
 // Package contract_test checks the service against the requests that known programs of this API
 // family send. It also checks those parts of responses that these programs read.
 //
-// The package owns one row for each fact about these programs. The rows have the order of the paper
-// with the facts (wire facts, by section). The package also owns the shapes of responses, as the
-// strictest reader of each program declares them. The scenarios of package api check behaviour. The
-// package uses no code under test: it sends HTTP to a complete service. A row fails with the place
-// in the response that its reader could not handle.
+// The package owns one row for each fact about these programs. A paper outside this repository
+// lists the facts, and the rows have the order of its sections. The package also owns the shapes of
+// responses, as the strictest reader of each program declares them. The scenarios of package api
+// check behaviour. The package uses no code under test: it sends HTTP to a complete service. A row
+// fails with the place in the response that its reader could not handle.
 package contract_test
 
 import (
@@ -36,8 +36,8 @@ type row struct {
 	// kind is the content type of body.
 	kind, body string
 	status     int
-	// shapes has the shapes of the response, one for each reader. A response without shapes must
-	// have no body.
+	// shapes are the shapes of the response, one for each reader. When shapes is empty, the
+	// response must have no body.
 	shapes string
 	// leads is the beginning of the address to which the response redirects.
 	leads string
@@ -54,14 +54,14 @@ const (
 	asMultipart = "multipart/form-data" // the row has the body in the form of asForm
 )
 
-// facts has all rows, in the order of the paper.
+// facts lists all rows, in the order of the paper.
 var facts = slices.Concat(
 	ruleFacts, openFacts, headerFacts, tokenFacts, authenticationFacts, clientFacts,
 	userFacts, connectorFacts, connectionFacts, accountFacts, accountTypeFacts, ownershipFacts, balanceFacts, assetFacts,
 	webauthFacts, identityFacts, transactionFacts, aroundFacts, subscriptionFacts, paymentFacts, webhookFacts, configurationFacts, errorFacts, fieldKeyFacts, webviewFacts, journeyFacts, conventionFacts,
 )
 
-// every has the texts of all shapes.
+// every lists the texts of all shapes.
 var every = []string{
 	accountShapes, authenticationShapes, configurationShapes, connectionShapes, connectorShapes,
 	conventionShapes, paymentShapes, aroundShapes, eventShapes, signatureShapes, subscriptionShapes, transactionShapes, userShapes, assetShapes,

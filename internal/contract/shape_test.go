@@ -43,7 +43,7 @@ type member struct {
 	kind     string
 }
 
-// shapes has the shapes, by name.
+// shapes maps names to shapes.
 type shapes map[string]shape
 
 // read parses the text of shapes.
@@ -118,8 +118,8 @@ func inside(kind string) (inner string, nested bool) {
 	return "", false
 }
 
-// fits returns the differences between a value and a kind, as "place: complaint". It returns
-// nothing when the value fits.
+// fits returns the differences between a value and a kind, as "place: complaint". The list is empty
+// when the value fits.
 func (all shapes) fits(place, kind string, value any) []string {
 	kind, nullable := strings.CutSuffix(kind, "?")
 	inner, nested := inside(kind)
@@ -200,7 +200,7 @@ func shown(value any) string {
 	return string(raw[:min(len(raw), 80)])
 }
 
-// kinds has the kinds without parameters.
+// kinds maps each kind without parameters to its check.
 var kinds = map[string]func(any) bool{
 	"int":    written(`-?(0|[1-9][0-9]*)`),
 	"num":    written(`-?(0|[1-9][0-9]*)(\.[0-9]+)?`),

@@ -54,7 +54,7 @@ func TestSignedAnswers(t *testing.T) {
 	})
 }
 
-// signedPayload is the content of a signed response. Answer keeps its bytes exactly as they were
+// signedPayload is the content of a signed response. Answer holds the bytes exactly as they were
 // signed.
 type signedPayload struct {
 	URL    string          `json:"request_url"`

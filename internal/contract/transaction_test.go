@@ -2,7 +2,7 @@ package contract_test
 
 import "strings"
 
-// transactionShapes has the types of transactions in full.
+// transactionShapes spells out the names of all transaction types in place of Type.
 var transactionShapes = strings.ReplaceAll(`
 Transaction      id int, id_account int, application_date date, date date, datetime time?, vdate date?, vdatetime time?, rdate date, rdatetime time?, bdate date?, bdatetime time?
                  value num, gross_value num?, type Type, original_wording text, simplified_wording str, wording str, categories [Category], date_scraped time, coming bool, active bool
@@ -27,8 +27,8 @@ Next             self Link, prev null, next Link
 OfAccount        account Account
 OfAccount.List   transactions [OfAccount]+`, " Type", " (transfer|order|check|deposit|payback|withdrawal|loan_repayment|bank|card|deferred_card|summary_card|unknown|market_order|market_fee|arbitrage|profit|refund|payout|payment|fee)")
 
-// transactionFacts has the rows of section 6.1, the lists of transactions with their parameters.
-// The shapes are in sections 6.2 and 6.3.
+// transactionFacts are requests for lists of transactions, with their parameters (section 6.1).
+// Sections 6.2 and 6.3 describe the shapes.
 var transactionFacts = tell("6.1",
 	row{fact: "GET /users/{u}/transactions without limit", by: "OLD", call: "GET /2.0/users/me/transactions", as: "user", status: 200, shapes: "Transactions PYP.List SDK.List RUST.List"},
 	row{fact: "GET /users/{u}/transactions/", by: "OLD", call: "GET /2.0/users/me/transactions/", as: "user", status: 200, shapes: "Transactions"},

@@ -16,10 +16,10 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// journeyFacts has the rows of sections 12.1 and 12.2, the links that programs build. Each link
-// begins a flow. The service redirects the browser to an address that names the flow. That address
-// has neither the code nor anything else from the link. Tests of package webview check the effects
-// of the parameters.
+// journeyFacts are links that programs build (sections 12.1 and 12.2). Each link begins a flow. The
+// service redirects the browser to an address that names the flow. That address contains nothing
+// from the link, above all not the code. Tests of package webview check the effects of the
+// parameters.
 var journeyFacts = slices.Concat(
 	tell("12.1",
 		begins("{base}/auth/webview/{lang}/connect", "OLD, SYMF", "/2.0/auth/webview/fr/connect?response_type=code", "/2.0/auth/webview/fr/connect"),
@@ -80,8 +80,8 @@ type ending struct {
 	link string
 	// walk does the user's steps.
 	walk func(p *person, s page) page
-	// shown has the parameters of the callback. The callback has no other parameters. The word
-	// {one} means the user's last connection, and * means any text.
+	// shown lists all parameters of the callback. The word {one} means the user's last connection,
+	// and * means any text.
 	shown string
 }
 
@@ -98,7 +98,7 @@ var endings = []ending{
 	{"manage: connection_deleted", "SDK", "manage?code={new code}&connection_id={well}&state=x", forget, "connection_deleted=true&connection_id={well}&state=x"},
 }
 
-// Every callback has exactly the parameters that programs read.
+// Every callback has the parameters that programs read, and no others.
 func TestCallbacks(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		s.OK(s.Call("PUT", "/clients/"+s.ClientID, s.ConfigToken, map[string]any{"redirect_uris": []string{receives}}))

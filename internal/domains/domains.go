@@ -81,9 +81,9 @@ func taken(field, format string, args ...any) error {
 	return conflict
 }
 
-// HostOf checks the base URL of a domain, which must be {scheme}://{host}/2.0. It returns the host
-// that identifies the domain's requests. The scheme must be https for a live domain, except on this
-// machine.
+// HostOf checks the base URL of a domain, which must be {scheme}://{host}/2.0. HostOf returns the
+// host that identifies the domain's requests. The scheme must be https for a live domain, except on
+// this machine.
 func HostOf(kind passerelle.DomainKind, baseURL string) (string, error) {
 	const field = "base_url"
 	u, err := url.Parse(baseURL)

@@ -1,8 +1,8 @@
 // Package exports makes statements of accounts for package statementfile to write.
 //
 // The package chooses the transactions of a statement. It also owns the balances before and after
-// them, and the names of the formats. It does not own the formats. It does not decide who may see
-// an account.
+// these transactions, and the names of the formats. It owns neither the formats nor the decision
+// who may see an account.
 //
 // The package fails with a *passerelle.Error when there are too many transactions or no balance.
 // When the transactions change during the writing, the last entry is an error. The package only

@@ -68,8 +68,8 @@ func note(name string) {
 // describes the place better. The functions of package failpoint are on every stack.
 var shared = regexp.MustCompile(`^(failpoint|database|store|bankstore|operatorstore|bankcall|runtime)\.|\.(commit|write|ask|callBank|begin|finish|limitDB)$|connector\.Guard`)
 
-// reservation is the function that reserves ids. Its caller is random, because any write may use
-// the last reserved id. The function's own name therefore describes the place better.
+// reservation is the function that reserves ids. The caller of this function is random, because any
+// write may use the last reserved id. The function's own name therefore describes the place better.
 const reservation = "database.(*Handle).reserve"
 
 // literal matches the compiler's name for a function literal.

@@ -12,7 +12,7 @@ import (
 	"passerelle"
 )
 
-// binding has the state while a request fills an input.
+// binding is the state while a request fills an input.
 type binding struct {
 	path path
 	// strict is set when an unknown name is an error.
@@ -118,8 +118,8 @@ func setPointer(t reflect.Type, set setter) setter {
 	}
 }
 
-// setList returns a setter for a list. In a form or a query, the items of a list of scalars are
-// separated by commas.
+// setList returns a setter for a list. In a form or a query, commas separate the items of a list of
+// scalars.
 func setList(t reflect.Type, set setter, scalar bool) setter {
 	return func(b *binding, v reflect.Value, n *node) error {
 		items := n.nodes
@@ -150,8 +150,8 @@ func separate(words string) []node {
 	return items
 }
 
-// These are the default limits of input: the characters of a text, and the members of an object
-// with free names.
+// These default limits apply to the characters of a text, and to the members of an object with free
+// names.
 const (
 	maxText    = 4096
 	maxMembers = 1000
@@ -313,8 +313,8 @@ func (f *fields) set(b *binding, v reflect.Value, n *node) error {
 	return f.complete(b, v, came)
 }
 
-// setOpen fills a struct with a field for free names. That field receives the members that have no
-// field of their own, except those that the client may send without effect.
+// setOpen fills a struct with a field for free names. The field receives all other members, except
+// those that the client may send without effect.
 func (f *fields) setOpen(b *binding, v reflect.Value, n *node) error {
 	whole := f.find(anyKey)
 	named, rest := node{shape: object}, node{shape: object}
@@ -338,8 +338,8 @@ func (f *fields) setOpen(b *binding, v reflect.Value, n *node) error {
 
 // readable reports whether a member can be an item of a field for free names. When these names may
 // also be in the query, clients of this API family send flags and nulls under other names. readable
-// rejects those, and the API ignores them like unknown names. A number becomes a text of its
-// digits, because clients send texts such as codes without quotes.
+// rejects these members, and the API ignores them like unknown names. A number becomes a text of
+// its digits, because clients send texts such as codes without quotes.
 func (f *field) readable(member *node) bool {
 	if !f.queried {
 		return true

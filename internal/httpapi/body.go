@@ -13,8 +13,8 @@ import (
 	"passerelle"
 )
 
-// formats has the parser for each media type of a body. Clients of this API family send all three
-// types. A body without a type counts as JSON.
+// formats maps the media types of bodies to their parsers. Clients of this API family send all
+// three types. A body without a type counts as JSON.
 var formats = map[string]func(body []byte, parameters map[string]string) (node, error){
 	"application/json":                  func(body []byte, _ map[string]string) (node, error) { return parseJSON(body) },
 	"application/x-www-form-urlencoded": parseForm,

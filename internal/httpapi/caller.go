@@ -18,15 +18,15 @@ import (
 	"passerelle/internal/store"
 )
 
-// Caller describes who calls and how. It has everything about a request that an endpoint may use,
-// except the endpoint's input.
+// Caller describes who calls and how. It contains everything about a request that an endpoint may
+// use, except the endpoint's input.
 type Caller struct {
 	// Principal is zero on public routes. The field Domain of Caller hides the Domain of Principal,
 	// which is only an id.
 	access.Principal
 	// Domain is the domain that the host of the request names.
 	Domain passerelle.Domain
-	// Settings has the domain's settings at the time of the request.
+	// Settings holds the domain's settings at the time of the request.
 	Settings settings.Values
 	// Base is the root of the address that the client called, without a trailing slash:
 	// "http://127.0.0.1:8080/2.0". Links in responses begin with Base.
@@ -44,7 +44,7 @@ type Caller struct {
 	Execution store.Execution
 	Made      int64
 	// render makes the response to the call from the endpoint's output. The method Answer sets
-	// kept, and the API then sends kept instead.
+	// kept, which the API then sends instead.
 	render func(out any) (answer, error)
 	kept   *answer
 	// Request identifies the request in logs and error bodies.
@@ -64,8 +64,8 @@ func (c *Caller) Answer(out any) ([]byte, error) {
 	return result.keep()
 }
 
-// MadeIDs returns the consecutive ids of the objects that an earlier execution has created. It returns
-// nil when there was none.
+// MadeIDs returns the consecutive ids of the objects that an earlier execution has created. It
+// returns nil without such an execution.
 func MadeIDs[ID ~int64](c *Caller, count int) []ID {
 	if c.Made == 0 {
 		return nil
@@ -81,11 +81,10 @@ func MadeIDs[ID ~int64](c *Caller, count int) []ID {
 func (c *Caller) By() string { return fmt.Sprintf("token %d", c.Token) }
 
 // Needs defines who may call a route. A token is accepted when Kinds contains its kind and it has
-// at least one scope of AnyScope. An empty list allows all. Only a public route may have two empty
-// lists.
+// at least one scope of AnyScope. An empty list allows all kinds or scopes. Only a public route may
+// have two empty lists.
 type Needs struct {
-	// Public routes need no token. Guarded is a query parameter: a call with this parameter needs a
-	// token after all.
+	// Public routes need no token, except for calls with the query parameter that Guarded names.
 	Public   bool
 	Guarded  string
 	Kinds    []access.TokenKind
@@ -101,8 +100,8 @@ var (
 	}}
 )
 
-// open reports whether the call needs no token. A query that cannot be parsed is refused later,
-// before the service serves anything.
+// open reports whether the call needs no token. The API refuses an unreadable query later, before
+// it executes the call.
 func (n Needs) open(query string) bool {
 	if n.Guarded == "" {
 		return n.Public

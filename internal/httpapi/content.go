@@ -30,7 +30,7 @@ type Content struct {
 	// Public is set for a file that is the same for all callers. A client may keep such a file for
 	// a day without a new request.
 	Public bool
-	// Body has the content. The API closes Body after it has sent the content.
+	// Body is the content. The API closes Body after it has sent the content.
 	Body io.ReadSeekCloser
 }
 
@@ -50,8 +50,8 @@ func Made(mediaType, name string, content []byte) Content {
 // active content from strangers. Such content would run with the rights of the signed-in person.
 var shownInPage = []string{"application/pdf", "image/gif", "image/jpeg", "image/png", "image/webp", "text/plain"}
 
-// contentAnswer returns a response with the bytes of a file. A client may cache the file. It must
-// revalidate a cached file that is not public.
+// contentAnswer returns a response with the bytes of a file. A client may cache the file. The
+// client must revalidate a cached file that is not public.
 func contentAnswer(c Content, requestID string) answer {
 	an := newAnswer(http.StatusOK, nil, requestID)
 	an.content = &c

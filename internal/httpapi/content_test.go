@@ -14,7 +14,7 @@ import (
 	"passerelle/internal/httpapi"
 )
 
-// body has the bytes of a file. It counts how often it is closed.
+// body is a file that counts calls of Close.
 type body struct {
 	io.ReadSeeker
 	closed *int

@@ -10,9 +10,9 @@ import (
 )
 
 // Pages in browsers may call the API from the origins that the domain lists. A browser sends a
-// preflight. It lets a page read a response only if the response names the page's origin (the CORS
-// protocol of the Fetch standard). A page must put tokens into headers. The API uses no cookies, so
-// no response allows credentials.
+// preflight. The browser lets a page read a response only if the response names the page's origin
+// (the CORS protocol of the Fetch standard). A page must put tokens into headers. The API uses no
+// cookies, so no response allows credentials.
 
 // sharedHeaders lists the request headers that a page may send. readHeaders lists the response
 // headers that a page may read. CORS always allows some other headers.
@@ -24,7 +24,7 @@ var (
 	}, ", ")
 )
 
-// preflightLife is the number of seconds until a browser sends the next preflight. Until then, a
+// preflightLife is the number of seconds for which a browser remembers a preflight. Until then, a
 // page of a removed origin may still call.
 const preflightLife = "600"
 

@@ -25,8 +25,8 @@ type cursor struct {
 	Total int64 `json:"t"`
 }
 
-// cursorPurpose separates the MACs of cursors from all other MACs. It must change when the content
-// of cursors changes.
+// cursorPurpose separates the MACs of cursors from all other MACs. The purpose must change when the
+// content of cursors changes.
 const cursorPurpose = "api cursor 1"
 
 var cursorText = base64.RawURLEncoding.Strict()
@@ -42,8 +42,8 @@ func (c cursor) seal(mac func(string, []byte) []byte, place []byte) (string, err
 	return cursorText.EncodeToString(content) + "." + cursorText.EncodeToString(tag), nil
 }
 
-// openCursor reads a cursor that seal made for the same place. For any other text it fails with
-// Invalid, without details.
+// openCursor reads a cursor that seal made for the same place. For any other text, it fails with
+// Invalid and no details.
 func openCursor(sealed string, mac func(string, []byte) []byte, place []byte) (cursor, error) {
 	var c cursor
 	fault := passerelle.InvalidField("cursor", "not a cursor of this list; use the links in a response unchanged")

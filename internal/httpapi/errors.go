@@ -111,7 +111,7 @@ func (f failure) body(requestID string) errorBody {
 	return body
 }
 
-// answer is a complete response. It is complete before the API writes the first byte.
+// answer is a response that is complete before the API writes the first byte.
 type answer struct {
 	status int
 	header http.Header
@@ -144,8 +144,8 @@ func (a *API) failed(ctx context.Context, err error) answer {
 	id := a.config.RequestID(ctx)
 	body, marshalling := encode(f.body(id))
 	if marshalling != nil {
-		// JSON can encode any four strings. The API needs this body only if a later change breaks
-		// that.
+		// JSON can encode any four strings. The API needs this body only if a later change makes
+		// the encoding fail.
 		body = []byte(`{"code":"bug","description":"An internal error occurred.","message":null,"request_id":"` + id + `"}`)
 	}
 	failed := newAnswer(f.status, body, id)

@@ -16,8 +16,9 @@ const (
 	maxExpandNames = 20
 )
 
-// Expand has the parameter expand. Inputs embed it when the endpoint can embed linked resources in
-// objects of the type Of. The linked resources are the members of that type with the tag expand:
+// Expand contains the parameter expand. Inputs embed it when the endpoint can embed linked
+// resources in objects of the type Of. The linked resources are the members of that type with the
+// tag expand:
 //
 //	Connector *Connector `json:"connector,omitempty" expand:"true"`
 //
@@ -67,7 +68,7 @@ func element(t reflect.Type) reflect.Type {
 	return t
 }
 
-// Expansion is a set of names to embed. Each name has the names to embed in it.
+// Expansion is a set of names to embed. Each name has the names to embed inside it.
 type Expansion []Branch
 
 // Branch is one name of an expansion.
@@ -129,8 +130,8 @@ func (e *Expand[Of]) known(tag reflect.StructTag) map[string]reflect.Type {
 	return known
 }
 
-// describe lists the names that the endpoint can embed. In brackets after each name are the names
-// that can be embedded in it.
+// describe lists the names that the endpoint can embed. The brackets after each name contain the
+// names that the named resource can embed.
 func (e *Expand[Of]) describe(tag reflect.StructTag) string {
 	known := e.known(tag)
 	var words []string

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// flagWords has the words for a boolean in a query or a form, in lower case. The empty word means a
-// flag without a value: "?all" is true.
+// flagWords lists the words for a boolean in a query or a form, in lower case. The empty word means
+// a flag without a value: "?all" is true.
 var flagWords = map[string]bool{"": true, "true": true, "1": true, "false": false, "0": false}
 
 // setFlag reads a boolean. JSON has true and false. A query or a form has the flag words.
@@ -26,8 +26,8 @@ func setFlag(b *binding, v reflect.Value, n *node) error {
 	return nil
 }
 
-// All has the parameter all. It is for inputs of endpoints that exclude disabled or deleted items
-// by default.
+// All contains the parameter all. It is for inputs of endpoints that exclude disabled or deleted
+// items by default.
 type All struct {
 	WithDisabled bool `query:"all" doc:"include disabled and deleted items"`
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// fuzzInput has a field of every kind that a body can have.
+// fuzzInput contains a field of every kind that a body can have.
 type fuzzInput struct {
 	Text   string            `body:"text"`
 	Count  *int64            `body:"count"`
@@ -158,8 +158,8 @@ func FuzzExpand(f *testing.F) {
 	})
 }
 
-// FuzzCursor checks that a cursor opens only if it is unchanged, and only for the place for which
-// it was sealed.
+// FuzzCursor checks that only an unchanged cursor opens, and only for the place for which it was
+// sealed.
 func FuzzCursor(f *testing.F) {
 	mac := func(purpose string, data []byte) []byte { return fakeMAC(purpose, data) }
 	place := []byte("1 0 0 /items?")
@@ -193,7 +193,7 @@ func FuzzCursor(f *testing.F) {
 	})
 }
 
-// fakeMAC returns a fast hash. It is good enough, because the fuzzer does not know the hash.
+// fakeMAC returns a fast hash. The hash is good enough, because the fuzzer does not know it.
 func fakeMAC(purpose string, data []byte) []byte {
 	sum := uint64(14695981039346656037)
 	for _, b := range append([]byte(purpose), data...) {
@@ -202,7 +202,7 @@ func fakeMAC(purpose string, data []byte) []byte {
 	return []byte{byte(sum), byte(sum >> 8), byte(sum >> 16), byte(sum >> 24), byte(sum >> 32), byte(sum >> 40), byte(sum >> 48), byte(sum >> 56)}
 }
 
-// FuzzQueryFlags checks that a flag is true, false or refused, whatever other parameters there are.
+// FuzzQueryFlags checks that a flag is true, false or refused, with any other parameters.
 func FuzzQueryFlags(f *testing.F) {
 	for _, seed := range []string{"all", "all=", "all=true", "all=True", "all=0", "all=x", "all=1&all=0", "x&all&y=%20", "all=%"} {
 		f.Add(seed)

@@ -24,12 +24,12 @@ import (
 // printable ASCII.
 const maxKey = 255
 
-// settleTimeout limits the time to record the end of an execution after the client has left. It is
-// much shorter than the lease of a key.
+// settleTimeout limits the time to record the end of an execution after the client has left. The
+// timeout is much shorter than the lease of a key.
 const settleTimeout = 10 * time.Second
 
 // repeatable runs a call at most once for each Idempotency-Key. It has no effect on a call without
-// a key. It has no effect on a call without a token either, because the key would have no owner.
+// a key, or on a call without a token, because the key would have no owner.
 func (a *API) repeatable(ctx context.Context, x *exchange) (answer, error) {
 	keys := x.request.Header["Idempotency-Key"]
 	if len(keys) == 0 || !x.endpoint.route.takesKey() || x.caller.Token == 0 {
@@ -69,8 +69,8 @@ func underWay(wait time.Duration) error {
 }
 
 // repeatKey identifies a request by its method, path, parameters and body. The order of the query
-// parameters does not matter, and neither does the boundary of a multipart form: programs choose a new
-// one for each request.
+// parameters does not matter. The boundary of a multipart form does not matter either, because
+// programs choose a new boundary for each request.
 func (x *exchange) repeatKey(key string) store.RepeatKey {
 	keyHash := sha256.Sum256([]byte(key))
 	hash := sha256.New()
@@ -128,8 +128,8 @@ func (a *API) showMade(x *exchange, made int64) {
 	maps.DeleteFunc(x.query, func(name string, _ []string) bool { return name != "expand" })
 }
 
-// keeps reports whether repetitions receive the same response. Responses with status 400, server
-// errors and temporary conflicts are not stored.
+// keeps reports whether repetitions receive the same response. The API does not store responses
+// with status 400, server errors and temporary conflicts.
 func keeps(status int, header http.Header) bool {
 	return status != http.StatusBadRequest && status < statusClientGone && header.Get("Retry-After") == ""
 }

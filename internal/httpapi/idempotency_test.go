@@ -43,8 +43,8 @@ func TestRepetitionGetsTheSameAnswer(t *testing.T) {
 	}
 }
 
-// TestRepetitionWithAnotherBoundary checks that a repeated form counts as the same request although the
-// program chose a new boundary, and that another form does not.
+// TestRepetitionWithAnotherBoundary checks that a repeated form with a new boundary counts as the
+// same request, unlike another form.
 func TestRepetitionWithAnotherBoundary(t *testing.T) {
 	s := newService(t)
 	form := func(boundary, name string) call {

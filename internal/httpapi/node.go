@@ -26,7 +26,7 @@ const (
 	file
 )
 
-// shapeNames has the names of the shapes in messages, with an article.
+// shapeNames lists the names of the shapes in messages, with an article.
 var shapeNames = [...]string{null: "null", boolean: "a boolean", number: "a number", text: "a string", loose: "a string", list: "an array", object: "an object", file: "a file"}
 
 // maxDepth limits the nesting of arrays and objects in a body.
@@ -40,7 +40,7 @@ type node struct {
 	name string
 	// text is the content of a scalar. fileName is the name of a file in a form.
 	text, fileName string
-	// nodes has the members of an object or the items of a list.
+	// nodes holds the members of an object or the items of a list.
 	nodes []node
 }
 
@@ -55,7 +55,7 @@ func (n *node) member(name string) *node {
 
 // parseJSON parses a JSON body. The standard library decides whether the text is valid JSON.
 // parseJSON itself refuses repeated keys, invalid UTF-8 and half surrogates, each with its own
-// message. The standard library would accept them.
+// message. The standard library would accept such bodies.
 func parseJSON(data []byte) (node, error) {
 	if !json.Valid(data) {
 		return node{}, syntaxError(data)

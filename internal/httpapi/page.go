@@ -12,7 +12,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// LimitOffset has the parameters that all lists share. Its tags are the limits of every page.
+// LimitOffset contains the parameters of all lists. Its tags are the limits of every page.
 type LimitOffset struct {
 	Limit  int64 `query:"limit" default:"1000" min:"1" max:"1000" doc:"maximum number of items"`
 	Offset int64 `query:"offset" default:"0" min:"0" doc:"number of items to skip"`
@@ -27,8 +27,8 @@ var limitRules = func() rules {
 // MaxLimit is the maximum of the parameter limit. No page has more items.
 func MaxLimit() int { return int(*limitRules.max) }
 
-// Paging has the parameters of lists that can be longer than a page. The inputs of these lists
-// embed it. Their handlers must call Turn, which reads the page.
+// Paging contains the parameters of lists that can be longer than a page. The inputs of these lists
+// embed Paging, and the handlers must call Turn to read the page.
 type Paging struct {
 	LimitOffset
 	Cursor string `query:"cursor" doc:"opaque position in the list, taken from a link"`
@@ -72,14 +72,14 @@ type Link struct {
 	Href string `json:"href" doc:"full address of the page, to be used unchanged"`
 }
 
-// Links has the links to the pages around a page. A link is null when there is no such page.
+// Links contains the links to the pages around a page. A link is null when there is no such page.
 type Links struct {
 	Self Link  `json:"self"`
 	Prev *Link `json:"prev"`
 	Next *Link `json:"next"`
 }
 
-// Listing has the members that follow the items in the output of a list.
+// Listing contains the members that follow the items in the output of a list.
 type Listing struct {
 	Total int64 `json:"total" doc:"number of items on all pages"`
 	Links Links `json:"_links"`
@@ -149,7 +149,7 @@ func Turn[T any](ctx context.Context, r *store.Reader, p Paging, fetch func(cont
 	return rows, Listing{Total: total, Links: links}, err
 }
 
-// tells reports whether this page shows the total, because the list ends on it.
+// tells reports whether this page shows the total, because the list ends on this page.
 func (p Paging) tells(rows int, more bool) bool { return !more && (rows > 0 || p.Offset == 0) }
 
 // around returns the links of a page, from the positions of its first and last item. A link to a

@@ -24,12 +24,13 @@ import (
 //	raw      the media types of bodies that are the field, an UploadedFile
 //
 // The fields of an embedded struct are fields of the input. The method settle of an embedded struct
-// runs after everything is bound. Paging, DateRange, Expand and SensitiveInput have this method.
+// runs after the request has filled all fields. Paging, DateRange, Expand and SensitiveInput have
+// this method.
 //
 // The fields of a struct with the tag inner are fields of the input, too.
 //
-// A body with free keys has a field "*", which is a map. It receives the keys that have no other
-// field. With ",query", the map also receives query parameters without another field.
+// A body with free keys has a field "*", which is a map. The map receives the keys that have no
+// other field. With ",query", the map also receives query parameters without another field.
 //
 // A body field with ",whole" is a list. The complete body may be this list.
 //
@@ -42,7 +43,7 @@ type plan struct {
 	settlers            []settlement
 }
 
-// fields has the members of an object, or the parameters from one source.
+// fields holds the members of an object, or the parameters from one source.
 type fields struct {
 	list   []field
 	byName map[string]int
@@ -71,7 +72,7 @@ type field struct {
 	members  *fields // for an object, or for the items of a list of objects
 }
 
-// rules has the limits from the tags of a value.
+// rules holds the limits from the tags of a value.
 type rules struct {
 	min, max     *int64
 	enum         []string
@@ -86,8 +87,8 @@ type settlement struct {
 	tag   reflect.StructTag
 }
 
-// settler is the interface of embedded conventions that need more than their own parameters. They
-// need the caller, the address, or the tag of the embedding.
+// settler is the interface of embedded conventions that need more than their own parameters. Such a
+// convention needs the caller, the address, or the tag of the embedding.
 type settler interface {
 	settle(x *exchange, tag reflect.StructTag) error
 }
@@ -104,7 +105,7 @@ const maxFields = 64
 
 var sources = []string{"path", "query", "header", "body"}
 
-// newPlan compiles an input type. It panics for an invalid declaration. That happens when the
+// newPlan compiles an input type. It panics for an invalid declaration. The panic happens when the
 // service starts, and in every test.
 func newPlan(in reflect.Type) *plan {
 	if in.Kind() != reflect.Struct {

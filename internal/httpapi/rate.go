@@ -51,7 +51,7 @@ func (x *exchange) fromToken() source {
 	return source{domain: x.caller.Domain.ID, token: x.caller.Token, limit: settings.TokenRate}
 }
 
-// quota has the values that responses show about a source's limit. The zero value is for a source
+// quota holds the values that responses show about a source's limit. The zero value is for a source
 // without a limit.
 type quota struct {
 	limit, remaining int64
@@ -73,15 +73,15 @@ func (q quota) show(header http.Header) {
 // seconds returns a number of whole seconds, rounded up.
 func seconds(length time.Duration) int { return int(math.Ceil(length.Seconds())) }
 
-// maxSources is the largest number of sources that a meter stores. It limits a meter to a few
+// maxSources is the largest number of sources that a meter stores. This keeps a meter below a few
 // megabytes.
 const maxSources = 50_000
 
 // meter counts the requests of sources in this process. The zero value is ready for use.
 type meter struct {
 	mu sync.Mutex
-	// whole has the time at which each source has its whole limit again. After that time, the meter
-	// treats the source as absent.
+	// whole maps each source to the time at which the source has its whole limit again. After that
+	// time, the meter treats the source as absent.
 	whole map[source]time.Time
 }
 

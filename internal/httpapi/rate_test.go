@@ -33,7 +33,8 @@ func left(w *httptest.ResponseRecorder) string {
 	return fmt.Sprint(w.Code, " ", h.Get("RateLimit-Limit"), "/", h.Get("RateLimit-Remaining"), "/", h.Get("RateLimit-Reset"), "/", h.Get("Retry-After"))
 }
 
-// Each token has a quota per minute, and gets it back gradually. Other sources are not affected.
+// Each token has a quota per minute, and gets the quota back gradually. Other sources are not
+// affected.
 func TestRateOfATokenIsLimited(t *testing.T) {
 	s := newService(t)
 	s.rates = rates("3", "0")
@@ -65,7 +66,7 @@ func TestRateOfATokenIsLimited(t *testing.T) {
 	}
 }
 
-// The refusal has the form of all errors. It comes before the check of the token.
+// The refusal has the form of all errors. The refusal comes before the check of the token.
 func TestRateOfAnAddressIsLimited(t *testing.T) {
 	s := newService(t)
 	s.rates = rates("5", "2")

@@ -166,8 +166,9 @@ func (p *plan) spread(body *node) error {
 	return nil
 }
 
-// fromQuery returns those query parameters that belong to the body. They have the names of its
-// scalar fields. For a body with free keys, all unknown parameters belong to the body too.
+// fromQuery returns those query parameters that belong to the body. These parameters have the names
+// of the body's scalar fields. For a body with free keys, all unknown parameters belong to the body
+// too.
 func (p *plan) fromQuery(query url.Values) []string {
 	var names []string
 	for _, name := range sorted(query) {

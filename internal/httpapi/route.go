@@ -25,7 +25,8 @@ type Route struct {
 	Needs       Needs
 	// Summary is a short description for the OpenAPI document, and Doc is a longer one.
 	Summary, Doc string
-	// MaxBody is the largest body in bytes. It is a whole number of MiB, and zero means one MiB.
+	// MaxBody is the largest body in bytes. The value is a whole number of MiB, and zero means one
+	// MiB.
 	MaxBody int64
 	// Statuses lists additional success statuses for the OpenAPI document.
 	Statuses []int
@@ -43,8 +44,8 @@ type Route struct {
 	Resumes bool
 	// Endpoint is a result of Handle.
 	Endpoint Endpoint
-	// Redirects is set for a browser page that another handler serves. Such a route is only in the
-	// document, with 302 as its success status.
+	// Redirects is set for a browser page that another handler serves. Such a route exists only in
+	// the document, with 302 as its success status.
 	Redirects bool
 }
 
@@ -154,7 +155,7 @@ func newEndpoint(r Route) *endpoint {
 
 func (r Route) patterns() []string { return append([]string{r.Pattern}, r.Aliases...) }
 
-// agree panics when the pattern and the input do not have the same parameters.
+// agree panics unless the pattern and the input have the same parameters.
 func (e *endpoint) agree(pattern string) {
 	names := parameters(pattern)
 	for _, name := range names {
@@ -169,8 +170,8 @@ func (e *endpoint) agree(pattern string) {
 	}
 }
 
-// userParameter is a parameter that may have the value "me". It has this value in patterns that
-// omit it.
+// userParameter is a parameter that may have the value "me". A pattern that omits the parameter
+// also means "me".
 const userParameter = "userId"
 
 func parameters(pattern string) []string {

@@ -18,7 +18,7 @@ type router struct {
 	here    *resource
 }
 
-// resource has the endpoints of one path, by method.
+// resource holds the endpoints of one path, by method.
 type resource struct {
 	methods map[string]handler
 	// allow is the value of the Allow header.
@@ -28,7 +28,7 @@ type resource struct {
 	unversioned bool
 }
 
-// handler has an endpoint, one of its patterns, and the names of that pattern's parameters.
+// handler holds an endpoint, one of its patterns, and the names of that pattern's parameters.
 type handler struct {
 	endpoint *endpoint
 	pattern  string
@@ -88,8 +88,8 @@ func (t *router) find(path []string, values []string) (*resource, []string) {
 
 // location is the parsed path of a request.
 type location struct {
-	// version is the version segment as the client sent it. It is empty when there is none, and
-	// contains the version twice when the client sent it twice.
+	// version is the version segment as the client sent it. It is empty for a path without a
+	// version, and contains the version twice when the client sent it twice.
 	version string
 	// path is the rest of the path. It is escaped and has no trailing slash.
 	path     string

@@ -116,13 +116,13 @@ type accepted struct{}
 
 func (accepted) HTTPStatus() int { return http.StatusAccepted }
 
-// sample has the functions of the sample's endpoints. It records their calls.
+// sample holds the functions of the sample's endpoints. It records their calls.
 type sample struct {
 	mu      sync.Mutex
 	created int
 	counted int
-	// hold makes the creation of an item wait until the test closes it. hold may be nil. entered
-	// gets a signal when the wait begins.
+	// hold makes the creation of an item wait until the test closes the channel. hold may be nil.
+	// entered gets a signal when the wait begins.
 	hold, entered chan struct{}
 	fail          error
 }
@@ -324,8 +324,8 @@ type service struct {
 	*sample
 	http.Handler
 	down bool
-	// rates has the settings about rates in all domains. later is the time by which the clock is
-	// advanced.
+	// rates holds the settings about rates in all domains. later is how far the test has advanced
+	// the clock.
 	rates map[string]string
 	later time.Duration
 	// matched lists the matched patterns, in order.

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// schema is the part of JSON Schema 2020-12 that the document uses. The package uses no library for
-// it. No library can read the compiled plans that describe inputs, and outputs need only these few
-// members.
+// schema is the part of JSON Schema 2020-12 that the document uses. The package generates it
+// without a library. No library can read the compiled plans that describe inputs, and outputs need
+// only these few members.
 type schema struct {
 	Ref                  string             `json:"$ref,omitempty"`
 	Type                 any                `json:"type,omitempty"` // one word or several words
@@ -163,8 +163,8 @@ func (s *schemas) members(out *schema, t reflect.Type) {
 	}
 }
 
-// optionalMembers adds the members of an embedded pointer. A response has all of these members or
-// none.
+// optionalMembers adds the members of an embedded pointer. A response has all of these members, or
+// lacks all of them.
 func (s *schemas) optionalMembers(out *schema, t reflect.Type) {
 	required := out.Required
 	s.members(out, t)

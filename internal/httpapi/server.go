@@ -19,8 +19,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// Config has the functions and values that the package needs from the service. Except Unserved,
-// every function must be set. The API calls the functions concurrently.
+// Config contains the functions and values that the package needs from the service. Except
+// Unserved, every function must be set. The API calls the functions concurrently.
 type Config struct {
 	// Domain loads the data of a host's domain that a request needs. It also looks up the bearer
 	// token, if any. It fails with NotFound for an unknown host.
@@ -37,8 +37,8 @@ type Config struct {
 	// RequestID returns the request's id, which consists of decimal digits.
 	RequestID func(ctx context.Context) string
 	// Matched receives the pattern of the matched route, with the version:
-	// "/2.0/payments/{paymentId}". Logs and metrics may contain the pattern. They must not contain
-	// a path with ids.
+	// "/2.0/payments/{paymentId}". Logs and metrics may contain the pattern. Logs and metrics must
+	// not contain a path with ids.
 	Matched func(ctx context.Context, pattern string)
 	// Now returns the real time.
 	Now func() time.Time
@@ -62,7 +62,7 @@ type API struct {
 }
 
 // New returns the handler of the routes and of the OpenAPI document that describes them. It panics
-// for a wrongly declared route. A wrong output type panics when a client first requests the
+// for a wrongly declared route. A wrong output type causes a panic when a client first requests the
 // document.
 func New(config Config, routes []Route) *API {
 	a := &API{config: config}
@@ -94,7 +94,7 @@ func (a *API) documentRoute() Route {
 // Document returns the OpenAPI document as the API serves it.
 func (a *API) Document() RawJSON { return a.document() }
 
-// exchange has one request and its response.
+// exchange holds one request and its response.
 type exchange struct {
 	request *http.Request // the address has no token after the API has found a route
 	location
@@ -106,7 +106,7 @@ type exchange struct {
 	// raw is the body of the request, if its method has one.
 	raw    []byte
 	caller Caller
-	// shown is the token of the request. It is set even when the route needs no token.
+	// shown is the token of the request. The API sets shown even when the route needs no token.
 	shown access.BearerToken
 	quota quota
 	mac   func(purpose string, data []byte) []byte
@@ -148,7 +148,7 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request) (result answer) {
 }
 
 // serve checks a request in a fixed order. It checks the token before it shows anything about a
-// resource. It does not read the body of a caller who may not send one.
+// resource. It reads a body only from a caller who may send one.
 func (a *API) serve(ctx context.Context, w http.ResponseWriter, x *exchange) (answer, error) {
 	at, unlocated := locate(x.request.URL)
 	x.location = at

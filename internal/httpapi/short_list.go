@@ -6,16 +6,16 @@ import (
 )
 
 // shortInput is the input of a handler that returns a short list: a list that fits on one page. Such
-// a list is an output with a total and without links. Its route has the parameters of LimitOffset in
-// addition to its own, because clients of this API family read every list page by page. The handler
-// returns the whole list.
+// a list is an output with a total and without links. The list's route accepts the parameters of
+// LimitOffset in addition to its own, because clients of this API family read every list page by
+// page. The handler returns the whole list.
 type shortInput[In any] struct {
 	Input In `inner:"true"`
 	LimitOffset
 }
 
-// cut returns a handler that leaves out the items that the client does not ask for. The output has
-// its items in the field at index.
+// cut returns a handler that returns only the requested items. The output has its items in the
+// field at index.
 func cut[In, Out any](h func(context.Context, *Caller, In) (Out, error), index []int) func(context.Context, *Caller, shortInput[In]) (Out, error) {
 	return func(ctx context.Context, c *Caller, in shortInput[In]) (Out, error) {
 		out, err := h(ctx, c, in.Input)

@@ -9,8 +9,8 @@ import (
 	"passerelle"
 )
 
-// signParameter is the parameter that requests a signed response. Every call accepts it. It
-// therefore never becomes a value in a body that accepts any key.
+// signParameter is the parameter that requests a signed response. Every call accepts the parameter.
+// A body that accepts any key therefore never receives its value.
 const signParameter = "sign_response"
 
 // SignFunc returns a payload as a compact JWS.
@@ -24,7 +24,7 @@ type signed struct {
 }
 
 // signature returns the function that signs the response, or nil for a request without
-// signParameter. The API calls it before the endpoint runs.
+// signParameter. The API calls signature before the endpoint runs.
 func (a *API) signature(ctx context.Context, x *exchange) (SignFunc, error) {
 	values, there := x.query[signParameter]
 	if !there {
@@ -44,7 +44,7 @@ func (a *API) signature(ctx context.Context, x *exchange) (SignFunc, error) {
 const signatureDate = "2006-01-02T15:04:05.000000Z"
 
 // sign returns a signature. The signature's payload contains the unchanged bytes of the response.
-// The date in it is the real time.
+// The date in the payload is the real time.
 func (a *API) sign(x *exchange, with SignFunc, status int, body []byte) (answer, error) {
 	payload, err := encode(signed{
 		RequestURL: strings.TrimSuffix(x.caller.Base, cmp.Or(x.version, version)) + x.request.URL.RequestURI(),

@@ -6,7 +6,8 @@ import (
 	"net/http"
 )
 
-// Stream is an output that the endpoint produces while the API sends it. Its length is unknown.
+// Stream is an output that the endpoint produces while the API sends it. The length of the output
+// is unknown.
 type Stream struct {
 	MediaType string
 	// Name is the file name for the browser.

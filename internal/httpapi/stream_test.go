@@ -22,8 +22,8 @@ func streamed(_ context.Context, _ *httpapi.Caller, in whichFile) (httpapi.Strea
 	}}, nil
 }
 
-// TestStream checks that a streamed output arrives completely. If it does not, the connection must
-// be cut.
+// TestStream checks that a streamed output arrives completely. The API must cut the connection of
+// an incomplete output.
 func TestStream(t *testing.T) {
 	s := newService(t)
 	server := httptest.NewServer(s)

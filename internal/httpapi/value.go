@@ -9,8 +9,8 @@ import (
 )
 
 // Number is a decimal with the digits of the request. The request has it as a JSON number or as a
-// string. It is for amounts, and for identifiers that clients also send as strings. The code that
-// parses a Number checks the digits.
+// string. Amounts are Numbers, and so are identifiers that clients also send as strings. The code
+// that parses a Number checks the digits.
 type Number string
 
 func (d *Number) readNode(at *path, n *node) error {
@@ -139,7 +139,7 @@ func (r *IDOrName) readNode(at *path, n *node) error {
 }
 
 // RawObject is a JSON object in the client's own form. Its members keep their order, and its
-// numbers keep their digits. It is nil when the request omits the object or has null.
+// numbers keep their digits. A RawObject is nil when the request omits the object or has null.
 type RawObject []byte
 
 func (o *RawObject) readNode(at *path, n *node) error {
@@ -187,8 +187,8 @@ func quoted(out []byte, s string) []byte {
 	return append(out, raw...)
 }
 
-// FileContent is the content of a file. It comes from a part of a multipart form, or from a base64
-// string.
+// FileContent is the content of a file. The content comes from a part of a multipart form, or from
+// a base64 string.
 type FileContent []byte
 
 func (f *FileContent) readNode(at *path, n *node) error {

@@ -50,8 +50,9 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, b.err
 }
 
-// drained discards the rest of the body, and reports whether it reached the end. It does not hold
-// discarded bytes in memory. The limiter does not count a request that waits for these bytes.
+// drained discards the rest of the body, and reports whether it reached the end. drained does not
+// hold the discarded bytes in memory. The limiter does not count a request that waits for these
+// bytes.
 func (b *bounded) drained() bool {
 	rest := b.ReadCloser
 	if s, is := rest.(*limitedBody); is {

@@ -30,9 +30,9 @@ func LoadCertificate(chainFile, keyFile string) (*ServerCertificate, error) {
 	return c, err
 }
 
-// Reload reads the files again, and reports whether there is a new certificate. If it fails, the
-// certificate stays the same. It fails, for example, while only one of the files has been replaced.
-// Only one goroutine may call it at a time.
+// Reload reads the files again, and reports whether there is a new certificate. If Reload fails,
+// the certificate stays the same. Reload fails, for example, while only one of the files has been
+// replaced. Only one goroutine may call Reload at a time.
 func (c *ServerCertificate) Reload() (bool, error) {
 	next := &keyPair{}
 	var err error

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// idlers has the connections that wait for a request. At the limit of connections, it closes the
+// idlers holds the connections that wait for a request. At the limit of connections, it closes the
 // connection that has waited longest. Silent clients therefore do not keep other clients out. An
 // HTTP/2 connection counts as idle before its last response is sent. Only the idle timeout closes
 // such connections.

@@ -8,15 +8,15 @@ import (
 )
 
 // Limiter limits the concurrent requests. Memory and time then stay limited for any number of
-// clients. It refuses further requests immediately, so clients do not wait long for admission. A
-// request does not count while it waits for its own client: for the rest of its body, or until the
-// client takes the response. A separate limit applies to the bytes of bodies in memory.
+// clients. Limiter refuses further requests immediately, so clients do not wait long for admission.
+// A request does not count while it waits for its own client: for the rest of its body, or until
+// the client takes the response. A separate limit applies to the bytes of bodies in memory.
 type Limiter struct {
 	// Limit is the largest number of concurrent requests.
 	Limit int64
 	// Bodies is the largest number of bytes that all requests together may hold of their bodies. It
 	// does not count the first 16 KiB of each body, because the limit of connections limits them.
-	// Small bodies therefore need none of the room for large bodies.
+	// Small bodies therefore take no room from large bodies.
 	Bodies int64
 	// Full is the error of a refused request. Reading a body fails with Full when there is no room
 	// for the body. Reading also fails with Full when the body ends while too many other requests

@@ -11,8 +11,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Metrics has the metrics that the process exports to Prometheus. These are metrics about requests
-// and the Go runtime, and the metrics that other packages register. A nil Metrics counts nothing.
+// Metrics holds the metrics that the process exports to Prometheus. These are metrics about
+// requests and the Go runtime, and the metrics that other packages register. A nil Metrics counts
+// nothing.
 type Metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
@@ -63,9 +64,9 @@ func (m *Metrics) end(route string, status int, took time.Duration) {
 }
 
 // Ops returns the handler of the operators' listener. It serves /metrics, /healthz and /readyz.
-// With profiles, it also serves /debug/pprof/. It has no authentication, so its listener belongs on
-// the loopback interface or in a private network. It does not show the command line, which may
-// contain the password of a database.
+// With profiles, it also serves /debug/pprof/. The handler has no authentication, so its listener
+// belongs on the loopback interface or in a private network. It does not show the command line,
+// which may contain the password of a database.
 func Ops(m *Metrics, profiles bool, health, ready http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /healthz", health)

@@ -102,7 +102,7 @@ func (x *exchange) endSpan(method, route string, status int) {
 	x.span.End(nil)
 }
 
-// methods has the methods that spans may name. Clients can invent other methods.
+// methods lists the methods that spans may name. Clients can invent other methods.
 var methods = map[string]bool{
 	http.MethodGet: true, http.MethodHead: true, http.MethodPost: true, http.MethodPut: true, http.MethodPatch: true,
 	http.MethodDelete: true, http.MethodOptions: true,

@@ -1,9 +1,8 @@
 // Package jwe decrypts the field values that clients encrypt, for payments and connections.
 //
-// The package decides which key decrypts a value: the one that the value names in kid. The packages
-// keys and store own the keys. Callers decide whether plain text is allowed, and which values are
-// valid. The package fails with a *passerelle.Error that names the field. Its errors never contain
-// the value.
+// The package decrypts a value with the key that the value names in kid. The packages keys and
+// store own the keys. Callers decide whether plain text is allowed, and which values are valid. The
+// package fails with a *passerelle.Error that names the field. Its errors never contain the value.
 package jwe
 
 import (

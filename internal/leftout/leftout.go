@@ -13,8 +13,7 @@ import (
 	"testing"
 )
 
-// Without skips a test that needs something which the machine does not have. In CI it fails the
-// test.
+// Without skips a test because the machine lacks a program. In CI it fails the test.
 func Without(t testing.TB, lacks string) {
 	t.Helper()
 	if os.Getenv("CI") != "" {

@@ -1,7 +1,7 @@
 // Package nearest finds the known name that a misspelt name means.
 //
 // It owns the measure of similarity and its limit. It does not own the known names or the messages
-// that suggest one. It does not fail: without a similar name, it returns an empty text.
+// that suggest one. It never fails: without a similar name, it returns an empty text.
 package nearest
 
 import "strings"

@@ -16,8 +16,9 @@ import (
 // silence.
 var errSoon = errors.New("the last request to it failed a moment ago")
 
-// keys has a provider's signing keys. When an unknown key has signed a token, the package fetches
-// the keys. After a fetch without that key, no further fetch takes place for the time silence.
+// keys holds a provider's signing keys. When an unknown key has signed a token, the package fetches
+// the keys. If the fetched keys lack that key, the package does not fetch again for the time
+// silence.
 type keys struct {
 	remote *oidc.RemoteKeySet
 	now    func() time.Time
@@ -45,7 +46,7 @@ func (k *keys) silent() bool {
 	return !k.failed.IsZero() && k.now().Sub(k.failed) < silence
 }
 
-// inVain records that a fetch returned no key that signed the token.
+// inVain records that a fetch did not return the key that signed the token.
 func (k *keys) inVain() {
 	k.mu.Lock()
 	defer k.mu.Unlock()

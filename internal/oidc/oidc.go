@@ -6,9 +6,9 @@
 // client decides which addresses the package may call.
 //
 // The package fails with ErrAway when the provider cannot be reached. It fails with ErrNotVouched
-// when something from the provider or the browser is wrong, such as the token. The error contains
-// the reason, for the log. From the provider's responses, errors quote only the issuer and the
-// audience of a token.
+// when data from the provider or the browser is invalid, such as the token. The error contains the
+// reason, for the log. From the provider's responses, errors quote only the issuer and the audience
+// of a token.
 package oidc
 
 import (
@@ -44,15 +44,16 @@ var algorithms = []string{
 	oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA,
 }
 
-// Config has the operator's settings for the provider.
+// Config contains the operator's settings for the provider.
 type Config struct {
 	// Issuer is the provider's address, in the form that tokens contain.
 	Issuer string
 	// ClientID and ClientSecret identify the service at the provider. Some providers need no
 	// secret.
 	ClientID, ClientSecret string
-	// NameClaim is the claim with the name of an operator. A first sign-in uses it. It is empty
-	// when no claim has the name. The claim "email" counts only if it is verified.
+	// NameClaim is the claim with the name of an operator. The service uses the claim at a first
+	// sign-in. NameClaim is empty when no claim contains the name. The claim "email" counts only if
+	// it is verified.
 	NameClaim string
 	// SecondFactor lists the values of the claims amr and acr that mean a second factor. When it is
 	// empty, no sign-in counts as a sign-in with a second factor.
@@ -219,7 +220,7 @@ func undescribed(err error) error {
 	return errUnreadable
 }
 
-// context returns a context in which calls of the provider use the configured client.
+// context returns a context in which calls to the provider use the configured client.
 func (p *Provider) context(ctx context.Context) context.Context {
 	return oidc.ClientContext(ctx, p.Client)
 }
@@ -269,7 +270,7 @@ func (p *Provider) Leave(ctx context.Context, back string) (string, Departure, e
 	return p.config(found, back).AuthCodeURL(d.State, oidc.Nonce(d.Nonce), oauth2.S256ChallengeOption(d.Verifier)), d, nil
 }
 
-// Person is a person whom the provider identifies.
+// Person is a person that the provider identifies.
 type Person struct {
 	// Issuer and Subject identify the person permanently.
 	Issuer, Subject string
@@ -279,7 +280,7 @@ type Person struct {
 	Twice bool
 }
 
-// Arrive returns the person whom the provider identifies. The argument query is the query of the
+// Arrive returns the person that the provider identifies. The argument query is the query of the
 // browser's return. The argument back must be the same as in the call of Leave.
 func (p *Provider) Arrive(ctx context.Context, back string, d Departure, query url.Values) (Person, error) {
 	if err := p.check(d, query); err != nil {

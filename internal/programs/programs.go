@@ -1,11 +1,12 @@
 // Package programs stores which connectors of a deployment are other programs.
 //
 // The package adds, checks and removes such programs. It stores a program's description, so an
-// unreachable program is still a connector. Package connector/remote owns the protocol. Package
-// service decides which connectors a process offers, and follows the database within seconds.
+// unreachable program is still a connector. It does not own the protocol, which is in package
+// connector/remote. Package service decides which connectors a process offers, and follows the
+// database within seconds.
 //
-// The package fails with Invalid for an address or secret that cannot be right, and for a connector
-// that already exists. It fails with Unavailable, in words for operators, when the program does not
+// The package fails with Invalid for an impossible address or secret, and for a connector that
+// already exists. It fails with Unavailable, in words for operators, when the program does not
 // describe itself. It fails with store.ErrNotFound for an unknown program.
 package programs
 

@@ -10,7 +10,7 @@ import (
 	"passerelle/internal/progress"
 )
 
-// TestLines checks that the package writes a line every ten seconds. It must write none for work
+// TestLines checks that the package writes a line every ten seconds. It must write no line for work
 // that ends sooner.
 func TestLines(t *testing.T) {
 	for name, test := range map[string]struct {

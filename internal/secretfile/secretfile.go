@@ -74,8 +74,8 @@ func (s Value) read() error {
 	return nil
 }
 
-// Flags has the flags that name files with passwords. Each replaces a flag whose value contains a
-// password, because other users of the machine can read command lines.
+// Flags contains the flags that name files with passwords. Each replaces a flag whose value
+// contains a password, because other users of the machine can read command lines.
 type Flags struct {
 	DatabaseFile string `placeholder:"FILE" help:"File with the value of --database, readable only by its owner."`
 	FilesFile    string `placeholder:"FILE" help:"File with the value of --files, readable only by its owner."`

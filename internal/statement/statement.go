@@ -1,5 +1,5 @@
-// Package statement makes statements in the format CFONB 120 from the payloads of events. It is for
-// domains whose receivers request statements instead of JSON.
+// Package statement makes statements in the format CFONB 120 from the payloads of events. Domains
+// use this format when their receivers request statements instead of JSON.
 //
 // The package decides which accounts and transactions of a payload a statement contains, and which
 // members of the payload have their values. Package cfonb owns the format. Callers decide which
@@ -27,7 +27,7 @@ import (
 // MediaType is the media type of a statement.
 const MediaType = "text/plain; charset=us-ascii"
 
-// payload has those members of an event that a statement needs. The payload is an account, a
+// payload contains those members of an event that a statement needs. The payload is an account, a
 // connection with accounts, or several connections.
 type payload struct {
 	account

@@ -9,7 +9,8 @@ import (
 	"passerelle"
 )
 
-// Moved has the balance, the expenses and the income of all accounts in one currency, for a period.
+// Moved contains the balance, the expenses and the income of all accounts in one currency, for a
+// period.
 type Moved struct {
 	Balance  *json.Number `json:"balance" doc:"at the end of the period"`
 	Expenses *json.Number `json:"expenses" doc:"sum of outgoing transactions, zero or less"`
@@ -17,7 +18,7 @@ type Moved struct {
 	Remains  *json.Number `json:"remains" doc:"sum of incomes and expenses"`
 }
 
-// BalanceGroup has the balances and movements of accounts in a period. A sum of amounts in
+// BalanceGroup contains the balances and movements of accounts in a period. A sum of amounts in
 // different currencies is null.
 type BalanceGroup struct {
 	MinDate    string            `json:"min_date"`
@@ -41,8 +42,8 @@ type DailyBalance struct {
 	Moved
 }
 
-// CurrencyBalances has the balances of the accounts in one currency for each day, and their current
-// balance.
+// CurrencyBalances contains the balances of the accounts in one currency for each day, and their
+// current balance.
 type CurrencyBalances struct {
 	Currency passerelle.Currency
 	Present  *decimal.Decimal

@@ -45,7 +45,7 @@ type BankAccount struct {
 	Loan             *Loan                       `json:"loan"`
 	CoveredFrom      *string                     `json:"covered_from" doc:"first day from which all transactions are stored"`
 
-	// Worth is set only for accounts whose type can hold investments.
+	// Worth is set only for accounts whose type can have investments.
 	*Worth
 
 	Connection   *Connection    `json:"connection,omitempty" expand:"true" doc:"with expand=connection"`

@@ -13,7 +13,7 @@ import (
 	"passerelle/payment"
 )
 
-// Bank has what clients may know about a connector.
+// Bank contains the data about a connector that clients may see.
 type Bank struct {
 	UUID string
 	// ID is the deprecated number of the connector.
@@ -23,7 +23,7 @@ type Bank struct {
 	Sources   []Source
 	Hidden    bool
 	// Mechanism is empty when the default of the first source applies. SyncDays is the number of
-	// days between two syncs. It is empty when the domain's default applies.
+	// days between two syncs. SyncDays is empty when the domain's default applies.
 	Mechanism passerelle.AuthMechanism
 	SyncDays  string
 	// Restricted is set for a connector that accepts no new connections.
@@ -105,8 +105,8 @@ type Connector struct {
 	URLs          *[]string                `json:"urls,omitempty" expand:"true" doc:"websites of the institution; with expand=urls"`
 }
 
-// ConnectorField is a value that a user enters to begin a connection, or when the institution asks
-// for it later.
+// ConnectorField is a value that a user enters to begin a connection, or later when the institution
+// asks.
 type ConnectorField struct {
 	Name     string `json:"name" doc:"key of the value in the request body"`
 	Type     string `json:"type" doc:"text, password, date, list or number"`
@@ -184,7 +184,7 @@ type AppToApp struct {
 	IOS     bool `json:"ios"`
 }
 
-// Bounds has a limit for each execution date type. A null amount means no limit.
+// Bounds contains a limit for each execution date type. A null amount means no limit.
 type Bounds struct {
 	FirstOpenDay *json.Number `json:"first_open_day"`
 	Instant      *json.Number `json:"instant"`
@@ -261,8 +261,8 @@ func shownList[T any](list []T) *[]T {
 	return &list
 }
 
-// products returns the products of a connector. Its payments and capabilities determine the
-// products.
+// products returns the products of a connector. The connector's payments and capabilities determine
+// the products.
 func (b Bank) products() []string {
 	products := []string{}
 	if b.Payments != nil {

@@ -7,7 +7,7 @@ import (
 	"passerelle/payment"
 )
 
-// Evidence has what a page of the service showed when the payer acted.
+// Evidence is the content of the page that the payer saw when acting.
 type Evidence struct {
 	Act           payment.Act    `json:"act" doc:"what the payer did: order (ordered the payment), fields (answered the bank's questions), agree or refuse (answered the bank's request for confirmation), or cancel"`
 	Date          string         `json:"date" doc:"YYYY-MM-DD HH:MM:SS in the domain's time zone"`

@@ -6,7 +6,7 @@ import (
 	"passerelle/payment"
 )
 
-// Incompatibility has the reasons why a connector cannot make a payment.
+// Incompatibility lists the reasons why a connector cannot make a payment.
 type Incompatibility struct {
 	Type          payment.Severity `json:"type" doc:"incompatible when at least one reason is"`
 	Reasons       []Reason         `json:"reasons" doc:"all reasons"`

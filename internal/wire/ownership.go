@@ -39,7 +39,7 @@ type Party struct {
 	Identity PartyIdentity `json:"identity"`
 }
 
-// PartyIdentity has the names of a party.
+// PartyIdentity contains the names of a party.
 type PartyIdentity struct {
 	IsUser   *bool  `json:"is_user"`
 	FullName string `json:"full_name"`

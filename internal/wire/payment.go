@@ -128,7 +128,7 @@ type Identity struct {
 	*Sensitive
 }
 
-// Sensitive has the identity fields that only responses with show_sensitive contain.
+// Sensitive contains the identity fields that only responses with show_sensitive contain.
 type Sensitive struct {
 	FirstName               *string                        `json:"first_name"`
 	LastName                *string                        `json:"last_name"`

@@ -11,8 +11,8 @@ import (
 	"passerelle/payment"
 )
 
-// A response shows an occurrence on its own day in the domain's time zone, whenever the bank
-// reported it. It shows every other event at the event's own time.
+// A response shows an occurrence on its own day in the domain's time zone, whatever the time of the
+// bank's report. It shows every other event at the event's own time.
 func TestNotesInAZone(t *testing.T) {
 	day, err := passerelle.ParseDate("day", "2026-11-20")
 	if err != nil {

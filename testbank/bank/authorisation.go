@@ -11,7 +11,7 @@ import (
 
 const authorisationKind = "authorisation"
 
-// The kinds of subjects, named like the paths of the standard.
+// These are the kinds of subjects. Their names are the paths of the standard.
 const (
 	OfPayment      = "authorisations"
 	OfCancellation = "cancellation-authorisations"
@@ -38,14 +38,16 @@ type Authorisation struct {
 	// Status is an scaStatus.
 	Status string `json:"status"`
 	Method string `json:"method,omitempty"`
-	// SecondDue means that the first of two passwords was right and the second is still required.
+	// SecondDue means that the first of two passwords was correct and the bank still requires the
+	// second.
 	SecondDue bool `json:"second_due,omitempty"`
-	// CodesEntered is the number of right codes. Wrong is the number of wrong passwords and codes.
+	// CodesEntered is the number of correct codes. Wrong is the number of wrong passwords and
+	// codes.
 	CodesEntered int `json:"round,omitempty"`
 	Wrong        int `json:"wrong,omitempty"`
 	// Confirmation is the code that the third party has to send.
 	Confirmation string `json:"confirmation,omitempty"`
-	// Application is the request for an authorisation code. It is set only for OAuth.
+	// Application is the request for an authorisation code. Only OAuth sets it.
 	Application *Application `json:"application,omitempty"`
 	Return      Return       `json:"return"`
 	LinkEnds    time.Time    `json:"link_ends"`

@@ -43,8 +43,7 @@ type Options struct {
 	// without encrypted passwords.
 	Passwords *rsa.PrivateKey
 	// Notes receives the notifications that third parties asked for. It may be nil. When the
-	// channel is full, notifications are dropped, because the bank does not guarantee their
-	// delivery.
+	// channel is full, the bank drops notifications, because it does not guarantee their delivery.
 	Notes chan<- Note
 }
 
@@ -90,7 +89,8 @@ func (b *Bank) Now() time.Time {
 	return b.clock().Add(time.Duration(b.ahead.Load()) * time.Millisecond).UTC()
 }
 
-// Machine returns the machine's time. Certificates and signatures are checked against it.
+// Machine returns the machine's time. The bank checks certificates and signatures against this
+// time.
 func (b *Bank) Machine() time.Time { return b.clock().Add(time.Duration(b.skew.Load())).UTC() }
 
 // SetMachine sets the simulated error of the machine's clock until the program ends.

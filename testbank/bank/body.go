@@ -35,7 +35,7 @@ type transfer struct {
 	Remittances     []string  `json:"remittanceInformationUnstructuredArray"`
 }
 
-// paymentBody has the members of the bodies of all payment services.
+// paymentBody contains the members of the bodies of all payment services.
 type paymentBody struct {
 	transfer
 	DebtorAccount *Reference `json:"debtorAccount"`
@@ -74,14 +74,14 @@ func DecodeBody(body []byte, into any) error {
 
 var bicPattern = regexp.MustCompile(`^[A-Z]{6}[A-Z2-9][A-NP-Z0-9]([A-Z0-9]{3})?$`)
 
-// Limits of the lengths of texts, in characters.
+// These are the maximum lengths of texts, in characters.
 const (
 	maxName       = 70
 	maxEndToEnd   = 35
 	maxRemittance = 140
 )
 
-// line checks a transfer against the standard. path is the path of the transfer's object. It ends
+// line checks a transfer against the standard. path is the path of the transfer's object. path ends
 // with a dot or is empty.
 func (p Profile) line(t transfer, path string) (Line, error) {
 	amount, err := parseAmount(t.Amount, path+"instructedAmount")

@@ -38,7 +38,7 @@ type Consent struct {
 	// Status is a consentStatus.
 	Status string `json:"status"`
 	// Shown holds the ids of the accounts that the customer consented to. Balances and Transactions
-	// hold the ids of the accounts whose balances or transactions may be read.
+	// hold the ids of the accounts whose balances or transactions the third party may read.
 	Shown        []string  `json:"shown,omitempty"`
 	Balances     []string  `json:"balances,omitempty"`
 	Transactions []string  `json:"transactions,omitempty"`

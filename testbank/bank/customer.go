@@ -24,7 +24,7 @@ const (
 	Code           = "123456"
 )
 
-// Customers lists the customers. They are the same at every bank.
+// Customers lists the customers. Every bank has the same customers.
 func Customers() []Customer {
 	return []Customer{{"anna", "Anna Amsel", ""}, {"bert", "Bert Buchfink", ""}, {"clara", "Clara Company GmbH", "CLARA-1"}}
 }
@@ -39,8 +39,8 @@ func CustomerByID(id string) (Customer, bool) {
 	return all[i], true
 }
 
-// checkCustomer checks that the bank has the customer whom a third party names, and that the
-// customer acts for the company that the third party names.
+// checkCustomer checks that the bank has the customer that a third party names, and that the
+// customer acts for the named company.
 func (b *Bank) checkCustomer(c Caller) error {
 	customer, known := CustomerByID(c.PSU)
 	return firstBroken(
@@ -49,7 +49,7 @@ func (b *Bank) checkCustomer(c Caller) error {
 	)
 }
 
-// Ids of the bank's own accounts.
+// These are the ids of the bank's own accounts.
 const (
 	// capital is the account from which the opening balances of accounts are paid.
 	capital = "own-capital"
@@ -72,7 +72,7 @@ var opening = []struct {
 // BankCode returns the bank code of the profile's bank. No real bank code begins with a nine.
 func (p Profile) BankCode() string { return fmt.Sprintf("999010%02d", p.Number()) }
 
-// places lists the allowed last characters of the location code in a BIC. O is not allowed.
+// places lists the allowed last characters of the location code in a BIC. It omits O.
 const places = "ABCDEFGHIJKLMNPQRSTUVWXYZ"
 
 // BIC returns the BIC of a profile's bank.

@@ -18,9 +18,9 @@ type Decision struct {
 	// PSU is the customer who decides, if the third party did not name one. Empty means the first
 	// customer.
 	PSU string
-	// Accounts holds the ids of the accounts that the customer chose: the paying account of an
-	// order, or the accounts of a consent. If it is empty, the first account pays, and the consent
-	// is for all accounts.
+	// Accounts holds the ids of the chosen accounts: the paying account of an order, or the
+	// accounts of a consent. Without a choice, the first account pays, and the consent is for all
+	// accounts.
 	Accounts []string
 }
 
@@ -30,7 +30,7 @@ var ErrLinkOver = errors.New("this link has been used, or its time is over")
 // Question is the content of the page that asks a customer for a decision.
 type Question struct {
 	Authorisation *Authorisation
-	// Order or Consent is the order or consent that the customer is asked to authorise.
+	// Order or Consent is the order or consent to authorise.
 	Order   *Order
 	Consent *Consent
 	// Silent means that the bank does not respond.
@@ -194,7 +194,7 @@ func (b *Bank) choose(tx *ledger.Tx, a *Authorisation, q Question, d Decision) e
 	return b.choosePayer(tx, a, q.Order, d.Accounts)
 }
 
-// choosePayer sets the account that pays: the chosen account or, if none is chosen, the customer's
+// choosePayer sets the account that pays: the chosen account or, without a choice, the customer's
 // first account.
 func (b *Bank) choosePayer(tx *ledger.Tx, a *Authorisation, o *Order, chosen []string) error {
 	accounts, err := tx.Accounts(a.PSU)
@@ -276,7 +276,8 @@ func (b *Bank) sign(tx *ledger.Tx, o *Order, a *Authorisation) error {
 	return b.accept(tx, o, b.Now())
 }
 
-// askNext asks the next customer in the app. The third party need not make a call for this.
+// askNext asks the next customer in the app. The next authorisation needs no call of the third
+// party.
 func (b *Bank) askNext(tx *ledger.Tx, o *Order) error {
 	for _, customer := range Customers() {
 		if slices.Contains(o.Signed, customer.ID) {

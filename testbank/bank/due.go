@@ -30,7 +30,7 @@ func (b *Bank) Run(ctx context.Context) error {
 }
 
 // fallDue does the work that is due for a document. It stores the document with a later due time or
-// none, so that Run ends.
+// without one, so that Run ends.
 func (b *Bank) fallDue(tx *ledger.Tx, kind, id string, at time.Time) error {
 	switch kind {
 	case orderKind:

@@ -13,8 +13,8 @@ type Injected struct {
 	// Call selects calls by a method and a part of the path under /v1, such as "GET /accounts".
 	// Empty means every call.
 	Call string `json:"call"`
-	// The effect is a Wire, a code of the standard, or a status without a body. Only one of them
-	// may be set.
+	// The effect is a Wire, a code of the standard, or a status without a body. A fault may have
+	// only one effect.
 	Wire   Wire   `json:"wire,omitempty"`
 	Code   string `json:"code,omitempty"`
 	Status int    `json:"status,omitempty"`
@@ -34,12 +34,12 @@ type Faults struct {
 	all  []*Injected
 }
 
-// Wires lists all ways in which a response can go wrong.
+// Wires lists all ways in which a response can fail.
 func Wires() []Wire {
 	return []Wire{Slow, Hang, Lost, Cut, Malformed, Huge, Deep, Elsewhere, Gone, Duplicates}
 }
 
-// Add injects a fault. It refuses an invalid one.
+// Add injects a fault, unless the fault is invalid.
 func (f *Faults) Add(one Injected) (Injected, error) {
 	if err := one.check(); err != nil {
 		return one, err

@@ -8,8 +8,8 @@ import (
 // Wire is a way in which a response fails on the network.
 type Wire string
 
-// The ways in which a response goes wrong. All except Gone happen after the bank has executed the
-// request.
+// These are the ways in which a response fails. All except Gone happen after the bank has executed
+// the request.
 const (
 	// Slow responds after some seconds.
 	Slow Wire = "slow"
@@ -37,19 +37,19 @@ const (
 type Manner struct {
 	// Word selects the manner: the creditor's name is "Fault WORD".
 	Word string
-	// Amount is the amount of the first transfer, in euros, that also selects the manner. Its euros
-	// name the kind of failure, and its cents the failure.
+	// Amount is the amount of the first transfer, in euros, that also selects the manner. The euros
+	// of the amount name the kind of failure, and the cents the failure.
 	Amount string
 	Shows  string
 
-	// Code is the code of the standard with which the order is refused.
+	// Code is the code of the standard with which the bank refuses the order.
 	Code string
-	// Status is the HTTP status with which the order is refused without a body.
+	// Status is the HTTP status with which the bank refuses the order, without a body.
 	Status int
 	Wire   Wire
-	// Reason is the reason for which the order, or a line of a bulk, is refused at execution.
+	// Reason is the reason for which the bank refuses the order, or a line of a bulk, at execution.
 	Reason string
-	// Stays is the transaction status that the order gets and keeps. The order is never executed.
+	// Stays is the transaction status that the order keeps. The bank never executes such an order.
 	Stays string
 	// Silent means that the customer's approval gets no response.
 	Silent bool

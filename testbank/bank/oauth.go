@@ -13,7 +13,7 @@ import (
 	"passerelle/testbank/ledger"
 )
 
-// Lifetimes of codes and tokens.
+// These are the lifetimes of codes and tokens.
 const (
 	codeLife  = time.Minute
 	tokenLife = time.Hour
@@ -26,7 +26,7 @@ type Application struct {
 	Scope     string `json:"scope"`
 	State     string `json:"state,omitempty"`
 	Challenge string `json:"challenge"`
-	// Code is the authorisation code with which the customer returns. It is valid once, until
+	// Code is the authorisation code with which the customer returns. The code is valid once, until
 	// CodeEnds.
 	Code     string    `json:"code,omitempty"`
 	CodeEnds time.Time `json:"code_ends,omitzero"`
@@ -37,7 +37,7 @@ type OAuthError string
 
 func (e OAuthError) Error() string { return string(e) }
 
-// Errors of the authorisation server.
+// These are errors of the authorisation server.
 const (
 	InvalidRequest       OAuthError = "invalid_request"
 	InvalidGrant         OAuthError = "invalid_grant"
@@ -87,7 +87,7 @@ type Token struct {
 	Ends  time.Time `json:"ends"`
 }
 
-// Kinds of tokens.
+// These are the kinds of tokens.
 const (
 	accessToken  = "token"
 	refreshToken = "refresh"
@@ -99,7 +99,7 @@ func (t *Token) Key() (string, string) { return t.Kind, t.ID }
 // Belongs implements [ledger.Document].
 func (t *Token) Belongs() string { return t.Party }
 
-// Due implements [ledger.Document]. Nothing is ever due, because the bank keeps expired tokens in
+// Due implements [ledger.Document]. Tokens are never due, because the bank keeps expired tokens in
 // order to recognise them.
 func (t *Token) Due() time.Time { return time.Time{} }
 

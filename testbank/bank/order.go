@@ -46,7 +46,8 @@ type Order struct {
 	RequestID string `json:"request_id"`
 	// Body is the body of the request.
 	Body json.RawMessage `json:"body"`
-	// Debtor is the IBAN of the account that pays. It is empty until the customer has chosen one.
+	// Debtor is the IBAN of the account that pays. Debtor is empty until the customer has chosen an
+	// account.
 	Debtor string `json:"debtor,omitempty"`
 	PSU    string `json:"psu,omitempty"`
 	Lines  []Line `json:"lines"`
@@ -54,7 +55,7 @@ type Order struct {
 	Execution string    `json:"execution,omitempty"`
 	Schedule  *Schedule `json:"schedule,omitempty"`
 	// Occurrences is the number of executions of a periodic order. Skipped is the number of
-	// executions that were omitted for lack of funds.
+	// executions that the bank omitted for lack of funds.
 	Occurrences int `json:"occurrences,omitempty"`
 	Skipped     int `json:"skipped,omitempty"`
 
@@ -67,8 +68,8 @@ type Order struct {
 	Signed []string `json:"signed,omitempty"`
 	// Cancelling means that a cancellation waits for authorisation.
 	Cancelling bool `json:"cancelling,omitempty"`
-	// Granted means that the third party has a token for the order. It must then send the token in
-	// calls about the order.
+	// Granted means that the third party has a token for the order. The third party must then send
+	// the token in calls about the order.
 	Granted  bool      `json:"granted,omitempty"`
 	Return   Return    `json:"return"`
 	Prefers  Approach  `json:"prefers"`
@@ -127,8 +128,8 @@ func (b *Bank) Reported(o *Order) string {
 	return o.Status
 }
 
-// progress lists the statuses of a successful order. A bank whose last status is one of them reports
-// no later one.
+// progress lists the statuses of a successful order. A bank whose last status is in the list
+// reports no later status.
 var progress = []string{"RCVD", "PDNG", "PATC", "ACTC", "ACCP", "ACFC", "ACSP", "ACWC", "ACWP", "ACSC", "ACCC"}
 
 var _ ledger.Document = (*Order)(nil)

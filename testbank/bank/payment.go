@@ -19,7 +19,7 @@ func (b *Bank) Order(ctx context.Context, c Caller, id string) (*Order, error) {
 	return o, err
 }
 
-// Content returns the order as it was received, with the fields that the bank has added.
+// Content returns the received order, with the fields that the bank has added.
 func (b *Bank) Content(o *Order) (map[string]any, error) {
 	var content map[string]any
 	if err := json.Unmarshal(o.Body, &content); err != nil {

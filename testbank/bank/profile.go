@@ -8,7 +8,7 @@ import (
 // Approach is a way in which a customer authorises.
 type Approach string
 
-// The SCA approaches of the standard. OAuth is a variant of the redirect approach.
+// These are the SCA approaches of the standard. OAuth is a variant of the redirect approach.
 const (
 	Redirect  Approach = "redirect"
 	OAuth     Approach = "oauth"
@@ -16,28 +16,28 @@ const (
 	Embedded  Approach = "embedded"
 )
 
-// Payment services of the standard.
+// These are the payment services of the standard.
 const (
 	Single   = "payments"
 	Bulk     = "bulk-payments"
 	Periodic = "periodic-payments"
 )
 
-// The payment products of the standard that the bank supports.
+// These are the payment products of the standard that the bank supports.
 const (
 	SEPA    = "sepa-credit-transfers"
 	Instant = "instant-sepa-credit-transfers"
 	Target2 = "target-2-payments"
 )
 
-// Whether the third party must, may or must not name the debtor's account.
+// These values say whether the third party must, may or must not name the debtor's account.
 const (
 	Optional = "optional"
 	Required = "required"
 	Refused  = "refused"
 )
 
-// The ways in which an authorised order is cancelled.
+// These are the ways in which an authorised order is cancelled.
 const (
 	NoCancellation     = "none"
 	DirectCancellation = "direct"
@@ -100,12 +100,12 @@ type Profile struct {
 	// booked.
 	Rewords bool
 	// ByOffset means that each page of a list counts the entries at the time of its request. An
-	// entry that is booked between two pages moves all others, so that one is on both pages.
+	// entry that is booked between two pages moves all others, so one entry appears on both pages.
 	ByOffset bool
 	PageSize int
 }
 
-// The kinds of consents that a profile may list.
+// These are the kinds of consents that a profile may list.
 const (
 	Global    = "global"
 	Detailed  = "detailed"

@@ -27,7 +27,7 @@ func Refuse(code, path, text string) *Refusal {
 // wrongFormat refuses a value that is missing or cannot be read.
 func wrongFormat(path, text string) *Refusal { return Refuse("FORMAT_ERROR", path, text) }
 
-// rule is a refusal and whether it applies.
+// rule is a refusal that applies when broken is set.
 type rule struct {
 	broken  bool
 	refusal *Refusal

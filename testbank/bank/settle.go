@@ -41,7 +41,7 @@ func (b *Bank) accept(tx *ledger.Tx, o *Order, at time.Time) error {
 	return b.execute(tx, o, at)
 }
 
-// execute enters the movements of an order as pending. They are booked at settlement.
+// execute enters the movements of an order as pending. The settlement books these movements.
 func (b *Bank) execute(tx *ledger.Tx, o *Order, at time.Time) error {
 	if reason := mannerOf(o).Reason; reason != "" {
 		o.finish("RJCT", reason)
@@ -62,8 +62,8 @@ func (b *Bank) execute(tx *ledger.Tx, o *Order, at time.Time) error {
 	return b.putOrder(tx, o)
 }
 
-// enter makes the movements of the lines that are not refused. When it can make none, it returns
-// the reason.
+// enter makes the movements of the lines that are not refused. When it can make no movement, it
+// returns the reason.
 func (b *Bank) enter(tx *ledger.Tx, o *Order, at time.Time) (string, error) {
 	payer, err := tx.AccountByNumber(o.Debtor)
 	if err != nil {
@@ -169,8 +169,8 @@ func settledStatus(tx *ledger.Tx, o *Order) (string, error) {
 	return "ACSC", nil
 }
 
-// occur executes a periodic order once. Then it schedules the next execution or ends the order. An
-// execution is skipped if the account has insufficient funds.
+// occur executes a periodic order once. Then it schedules the next execution or ends the order. It
+// skips an execution if the account has insufficient funds.
 func (b *Bank) occur(tx *ledger.Tx, o *Order, at time.Time) error {
 	reason := mannerOf(o).Reason
 	if reason == "" {
@@ -197,8 +197,8 @@ func (b *Bank) occur(tx *ledger.Tx, o *Order, at time.Time) error {
 	return b.putOrder(tx, o)
 }
 
-// checkOrders checks that orders agree with the books: a final order is booked once per line and
-// execution, and a refused order is never booked.
+// checkOrders checks that orders agree with the books: a final order has one booking for each line
+// and execution, and a refused order has no booking.
 func checkOrders(tx *ledger.Tx) ([]string, error) {
 	orders, err := ledger.List[Order](tx, orderKind, "")
 	if err != nil {

@@ -19,7 +19,7 @@ type Reading struct {
 	Caller
 	// Consent is the Consent-ID.
 	Consent string
-	// Call is the path without ids. Calls with the same Call are counted together.
+	// Call is the path without ids. The bank counts calls with the same Call together.
 	Call string
 	// Kind is the kind of the accounts, cash or card.
 	Kind string
@@ -59,7 +59,7 @@ func (c *Consent) visible(a ledger.Account) Visible {
 	return Visible{a, slices.Contains(c.Balances, a.ID), slices.Contains(c.Transactions, a.ID), c.owners()}
 }
 
-// One reads an account. It refuses when the consent does not cover the requested parts.
+// One reads an account. It refuses a request for parts that the consent does not cover.
 func (b *Bank) One(ctx context.Context, r Reading, needs func(Visible) bool) (Visible, error) {
 	var v Visible
 	err := b.update(ctx, func(tx *ledger.Tx) error {
@@ -143,7 +143,7 @@ type Query struct {
 	From, To           string
 	EntryReferenceFrom string
 	Delta              bool
-	// Cursor selects the next page of a report. It contains the rest of the query.
+	// Cursor selects the next page of a report. The cursor contains the rest of the query.
 	Cursor string
 	// Whole asks for the cursor's page and all later ones as one page.
 	Whole bool
@@ -152,7 +152,8 @@ type Query struct {
 // Report is a page of transactions.
 type Report struct {
 	Account Visible
-	// Booked and Pending mean that these entries were requested, even if the account has none.
+	// Booked and Pending mean that these entries were requested, even if the account has no such
+	// entries.
 	Booked, Pending bool
 	Entries         []ledger.Entry
 	// Next is the cursor of the next page, or empty.
@@ -172,9 +173,8 @@ func (r Report) BookingStatus() string {
 	return "both"
 }
 
-// Transactions reads a page. All pages of a report show the account as it was when the first page
-// was read, even if entries are booked in between. With ByOffset, each page shows the account as it
-// is.
+// Transactions reads a page. All pages of a report show the account at the time of the first page,
+// even if the bank books entries in between. With ByOffset, each page shows the account as it is.
 func (b *Bank) Transactions(ctx context.Context, r Reading, q Query) (Report, error) {
 	window, err := b.window(q, r)
 	if err != nil {

@@ -26,7 +26,7 @@ type Method struct {
 	ID, Type, Name, Explanation string
 }
 
-// Methods lists the methods. They are the same for all customers.
+// Methods lists the methods. All customers have the same methods.
 func Methods() []Method {
 	return []Method{
 		{"sms", "SMS_OTP", "Text message to +49 151 ••• 28", "A code comes to the telephone."},
@@ -97,7 +97,8 @@ func (b *Bank) password(path, plain, encrypted string) (string, error) {
 	return string(opened), nil
 }
 
-// Update applies a step to an authorisation. A wrong step is refused and may end the authorisation.
+// Update applies a step to an authorisation. The bank refuses a wrong step, which may end the
+// authorisation.
 func (b *Bank) Update(ctx context.Context, c Caller, s Subject, id string, body []byte) (*Authorisation, error) {
 	step, err := b.readStep(c, body)
 	if err != nil {
@@ -132,7 +133,8 @@ var steps = []struct {
 	{func(s Step) bool { return s == Step{} }, []string{"unconfirmed"}, (*Bank).confirm},
 }
 
-// step executes a step. The effects of a refused step are also stored, because wrong codes count.
+// step executes a step. The bank also stores the effects of a refused step, because wrong codes
+// count.
 func (b *Bank) step(tx *ledger.Tx, a *Authorisation, s Step) (error, error) {
 	var (
 		refusal error

@@ -87,14 +87,14 @@ type Filling struct {
 	// money leaves the account.
 	Count  int    `json:"count"`
 	Amount string `json:"amount"`
-	// Text is the text of each booking. With Number, it ends with the number of the booking.
+	// Text is the text of each booking. With Number, the text ends with the number of the booking.
 	Text    string `json:"text"`
 	Number  bool   `json:"number"`
 	Pending bool   `json:"pending"`
 	// DaysAgo is how many days before today the bookings are dated.
 	DaysAgo int `json:"days_ago"`
-	// AfterPages delays the bookings until this many more pages of the account's transactions have been
-	// requested. The page that is requested next already shows them.
+	// AfterPages delays the bookings until this many more pages of the account's transactions have
+	// been requested. The next requested page already shows the bookings.
 	AfterPages int `json:"after_pages"`
 }
 

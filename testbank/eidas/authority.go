@@ -125,7 +125,7 @@ func (a *Authority) qualified(p Party, kind asn1.ObjectIdentifier, usage ...x509
 	return a.sign(template, key)
 }
 
-// template returns a certificate with the fields that all certificates have. Its validity begins 30
+// template returns a certificate with the fields that all certificates have. The validity begins 30
 // days ago, so that an expired certificate also begins before it ends.
 func (a *Authority) template(subject pkix.Name) *x509.Certificate {
 	return &x509.Certificate{

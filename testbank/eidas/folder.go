@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// The files of a folder of certificates, without .pem and .key.
+// These are the files of a folder of certificates, without .pem and .key.
 const (
 	AuthorityFile = "authority"
 	ServerFile    = "server"
@@ -27,8 +27,8 @@ const TestOrganization = "PSDDE-TEST-1"
 var everyRole = []Role{PaymentInitiation, AccountInformation, CardIssuing}
 
 // WriteFolder makes an authority, and all valid and invalid certificates that tests of a third
-// party need. The folder must not have an authority yet. Each certificate is in NAME.pem. Its key
-// is in NAME.key, which only its owner can read. It returns the paths of the files.
+// party need. The folder must not have an authority yet. Each certificate is in NAME.pem, and its
+// key is in NAME.key, which only the owner can read. WriteFolder returns the paths of the files.
 func WriteFolder(folder string, now time.Time, hosts ...string) ([]string, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of certificates: %w", err)
@@ -51,7 +51,7 @@ func WriteFolder(folder string, now time.Time, hosts ...string) ([]string, error
 	return written, nil
 }
 
-// WritePasswords makes the certificate for passwords if a folder from an earlier version has none.
+// WritePasswords makes the certificate for passwords if a folder from an earlier version lacks it.
 func WritePasswords(folder string, now time.Time) error {
 	if _, err := os.Stat(filepath.Join(folder, PasswordsFile+".pem")); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -89,7 +89,8 @@ func issueAll(now time.Time, hosts []string) ([]named, error) {
 	payments := with(func(p *Party) { p.Roles = []Role{PaymentInitiation} })
 	accounts := with(func(p *Party) { p.Roles = []Role{AccountInformation} })
 
-	// The authority is written last. A folder without it is incomplete and is made again.
+	// The authority comes last, because WriteFolder makes an incomplete folder without an authority
+	// again.
 	return issueEach([]request{
 		{ServerFile, func() (Issued, error) { return authority.Server(hosts...) }},
 		{QWACFile, func() (Issued, error) { return authority.QWAC(good) }},

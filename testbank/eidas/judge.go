@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// Fault says what is wrong with a certificate.
+// Fault describes the mistake of a certificate.
 type Fault string
 
-// The faults of certificates.
+// These are the faults of certificates.
 const (
 	Missing Fault = "there is no certificate"
 	Expired Fault = "the certificate is not valid at this time"
@@ -21,8 +21,8 @@ const (
 
 func (f Fault) Error() string { return string(f) }
 
-// The types of qualified certificates (ETSI EN 319 412-5, section 4.2.3): for connections and for
-// signatures.
+// These are the types of qualified certificates (ETSI EN 319 412-5, section 4.2.3): for connections
+// and for signatures.
 var (
 	Web  = webNumber
 	Seal = sealNumber

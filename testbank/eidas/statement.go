@@ -11,7 +11,7 @@ import (
 // Role is a service that an authority permits a payment service provider to offer.
 type Role string
 
-// The roles of a payment service provider, by their names in certificates.
+// These are the roles of a payment service provider, by their names in certificates.
 const (
 	AccountServicing   Role = "PSP_AS"
 	PaymentInitiation  Role = "PSP_PI"
@@ -27,7 +27,7 @@ var roleNumbers = map[Role]asn1.ObjectIdentifier{
 	CardIssuing:        {0, 4, 0, 19495, 1, 4},
 }
 
-// Identifiers of the extension, and of the statements in it (ETSI EN 319 412-5).
+// These are the identifiers of the extension, and of the statements in it (ETSI EN 319 412-5).
 var (
 	statementsNumber   = asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 3}
 	complianceNumber   = asn1.ObjectIdentifier{0, 4, 0, 1862, 1, 1}
@@ -38,7 +38,7 @@ var (
 	organizationNumber = asn1.ObjectIdentifier{2, 5, 4, 97}
 )
 
-// The authority that certificates name as the source of the roles.
+// Certificates name this authority as the source of the roles.
 const (
 	authorityName = "Example Financial Authority"
 	authorityID   = "DE-TEST"
@@ -85,7 +85,7 @@ func statements(kind asn1.ObjectIdentifier, roles []Role) (pkix.Extension, error
 	return pkix.Extension{Id: statementsNumber, Value: value}, nil
 }
 
-// Roles returns the roles in a certificate. It returns none when the statement of roles is missing
+// Roles returns the roles in a certificate. It returns nil when the statement of roles is missing
 // or cannot be read.
 func Roles(c *x509.Certificate) []Role {
 	var roles []Role
@@ -115,7 +115,7 @@ func isOf(c *x509.Certificate, kind asn1.ObjectIdentifier) bool {
 	return false
 }
 
-// statementsOf returns the statements of a certificate, or none when they cannot be read.
+// statementsOf returns the statements of a certificate, or nil when they cannot be read.
 func statementsOf(c *x509.Certificate) []statement {
 	var all []statement
 	for _, extension := range c.Extensions {

@@ -2,13 +2,14 @@ package ledger
 
 import "database/sql"
 
-// The kinds of accounts.
+// These are the kinds of accounts.
 const (
 	// Cash is a customer's payment account.
 	Cash = "cash"
 	// Card is the account of a customer's credit card.
 	Card = "card"
-	// Own is the kind of the bank's own accounts. They pay and receive the money of other banks.
+	// Own is the kind of the bank's own accounts. These accounts pay and receive the money of other
+	// banks.
 	Own = "own"
 )
 

@@ -20,12 +20,12 @@ var ErrNotFound = errors.New("there is none")
 // Book is an open database file.
 type Book struct{ db *sql.DB }
 
-// Tx is a transaction. It must not be used after the function that received it has returned.
+// Tx is a transaction. It is valid until the function that received it returns.
 type Tx struct {
 	ctx context.Context
 	tx  *sql.Tx
-	// prepared holds the statements that have been executed, by their text, because SQLite needs
-	// more time to parse a short statement than to execute it.
+	// prepared holds the executed statements by their text, because SQLite needs more time to parse
+	// a short statement than to execute it.
 	prepared map[string]*sql.Stmt
 	// after lists the functions to call after the commit.
 	after []func()
@@ -107,7 +107,7 @@ func (t *Tx) statement(query string) (*sql.Stmt, error) {
 	return statement, err
 }
 
-// row reads one row. It returns ErrNotFound when there is none.
+// row reads one row. It returns ErrNotFound when the query finds no row.
 func (t *Tx) row(what, query string, args, into []any) error {
 	statement, err := t.statement(query) //nolint:sqlclosecheck // the end of the transaction closes it
 	if err == nil {

@@ -14,7 +14,7 @@ type Document interface {
 	Key() (kind, id string)
 	// Belongs returns the owner under which the document is listed.
 	Belongs() string
-	// Due returns the time at which something is next due for the document. Zero means never.
+	// Due returns the time at which the document is next due. Zero means never.
 	Due() time.Time
 }
 
@@ -31,7 +31,7 @@ func (t *Tx) Put(d Document) error {
 		kind, id, d.Belongs(), due, string(body))
 }
 
-// Get reads a document into d. It returns ErrNotFound when there is none.
+// Get reads a document into d. It returns ErrNotFound when there is no such document.
 func (t *Tx) Get(kind, id string, d Document) error {
 	var body string
 	if err := t.row("read "+kind+" "+id, `SELECT body FROM document WHERE kind = ? AND id = ?`, []any{kind, id}, []any{&body}); err != nil {
@@ -77,7 +77,7 @@ func list[D any, P kept[D]](t *Tx, kind, query string, args ...any) ([]P, error)
 }
 
 // NextDue returns the first document that is due at or before an instant. It returns ErrNotFound
-// when none is due.
+// when no document is due.
 func (t *Tx) NextDue(until time.Time) (string, string, time.Time, error) {
 	var (
 		kind string

@@ -23,17 +23,18 @@ type Entry struct {
 // Window selects a part of a statement. Its days have the form YYYY-MM-DD.
 type Window struct {
 	Account string
-	// AsOf is the number of the last change that the reader sees. Later entries are omitted, and
-	// entries that were booked later are pending.
+	// AsOf is the number of the last change that the reader sees. The window omits later entries,
+	// and shows entries that were booked later as pending.
 	AsOf int64
 	// Booked and Pending select entries by their state at AsOf.
 	Booked, Pending bool
-	// From and To are the first and the last day. They are compared with the booking day or, if
-	// there is none, with the day of entry. Empty means no limit.
+	// From and To are the first and the last day. They apply to the booking day or, for a pending
+	// entry, to the day of entry. Empty means no limit.
 	From, To string
-	// Before omits the entry with this id and all newer entries. Zero omits none.
+	// Before omits the entry with this id and all newer entries. Zero omits no entry.
 	Before int64
-	// After omits entries that have not changed since the change with this number. Zero omits none.
+	// After omits entries that have not changed since the change with this number. Zero omits no
+	// entry.
 	After int64
 	// Offset is the number of the newest remaining entries to omit.
 	Offset int

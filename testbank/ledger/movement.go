@@ -8,15 +8,15 @@ import (
 
 // Movement is a transfer of money from one account to another.
 type Movement struct {
-	// Cause identifies the reason for the movement. A second movement with the same cause is
-	// refused.
+	// Cause identifies the reason for the movement. The ledger refuses a second movement with the
+	// same cause.
 	Cause string
 	// From and To are ids of accounts.
 	From, To string
 	// Amount is in minor units and above zero.
 	Amount int64
-	// The names and numbers of the parties. Each party sees the other's name and number on its
-	// statement.
+	// These are the names and numbers of the parties. Each party sees the other's name and number
+	// on its statement.
 	FromName, FromNumber, ToName, ToNumber string
 	Text, Reference                        string
 	Day                                    time.Time

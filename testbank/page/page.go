@@ -137,7 +137,7 @@ func (p *Pages) authorize(w http.ResponseWriter, r *http.Request) {
 	var wrong bank.OAuthError
 	switch {
 	case errors.As(err, &wrong):
-		// A customer is redirected only to the address in the order or consent.
+		// The bank redirects a customer only to the address in the order or consent.
 		p.show(w, http.StatusBadRequest, view{Heading: "This did not work", Notice: "The bank does not accept the application's request: " + string(wrong) + "."})
 	case err != nil:
 		p.fail(w, err)

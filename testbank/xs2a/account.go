@@ -190,7 +190,7 @@ func (f family) downloaded(a *API, r *request) (answer, error) {
 	return answer{status: http.StatusOK, body: f.page(a, r, report)}, nil
 }
 
-// reports maps kinds of accounts to the names of their groups of transactions.
+// reports maps kinds of accounts to the names under which their transactions are listed.
 var reports = map[string]string{ledger.Cash: "transactions", ledger.Card: "cardTransactions"}
 
 func (f family) page(a *API, r *request, report bank.Report) map[string]any {
@@ -232,8 +232,8 @@ func (f family) report(a *API, r *request, report bank.Report) map[string]any {
 	return groups
 }
 
-// entry returns an entry as the standard represents it. A bank without ids sends nothing that
-// distinguishes two equal entries.
+// entry returns an entry as the standard represents it. Two equal entries look the same at a bank
+// without ids.
 func (f family) entry(a *API, e ledger.Entry) map[string]any {
 	if f.kind == ledger.Card {
 		return a.cardEntry(e)

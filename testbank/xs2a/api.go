@@ -37,7 +37,7 @@ type API struct {
 	Authorities *x509.CertPool
 	// SlowAnswer is how long a slow response takes.
 	SlowAnswer time.Duration
-	// Clock is the machine's clock. Certificates and signatures are checked against it.
+	// Clock is the machine's clock. The bank checks certificates and signatures against this clock.
 	Clock func() time.Time
 	Log   *slog.Logger
 }
@@ -124,7 +124,7 @@ func (a *API) handle(route route) http.Handler {
 	})
 }
 
-// answeredID returns the request id of the caller, or a new one when the caller sent none.
+// answeredID returns the request id of the caller, or a new id when the caller sent no valid one.
 func answeredID(r *http.Request) string {
 	if id := r.Header.Get("X-Request-ID"); uuidPattern.MatchString(id) {
 		return id

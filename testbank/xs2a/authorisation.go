@@ -27,7 +27,7 @@ type method struct {
 
 func methodOf(m bank.Method) method { return method{m.Type, m.ID, m.Name, m.Explanation} }
 
-// Messages to the customer.
+// These are the messages to the customer.
 const (
 	appMessage    = "Please approve in the app of Example Bank."
 	failedMessage = "The approval failed."

@@ -3,5 +3,6 @@
 // It owns the form of requests and responses: paths, headers, links, bodies, signatures and errors.
 // It also owns the ways in which a response can fail on demand. It does not contain the rules of
 // the bank, which are in package bank. A refusal has the status and the code of the standard. The
-// bank's profile decides whether its body contains tppMessages or has the form of RFC 7807.
+// bank's profile decides whether the body of a refusal contains tppMessages or has the form of RFC
+// 7807.
 package xs2a

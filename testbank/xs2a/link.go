@@ -55,8 +55,8 @@ func (a *API) embeddedLink(auth *bank.Authorisation) string {
 	return a.encrypted(name)
 }
 
-// encrypted returns the name of a link for a password. If the bank requires encryption, it is the
-// name for encrypted passwords.
+// encrypted returns the name of a link for a password. If the bank requires encryption, the name is
+// the one for encrypted passwords.
 func (a *API) encrypted(name string) string {
 	if a.Bank.Profile.EncryptsPasswords {
 		return strings.Replace(name, "PsuAuthentication", "EncryptedPsuAuthentication", 1)
@@ -64,7 +64,7 @@ func (a *API) encrypted(name string) string {
 	return name
 }
 
-// next returns the links of an authorisation. They lead to the actions that are possible now.
+// next returns the links of an authorisation. The links lead to the actions that are possible now.
 func (a *API) next(auth *bank.Authorisation) links {
 	all := links{"scaStatus": a.at(auth.Path())}
 	switch {

@@ -64,7 +64,7 @@ func information(service string) endpoint {
 	}
 }
 
-// find reads the order in a path. Every part of the path must be right.
+// find reads the order in a path. Every part of the path must belong to the order.
 func (a *API) find(r *request, service string) (*bank.Order, error) {
 	order, err := a.Bank.Order(r.Context(), r.caller, r.PathValue("paymentId"))
 	if err == nil && (order.Service != service || order.Product != r.PathValue("product")) {

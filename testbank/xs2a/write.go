@@ -119,14 +119,14 @@ func approachName(approach bank.Approach) string {
 	return strings.ToUpper(string(approach))
 }
 
-// The sizes of responses that are too large.
+// These are the sizes of responses that are too large.
 const (
 	hugeAnswer = 1 << 30
 	deepAnswer = 10 << 20
 )
 
-// spoilers maps faults to the functions that write spoilt responses. To break the connection, they
-// panic with http.ErrAbortHandler.
+// spoilers maps faults to the functions that write spoilt responses. A spoiler breaks the
+// connection with a panic of http.ErrAbortHandler.
 var spoilers = map[bank.Wire]func(*API, http.ResponseWriter, *http.Request, answer){
 	bank.Slow: func(a *API, w http.ResponseWriter, r *http.Request, got answer) {
 		if wait(r.Context(), a.SlowAnswer) == nil {

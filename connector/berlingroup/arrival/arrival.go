@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// The limits for responses that are read while they arrive.
+// These are the limits for responses that are read while they arrive.
 const (
 	// largestReport is the maximum size of a response in bytes. largestItem is the maximum number
 	// of bytes before the next item.

@@ -110,8 +110,8 @@ func PSD2(t testing.TB, roles ...string) []pkix.Extension {
 	return []pkix.Extension{{Id: asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 3}, Value: value}}
 }
 
-// QcType returns the extension of ETSI EN 319 412-5 that contains the kind of a certificate: 2 for a seal, 3
-// for a website. It states no roles.
+// QcType returns the extension of ETSI EN 319 412-5 that contains the kind of a certificate: 2 for
+// a seal, 3 for a website. The extension contains no roles.
 func QcType(t testing.TB, kind int) []pkix.Extension {
 	t.Helper()
 	value, err := asn1.Marshal([]struct {

@@ -83,7 +83,7 @@ func (m Meaning) Signed() Meaning {
 	return m
 }
 
-// Remedies for codes that only the operator can act on.
+// These are the remedies for codes that only the operator can act on.
 const (
 	certificateRemedy  = "check tls.certificate: the bank requires a valid certificate that is registered with the bank and has the role for payments (PSP_PI) or accounts (PSP_AI)"
 	certificatesRemedy = "check tls.certificate and signature.certificate: the bank requires valid certificates that are registered with the bank and have the role for payments (PSP_PI) or accounts (PSP_AI)"
@@ -209,8 +209,8 @@ func placeOf(path string) payment.ErrorCode {
 // for such a reason.
 var reasonForm = regexp.MustCompile(`^([A-Z]{4}|[A-Z]{2}[0-9]{2}): `)
 
-// Reason returns the code of a message, either of the standard or of ISO 20022. It returns "" when
-// the message has no known code.
+// Reason returns the code of a message: a code of the standard or a reason of ISO 20022. It returns
+// "" when the message has no known code.
 func (m Message) Reason() string {
 	candidates := []string{m.Code}
 	if found := reasonForm.FindStringSubmatch(m.Text); found != nil {
@@ -234,7 +234,7 @@ func reasonCode(reason string) payment.ErrorCode {
 	return ""
 }
 
-// Meant returns the meaning of a message, and false when none of the tables has its code.
+// Meant returns the meaning of a message, and false when no table has its code.
 func (m Message) Meant() (Meaning, bool) {
 	reason := m.Reason()
 	if slices.Contains(sided, reason) {
@@ -263,9 +263,9 @@ var statuses = map[int]Meaning{
 	http.StatusTooManyRequests:      {payment.WebsiteUnavailable, busyRemedy},
 }
 
-// Judge returns the meaning of a refusal: the meaning of the first message with a known code or, if
-// there is none, of the HTTP status. It also returns the bank's text. A text without a known code
-// becomes a BankMessage for users.
+// Judge returns the meaning of a refusal: the meaning of the first message with a known code or,
+// without such a message, of the HTTP status. It also returns the bank's text. A text without a
+// known code becomes a BankMessage for users.
 func Judge(status int, all []Message) (Meaning, string) {
 	for _, m := range all {
 		if found, known := m.Meant(); known {
@@ -305,7 +305,8 @@ func Reasons(all []Message) string {
 	return Words(known)
 }
 
-// Refused returns our code for the first refusal with a known meaning, or "" if there is none.
+// Refused returns our code for the first refusal with a known meaning, or "" without such a
+// refusal.
 func Refused(all []Message) payment.ErrorCode {
 	for _, m := range Refusals(all) {
 		if found, known := m.Meant(); known {
@@ -344,7 +345,7 @@ func RefusedLines(all []Message) map[int]Message {
 // codeForm is the form of the standard's codes and of banks' own codes.
 var codeForm = regexp.MustCompile(`^[A-Z][A-Z_]{0,39}[0-9]{0,4}$`)
 
-// maxWords limits the codes in a text.
+// maxWords is the maximum number of codes in a text.
 const maxWords = 10
 
 // readStates maps the codes with which a bank refuses a read to the states in which the read ends.
@@ -386,7 +387,8 @@ var readRemedies = map[string]string{
 	"PARAMETER_NOT_SUPPORTED": "check profile.accounts: the bank does not have a consent or a query of that kind",
 }
 
-// ReadState returns the state for the first known code or, if there is none, for the HTTP status.
+// ReadState returns the state for the first known code or, without a known code, for the HTTP
+// status.
 func ReadState(status int, all []Message) passerelle.ConnectionState {
 	if code := Known(all); code != "" {
 		return cmp.Or(readStates[code], passerelle.Bug)

@@ -6,7 +6,7 @@ import "encoding/json"
 // never accept a code or a refresh token.
 const InvalidGrant = "invalid_grant"
 
-// Remedies for errors of authorisation servers.
+// These are the remedies for errors of authorisation servers.
 const (
 	clientRemedy = "check oauth.client_id and tls.certificate: the authorisation server does not accept this client"
 	tableRemedy  = "check the table oauth: the authorisation server does not accept the request for a token"

@@ -24,10 +24,11 @@ type Dialer struct {
 	Own tls.Certificate
 	// Program signs handshakes when Own has no private key.
 	Program *signing.Program
-	// Authorities must have issued the bank's certificate. Nil means those of the system.
+	// Authorities are the authorities that may issue the bank's certificate. Nil means those of the
+	// system.
 	Authorities *x509.CertPool
-	// Limit is the time for opening a connection, and again for the handshake. The time of the
-	// program is extra.
+	// Limit applies to opening the connection and, separately, to the handshake. The time of the
+	// program does not count.
 	Limit time.Duration
 }
 
@@ -42,9 +43,9 @@ func (d *Dialer) Dial(ctx context.Context, network, address string) (net.Conn, e
 
 // DialTaken opens a connection that the bank has accepted. In TLS 1.3 the client finishes the
 // handshake before the bank has checked the client's certificate. If the client wrote an order
-// immediately and the bank refused the certificate, the outcome of the order would be unknown. So
-// the client first waits for a refusal: as long as the bank took to ask for the certificate, plus
-// refusalTime.
+// immediately and the bank refused the certificate, the outcome of the order would be unknown. The
+// client therefore first waits for a refusal: as long as the bank took to ask for the certificate,
+// plus refusalTime.
 func (d *Dialer) DialTaken(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, trip, err := d.open(ctx, network, address)
 	if err != nil {
@@ -60,7 +61,7 @@ func (d *Dialer) DialTaken(ctx context.Context, network, address string) (net.Co
 }
 
 // open returns a connection after the handshake. It also returns how long the bank took to ask for
-// our certificate, or for the handshake if it did not ask.
+// our certificate. If the bank did not ask, this is the time of the handshake.
 func (d *Dialer) open(ctx context.Context, network, address string) (*tls.Conn, time.Duration, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -118,7 +119,7 @@ const refusalTime = 20 * time.Millisecond
 // errTalkative means that a bank sends data before the first request.
 var errTalkative = errors.New("the bank sent data before the first request")
 
-// awaitRefusal waits, and returns an error when the bank sends anything before the first request.
+// awaitRefusal waits, and returns an error when the bank sends data before the first request.
 func awaitRefusal(conn *tls.Conn, wait time.Duration) error {
 	if err := conn.SetReadDeadline(time.Now().Add(wait)); err != nil {
 		return err

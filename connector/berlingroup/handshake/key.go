@@ -27,8 +27,8 @@ func (u *Unsigned) Error() string {
 // Unwrap returns the error of the program.
 func (u *Unsigned) Unwrap() error { return u.err }
 
-// schemeNames has the schemes in which the program signs. For an RSA key these are the schemes that
-// every implementation of TLS 1.3 and TLS 1.2 has, so the program needs no others.
+// schemeNames maps the schemes in which the program signs to their names. The schemes for RSA keys
+// are those that every implementation of TLS 1.3 and TLS 1.2 has, so the program needs no others.
 var schemeNames = map[tls.SignatureScheme]string{
 	tls.PSSWithSHA256:          "rsa_pss_rsae_sha256",
 	tls.PKCS1WithSHA256:        "rsa_pkcs1_sha256",
@@ -55,7 +55,8 @@ func schemes(public crypto.PublicKey) []tls.SignatureScheme {
 	return nil
 }
 
-// key is the private key of a certificate, which only the program can use. It serves one handshake.
+// key is the private key of a certificate, which only the program can use. Each handshake has its
+// own key value.
 type key struct {
 	certificate *x509.Certificate
 	run         func(digest []byte, scheme string) ([]byte, error)

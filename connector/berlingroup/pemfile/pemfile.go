@@ -31,7 +31,7 @@ func blocks(path string) ([]*pem.Block, error) {
 	return all, nil
 }
 
-// Certificates returns the certificates in a file. It fails when the file has none.
+// Certificates returns the certificates in a file. It fails when the file has no certificate.
 func Certificates(path string) ([]*x509.Certificate, error) {
 	found, err := blocks(path)
 	if err != nil {

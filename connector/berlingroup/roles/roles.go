@@ -2,8 +2,7 @@
 // a certificate.
 //
 // It owns the form of the statement in ETSI TS 119 495. It does not own the check of the
-// certificate. It never fails: a certificate without a statement, or with one that cannot be parsed,
-// has no roles.
+// certificate. It never fails: a certificate without a readable statement has no roles.
 package roles
 
 import (
@@ -13,7 +12,7 @@ import (
 	"slices"
 )
 
-// The object identifiers of RFC 3739 and ETSI TS 119 495.
+// These are the object identifiers of RFC 3739 and ETSI TS 119 495.
 var (
 	statementsOID = asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 3}
 	psd2OID       = asn1.ObjectIdentifier{0, 4, 0, 19495, 2}
@@ -23,7 +22,7 @@ var (
 // kinds maps the last number of a QcType to the kind of a certificate.
 var kinds = map[int]string{2: Seal, 3: Web}
 
-// The kinds of certificates that banks require.
+// These are the kinds of certificates that banks require.
 const (
 	Seal = "QSealC"
 	Web  = "QWAC"
@@ -52,7 +51,7 @@ func Qualified(c *x509.Certificate) bool {
 	return slices.ContainsFunc(c.Extensions, func(e pkix.Extension) bool { return e.Id.Equal(statementsOID) })
 }
 
-// statements returns the QCStatements with an identifier, or none when they cannot be parsed.
+// statements returns the QCStatements with an identifier, or nil when they cannot be parsed.
 func statements(c *x509.Certificate, id asn1.ObjectIdentifier) []statement {
 	i := slices.IndexFunc(c.Extensions, func(e pkix.Extension) bool { return e.Id.Equal(statementsOID) })
 	if i < 0 {
@@ -81,7 +80,7 @@ func Kind(c *x509.Certificate) string {
 	return ""
 }
 
-// Of returns the roles in the PSD2 statement of a certificate, or none when the statement cannot be
+// Of returns the roles in the PSD2 statement of a certificate, or nil when the statement cannot be
 // parsed.
 func Of(c *x509.Certificate) []string {
 	var names []string

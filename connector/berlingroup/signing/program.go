@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// The limits for a signing program: its time, and the size of its response in bytes.
+// These are the limits for a signing program: its time, and the size of its response in bytes.
 const (
 	signTime  = 10 * time.Second
 	signBytes = 4096
@@ -17,7 +17,7 @@ const (
 
 // Program is the operator's program that signs, for keys in a hardware module.
 type Program struct {
-	// Command has the path of the program and its arguments.
+	// Command is the path of the program, followed by its arguments.
 	Command []string
 	// Limit is the time that one signature may take.
 	Limit time.Duration

@@ -21,8 +21,8 @@ import (
 // maxSize limits the size of a file, in bytes.
 const maxSize = 1 << 20
 
-// A Complaint is one mistake in a file. Line and Column count from 1. They are zero when
-// something is missing.
+// A Complaint is one mistake in a file. Line and Column count from 1. Both are zero when a field is
+// missing.
 type Complaint struct {
 	Path         string
 	Line, Column int
@@ -101,7 +101,8 @@ func plain(message string) string {
 	return message
 }
 
-// mismatch matches the decoder's messages about a value of another type. Their last word is the type.
+// mismatch matches the decoder's messages about a value of another type. The last word of a message
+// is the type.
 var mismatch = regexp.MustCompile(`^cannot (?:decode|store) .* ([^ ]+)$`)
 
 var types = map[string]string{
@@ -109,7 +110,7 @@ var types = map[string]string{
 	"[]string": `must be a list of texts, such as ["one", "two"]`,
 }
 
-// Places has the positions of the fields in a file.
+// Places holds the positions of the fields in a file.
 type Places struct {
 	Path string
 	at   map[string]unstable.Position // by the dotted names of the fields

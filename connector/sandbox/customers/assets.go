@@ -11,8 +11,8 @@ import (
 	"passerelle/connector"
 )
 
-// position is an investment in the records of the institution. Its value rises and falls from
-// day to day.
+// position is an investment in the records of the institution. The value of a position rises and
+// falls from day to day.
 type position struct {
 	key, label, code, symbol string
 	// quantity is in ten-thousandths. bought is the price at which a unit was bought, in
@@ -22,8 +22,8 @@ type position struct {
 	risk             int
 	// silent means that the institution does not report values that can be computed from others.
 	silent bool
-	// pockets are the parts of the position, in ten-thousandths. Each becomes available a number of
-	// years after the beginning. Zero means immediately.
+	// pockets are the parts of the position, in ten-thousandths. A pocket becomes available a
+	// number of years after the beginning. Zero means immediately.
 	pockets []pocket
 	// fleeting means that the position exists only every other day.
 	fleeting bool
@@ -159,7 +159,7 @@ func (c customer) orders(h holding) []passerelle.MarketOrderDetails {
 	return all
 }
 
-// repayments returns the repayment plan of a loan. The amount is the same every month. It covers
+// repayments returns the repayment plan of a loan. The amount is the same every month, and covers
 // the interest first.
 func repayments(h holding) []passerelle.AmortizationDetails {
 	l := h.loan

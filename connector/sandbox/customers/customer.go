@@ -229,8 +229,8 @@ func isTrue() *bool {
 	return &truth
 }
 
-// frenchIBAN returns the IBAN of an account at the sandbox bank: bank 30001, branch 00001, and a
-// national check key of zeros, which nothing in the sandbox checks.
+// frenchIBAN returns the IBAN of an account at the sandbox bank: bank 30001, branch 00001, and
+// zeros as the national check key, which the sandbox does not check.
 func frenchIBAN(number string) string {
 	body := "30001" + "00001" + number + "00"
 	return "FR" + checkDigits("FR", body) + body

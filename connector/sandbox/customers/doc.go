@@ -6,6 +6,6 @@
 // same day agree, and nothing is stored. Payments and pages are in package sandbox. The package
 // reads no clock: each request contains the present instant.
 //
-// A read that is refused, waits for a person or finds the institution closed ends in the
-// corresponding state. Some logins make a read end early, panic or return impossible values.
+// A read ends in the corresponding state when the institution refuses it, waits for a person or is
+// closed. Some logins make a read end early, panic or return impossible values.
 package customers

@@ -14,9 +14,9 @@ const Password = "1234"
 // it.
 type manner struct {
 	word, shows string
-	// steps are the steps before anything is read. Only a user can do them.
+	// steps are the steps before the read begins. Only a user can do these steps.
 	steps []hurdle
-	// ends is the state in which every read ends without reading anything.
+	// ends is the state in which every read ends before it reads data.
 	ends    passerelle.ConnectionState
 	message string
 	// accounts returns the accounts of the customer. Nil means the usual accounts.

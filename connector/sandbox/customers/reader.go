@@ -19,7 +19,7 @@ import (
 // readPage is the number of transactions in one page.
 const readPage = 200
 
-// The names of the sources of connectors that read.
+// These are the names of the sources of connectors that read.
 const (
 	openAPI      = "openapi"
 	directAccess = "directaccess"
@@ -53,7 +53,7 @@ func OfBank(access Access, profile connector.Profile) Reader {
 	return Reader{access: access, profile: profile, accounts: true, documents: true}
 }
 
-// The UUIDs of the institutions that accept no payments.
+// These are the UUIDs of the institutions that accept no payments.
 const (
 	// ProviderConnector is the simulated provider of documents.
 	ProviderConnector = "b7f0e7d4-6c1c-5c0e-9b8a-5a0c7a2f9d11"
@@ -106,8 +106,8 @@ func Labels(name string, id int64) connector.Labels {
 // Colors is the number of colours of institutions.
 const Colors = int64(len(bankColors))
 
-// bankColors lists the colours of the institutions. An institution's number, modulo their count,
-// selects one.
+// bankColors lists the colours of the institutions. An institution's number, modulo the number of
+// colours, selects a colour.
 var bankColors = [...]string{"0b5cad", "8a3324", "2e6f40", "6b3fa0", "8c5a00", "a0295b", "1f6f78"}
 
 func sources(connectorID int64) []connector.Source {
@@ -129,7 +129,7 @@ func dataSettings(capabilities ...string) *connector.DataSettings {
 }
 
 // credentialFields returns the fields for credentials. The website is a field because clients of
-// the API family send it.
+// the API family send a website.
 func credentialFields() []connector.Field {
 	direct := []passerelle.AuthMechanism{passerelle.ByCredentials}
 	return []connector.Field{
@@ -199,8 +199,8 @@ func (r Reader) give(ctx context.Context, c customer, out connector.Sink) error 
 	return nil
 }
 
-// login returns the login whose data is read. A user who comes from the bank's page has entered it
-// there.
+// login returns the login whose data is read. A user who comes from the bank's page has entered the
+// login there.
 func (m memory) login(req connector.DataRequest) string {
 	return cmp.Or(req.Values["login"], m.Login, "guest")
 }
@@ -221,8 +221,8 @@ func (m memory) encode() []byte {
 	return text
 }
 
-// admit refuses a wrong password. If access requires the bank's page, it refuses a user who has not
-// been on that page or has refused there.
+// admit refuses a wrong password. If access requires the bank's page, it also refuses a user who
+// has not agreed on that page.
 func (r Reader) admit(req connector.DataRequest, m memory) (connector.Outcome, bool) {
 	if req.Source == directAccess && req.Values["password"] != Password {
 		fields := slices.DeleteFunc(credentialFields(), func(f connector.Field) bool { return f.Type == "list" })
@@ -336,7 +336,7 @@ func (c customer) accounts() []holding {
 	return all
 }
 
-// odd reports whether the day of the read has an odd number. It alternates from day to day.
+// odd reports whether the day of the read has an odd number. The result alternates from day to day.
 func (c customer) odd() bool { return c.today.In(time.UTC).Unix()/86400%2 == 1 }
 
 // showAccount passes on the transactions of an account from a day on, newest first.

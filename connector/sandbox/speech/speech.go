@@ -1,7 +1,7 @@
 // Package speech contains the languages of the simulated banks.
 //
 // It owns the translations of English texts, and how each language writes amounts and days. It does
-// not decide which texts are shown. A text without a translation stays English. It fails with a
+// not decide which texts to show. A text without a translation stays English. It fails with a
 // panic when a file of translations is invalid, because the files are part of the program.
 package speech
 
@@ -57,7 +57,7 @@ var languages = sync.OnceValues(func() ([]Speech, language.Matcher) {
 	return all, language.NewMatcher(tags)
 })
 
-// For returns the language that best matches an Accept-Language header, or English when none
+// For returns the language that best matches an Accept-Language header, or English when no language
 // matches.
 func For(accept string) Speech {
 	all, matcher := languages()
@@ -72,7 +72,7 @@ func For(accept string) Speech {
 	return all[i]
 }
 
-// To returns the given language of an order or, if it is empty, the language of the browser.
+// To returns the language lang or, if lang is empty, the language of the browser.
 func To(r *http.Request, lang string) Speech {
 	if lang != "" {
 		return For(lang)
@@ -124,7 +124,7 @@ func (s Speech) Money(minor int64, currency passerelle.Currency) string {
 // dayForms maps languages to the form of days in digits. Other languages use the first form.
 var dayForms = map[string]string{"": "%[3]s/%[2]s/%[1]s", "de": "%[3]s.%[2]s.%[1]s", "nl": "%[3]s-%[2]s-%[1]s"}
 
-// Day formats a day, given as YYYY-MM-DD, as the language writes it.
+// Day formats a day in the form YYYY-MM-DD as the language writes it.
 func (s Speech) Day(day string) string {
 	year, rest, _ := strings.Cut(day, "-")
 	month, date, whole := strings.Cut(rest, "-")

@@ -141,7 +141,7 @@ type listAccountsOfInput struct {
 	httpapi.Expand[wire.BankAccount]
 }
 
-// summedAccounts has accounts, and the sums of those accounts that are neither disabled nor
+// summedAccounts contains accounts, and the sums of those accounts that are neither disabled nor
 // deleted.
 type summedAccounts struct {
 	Accounts       []wire.BankAccount                   `json:"accounts"`
@@ -208,7 +208,7 @@ func (s *Service) showAccounts(ctx context.Context, c *httpapi.Caller, rows []ba
 	return shown.list, err
 }
 
-// sums has the sum of amounts for each currency. It ignores accounts without a currency or an
+// sums contains the sum of amounts for each currency. It ignores accounts without a currency or an
 // amount. A sum that is too large for a decimal is nil.
 type sums struct {
 	of map[passerelle.Currency]*decimal.Decimal
@@ -305,7 +305,7 @@ func (s *Service) accounts(ctx context.Context, c *httpapi.Caller, u oneUserInpu
 	return found, nil
 }
 
-// accountChange has the fields of accounts that a call can change.
+// accountChange contains the fields of accounts that a call can change.
 type accountChange struct {
 	Disabled   *bool             `body:"disabled" doc:"false shares the account, true stops sharing it"`
 	Name       *string           `body:"name" max:"255" doc:"the end user's own name for the account; empty restores the institution's name"`
@@ -351,7 +351,7 @@ type changeAllAccountsOfInput struct {
 	httpapi.Expand[wire.BankAccount]
 }
 
-// changedAccounts has one changed account, or a list when the path names several accounts.
+// changedAccounts contains one changed account, or a list when the path names several accounts.
 type changedAccounts struct {
 	// Balance is the balance of the account or of the list. Both have a member with this name.
 	Balance *json.Number `json:"balance"`
@@ -359,7 +359,7 @@ type changedAccounts struct {
 	*severalAccounts
 }
 
-// severalAccounts has the members of a list of accounts.
+// severalAccounts contains the members of a list of accounts.
 type severalAccounts struct {
 	summedAccounts
 	Total int `json:"total"`

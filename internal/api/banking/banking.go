@@ -1,6 +1,6 @@
-// Package banking has the endpoints for end users and their banking data: connections, accounts,
-// transactions and their parts, subscriptions and documents. Each endpoint is a row with a
-// function, as in package api. Package api also serves these endpoints.
+// Package banking implements the endpoints for end users and their banking data: connections,
+// accounts, transactions and their parts, subscriptions and documents. Each endpoint is a row with
+// a function, as in package api. Package api also serves these endpoints.
 //
 // The package owns the names and types in these requests. It does not own the conventions of all
 // calls (package httpapi), the list of connectors (package api) or the business rules (the use
@@ -21,7 +21,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// Service has the dependencies of the endpoints: the database for reads, and the use cases.
+// Service holds what the endpoints need: the database for reads, and the use cases.
 type Service struct {
 	DB          *store.DB
 	Access      *access.Access

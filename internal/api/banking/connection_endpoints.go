@@ -109,8 +109,8 @@ func (s *Service) connections(ctx context.Context, c *httpapi.Caller, rows []ban
 	return shown.list, err
 }
 
-// connectionOutput has a connection and an HTTP status. The status can differ from 200 when the
-// connection waits for the end user.
+// connectionOutput contains a connection and an HTTP status. The status can differ from 200 when
+// the connection waits for the end user.
 type connectionOutput struct {
 	wire.Connection
 	status int

@@ -38,7 +38,7 @@ type editDocumentInput struct {
 	documentFields
 }
 
-// documentFields has the details of a document that a person can set.
+// documentFields contains the details of a document that a person can set.
 type documentFields struct {
 	Type     *int64                           `body:"id_type" min:"1" doc:"see /documenttypes"`
 	Category httpapi.Nullable[int64]          `body:"id_category" doc:"null for none"`

@@ -23,8 +23,8 @@ const (
 	maxEmbedded = 50_000
 )
 
-// rendered is a list of objects that are being rendered. embedded has the number of objects inside
-// each object of the list. embedded is nil when the call requested no expansion.
+// rendered is a list of objects that are being rendered. embedded holds the number of objects
+// inside each object of the list. embedded is nil when the call requested no expansion.
 type rendered[W any] struct {
 	list     []W
 	embedded []int
@@ -218,7 +218,7 @@ func (e embedding) accounts(ctx context.Context, rows []bankstore.StoredAccount,
 		embeds{"transactions", func(asked httpapi.Expansion) error { return e.recentTransactions(ctx, out, ids, asked) }})
 }
 
-// connectionsAbove returns the connections with these ids. They own accounts or subscriptions.
+// connectionsAbove returns the connections with these ids, which own accounts or subscriptions.
 func (e embedding) connectionsAbove(ctx context.Context, ids []passerelle.ConnectionID, asked httpapi.Expansion) (rendered[wire.Connection], error) {
 	found, err := bankstore.From(e.DB).ConnectionsByID(ctx, e.c.Domain.ID, e.c.User, ids)
 	if err != nil {

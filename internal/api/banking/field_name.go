@@ -8,7 +8,7 @@ import (
 )
 
 // fieldNames returns the names of the fields that a new connection to a connector needs. It returns
-// none for an unknown connector.
+// no names for an unknown connector.
 func (s *Service) fieldNames(name string) []string {
 	var names []string
 	if reader, known := s.Aggregation.Connectors.DataReader(name); known {

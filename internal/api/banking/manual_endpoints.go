@@ -40,7 +40,8 @@ type createTransactionsInput struct {
 	Transactions []newTransaction `body:"transactions,whole"`
 }
 
-// newTransaction has the fields that an institution usually supplies, and the user's own fields.
+// newTransaction contains the fields that an institution usually supplies, and the user's own
+// fields.
 type newTransaction struct {
 	Original   string         `body:"original_wording" max:"2048" doc:"the institution's label; by default, the user's label"`
 	Simplified string         `body:"simplified_wording" max:"2048"`

@@ -142,8 +142,8 @@ func (s *Service) subscription(ctx context.Context, c *httpapi.Caller, connectio
 	return shown[0], nil
 }
 
-// subscriptions loads the subscriptions of a user that the filter names. It fails when one of
-// them is missing.
+// subscriptions loads the subscriptions of a user that the filter names. It fails when a named
+// subscription is missing.
 func (s *Service) subscriptions(ctx context.Context, c *httpapi.Caller, u oneUserInput, f bankstore.SubscriptionFilter) ([]bankstore.StoredSubscription, error) {
 	user, err := u.theirs(c)
 	if err != nil {
@@ -210,7 +210,7 @@ func (s *Service) changeAllSubscriptions(ctx context.Context, c *httpapi.Caller,
 	return severalSubscriptions{Subscriptions: shown, Total: len(shown)}, err
 }
 
-// changedSubscriptions has one changed subscription, or a list when the path names several
+// changedSubscriptions contains one changed subscription, or a list when the path names several
 // subscriptions.
 type changedSubscriptions struct {
 	*wire.Subscription

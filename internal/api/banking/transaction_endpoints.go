@@ -152,7 +152,7 @@ type (
 	}
 )
 
-// settled is a place that settle has checked. The field named has the account of the place. It is
+// settled is a place that settle has checked. The field named holds the account of the place, or
 // nil when the place has no account.
 type settled struct {
 	transactionPlace

@@ -26,7 +26,7 @@ func (s *Service) webauthRoutes() []httpapi.Route {
 	}}
 }
 
-// webauthPageInput has the values that an end user's browser sends.
+// webauthPageInput contains the values that an end user's browser sends.
 type webauthPageInput struct {
 	webauthURLInput
 	Token string `query:"token,required" doc:"a temporary code of the user, see /auth/token/code"`

@@ -1,9 +1,9 @@
-// Package oidctest has an identity provider for tests. It is a server that serves its description,
+// Package oidctest provides an identity provider for tests: a server that serves its description,
 // redirects browsers back immediately, and signs tokens.
 //
-// The package owns one person, whom it identifies without a password, and the faults that tests
-// set. It checks that the code and the verifier belong to the sign-in. It checks nothing else,
-// because tests do not need more.
+// The package owns one person, identified without a password, and the faults that tests set. It
+// checks that the code and the verifier belong to the sign-in. It checks nothing else, because
+// tests do not need more.
 //
 // The package fails the test when the server cannot start.
 package oidctest
@@ -39,8 +39,8 @@ type Provider struct {
 	Client *http.Client
 	// Claims are additional claims of tokens. They replace claims of the same name.
 	Claims map[string]any
-	// Description has additional members of the discovery document. They replace members of the
-	// same name.
+	// Description contains additional members of the discovery document. They replace members of
+	// the same name.
 	Description map[string]any
 	// Nonsense is the content of /nonsense, with status 200.
 	Nonsense string
@@ -49,7 +49,7 @@ type Provider struct {
 	Faults map[string]string
 	// Token makes a token from its claims. If it is nil, the current key signs the claims.
 	Token func(claims []byte) string
-	// Answer has additional query parameters for the redirect back to the service.
+	// Answer contains additional query parameters for the redirect back to the service.
 	Answer url.Values
 	// Exchange is the status of responses from the token endpoint. Zero means 200.
 	Exchange int
