@@ -42,7 +42,7 @@ func Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	if !isTestServer(address) {
 		return (&net.Dialer{}).DialContext(ctx, network, address)
 	}
-	conn := &connection{dial: func() (net.Conn, error) { return (&net.Dialer{}).DialContext(ctx, network, address) }}
+	conn := &connection{started: make(chan struct{}), dial: func() (net.Conn, error) { return (&net.Dialer{}).DialContext(ctx, network, address) }}
 	if !anyKept() {
 		return conn, conn.connect()
 	}
@@ -54,134 +54,173 @@ func isTestServer(address string) bool {
 	return err == nil && server.Host == address
 }
 
-// connection is a connection that reaches its session with the first message, which contains the
-// settings of the session.
+// connection is a connection that finds its session with the first message, which contains the
+// settings of the session. pgx may read from a second goroutine when a write takes long.
 type connection struct {
-	net.Conn // nil before the first message if there are kept sessions
 	dial     func() (net.Conn, error)
-	deadline time.Time // the deadline that was set without a connection
+	started  chan struct{} // closed when the first message was sent, or the connection was closed
+	deadline time.Time     // the deadline before the first message
 
-	started  bool
-	keep     bool // the session can be kept
-	session  *session
-	unread   []byte // the rest of a kept session's greeting
-	greeted  bool   // the server has accepted the session
-	finished bool   // the program has sent its last message
+	sync.Mutex
+	net      net.Conn // nil before the first message if there are kept sessions, and after Close
+	session  *session // nil if the session cannot be kept
+	unread   []byte   // the rest of a kept session's greeting
+	greeted  bool     // the server has accepted the session
+	finished bool     // the program has sent its last message
+	reads    int      // the reads that wait for the server
 }
 
-func (c *connection) connect() (err error) {
-	if c.Conn == nil {
-		c.Conn, err = c.dial()
+func (c *connection) connect() error {
+	if c.net != nil {
+		return nil
 	}
+	var err error
+	c.net, err = c.dial()
 	return err
 }
 
+// Write does not lock the connection while it writes: the server may read only after the program
+// has read.
 func (c *connection) Write(b []byte) (int, error) {
+	server, err := c.beforeWrite(b)
 	switch {
-	case !c.started:
-		c.started = true
-		return c.start(b)
-	case c.keep && c.greeted && bytes.Equal(b, terminate):
-		c.finished = true
+	case err != nil:
+		return 0, err
+	case server == nil:
 		return len(b), nil
 	}
-	return c.Conn.Write(b)
+	return server.Write(b)
 }
 
-// start finds a session for a startup message, or begins a new one.
-func (c *connection) start(b []byte) (int, error) {
-	settings, ok := startupSettings(b)
-	if ok {
-		c.session, c.keep = takeSession(settings), true
-	}
-	if c.session != nil {
-		if c.Conn != nil {
-			_ = c.Conn.Close() // no message was sent
+// beforeWrite returns the connection to write to, or nil for a message that the server must not get.
+func (c *connection) beforeWrite(b []byte) (net.Conn, error) {
+	c.Lock()
+	defer c.Unlock()
+	select {
+	case <-c.started:
+	default:
+		defer close(c.started)
+		if startup := startupSettings(b); startup != "" && c.take(startup) {
+			return nil, nil //nolint:nilnil // the session has begun already
 		}
-		c.Conn, c.unread, c.greeted = c.session.Conn, c.session.greeting, true
-		return len(b), c.Conn.SetDeadline(c.deadline)
 	}
-	if err := c.connect(); err != nil {
-		return 0, err
+	if c.session != nil && c.greeted && bytes.Equal(b, terminate) {
+		c.finished = true
+		return nil, nil //nolint:nilnil // Close decides whether the session ends
 	}
-	c.session = &session{Conn: c.Conn, startup: settings}
-	if err := c.Conn.SetDeadline(c.deadline); err != nil {
-		return 0, err
+	err := c.connect()
+	return c.net, err
+}
+
+// take reports whether the connection found a kept session with the same settings. Otherwise its
+// own session can be kept later.
+func (c *connection) take(startup string) bool {
+	if kept := takeSession(startup); kept != nil {
+		if c.net != nil {
+			_ = c.net.Close() // no message was sent
+		}
+		c.net, c.session, c.unread, c.greeted = kept.Conn, kept, kept.greeting, true
+		return c.net.SetDeadline(c.deadline) == nil
 	}
-	return c.Conn.Write(b)
+	if c.connect() == nil {
+		c.session = &session{Conn: c.net, startup: startup}
+	}
+	return false
 }
 
 func (c *connection) Read(b []byte) (int, error) {
-	if len(c.unread) > 0 {
-		n := copy(b, c.unread)
-		c.unread = c.unread[n:]
-		return n, nil
+	<-c.started
+	server, n, err := c.beforeRead(b)
+	if n > 0 || err != nil {
+		return n, err
 	}
-	if c.finished { // a program that still reads waits for the end of the session
-		c.finished, c.keep = false, false
-		if _, err := c.Conn.Write(terminate); err != nil {
-			return 0, err
-		}
-	}
-	if c.Conn == nil {
-		return 0, net.ErrClosed
-	}
-	n, err := c.Conn.Read(b)
-	if c.keep && !c.greeted {
+	n, err = server.Read(b)
+	c.Lock()
+	defer c.Unlock()
+	c.reads--
+	if c.session != nil && !c.greeted {
 		c.session.greeting = append(c.session.greeting, b[:n]...)
 		c.greeted = bytes.HasSuffix(c.session.greeting, idle)
 	}
 	return n, err
 }
 
+// beforeRead reads the greeting of a kept session, or returns the connection to read from. A
+// program that reads after its last message waits for the end of the session.
+func (c *connection) beforeRead(b []byte) (net.Conn, int, error) {
+	c.Lock()
+	defer c.Unlock()
+	switch {
+	case c.net == nil:
+		return nil, 0, net.ErrClosed
+	case len(c.unread) > 0:
+		n := copy(b, c.unread)
+		c.unread = c.unread[n:]
+		return nil, n, nil
+	case c.finished:
+		c.finished, c.session = false, nil
+		if _, err := c.net.Write(terminate); err != nil {
+			return nil, 0, err
+		}
+	}
+	c.reads++
+	return c.net, 0, nil
+}
+
 func (c *connection) Close() error {
-	if c.Conn == nil {
+	c.Lock()
+	defer c.Unlock()
+	select {
+	case <-c.started:
+	default:
+		close(c.started)
+	}
+	server := c.net
+	if c.net = nil; server == nil {
 		return nil
 	}
 	if c.finished {
-		c.finished = false
-		if c.session.reset() == nil && keepSession(c.session) {
-			c.Conn = nil
+		if c.reads == 0 && c.session.reset() == nil && keepSession(c.session) {
 			return nil
 		}
-		_, _ = c.Conn.Write(terminate) // as the program did
+		_, _ = server.Write(terminate) // as the program did
 	}
-	return c.Conn.Close()
+	return server.Close()
 }
 
 func (c *connection) SetDeadline(t time.Time) error {
-	if c.deadline = t; c.Conn == nil {
-		return nil
-	}
-	return c.Conn.SetDeadline(t)
+	return c.limit(t, net.Conn.SetDeadline)
 }
 
 func (c *connection) SetReadDeadline(t time.Time) error {
-	if c.Conn == nil {
-		return nil
-	}
-	return c.Conn.SetReadDeadline(t)
+	return c.limit(t, net.Conn.SetReadDeadline)
 }
 
 func (c *connection) SetWriteDeadline(t time.Time) error {
-	if c.Conn == nil {
+	return c.limit(t, net.Conn.SetWriteDeadline)
+}
+
+func (c *connection) limit(t time.Time, set func(net.Conn, time.Time) error) error {
+	c.Lock()
+	defer c.Unlock()
+	c.deadline = t
+	if c.net == nil {
 		return nil
 	}
-	return c.Conn.SetWriteDeadline(t)
+	return set(c.net, t)
 }
 
-func (c *connection) LocalAddr() net.Addr {
-	if c.Conn == nil {
-		return &net.TCPAddr{}
-	}
-	return c.Conn.LocalAddr()
-}
+func (c *connection) LocalAddr() net.Addr { return c.address(net.Conn.LocalAddr) }
 
-func (c *connection) RemoteAddr() net.Addr {
-	if c.Conn == nil {
+func (c *connection) RemoteAddr() net.Addr { return c.address(net.Conn.RemoteAddr) }
+
+func (c *connection) address(of func(net.Conn) net.Addr) net.Addr {
+	c.Lock()
+	defer c.Unlock()
+	if c.net == nil {
 		return &net.TCPAddr{}
 	}
-	return c.Conn.RemoteAddr()
+	return of(c.net)
 }
 
 // Messages of PostgreSQL's protocol 3.0, section "Message Formats" of its documentation.
@@ -192,11 +231,11 @@ var (
 )
 
 // startupSettings returns the settings of a startup message in a fixed order, because pgx sends
-// them in random order. It reports false for another message, for example a cancellation.
-func startupSettings(message []byte) (string, bool) {
+// them in random order. It returns an empty text for another message, for example a cancellation.
+func startupSettings(message []byte) string {
 	const version = 3 << 16
 	if len(message) < 8 || binary.BigEndian.Uint32(message[4:])>>16 != version>>16 {
-		return "", false
+		return ""
 	}
 	fields := strings.Split(strings.TrimRight(string(message[8:]), "\x00"), "\x00")
 	settings := make([]string, 0, len(fields)/2)
@@ -204,7 +243,7 @@ func startupSettings(message []byte) (string, bool) {
 		settings = append(settings, strings.Join(pair, "="))
 	}
 	slices.Sort(settings)
-	return strings.Join(settings, "\x00"), true
+	return strings.Join(settings, "\x00")
 }
 
 func anyKept() bool {
