@@ -15,7 +15,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// The domain and the client that limit programs use in the schema of the service.
+// These are the domain and the client that limit programs use in the schema of the service.
 const (
 	bareDomain = 1
 	bareClient = 1
@@ -166,8 +166,7 @@ func (w *groups) gather(first *waiting) []*waiting {
 	return group
 }
 
-// together writes a group in one transaction. It uses no savepoints, so if one unit fails, all
-// fail.
+// together writes a group in one transaction. Without savepoints, all units fail if one unit fails.
 func (w *groups) together(group []*waiting) error {
 	ctx := context.Background()
 	if _, err := w.conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {

@@ -67,7 +67,7 @@ func (o options) costs(ctx context.Context, out io.Writer) (err error) {
 	return nil
 }
 
-// payThrough brings payments to a final state. It returns when everything is delivered.
+// payThrough brings payments to a final state. It returns when all their webhooks are delivered.
 func (w *instance) payThrough(ctx context.Context, p *place, payments int) error {
 	c := newCaller(w.token, manyClients)
 	_, err := load(ctx, manyClients, payments, func(ctx context.Context, _ int) error {

@@ -30,7 +30,7 @@ func (w *instance) multiply(ctx context.Context, p *place, id int64, copies int,
 		}
 	}
 	if w.kind == sqlite {
-		return nil // SQLite has statistics only if a program asks for them, and none does
+		return nil // SQLite collects statistics only on request, and no program requests them
 	}
 	return p.settle(ctx, w.database)
 }

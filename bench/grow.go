@@ -5,7 +5,7 @@ import "context"
 // growing returns a side that measures the service on a database with a multiple of the rows.
 type growing func(ctx context.Context, p *place, kind string, times int) (side, error)
 
-// growths returns the rows that compare a database with one that has ten times as much data.
+// growths returns the rows that compare a database with a database that has ten times as much data.
 func growths() []row {
 	var all []row
 	for _, kind := range []string{sqlite, postgres} {

@@ -86,7 +86,7 @@ func (p *place) noticeBeside(ctx context.Context, kind string, slow int) (side, 
 	return p.noticing(w.telling(), r.received), nil
 }
 
-// listener is a receiver of webhooks that reports which ones it has received.
+// listener is a receiver that reports the webhooks it has received.
 type listener struct {
 	origin   string
 	received chan int64
@@ -135,8 +135,8 @@ func (w *instance) telling() func(context.Context) (time.Time, error) {
 	}
 }
 
-// noticing returns the 99th percentile, in milliseconds, of the time from a commit to its
-// arrival at the receiver.
+// noticing returns a side that measures the 99th percentile, in milliseconds, of the time from an
+// event's commit to its arrival at the receiver.
 func (p *place) noticing(tell func(context.Context) (time.Time, error), received <-chan int64) side {
 	return func(ctx context.Context) (measured, error) {
 		var took []time.Duration

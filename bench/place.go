@@ -46,7 +46,7 @@ func (p *place) close() error {
 
 func (p *place) later(undo func() error) { p.undo = append(p.undo, undo) }
 
-// The databases on which rows are measured.
+// These are the databases on which rows are measured.
 const (
 	sqlite   = "SQLite"
 	postgres = "PostgreSQL"

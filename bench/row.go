@@ -35,7 +35,7 @@ type row struct {
 	// most is the highest. Zero means no limit.
 	limit      string
 	goal, most float64
-	// budget is the highest allowed figure, in the given unit. With beyond, it is the highest
+	// budget is the highest allowed figure, in the row's unit. With beyond, it is the highest
 	// allowed difference from the figure of the limit program.
 	budget float64
 	beyond bool

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// The numbers of payments that are stored before a measurement.
+// These are the numbers of payments that are stored before a measurement.
 const (
 	fewPayments  = 1000
 	manyPayments = 1_000_000
@@ -60,7 +60,8 @@ var originals = slices.Concat(
 	[][]step{{(*customer).order}},
 )
 
-// liveThrough makes the originals and returns the id of the first. The others have the next ids.
+// liveThrough makes the originals and returns the id of the first. The other originals have the
+// next ids.
 func (w *instance) liveThrough(ctx context.Context) (int64, error) {
 	var first int64
 	c := newCaller(w.token, 1)

@@ -35,7 +35,7 @@ func traced() []row {
 	return all
 }
 
-// traces returns the configuration for a receiver of traces that drops them, or for no receiver.
+// traces returns the configuration for a receiver that drops all traces, or without a receiver.
 func (p *place) traces(ctx context.Context, on bool) (otlp.Config, error) {
 	if !on {
 		return otlp.Config{}, nil

@@ -31,7 +31,7 @@ func helm(t *testing.T, args ...string) (string, error) {
 }
 
 // TestChart lints and renders the chart with each file of values. It compares the manifests with
-// reviewed ones and checks them with the types of Kubernetes.
+// reviewed manifests, and checks the manifests with the types of Kubernetes.
 func TestChart(t *testing.T) {
 	files, err := filepath.Glob("helm/golden/*.values.yaml")
 	if err != nil || len(files) < 2 {

@@ -40,8 +40,8 @@ func readYAML(t *testing.T, name string, into any) {
 	}
 }
 
-// TestAlertsFire checks with promtool that each alert fires in its scenario, and that none fires in
-// an hour without problems.
+// TestAlertsFire checks with promtool that each alert fires in its scenario, and that no alert
+// fires in an hour without problems.
 func TestAlertsFire(t *testing.T) {
 	leftout.Needs(t, "promtool")
 	for _, args := range [][]string{{"check", "rules", "alerts.yml"}, {"check", "config", "--syntax-only", "prometheus.yml"}, {"test", "rules", "alerts_test.yml"}} {

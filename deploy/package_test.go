@@ -25,7 +25,8 @@ var machine = sync.OnceValues(func() (string, error) {
 })
 
 // boot starts the minimal machine with systemd, runs a bash script there as root, and returns its
-// output. Its changes are undone afterwards. The script finds the packages and files in /test.
+// output. It then undoes the changes of the script. The script finds the packages and files in
+// /test.
 func boot(t *testing.T, script string, files map[string]string) string {
 	t.Helper()
 	root, err := machine()
@@ -36,7 +37,7 @@ func boot(t *testing.T, script string, files map[string]string) string {
 	if err := run(".", nil, "cp", one(t, "*_"+debianArch+".deb"), shared); err != nil {
 		t.Fatal(err)
 	}
-	// The documented commands use sudo, but the machine has none and the script already runs as
+	// The documented commands use sudo, but the machine has no sudo, and the script already runs as
 	// root.
 	files["run"] = "#!/bin/bash\nset -euxo pipefail\ncd /test\nsudo() { \"$@\"; }\n" + script + "\necho finished\n"
 	for name, text := range files {
@@ -75,8 +76,8 @@ StandardError=append:/test/out
 TimeoutStartSec=1200
 `
 
-// older is a script that makes a package with a lower version. Tests upgrade from it. Compressing it
-// would take longer than everything else on a busy machine.
+// older is a script that makes a package with a lower version. Tests upgrade from this package. On
+// a busy machine, compressing the package would take longer than the rest of the test.
 const older = `
 dpkg-deb -R passerelle_*.deb older
 sed -i 's/^Version: .*/Version: 0.0.0~a/' older/DEBIAN/control

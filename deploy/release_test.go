@@ -59,8 +59,8 @@ var released = sync.OnceValues(func() (string, error) {
 	return releaseIn(filepath.Join(work, "first"), "")
 })
 
-// commit returns the commit at the start of the tests, even if another commit is made while they
-// run.
+// commit returns the commit at the start of the tests, even if somebody makes another commit while
+// the tests run.
 var commit = sync.OnceValues(func() (string, error) {
 	name, err := exec.CommandContext(context.Background(), "git", "rev-parse", "HEAD").Output()
 	return strings.TrimSpace(string(name)), err
@@ -108,7 +108,7 @@ func release(t *testing.T) string {
 	return folder
 }
 
-// one returns the only file of the release whose name matches the pattern.
+// one returns the only file of the release that matches the pattern.
 func one(t *testing.T, pattern string) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(release(t), pattern))
@@ -143,7 +143,7 @@ func sums(t *testing.T, folder string) map[string]string {
 }
 
 // TestReleaseIsReproducible builds the commit twice, in two folders. The second build uses no
-// package that the first one compiled. All files are equal byte by byte, including the signature.
+// package that the first build compiled. All files are equal byte by byte, including the signature.
 func TestReleaseIsReproducible(t *testing.T) {
 	first := sums(t, release(t))
 	again, err := releaseIn(filepath.Join(work, "elsewhere", "second"), filepath.Join(work, "cache"))

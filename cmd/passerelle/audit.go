@@ -57,7 +57,7 @@ func (g *auditCommand) open(c *console, command func(books) (any, error)) error 
 	})
 }
 
-// name returns the name of a domain, even of a deleted one.
+// name returns the name of a domain, even of a deleted domain.
 func (b books) name(id passerelle.DomainID) string {
 	if id == 0 {
 		return ""
@@ -126,7 +126,7 @@ func (n *auditVerify) Run(c *console, g *auditCommand) error {
 
 func (n *auditVerify) seen(g *auditCommand) (*audit.Checkpoint, error) {
 	if n.Checkpoint == "" {
-		return nil, nil //nolint:nilnil // no checkpoint was given
+		return nil, nil //nolint:nilnil // without a checkpoint
 	}
 	if g.Domain == "" && !g.NoDomain {
 		return nil, passerelle.InvalidField("--checkpoint", "belongs to one chain: name it with --domain or --no-domain")
@@ -168,8 +168,8 @@ type auditList struct {
 	Limit    int    `default:"100" placeholder:"N" help:"List at most this many acts, up to 1000."`
 }
 
-// actView is the printed form of an act. Its time is in the zone of the chosen domain or, if none
-// is chosen, in UTC.
+// actView is the printed form of an act. Its time is in the zone of the chosen domain or, without a
+// chosen domain, in UTC.
 type actView struct {
 	ID         int64            `json:"id"`
 	At         string           `json:"timestamp"`

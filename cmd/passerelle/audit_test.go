@@ -64,7 +64,7 @@ func TestAuditLogIsReadAndVerified(t *testing.T) {
 	})
 }
 
-// chained makes a database whose acts have positions in the chain.
+// chained makes a database with acts that have positions in the chain.
 func chained(t *testing.T, url string, acts int) {
 	t.Helper()
 	db, err := store.Open(t.Context(), url, store.Options{})

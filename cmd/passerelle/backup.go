@@ -61,7 +61,7 @@ type noteView struct {
 }
 
 // note stores the time at which the copy began. A standby, or a database with the schema of an
-// earlier version, cannot store it. The command copies such a database without the time.
+// earlier version, cannot store the time. The command still copies such a database.
 func (b *backupCommand) note(c *console, began time.Time) error {
 	db, err := store.Open(c.ctx, b.Database, store.Options{Log: c.log})
 	if err != nil {
@@ -89,8 +89,8 @@ type restoreCommand struct {
 	IDsOnly bool   `name:"ids-only" help:"Restore no copy. Only skip the ids in a database that you have restored by other means, such as an archive. Stop every process first."`
 }
 
-// maxSkipped limits the skipped ids. With this limit, ids stay below 2^53, the largest number that
-// JavaScript represents exactly, for 8,000 restores.
+// maxSkipped limits the skipped ids. With this limit, 8,000 restores keep ids below 2^53, the
+// largest number that JavaScript represents exactly.
 const maxSkipped = 1_000_000_000_000
 
 // Run makes a database from a copy.

@@ -20,7 +20,7 @@ type bankFolder struct {
 	Banks string `placeholder:"DIR" type:"path" help:"Folder of bank files (NAME.toml, described in docs/bank-file.md) and logos (UUID.png or .jpg). A running service reads it again on SIGHUP."`
 }
 
-// read reads the files in the folder. Without a folder it returns none.
+// read reads the files in the folder. Without a folder, it returns no files.
 func (b bankFolder) read(own []connector.Connector) ([]service.BankFile, error) {
 	if b.Banks == "" {
 		return nil, nil
@@ -55,7 +55,7 @@ type bankView struct {
 // mistakes are the complaints about a bank file.
 type mistakes []string
 
-// String puts each complaint on a line of its own, under the first one.
+// String puts each complaint on a line of its own, below the first complaint.
 func (m mistakes) String() string { return strings.Join(m, "\n"+strings.Repeat(" ", 17)) }
 
 func viewBank(f service.BankFile) bankView {

@@ -48,7 +48,7 @@ func (c *counting) Transactions(account string, page []passerelle.TransactionDet
 	return nil
 }
 
-// most returns the number of transactions of the account that has the most.
+// most returns the largest number of transactions of an account.
 func (c *counting) most() int {
 	n := 0
 	for _, keys := range c.transactions {
@@ -156,8 +156,8 @@ func bareClient(tb testing.TB, folder string) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// fetchPages gets all pages from the first on. It parses only the link to the next page, and returns the
-// number of transactions.
+// fetchPages gets all pages, starting with first. It parses only the link to the next page, and
+// returns the number of transactions.
 func fetchPages(tb testing.TB, client *http.Client, first string, header http.Header) int {
 	tb.Helper()
 	listed := 0

@@ -96,7 +96,7 @@ func (h *hand) order(dates payment.DateType) func() connector.Order {
 	}
 }
 
-// decides returns a function that does what the suite requests and makes the bank execute approved
+// decides returns a function that follows the suite's request and makes the bank execute approved
 // orders. After a refused cancellation, the bank executes the order.
 func (h *hand) decides(decision string) func(context.Context, connector.Order, payment.Report) error {
 	return func(ctx context.Context, o connector.Order, asked payment.Report) error {
@@ -204,7 +204,7 @@ func readRequest() connector.DataRequest {
 	}
 }
 
-// consents returns a function that does what the suite requests for a consent.
+// consents returns a function that follows the suite's request for a consent.
 func (h *hand) consents(decision string) func(context.Context, connector.Outcome, *connector.DataRequest) error {
 	return func(_ context.Context, asked connector.Outcome, next *connector.DataRequest) error {
 		values := map[string]string{"password": "1234", "additional_password": "5678", "method": "sms", "code": "123456"}

@@ -16,7 +16,7 @@ import (
 	"passerelle/testbank/bank"
 )
 
-// steps makes a customer do what the bank requests until the connection is healthy or the customer
+// steps makes a customer follow the bank's requests until the connection is healthy or the customer
 // has refused. It returns the states of the connection on the way.
 func (c *customer) steps(bank, decision string) (states []string) {
 	c.t.Helper()
@@ -129,7 +129,7 @@ func consent(t *testing.T, s *servicetest.Instance, banks *banksOf, p bank.Profi
 	}
 }
 
-// TestTokensAreRenewed: when a token expires before its consent, it is exchanged for a new one
+// TestTokensAreRenewed: when a token expires before its consent, the service gets a new token
 // without the customer.
 func TestTokensAreRenewed(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, database string) {
@@ -165,8 +165,8 @@ func TestWrongUserName(t *testing.T) {
 	})
 }
 
-// TestLineBreaksInUserNames: a user name with a line break is refused before the bank is called,
-// however often it is entered. Other customers can still use the bank.
+// TestLineBreaksInUserNames: the service refuses a user name with a line break, each time before it
+// calls the bank. Other customers can still use the bank.
 func TestLineBreaksInUserNames(t *testing.T) {
 	banks := newBanks(t, "decoupled")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {

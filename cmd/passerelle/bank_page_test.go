@@ -37,11 +37,11 @@ func TestPagesOfTestBanks(t *testing.T) {
 type bankPerson struct {
 	t   *testing.T
 	ctx context.Context //nolint:containedctx // it is the browser
-	// pictures begins the names of pictures.
+	// pictures is the beginning of the names of pictures.
 	pictures string
 }
 
-// longNames is an order of several lines with names that need much space.
+// longNames returns an order of several lines with names that need much space.
 func longNames() map[string]any {
 	return order(line("Rindfleischetikettierungsueberwachungsaufgabenuebertragung GmbH", nil), line("Other shop", map[string]any{"amount": json.Number("12345.67")}))
 }
@@ -72,7 +72,7 @@ func (p *bankPerson) authorises(s *shopper) {
 	p.wants(s, waiting.ID, "rejected")
 }
 
-// opensApp approves an order in the app, which then has nothing more to ask.
+// opensApp approves an order in the app. The app then shows no further order.
 func (p *bankPerson) opensApp(s *shopper) {
 	p.t.Helper()
 	redirects := newShopper(p.t, s.Instance, s.banks, "redirect")
@@ -112,8 +112,8 @@ func (p *bankPerson) sees(name string, step chromedp.Action[chromedp.Void], show
 	servicetest.Inspect(p.ctx, p.t, p.pictures+"-"+name)
 }
 
-// presses finds a button with the Tab key, checks that the button is visible and shows its focus,
-// presses it with the Enter key, and waits for the next page.
+// presses finds a button with the Tab key, and checks that the button is visible and shows its
+// focus. It presses the button with the Enter key and waits for the next page.
 func (p *bankPerson) presses(button string) {
 	p.t.Helper()
 	const focused = `(() => { const e = document.activeElement, s = getComputedStyle(e); return e.checkVisibility() && s.outlineStyle === "solid" ? e.textContent.trim() : "" })()`

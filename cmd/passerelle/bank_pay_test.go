@@ -187,7 +187,7 @@ func (s *shopper) values(p seenPayment, decision string) map[string]any {
 	return values
 }
 
-// act does the payer's actions until the payment needs no more.
+// act does the payer's actions until the payment needs no further action.
 func (s *shopper) act(p seenPayment, decision string) seenPayment {
 	s.t.Helper()
 	for range 12 {
@@ -297,9 +297,9 @@ func TestRenewedPage(t *testing.T) {
 	})
 }
 
-// TestApprovalOnAnEarlierPage: a payer who still has the first page of the bank, after the service has
-// requested another one, can approve there. The order is for a later day, so the bank's status says
-// nothing about the approval.
+// TestApprovalOnAnEarlierPage: a payer who still has the first page of the bank, after the service
+// has requested another page, can approve on the first page. The order is for a later day, so the
+// bank's status says nothing about the approval.
 func TestApprovalOnAnEarlierPage(t *testing.T) {
 	names := []string{"redirect", "redirect-explicit", "confirmation"}
 	banks := newBanks(t, strings.Join(names, ","))
@@ -327,8 +327,8 @@ func TestApprovalOnAnEarlierPage(t *testing.T) {
 	})
 }
 
-// TestFailureAfterARenewal: when an authorisation fails after the first page has expired, and the bank
-// keeps the order, the payer gets one new page and can pay there.
+// TestFailureAfterARenewal: an authorisation fails after the first page has expired, and the bank
+// keeps the order. The payer gets one new page and can pay there.
 func TestFailureAfterARenewal(t *testing.T) {
 	names := []string{"redirect", "redirect-explicit", "confirmation"}
 	banks := newBanks(t, strings.Join(names, ","))
@@ -446,7 +446,8 @@ var kinds = map[string]struct {
 	}, "accepted"},
 }
 
-// approaches maps test banks to the result of a refusal. Their customers approve in different ways.
+// approaches maps test banks to the result of a refusal. The customers of these banks approve in
+// different ways.
 var approaches = map[string]struct {
 	refused string
 	// forms is the number of forms that a payer fills in before the payment is approved.
@@ -509,7 +510,7 @@ func TestPaymentsAtBanks(t *testing.T) {
 	})
 }
 
-// TestUrgentPaymentsAtBanks: a payment for the TARGET product reaches the books of the bank with it.
+// TestUrgentPaymentsAtBanks: a payment for the TARGET product has this product in the bank's books.
 func TestUrgentPaymentsAtBanks(t *testing.T) {
 	banks := newBanks(t, "urgent")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
@@ -574,8 +575,8 @@ func (b *banksOf) right(bank string) {
 	}
 }
 
-// TestScenariosOfBanks: whatever a bank does with an order, the payment ends as
-// docs/scenarios.md says, and the money moves at most once.
+// TestScenariosOfBanks: with each behaviour of a bank, the payment ends as docs/scenarios.md says,
+// and the money moves at most once.
 func TestScenariosOfBanks(t *testing.T) {
 	banks := newBanks(t, "")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
@@ -674,7 +675,7 @@ func TestCancellationsAtBanks(t *testing.T) {
 	})
 }
 
-// TestConfirmationAtABank: the bank executes nothing before the client has confirmed.
+// TestConfirmationAtABank: the bank executes no payment before the client has confirmed it.
 func TestConfirmationAtABank(t *testing.T) {
 	banks := newBanks(t, "confirmation,oauth-confirmation")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
@@ -704,8 +705,8 @@ func confirmsAt(s *shopper) {
 }
 
 // TestPartOfABulk: the lines that a bank refuses are rejected with the bank's reasons. The other
-// lines are pending. If the bank reports no executions, they are accepted when it has named no
-// further line for a business day.
+// lines are pending. Without reports of executions, these lines are accepted when the bank has
+// refused no further line for a business day.
 func TestPartOfABulk(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	banks.with("redirect", `last_status = "ACSC"`, `last_status = "ACWC"`)
@@ -729,14 +730,14 @@ func TestPartOfABulk(t *testing.T) {
 }
 
 // TestSecondSignatory: a payment that two people must approve is pending while the bank asks the
-// second person in its app. It ends as they decide.
+// second person in its app. The payment ends as these people decide.
 func TestSecondSignatory(t *testing.T) {
 	banks := newBanks(t, "multilevel")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
 		i.Subscribe("PAYMENT_STATE_UPDATED", "shop")
 		for _, test := range []struct {
 			kind, decision, ends string
-			// states lists the states that the application receives, without the last.
+			// states lists the states that the application receives, except the last state.
 			states string
 		}{
 			{"single", "approve", "done", "validating pending"},
@@ -823,8 +824,8 @@ func TestLostAnswersToSteps(t *testing.T) {
 }
 
 // TestLostAuthorisationIsApproved: the response to the start of an authorisation is lost, and the
-// payer refuses the next one in the bank's app. The order waits. The payer approves the first one
-// and pays once.
+// payer refuses the next authorisation in the bank's app. The order waits until the payer approves
+// the first authorisation and pays once.
 func TestLostAuthorisationIsApproved(t *testing.T) {
 	banks := newBanks(t, "decoupled")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
@@ -871,7 +872,7 @@ func (s *shopper) step(p seenPayment) seenPayment {
 		s.browse(*p.ValidateURI, "approve")
 		return s.payment(p.ID)
 	case "decoupled":
-		open := s.inApp() // the payer sees the last one first
+		open := s.inApp() // the app shows the last authorisation of this list first
 		s.banks.steer("POST", s.bank+"/authorisations/"+open[len(open)-1], map[string]any{"decision": "approve"}, nil)
 		return s.tell(p.ID, map[string]any{"resume": true})
 	}
@@ -917,7 +918,7 @@ func TestPayerWaitsForTheWayToApprove(t *testing.T) {
 	})
 }
 
-// TestDisturbedBankIsMarkedForPayers: the list of banks marks a bank that is failing, and no other.
+// TestDisturbedBankIsMarkedForPayers: the list of banks marks a failing bank, and no other bank.
 func TestDisturbedBankIsMarkedForPayers(t *testing.T) {
 	banks := newBanks(t, "redirect,oauth")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
@@ -949,9 +950,9 @@ var appearances = []struct {
 	width, height int64
 }{{"light", "light", 1280, 800}, {"dark", "dark", 1280, 800}, {"phone", "light", 390, 844}}
 
-// TestCodesInABrowser: a payer chooses in the webview how to receive codes, sees the bank's
-// pictures for two of the three codes, sees no error, and pays. The test uses a wide window in both
-// colour schemes, and a phone.
+// TestCodesInABrowser: a payer chooses in the webview how to receive codes, and pays. Two of the
+// three codes have a picture of the bank, and no page has an error. The test uses a wide window in
+// both colour schemes, and a phone.
 func TestCodesInABrowser(t *testing.T) {
 	banks := newBanks(t, "embedded-3")
 	i := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{Banks: banks.Folder})

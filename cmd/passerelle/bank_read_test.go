@@ -383,7 +383,8 @@ func TestReadsWithoutADevice(t *testing.T) {
 	})
 }
 
-// TestRefusedConsent: a customer who refuses returns with that result, and may try again.
+// TestRefusedConsent: a customer who refuses the consent returns with this result, and can try
+// again.
 func TestRefusedConsent(t *testing.T) {
 	banks := newBanks(t, "redirect-explicit")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder}, func(t *testing.T, s *servicetest.Instance) {
@@ -402,8 +403,8 @@ func TestRefusedConsent(t *testing.T) {
 	})
 }
 
-// TestRevokedConsent: when the customer ends the consent at the bank, the service asks for a
-// new one.
+// TestRevokedConsent: when the customer ends the consent at the bank, the service asks for a new
+// consent.
 func TestRevokedConsent(t *testing.T) {
 	banks := newBanks(t, "signed")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder}, func(t *testing.T, s *servicetest.Instance) {
@@ -475,8 +476,8 @@ func TestTenThousandTransactions(t *testing.T) {
 	const openings = 2 // one for each account that is not a card account
 	// apart is the number of pages between two bookings during the first read. A download is a single page.
 	apart := map[string]int{"redirect": 3, "old": 3, "rewording": 3, "shifting": 3}
-	// first is the number of these bookings that the first read finds, without the pending ones that
-	// the bank does not report. Without ids, it reads again until the pages no longer change.
+	// first is the number of these bookings that the first read finds, without pending transactions
+	// that the bank does not report. Without ids, it reads again until the pages no longer change.
 	first := map[string]int{"old": 90, "rewording": 100, "shifting": 100}
 	banks, total := newBanks(t, "redirect,old,idempotent,rewording,shifting"), map[string]int{}
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder}, func(t *testing.T, s *servicetest.Instance) {
@@ -497,7 +498,7 @@ func TestTenThousandTransactions(t *testing.T) {
 					fill(5, map[string]any{"after_pages": 1 + i*apart[bank]})
 				}
 				all := c.accounts()
-				slices.SortFunc(all, func(a, b seenAccount) int { return strings.Compare(a.Number, b.Number) }) // the filled one is last, so that it is read once
+				slices.SortFunc(all, func(a, b seenAccount) int { return strings.Compare(a.Number, b.Number) }) // the filled account is last, so that it is read once
 				c.share(all)
 				if n, want := len(c.transactions()), total[bank]+openings+10_000+first[bank]; n != want {
 					t.Errorf("after the first read, there are %d transactions, want %d", n, want)

@@ -22,7 +22,7 @@ import (
 // validatorSetting is the environment variable with the address of a validating program. The
 // program validates messages against the API description of the standard, and passes them on to
 // validatorNext. scripts/validate-banks starts it. Tests then send all messages between connectors
-// and test banks through it.
+// and test banks through the program.
 const (
 	validatorSetting = "PASSERELLE_TEST_VALIDATOR"
 	validatorNext    = "127.0.0.1:4011"
@@ -250,7 +250,7 @@ func (v *validator) report(t testing.TB) {
 	v.found = map[string]int{}
 }
 
-// exception is a kind of report of the validating program that is not an error, with the reason.
+// exception is a kind of report that is not an error, with the reason.
 type exception struct {
 	of  *regexp.Regexp
 	why string

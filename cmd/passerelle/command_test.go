@@ -147,7 +147,7 @@ func TestConnectorPrograms(t *testing.T) {
 	})
 }
 
-// forgetful starts a program whose transactions have different keys in each read.
+// forgetful starts a program that gives its transactions different keys in each read.
 func forgetful(t *testing.T) string {
 	t.Helper()
 	h, err := remote.Handler(keyless{}, servicetest.ConnectorSecret)

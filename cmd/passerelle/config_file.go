@@ -10,15 +10,15 @@ import (
 	"passerelle/internal/envfile"
 )
 
-// The flag and the environment variable for the file with variables.
+// These are the flag and the environment variable for the file with variables.
 const (
 	configFlag     = "--config"
 	configVariable = variablePrefix + "CONFIG="
 )
 
 // withConfigFile adds the variables in the file that --config or its variable names. A variable in
-// the environment replaces the same variable in the file. It also replaces its twin:
-// PASSERELLE_DATABASE replaces PASSERELLE_DATABASE_FILE, and vice versa.
+// the environment replaces the same variable in the file. It also replaces the twin of this
+// variable: PASSERELLE_DATABASE replaces PASSERELLE_DATABASE_FILE, and vice versa.
 func withConfigFile(args, environment []string) ([]string, error) {
 	name := configFileOf(args, environment)
 	if name == "" {

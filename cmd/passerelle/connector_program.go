@@ -112,7 +112,7 @@ type fileView struct {
 	File string `json:"file"`
 }
 
-// Run writes the programs. It overwrites no file.
+// Run writes the programs. It never overwrites a file.
 func (n *connectorNew) Run(c *console) error {
 	written, err := start.Write(n.Language, n.Folder)
 	if err != nil {

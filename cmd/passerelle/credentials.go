@@ -83,7 +83,8 @@ func nameOf(database string) string {
 	return u.String()
 }
 
-// readCredentials reads stored credentials. It returns none when there is no readable file.
+// readCredentials reads stored credentials. It returns empty credentials when it cannot read the
+// file.
 func readCredentials(file string) credentials {
 	var kept credentials
 	raw, err := os.ReadFile(file)
@@ -140,8 +141,8 @@ func (k *credentials) renew(ctx context.Context, s *service.Service, d passerell
 }
 
 // application makes sure that there is a first application. It keeps the application of the last
-// start if it still exists, and otherwise registers a new one. If an operator has reset the secret,
-// dev does not know the new secret and does not change it.
+// start if it still exists, and otherwise registers a new application. If an operator has reset the
+// secret, dev does not know the new secret and does not change it.
 func (k *credentials) application(ctx context.Context, s *service.Service, d passerelle.Domain, log *slog.Logger) error {
 	id, _ := strconv.ParseInt(k.ClientID, 10, 64) // otherwise the id is 0, which no application has
 	_, err := s.DB.Client(ctx, d.ID, passerelle.ClientID(id))

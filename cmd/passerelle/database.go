@@ -63,8 +63,8 @@ func (d databaseFlag) exists() error {
 	return nil
 }
 
-// current runs the command if the database is up to date. If a key ring is given, current also
-// requires that the database's secrets are encrypted with it.
+// current runs the command if the database is up to date. With a key ring, current also requires
+// that this ring has encrypted the database's secrets.
 func current(c *console, db *store.DB, ring *keys.Ring, command func(*store.DB) (any, error)) (any, error) {
 	if err := db.Database.SchemaCurrent(c.ctx); err != nil {
 		return nil, fmt.Errorf("the database is not ready; run passerelle migrate: %w", err)
@@ -83,7 +83,7 @@ type domainFlags struct {
 	Domain string `placeholder:"NAME" help:"Domain to work on (default: the only one)."`
 }
 
-// target is what a command works on: an open database, a domain and its time zone.
+// target is the object of a command: an open database, a domain and its time zone.
 type target struct {
 	db     *store.DB
 	domain passerelle.Domain

@@ -29,7 +29,7 @@ type testbanks struct {
 }
 
 // connectBanks starts the test banks if the flag requests them, and makes the service read their
-// files. They end when the returned function is called or this process ends.
+// files. The test banks end when the returned function is called or this process ends.
 func (d *devCommand) connectBanks(c *console) (*banksView, func(), error) {
 	if !d.Bank {
 		return nil, func() {}, nil
@@ -48,7 +48,7 @@ func (d *devCommand) connectBanks(c *console) (*banksView, func(), error) {
 }
 
 // startBanks starts this program again as test banks with files in the data folder, and waits until
-// they are ready. They end when the context or this process ends.
+// the banks are ready. The banks end when the context or this process ends.
 func startBanks(ctx context.Context, data string, log *slog.Logger, diagnostics io.Writer) (*testbanks, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -86,8 +86,8 @@ type bankAddresses struct{ API, Pages, Control string }
 
 const addressFile = "addresses.json"
 
-// formerAddresses returns the addresses of the last start, or free ports when there was none or when
-// another program uses one of them.
+// formerAddresses returns the addresses of the last start. At the first start, or when another
+// program uses one of these addresses, it returns free ports.
 func formerAddresses(folder string) bankAddresses {
 	const free = "127.0.0.1:0"
 	former := bankAddresses{}

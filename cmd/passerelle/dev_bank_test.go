@@ -79,7 +79,7 @@ func TestDevWithTestBanks(t *testing.T) {
 	_ = command.Wait()
 }
 
-// startDev starts dev with test banks. They end when the context ends.
+// startDev starts dev with test banks. Both programs end when the context ends.
 func startDev(ctx context.Context, t *testing.T, data string) (devOutput, *exec.Cmd) {
 	t.Helper()
 	command := exec.CommandContext(ctx, os.Args[0], "dev", "--json", "--bank", "--data", data, "--listen", "127.0.0.1:0")
@@ -119,7 +119,7 @@ func TestKilledDevLeavesNoTestBanks(t *testing.T) {
 	}
 }
 
-// pay pays at a test bank, up to the bank's acceptance of the order.
+// pay pays at a test bank until the bank has accepted the order.
 func (d devOutput) pay(t *testing.T, bank string) {
 	t.Helper()
 	var auth struct{ Token string }

@@ -35,7 +35,7 @@ type finding struct {
 	Detail string `json:"detail"`
 }
 
-// The results of checks.
+// These are the results of checks.
 const (
 	fine  = "fine"
 	wrong = "wrong"
@@ -60,8 +60,8 @@ func (d *doctorCommand) Run(c *console) error {
 	return c.printFindings(append(findings, d.bankFolder.findings(time.Now())...))
 }
 
-// printFindings prints all findings. It fails when any check failed. After an interruption it prints
-// none, because the interruption made the checks fail.
+// printFindings prints all findings. It fails when any check failed. After an interruption, it
+// prints no findings, because the interruption made the checks fail.
 func (c *console) printFindings(findings []finding) error {
 	if err := c.ctx.Err(); err != nil {
 		return err
@@ -98,8 +98,8 @@ func (d *doctorCommand) examine(c *console, rules delivery.Outbound) ([]finding,
 	return findings, db.Close()
 }
 
-// seen returns a finding: wrong with the text of the error or, when there is no error, fine with
-// the text reassurance.
+// seen returns the finding wrong with the text of the error. Without an error, it returns the
+// finding fine with the text reassurance.
 func seen(check string, err error, reassurance string) finding {
 	if err != nil {
 		return finding{check, wrong, err.Error()}
@@ -181,8 +181,8 @@ func (d *doctorCommand) clock(c *console, db *store.DB) finding {
 // some hours.
 const failedOften = 10
 
-// consents reports consents of deleted connections that the banks do not end. It returns false when there
-// are none.
+// consents reports consents of deleted connections that the banks do not end. It returns false when
+// there are no such consents.
 func consents(c *console, db *store.DB) (finding, bool) {
 	domains, err := db.Domains(c.ctx)
 	var late []string
@@ -224,8 +224,8 @@ func receivers(c *console, db *store.DB, rules delivery.Outbound) finding {
 
 const lookupTimeout = 5 * time.Second
 
-// dialable looks up the host of a webhook as the sender would. It returns the reason if no request
-// would be made.
+// dialable looks up the host of a webhook as the sender would. It returns an error if the sender
+// would make no request.
 func dialable(ctx context.Context, rules delivery.Outbound, hook store.Webhook) error {
 	address, err := url.Parse(hook.URL)
 	if err != nil {

@@ -22,7 +22,7 @@ type filesOrphans struct {
 	Remove bool   `help:"Remove these files. Name the database from which the service runs: every other database knows fewer files."`
 }
 
-// The number of files in one query, and the maximum number of files in the output.
+// These are the number of files in one query, and the maximum number of files in the output.
 const (
 	orphanBatch = 512
 	orphansMost = 100

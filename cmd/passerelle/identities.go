@@ -17,7 +17,7 @@ type identities struct {
 	OIDCSecondFactor     []string `name:"oidc-second-factor" placeholder:"VALUE,…" help:"Values of amr or acr that count as a second factor. Otherwise the console asks for its own second factor."`
 }
 
-// config returns the provider that the flags define, or nil when they define none.
+// config returns the provider that the flags define, or nil when they define no provider.
 func (i identities) config() (*oidc.Config, error) {
 	if i.OIDCIssuer == "" {
 		if i.OIDCClientID+i.OIDCClientSecretFile+i.OIDCNameClaim+strings.Join(i.OIDCSecondFactor, "") != "" {

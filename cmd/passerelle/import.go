@@ -24,10 +24,10 @@ type importCommand struct {
 	Files []string `arg:"" optional:"" name:"file" help:"Statement files, or folders of statement files."`
 }
 
-// errRefused is returned after the refused files were printed.
+// errRefused means that the service refused files, which the command has already printed.
 var errRefused = errors.New("some files were refused")
 
-// Run previews all files. It imports them only if the service refuses none.
+// Run previews all files. It imports them only if the service refuses no file.
 func (i *importCommand) Run(c *console) error {
 	to, err := i.open(c.ctx)
 	if err != nil {
@@ -76,7 +76,7 @@ func (i *importCommand) open(ctx context.Context) (*uploads.Uploader, error) {
 	return to, err
 }
 
-// sendAll sends files one after the other. It reports whether any was refused.
+// sendAll sends files one after the other. It reports whether the service refused any file.
 func sendAll(c *console, to *uploads.Uploader, files []inbox.WaitingFile, preview bool) ([]uploads.Uploaded, bool, error) {
 	meter := c.meter(map[bool]string{true: "preview", false: "import"}[preview])
 	defer meter.End()

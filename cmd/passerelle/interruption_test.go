@@ -225,8 +225,8 @@ func pathOf(leaf *kong.Node) string {
 	return path
 }
 
-// interruptUntilDone runs a command, and interrupts it later each time, until it succeeds. It returns
-// the number of interruptions.
+// interruptUntilDone repeats a command until it succeeds, and interrupts each run later than the
+// previous run. It returns the number of interruptions.
 func interruptUntilDone(t *testing.T, args []string, resume string) int {
 	t.Helper()
 	times := 0

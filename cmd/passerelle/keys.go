@@ -138,7 +138,7 @@ func (r *keysRewrap) Run(c *console) error {
 }
 
 // retire repeats rewrapping until it finds no value with an older key. A process that has not read
-// the new key still encrypts with an older one.
+// the new key still encrypts with an older key.
 func (r *keysRewrap) retire(c *console, db *store.DB, ring *keys.Ring) (rewrapView, error) {
 	view, err := rewrap(c, db)
 	if err != nil {
@@ -174,7 +174,7 @@ type sealView struct {
 	Payments int64 `json:"payments"`
 }
 
-// Run encrypts account numbers. After an interruption, the next run encrypts the remaining ones.
+// Run encrypts account numbers. After an interruption, the next run encrypts the remaining numbers.
 func (s *keysSeal) Run(c *console) error {
 	ring, err := openKeys(s.KeyFile)
 	if err != nil {

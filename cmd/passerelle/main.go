@@ -24,13 +24,13 @@ import (
 	_ "time/tzdata" // time zones of domains, even if the machine has no zone files
 
 	"github.com/alecthomas/kong"
-	_ "golang.org/x/crypto/x509roots/fallback" // certificate authorities, for machines and containers that have none
+	_ "golang.org/x/crypto/x509roots/fallback" // certificate authorities, for machines and containers without certificate authorities
 
 	"passerelle"
 	"passerelle/internal/progress"
 )
 
-// Information about the build, set by the linker.
+// The linker sets this information about the build.
 var (
 	version   = "development"
 	committed = ""
@@ -44,7 +44,7 @@ func main() {
 	os.Exit(status)
 }
 
-// The documented exit statuses.
+// These are the documented exit statuses.
 const (
 	succeeded = 0
 	failed    = 1
@@ -119,7 +119,7 @@ func run(ctx context.Context, args, environment []string, out, diagnostics io.Wr
 }
 
 // parse reads the command line. Variables in a file and in the environment set the flags that the
-// command line omits. It returns all variables.
+// command line omits. parse returns all variables.
 func parse(p *program, args, environment []string, out, diagnostics io.Writer, exit func(int)) (*kong.Context, []string, error) {
 	environment, err := withConfigFile(args, environment)
 	if err != nil {
@@ -231,8 +231,7 @@ func environmentResolver(environment []string) kong.Resolver {
 	})
 }
 
-// twin returns the name of the flag or variable that replaces another one: X for X-file, and X-file
-// for X.
+// twin returns the flag or variable that replaces name: X for X-file, and X-file for X.
 func twin(name, suffix string) string {
 	if value, file := strings.CutSuffix(name, suffix); file {
 		return value
@@ -245,7 +244,7 @@ const (
 	testPrefix     = variablePrefix + "TEST_"
 )
 
-// variable returns the environment variable of a flag. The flag for help has none.
+// variable returns the environment variable of a flag. The flag for help has no variable.
 func variable(flag *kong.Flag) string {
 	if flag.Name == "help" {
 		return ""
@@ -312,7 +311,7 @@ func (c *console) show(result any) error {
 	return nil
 }
 
-// showOne prints the fields of a struct by their JSON names, without empty ones. It prints the
+// showOne prints the fields of a struct by their JSON names, without empty fields. It prints the
 // number zero unless omitempty is set, because zero may be a result, such as the number of due
 // events.
 func (c *console) showOne(value reflect.Value) error {

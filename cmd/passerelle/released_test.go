@@ -124,8 +124,8 @@ func upgrade(t *testing.T, folder, database string) {
 	checks()
 }
 
-// goesOn checks that the application of the release can read its payments and create another one.
-// The service runs until the background work of an upgrade is done.
+// goesOn checks that the application of the release can read its payments and create another
+// payment. The service runs until the background work of an upgrade is done.
 func goesOn(t *testing.T, folder, database string, done func() bool) {
 	t.Helper()
 	said, stop := started(t, "dev", "--json", "--data", folder, "--database", database, "--listen", "127.0.0.1:0")

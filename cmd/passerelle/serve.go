@@ -134,7 +134,7 @@ func ownFiles(database string) string {
 	return folder
 }
 
-// mailer returns the mail server that the flags define, or nil when they define none.
+// mailer returns the mail server that the flags define, or nil when they define no server.
 func mailer(address, from string) (service.Mailer, error) {
 	if address == "" && from == "" {
 		return nil, nil //nolint:nilnil // without a mail server, mails wait
@@ -259,7 +259,7 @@ func leave(s *service.Service, delay time.Duration) error {
 	}
 }
 
-// stop stops the service. Running requests have the given time to end.
+// stop stops the service. Running requests have the time drain to end.
 func stop(s *service.Service, drain time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), drain)
 	defer cancel()

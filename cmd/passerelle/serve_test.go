@@ -223,8 +223,8 @@ func TestDevLeavesAChangedPasswordAlone(t *testing.T) {
 	}
 }
 
-// dev keeps an application whose secret was reset. It replaces a deleted application and a revoked
-// token, and reports this.
+// dev keeps an application after a reset of its secret. It replaces a deleted application and a
+// revoked token, and reports this.
 func TestDevSaysWhatBecameOfItsCredentials(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	at := []string{"--database", "sqlite:" + filepath.Join(data, "passerelle.db")}

@@ -40,7 +40,8 @@ func TestTestbankCommand(t *testing.T) {
 	}
 }
 
-// TestTestbankCertsCommand: the command makes certificates but does not change existing ones.
+// TestTestbankCertsCommand: the command makes certificates but does not change existing
+// certificates.
 func TestTestbankCertsCommand(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "certs")
 	var out bytes.Buffer

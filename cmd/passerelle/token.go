@@ -58,7 +58,7 @@ func (n *tokenCreate) issue(c *console, d target) (access.Grant, error) {
 
 type tokenList struct{}
 
-// Run lists the operator's tokens, including revoked ones.
+// Run lists the operator's tokens, including revoked tokens.
 func (tokenList) Run(c *console, g *tokenCommand) error {
 	return g.at(c, func(d target) (any, error) {
 		all, err := d.db.Tokens(c.ctx, store.TokenFilter{Domain: d.domain.ID}, store.Window{Descending: true, Limit: math.MaxInt32})

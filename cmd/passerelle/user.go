@@ -30,7 +30,7 @@ func (d target) viewUser(u passerelle.User) userView {
 }
 
 // users returns the use cases for users on the database of the command. The processes of the
-// service on this database later send the events and erase the data, when their loops run next.
+// service on this database send the events and erase the data when their loops run next.
 func (d target) users() *aggregation.Aggregation {
 	nobody := func() {}
 	return &aggregation.Aggregation{DB: d.db, Now: time.Now, Wake: nobody, Erase: nobody}

@@ -48,8 +48,8 @@ func (d target) registry() *delivery.Delivery {
 	return delivery.New(delivery.Config{DB: d.db, Now: time.Now, Random: rand.Reader, Log: d.log})
 }
 
-// act returns the audit entry for an act of this command. The subject is the kind of the object,
-// empty for none.
+// act returns the audit entry for an act of this command. The subject is the kind of the object, or
+// empty for an act without an object.
 func (d target) act(act, subject string) store.Audit {
 	return store.Audit{Domain: d.domain.ID, At: time.Now(), Act: act, Subject: subject}
 }
@@ -137,7 +137,7 @@ type oneWebhook struct {
 	ID passerelle.WebhookID `arg:"" help:"Id of the webhook."`
 }
 
-// at runs a command for the webhook, even for a deleted one.
+// at runs a command for the webhook, even for a deleted webhook.
 func (o oneWebhook) at(c *console, g *webhookCommand, command func(target, store.Webhook) (any, error)) error {
 	return g.at(c, func(d target) (any, error) {
 		w, err := d.db.Webhook(c.ctx, d.domain.ID, o.ID)

@@ -85,7 +85,7 @@ func (f endpointFlags) change() (delivery.EndpointChange, error) {
 const maxSecretFile = 1 << 20
 
 // contentOf returns the text of a file or of standard input, without a final line break. It returns
-// nil when there is no name.
+// nil for an empty name.
 func contentOf(name string) (*string, error) {
 	if name == "" {
 		return nil, nil //nolint:nilnil // no name was given

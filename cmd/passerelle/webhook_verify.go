@@ -24,7 +24,7 @@ type signatureCheckView struct {
 	Reason string `json:"reason"`
 }
 
-// errNotValid is returned after the result "not valid" was printed.
+// errNotValid means that the command has printed the result "not valid".
 var errNotValid = errors.New("the signature is not valid")
 
 // Run checks a signature.

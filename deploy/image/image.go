@@ -4,8 +4,8 @@
 //
 // It owns the layout of the image and its configuration. It does not build the service:
 // scripts/release does, and then runs this file with the modules in release.mod. The same programs
-// and the same time result in the same bytes. It fails when it cannot read a program or write the
-// image.
+// and the same time result in the same bytes. The program fails when it cannot read an input or
+// write the image.
 //
 //	go run -modfile=release.mod deploy/image/image.go -version V -created TIME -to FILE amd64=PROGRAM arm64=PROGRAM
 package main
@@ -77,7 +77,8 @@ func write(version, created, to string, programs []string) error {
 	path, err := layout.Write(folder, empty.Index)
 	if err == nil {
 		err = path.AppendIndex(index, layout.WithAnnotations(map[string]string{
-			// Docker and containerd take the name from the first annotation, and skopeo the second.
+			// Docker and containerd take the name from the first annotation, and skopeo from the
+			// second.
 			"io.containerd.image.name":          "docker.io/library/" + name + ":" + version,
 			"org.opencontainers.image.ref.name": version,
 		}))
@@ -92,7 +93,7 @@ func write(version, created, to string, programs []string) error {
 }
 
 // dockerImage is an entry of manifest.json. Versions of Docker that store images without containerd
-// read this file instead of the layout. They hold one architecture for each name, so the name
+// read this file instead of the layout. They store one architecture for each name, so the name
 // contains the architecture.
 type dockerImage struct {
 	Config   string

@@ -42,11 +42,11 @@ type Aggregation struct {
 	// much work is running.
 	Background func(work func(context.Context)) bool
 	// Outlast returns the context of work that continues when its client leaves, and a function to
-	// call at the end of the work. The context ends when the process stops. If Outlast is nil, only
-	// the work ends the context.
+	// call at the end of the work. The context ends when the process stops. If Outlast is nil, the
+	// context ends only with the work.
 	Outlast func(context.Context) (context.Context, func())
-	// Notifications creates the addresses to which institutions send reports. Nil means that there
-	// are none.
+	// Notifications creates the addresses to which institutions send reports. Nil means no
+	// addresses.
 	Notifications *notification.Notifications
 	// LeaseTimeout is the time for which a change waits while a connection is being read.
 	LeaseTimeout time.Duration
@@ -55,8 +55,8 @@ type Aggregation struct {
 	Log  *slog.Logger
 
 	runs atomic.Int64
-	// devices has the devices of users who shared an account through this process. The next read in
-	// this process removes the entry.
+	// devices contains the devices of users who shared an account through this process. The next
+	// read in this process removes the entry.
 	devices presence.Devices
 	// passes contains a channel of capacity 1 for each domain. A running call of SyncDue fills it.
 	passes sync.Map

@@ -15,7 +15,7 @@ import (
 // maxAttachments limits the files that an institution may report for a transaction.
 const maxAttachments = 20
 
-// validAttachments returns those attachments of a transaction that can be stored.
+// validAttachments returns the attachments of a transaction in a form that the store accepts.
 func validAttachments(supplied []passerelle.AttachmentDetails) ([]passerelle.AttachmentDetails, error) {
 	if len(supplied) > maxAttachments {
 		return nil, fmt.Errorf("%w: a transaction has at most %d attachments", errInvalidData, maxAttachments)
@@ -60,8 +60,8 @@ func (r *reporter) attachmentsFound(ctx context.Context, a bankstore.StoredAccou
 	return w.attachTo(e, w.payload.Object(of))
 }
 
-// foundAttachments passes the attachments that this run found in an account to pass, with one call
-// for each transaction.
+// foundAttachments calls pass with the attachments that this run found in an account, once for each
+// transaction.
 func (r *reporter) foundAttachments(ctx context.Context, a bankstore.StoredAccount, pass func(wire.FoundAttachments) error) error {
 	found := wire.FoundAttachments{IDConnection: int64(r.lease.c.ID), IDAccount: int64(a.ID)}
 	for after := (passerelle.Attachment{}); ; {

@@ -207,8 +207,8 @@ const maxConnections = 100
 
 // SyncAll reads the connections of a user and returns them, oldest first. attended says whether the
 // user is present. It skips connections that another run is reading. Without the user, it also
-// skips connections that must not be read without the user. It fails with Conflict when the user
-// has more than maxConnections.
+// skips connections that require the user. It fails with Conflict when the user has more than
+// maxConnections.
 func (a *Aggregation) SyncAll(ctx context.Context, d passerelle.Domain, user passerelle.UserID, attended bool) ([]bankstore.Connection, error) {
 	all, err := a.atMost(ctx, d, user)
 	if err != nil {
@@ -228,8 +228,8 @@ func (a *Aggregation) SyncAll(ctx context.Context, d passerelle.Domain, user pas
 	return a.atMost(ctx, d, user)
 }
 
-// atMost returns the connections of a user. It fails with Conflict when there are too many for one
-// request.
+// atMost returns the connections of a user. It fails with Conflict when the user has too many
+// connections for one request.
 func (a *Aggregation) atMost(ctx context.Context, d passerelle.Domain, user passerelle.UserID) ([]bankstore.Connection, error) {
 	all, err := bankstore.From(a.DB).Connections(ctx, d.ID, user, store.Window{Limit: maxConnections + 1})
 	if err != nil {

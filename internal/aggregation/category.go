@@ -13,8 +13,8 @@ import (
 // maxOwnCategories limits the categories that a user may create.
 const maxOwnCategories = 100
 
-// Category finds a category that a user may assign to a transaction. This is a built-in category,
-// or a category that the user created.
+// Category finds a category that a user may assign to a transaction: a built-in category, or a
+// category that the user created.
 func (a *Aggregation) Category(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.CategoryID) (passerelle.Category, error) {
 	if c, known := passerelle.CategoryByID(id); known {
 		return c, nil
@@ -30,8 +30,8 @@ func (a *Aggregation) Category(ctx context.Context, d passerelle.Domain, user pa
 }
 
 // SaveCategory stores a user's own category. A category without a number is new, and SaveCategory
-// gives it one. SaveCategory fails with Invalid for an unknown parent, with Conflict when the user
-// has too many categories, and with NotFound when the user or the category does not exist.
+// gives it a number. SaveCategory fails with Invalid for an unknown parent, with Conflict when the
+// user has too many categories, and with NotFound when the user or the category does not exist.
 func (a *Aggregation) SaveCategory(ctx context.Context, d passerelle.Domain, c passerelle.Category) (passerelle.Category, error) {
 	parent, known := passerelle.CategoryByID(c.Parent)
 	if c.Parent != 0 && (!known || parent.ID == passerelle.Uncategorized) {

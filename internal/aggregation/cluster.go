@@ -16,7 +16,7 @@ const (
 	// for series.
 	clusterDepth = 1000
 	// maxClusters limits the series that the service finds in an account. A client can create a
-	// cluster while the account has fewer than maxClusters clusters, including those that the
+	// cluster while the account has fewer than maxClusters clusters, including clusters that the
 	// service found.
 	maxClusters = 300
 )
@@ -59,8 +59,8 @@ type clustering struct {
 	made  int
 }
 
-// compare adds a new or changed series, with the transactions that do not belong to it yet. It adds
-// no series that the user removed, and no series beyond the limit.
+// compare adds a new or changed series, with the transactions that do not belong to it yet. It
+// leaves out each series that the user removed, and each series beyond the limit.
 func (c *clustering) compare(r passerelle.Recurrence, room int) {
 	before, isKnown := c.known[r.Key]
 	if before.Deleted || !isKnown && c.made >= room {
@@ -94,7 +94,7 @@ func (c *clustering) write(tx *store.Tx, im *importer, a bankstore.StoredAccount
 }
 
 // SaveCluster stores a cluster of a user. A cluster without an id is new, and SaveCluster gives it
-// one. SaveCluster fails with Conflict when the account has too many clusters, and with NotFound
+// an id. SaveCluster fails with Conflict when the account has too many clusters, and with NotFound
 // when the cluster does not exist.
 func (a *Aggregation) SaveCluster(ctx context.Context, d passerelle.Domain, account bankstore.StoredAccount, c passerelle.Cluster) (passerelle.Cluster, error) {
 	full := &passerelle.Error{Kind: passerelle.Conflict, Code: "conflict", Message: fmt.Sprintf("An account has at most %d clusters; delete one first.", maxClusters)}

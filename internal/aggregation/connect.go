@@ -40,12 +40,12 @@ type Request struct {
 	File *connector.HandedFile
 	// Active sets whether the connection is read in the background. Nil does not change it.
 	Active *bool
-	// Background makes the call return before anything is read.
+	// Background makes the call return without waiting for the read.
 	Background bool
 	// Execution is the right to execute the request under its idempotency key, if it has one.
 	Execution store.Execution
 	// Acts are acts of an operator. The service records them after it has taken the lease and
-	// before it calls the institution. A request for a new connection has none.
+	// before it calls the institution. A request for a new connection has no acts.
 	Acts []store.Audit
 }
 
@@ -286,7 +286,7 @@ func (run *syncRun) sort(ctx context.Context, supplied map[string]string) (map[s
 	return answers, run.lease.write(ctx, func(tx *store.Tx) error { return bankstore.In(tx).SetConnectionValues(run.lease.c, values) })
 }
 
-// own returns those values that belong to fields of the connector. It leaves out answers, which are
+// own returns the values that belong to fields of the connector. It leaves out answers, which are
 // not stored.
 func own(fields []connector.Field, supplied map[string]string) map[string]string {
 	kept := map[string]string{}

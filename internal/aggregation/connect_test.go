@@ -216,7 +216,7 @@ func (h *fixture) withheldAgain(a bankstore.StoredAccount, n int64) {
 	}
 }
 
-// TestStatesOfConnections checks that each behaviour of an institution ends in the right state.
+// TestStatesOfConnections checks that each behaviour of an institution ends in the expected state.
 func TestStatesOfConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		for login, want := range map[string]passerelle.ConnectionState{

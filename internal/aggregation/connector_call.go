@@ -48,8 +48,8 @@ func (a *Aggregation) errorOfLostLease(ctx context.Context, l *lease, err error)
 	return locked()
 }
 
-// sink passes a connector's data to the importer, one call at a time. It passes nothing after a
-// failure, even when the connector ignores the failure, and nothing after the end of the run.
+// sink passes a connector's data to the importer, one call at a time. It stops passing data after a
+// failure, even when the connector ignores the failure, and after the end of the run.
 type sink struct {
 	mu       sync.Mutex
 	importer *importer
@@ -91,7 +91,7 @@ func (s *sink) Transactions(account string, page []passerelle.TransactionDetails
 	return s.pass(func() error { return s.importer.Transactions(account, page) })
 }
 
-// Gone marks those transactions as deleted that a statement file has corrected. Package statements
+// Gone marks transactions as deleted after a statement file has corrected them. Package statements
 // calls it.
 func (s *sink) Gone(account string, from passerelle.Date, matches func(key string) bool) error {
 	return s.pass(func() error { return s.importer.Gone(account, from, matches) })
@@ -131,8 +131,8 @@ func atFault(err error) bool {
 	return errors.Is(err, connector.ErrPanicked) || errors.Is(err, errInvalidData)
 }
 
-// unread reports whether a call returned no usable outcome although the connector is not at fault.
-// The call may have been cancelled.
+// unread reports whether a call returned no usable outcome for a reason outside the connector. The
+// call may have been cancelled.
 func unread(outcome connector.Outcome, err error) bool {
 	return err == nil && outcome.State == passerelle.WebsiteUnavailable || err != nil && !atFault(err)
 }

@@ -19,8 +19,8 @@ func (h *fixture) otherProcess() *aggregation.Aggregation {
 	}
 }
 
-// TestDeviceOfTheUserWhoShares: the read of data that the user has just shared has the user's
-// device. An address from an earlier request of the user is not sent, because the institution would
+// TestDeviceOfTheUserWhoShares checks that the read of newly shared data has the device of the user
+// who shared it. An address from an earlier request must not be sent, because the institution would
 // take the user for present.
 func TestDeviceOfTheUserWhoShares(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {

@@ -9,7 +9,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// These are the limits of one pass over a domain: the users at a time, the rows of each kind in a
+// These constants limit one pass over a domain: the users at a time, the rows of each kind in a
 // transaction, and the number of transactions.
 const (
 	eraseUsers   = 100

@@ -146,7 +146,7 @@ func (h *fixture) stuck(table, column string, value passerelle.UserID) {
 		fmt.Sprintf(`CREATE TRIGGER stuck BEFORE UPDATE OR DELETE ON %s FOR EACH ROW WHEN (%s) EXECUTE FUNCTION stuck_%s()`, table, condition, table))
 }
 
-// TestAFailingUserDelaysNobody makes the deletion of one user fail, and the erasure of another one.
+// TestAFailingUserDelaysNobody makes the deletion of one user and the erasure of another user fail.
 // The failing users are reported, and all others are deleted and erased.
 func TestAFailingUserDelaysNobody(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {

@@ -276,9 +276,9 @@ func misbehaviour() map[string]connectorFault {
 	}
 }
 
-// TestHostileConnectors checks that, for every fault, the connection ends in the right state and
-// stored data stays. No event may report an unfinished read. The fault must not affect the next
-// correct run.
+// TestHostileConnectors checks for every fault that the connection ends in the expected state, and
+// that stored data stays. No event may report an unfinished read. The fault must not affect the
+// next correct run.
 func TestHostileConnectors(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		eyes := storetest.Inspect(t, h.url)
@@ -345,9 +345,9 @@ func (h *fixture) shareSubscription(connection passerelle.ConnectionID, key stri
 	}
 }
 
-// TestReadsAfterACrash checks that a connector is told about an interrupted read until a read ends,
-// even when another run takes the lease in between. The same holds for a read whose memory is not
-// stored, because the connector failed.
+// TestReadsAfterACrash checks that the service tells a connector about an interrupted read until a
+// later read ends. It must do so even when another run takes the lease in between. The same holds
+// for a read whose memory is not stored, because the connector failed.
 func TestReadsAfterACrash(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id := h.shared(s)
@@ -438,8 +438,8 @@ func TestIllegibleTextIsMarked(t *testing.T) {
 	})
 }
 
-// TestAttachmentsAreBounded checks that the allowed number of attachments is stored and reported
-// together.
+// TestAttachmentsAreBounded checks that the service reports the largest allowed number of
+// attachments in one event.
 func TestAttachmentsAreBounded(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id := h.shared(s)
@@ -573,7 +573,7 @@ func (c *consenting) Terminate(ctx context.Context, req connector.DataRequest) e
 }
 
 // TestMemoryStoredDuringATermination: the next try to end a consent gets the memory that the
-// connector stored during the last try. After the consent has ended, nothing is stored.
+// connector stored during the last try. After the end of the consent, the service stores no memory.
 func TestMemoryStoredDuringATermination(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		c := &consenting{hostileConnector: s}

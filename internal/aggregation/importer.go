@@ -25,14 +25,14 @@ const (
 	maxWording  = 2048
 )
 
-// noReadingNumber is a number that no row and no read has.
+// noReadingNumber differs from the numbers of all rows and reads.
 const noReadingNumber = -1
 
 var (
 	// errStore marks a failure of the store. The connector returns this error, but did not cause
 	// it.
 	errStore = errors.New("the store failed")
-	// errInvalidData marks data that is certainly wrong. The log contains this error, so its text
+	// errInvalidData marks data that is certainly invalid. The log contains this error, so its text
 	// contains no value.
 	errInvalidData = errors.New("the connector gave invalid data")
 )
@@ -131,7 +131,7 @@ func (im *importer) linkParents() error {
 	return nil
 }
 
-// checkEmpty finds out whether rows are already stored for each account that will be read.
+// checkEmpty finds out for each account to read whether the store already has rows.
 func (im *importer) checkEmpty() error {
 	var checks []func(*store.Reader) error
 	for _, key := range im.accountKeys {
@@ -424,7 +424,7 @@ func (im *importer) AccountRead(key string, from passerelle.Date) error {
 
 // cover updates the day from which the stored history is complete. After a read without a first
 // day, or a first read in parts, this is the day of the first reported transaction. It is today
-// when the connector reported none.
+// when the connector reported no transaction.
 func (a *syncedAccount) cover(from, today passerelle.Date) {
 	if from.IsZero() || a.CoveredFrom.IsZero() && from.Compare(today) > 0 {
 		from = cmp.Or(a.first, today)

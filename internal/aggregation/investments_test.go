@@ -14,7 +14,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// positions returns the positions of a user, including deleted ones.
+// positions returns the positions of a user, including deleted positions.
 func (h *fixture) positions() []passerelle.Asset[passerelle.InvestmentDetails] {
 	h.t.Helper()
 	all, err := bankstore.ReadAssets[passerelle.InvestmentDetails](h.t.Context(), bankstore.From(h.DB),

@@ -83,9 +83,9 @@ func (r *reporter) shown() wire.Connection {
 	return shown
 }
 
-// finalEvents returns the events that end a run. These events leave out data that was not read,
-// except after a failed update (see reportOf). When there are too many events for one unit, it
-// stores the first of them.
+// finalEvents returns the events that end a run. These events contain only data that was read,
+// except after a failed update (see reportOf). If one unit cannot store all events, finalEvents
+// stores the first events itself.
 func (r *reporter) finalEvents(ctx context.Context, im *importer, first bool) ([]store.EmittedEvent, error) {
 	var events []store.EmittedEvent
 	r.listed = 0
@@ -167,8 +167,9 @@ func (r *reporter) owned(ctx context.Context, accounts []*syncedAccount) (store.
 	}))
 }
 
-// report contains the accounts and subscriptions in a run's final events. It contains those that
-// are shared and were read, have changed, or are no longer listed.
+// report contains the accounts and subscriptions in a run's final events. An account or
+// subscription is included when it is shared and was read, when it has changed, or when it is no
+// longer listed.
 type report struct {
 	accounts      []bankstore.StoredAccount
 	subscriptions []bankstore.StoredSubscription

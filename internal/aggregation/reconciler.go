@@ -132,7 +132,7 @@ func (rc *reconciler[D]) checkEmpty(ctx context.Context, r *store.Reader) error 
 	return err
 }
 
-// unseen returns those rows of a page that were not reported before in this run. Institutions book
+// unseen returns the rows of a page that were not reported earlier in the run. Institutions book
 // transactions while pages are read, so some rows are reported twice.
 func (rc *reconciler[D]) unseen(page []D) ([]D, []string, error) {
 	var fresh []D
@@ -203,8 +203,8 @@ func (rc *reconciler[D]) write(im *importer, n pageChanges[D]) error {
 	})
 }
 
-// removeMissing marks rows as deleted that were not reported. If from is not zero, it leaves out
-// rows before that day.
+// removeMissing marks unreported rows as deleted. If from is not zero, it leaves out rows before
+// that day.
 func (rc *reconciler[D]) removeMissing(im *importer, from passerelle.Date) error {
 	if err := rc.findMissing(im.ctx, &im.lease.db.Reader, from); err != nil {
 		return err

@@ -21,8 +21,9 @@ type reporter struct {
 	settings   settings.Values
 	connectors *connector.Registry
 	log        *slog.Logger
-	// wantedEvents contains the events to which webhooks are subscribed. It is nil before these
-	// were read. writeAll means that a webhook was added since, so that every body is written.
+	// wantedEvents contains the events to which webhooks are subscribed. It is nil until the run
+	// reads them. writeAll means that a webhook was registered later. The run then writes every
+	// body.
 	wantedEvents map[webhook.Event]bool
 	writeAll     bool
 	// stored is the number of final events that earlier units of the run have stored. listed is the
@@ -61,8 +62,8 @@ func (r *reporter) unwanted(ctx context.Context, e *store.EmittedEvent) (bool, e
 // mostAtOnce is the largest number of final events that one unit stores.
 const mostAtOnce = 100
 
-// add adds a final event to those that the next unit stores. It stores them when there are mostAtOnce
-// of them. It leaves out an event that an earlier unit has stored.
+// add adds a final event to the events for the next unit. It stores these events once there are
+// mostAtOnce. It leaves out an event that an earlier unit has stored.
 func (r *reporter) add(ctx context.Context, events []store.EmittedEvent, e store.EmittedEvent) ([]store.EmittedEvent, error) {
 	if r.listed++; r.listed <= r.stored {
 		return events, nil

@@ -272,7 +272,7 @@ func TestUserSynced(t *testing.T) {
 }
 
 // TestUserSyncedOnRequest checks that a request for all connections is a batch, and that a request
-// for a single connection is not. When the user stops sharing an account, an undelivered
+// for a single connection is not a batch. When the user stops sharing an account, an undelivered
 // USER_SYNCED with its data must be dropped.
 func TestUserSyncedOnRequest(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {

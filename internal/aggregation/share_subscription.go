@@ -23,7 +23,7 @@ type SubscriptionChange struct {
 // change, or none of them. Enabling stores the consent and makes the service read the subscriptions
 // soon. Disabling ends the consent, and immediately hides the documents. ChangeSubscriptions fails
 // with the locked error when a read of the connection takes longer than LeaseTimeout. It emits no
-// event, because the interface specification defines none.
+// event, because the interface specification defines no event for this change.
 func (a *Aggregation) ChangeSubscriptions(ctx context.Context, d passerelle.Domain, user passerelle.UserID, ids []passerelle.SubscriptionID, change SubscriptionChange) error {
 	all, err := a.subscriptions(ctx, d, user, ids)
 	if err != nil {
@@ -53,8 +53,8 @@ func (c SubscriptionChange) changesDisabled(s bankstore.StoredSubscription) bool
 	return c.Disabled != nil && *c.Disabled != (s.Disabled != nil)
 }
 
-// subscriptions returns stored subscriptions of a user, including disabled ones. It fails with
-// NotFound when one is missing.
+// subscriptions returns stored subscriptions of a user, including disabled subscriptions. It fails
+// with NotFound when one is missing.
 func (a *Aggregation) subscriptions(ctx context.Context, d passerelle.Domain, user passerelle.UserID, ids []passerelle.SubscriptionID) ([]bankstore.StoredSubscription, error) {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	filter := bankstore.SubscriptionFilter{Domain: d.ID, User: user, IDs: ids, All: true}

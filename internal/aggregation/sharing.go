@@ -43,7 +43,7 @@ func (a *Aggregation) ChangeSharing(ctx context.Context, d passerelle.Domain, us
 	return nil
 }
 
-// sharingPart is the part of a choice that shares data, or that ends the sharing.
+// sharingPart is the part of a choice that shares data, or the part that stops sharing data.
 type sharingPart struct {
 	disabled      bool
 	accounts      []bankstore.StoredAccount

@@ -192,8 +192,8 @@ func (r richer) Accounts(all []passerelle.AccountDetails) error {
 	return r.Sink.Accounts(all)
 }
 
-// TestWhatDoesNotFitIntoAStatementIsJSON checks that values that do not fit a statement do not end
-// a run.
+// TestWhatDoesNotFitIntoAStatementIsJSON checks that a run continues when values do not fit a
+// statement.
 func TestWhatDoesNotFitIntoAStatementIsJSON(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		must(t, settings.Set(t.Context(), h.DB, h.domain.ID, map[string]string{settings.CFONB: "1"}, h.now))

@@ -217,8 +217,8 @@ func (run *syncRun) applyOutcome(now time.Time, o connector.Outcome) {
 const consentDays = 180
 
 // setConsentEnd sets the end of the consent to the time that the institution reports. Without such
-// a report, it counts the connector's number of days from now. It does so only when the user was
-// present, or no end is stored, or the stored end is over.
+// a report, it counts the connector's number of days from now. It sets the counted end only when
+// the user was present, no end is stored, or the stored end is over.
 func (run *syncRun) setConsentEnd(now time.Time, o connector.Outcome) {
 	until := o.ConsentUntil
 	if until == nil && (run.attended || run.lease.c.ConsentUntil == nil || run.lapsed()) {

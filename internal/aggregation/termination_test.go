@@ -103,8 +103,8 @@ func TestConsentsThatEndBeforeTheirConnection(t *testing.T) {
 	}
 }
 
-// TestConsentsOfDeletedUsers checks that the consents of a deleted user are ended at the institution
-// at once, also in a sandbox whose clock is behind.
+// TestConsentsOfDeletedUsers checks that the consents of a deleted user are ended at the
+// institution at once, also in a sandbox with a clock that is behind.
 func TestConsentsOfDeletedUsers(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		ended := 0

@@ -12,8 +12,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// These are the limits for categories, documents and values that a transaction's user, or a client
-// for the user, adds to the transaction.
+// These constants limit the categories, documents and values that a user, or a client for the user,
+// adds to a transaction.
 const (
 	MaxCategories        = 10
 	MaxAttached          = 20

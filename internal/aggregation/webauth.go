@@ -95,7 +95,7 @@ func hasPage(p connector.Profile, source string) bool {
 	})
 }
 
-// Asked returns those supplied values that may appear in the browser's address on the way to an
+// Asked returns the supplied values that may appear in the browser's address on the way to an
 // institution's page. It leaves out secrets: passwords, and fields of other mechanisms.
 func (a *Aggregation) Asked(w Webauth) map[string]string {
 	kept := map[string]string{}
@@ -112,8 +112,8 @@ func (a *Aggregation) Asked(w Webauth) map[string]string {
 }
 
 // BeginWebauth creates or continues a connection. It returns the connection and the address for the
-// browser. This is the institution's page, or the landing when the institution needs no page. It
-// fails with the errors of CheckWebauth, Connect and Resume.
+// browser. The address is that of the institution's page, or the landing when the institution needs
+// no page. It fails with the errors of CheckWebauth, Connect and Resume.
 func (a *Aggregation) BeginWebauth(ctx context.Context, d passerelle.Domain, user passerelle.UserID, w Webauth) (bankstore.Connection, string, error) {
 	if err := a.CheckWebauth(ctx, d, user, w); err != nil {
 		return bankstore.Connection{}, "", err
@@ -194,8 +194,8 @@ func (a *Aggregation) Return(ctx context.Context, d passerelle.Domain, state str
 // institution to clients.
 const accessDenied = "access_denied"
 
-// arrival returns the landing with the result for the connection. If there is no landing, it
-// returns "". A state that the client resolves with the user is not an error.
+// arrival returns the landing with the result for the connection. Without a landing, it returns "".
+// A state that the client resolves with the user is not an error.
 func (l Landing) arrival(c bankstore.Connection, callback url.Values) string {
 	if l.RedirectURI == "" {
 		return ""
@@ -229,7 +229,7 @@ func (l Landing) with(reported url.Values) string {
 
 // prepareReturn returns the address to which the institution sends the user's browser. It returns
 // "" when the source has no page. An earlier return address stays valid. Its landing also stays,
-// unless there is a new one.
+// unless the request has a new landing.
 func (run *syncRun) prepareReturn(ctx context.Context, l Landing) (string, error) {
 	if !hasPage(run.profile, run.lease.source.Name) {
 		return "", nil

@@ -134,7 +134,7 @@ func TestWebauthOnce(t *testing.T) {
 }
 
 // TestWebauthWhileItIsRead checks that a state parameter stays valid during a concurrent read. A
-// read in between must keep the return address.
+// read before the return must keep the return address.
 func TestWebauthWhileItIsRead(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, state := h.visiting(landing)
@@ -158,7 +158,7 @@ func TestWebauthWhileItIsRead(t *testing.T) {
 }
 
 // TestWebauthAgain checks that a customer is sent to the bank's page when the bank needs the
-// customer again. A user for whom no client waits must only get a message.
+// customer again. Without a waiting client, the user must only get a message.
 func TestWebauthAgain(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, state := h.visiting(aggregation.Landing{})

@@ -2,7 +2,7 @@
 //
 // The package owns the lists in the file, and the names of these lists. It does not own the form of
 // the objects (package wire), and does not decide who may get the file. The package fails with
-// errors of the store, and with NotFound when the user is deleted meanwhile. The file is then
+// errors of the store, and with NotFound when the user is deleted during the call. The file is then
 // incomplete.
 package archive
 

@@ -38,12 +38,12 @@ func ParseCheckpoint(field, text string) (Checkpoint, error) {
 type ChainCheck struct {
 	// Chain is the id of a domain. It is zero for the acts without a domain.
 	Chain passerelle.DomainID
-	// Last is the last act with a right hash that the check has read.
+	// Last is the last act with a correct hash that the check has read.
 	Last Checkpoint
 	// Waiting is the number of acts that have no place yet. It is at most MaxWaiting, even if more
 	// acts wait.
 	Waiting int64
-	// Broken is the first wrong place, or zero. Why describes what is wrong there.
+	// Broken is the first wrong place, or zero. Why describes the fault.
 	Broken int64
 	Why    string
 }
@@ -51,7 +51,7 @@ type ChainCheck struct {
 // MaxWaiting limits the count of acts without a place.
 const MaxWaiting = 10_000
 
-// Intact reports whether the complete chain is right.
+// Intact reports whether every place of the chain is correct.
 func (v ChainCheck) Intact() bool { return v.Broken == 0 }
 
 // page is the number of acts that one query reads.
@@ -72,8 +72,8 @@ type mark struct {
 }
 
 // Verify reads a chain page by page, and finds the first wrong place. The argument seen is an
-// earlier checkpoint, or nil. Other processes may record acts and assign places meanwhile. Verify
-// calls progress with the number of acts that it has read.
+// earlier checkpoint, or nil. Other processes may record acts and assign places during the call.
+// Verify calls progress with the number of acts that it has read.
 func Verify(ctx context.Context, db *store.Reader, chain passerelle.DomainID, seen *Checkpoint, progress func(acts int64)) (ChainCheck, error) {
 	before, err := operatorstore.From(db).AuditEnd(ctx, chain)
 	if err != nil {
@@ -97,7 +97,7 @@ func Verify(ctx context.Context, db *store.Reader, chain passerelle.DomainID, se
 	return r.ChainCheck, nil
 }
 
-// walk checks acts until it finds a wrong one.
+// walk checks acts until it finds a wrong act.
 func (r *reading) walk(ctx context.Context, db *store.Reader, progress func(int64)) error {
 	var last operatorstore.AuditLink
 	for {

@@ -28,8 +28,8 @@ import (
 const unfinished = ".part"
 
 // Make copies the database at an address to a file. The file must not exist. Other processes can
-// use the database meanwhile. The copy shows the database at one moment during the call. The meter
-// shows the progress.
+// use the database during the call. The copy shows the database at one moment during the call. The
+// meter shows the progress.
 func Make(ctx context.Context, address, file string, meter *progress.Meter) error {
 	if _, err := os.Stat(file); err == nil {
 		return passerelle.InvalidField("--to", "%s already exists and was left unchanged", file)
@@ -121,7 +121,7 @@ func write(ctx context.Context, address, part string, meter *progress.Meter) err
 // Restore makes the database at an address from a copy. For SQLite, neither the database file nor
 // its logs may exist. For PostgreSQL, the database must exist and have no tables. Restore restores
 // everything or nothing. The restored database skips a number of ids, because the lost database may
-// have given them to objects after the copy. The meter shows the progress.
+// have assigned them to objects after the copy. The meter shows the progress.
 func Restore(ctx context.Context, file, address string, skipped int64, meter *progress.Meter) error {
 	path, sqlite := strings.CutPrefix(address, "sqlite:")
 	if err := fits(file, sqlite); err != nil {
@@ -167,8 +167,8 @@ const (
 )
 
 // fits fails when the file is missing, or when it is a copy of the other kind of database. The
-// tables of the two kinds differ. fits does not check whether the file is a copy at all, because
-// the program that reads the file does.
+// tables of the two kinds differ. fits does not check that the file is a copy, because the program
+// that reads the file does.
 func fits(file string, sqlite bool) error {
 	opened, err := os.Open(file)
 	if errors.Is(err, os.ErrNotExist) {

@@ -86,8 +86,8 @@ const spy = `#!/bin/sh
 } >>'%s'
 `
 
-// watched puts spies with these names first in the search path. It returns a function that returns
-// what the spies have recorded.
+// watched puts spies with these names first in the search path. It returns a function that reads
+// the records of the spies.
 func watched(t *testing.T, names ...string) func() string {
 	t.Helper()
 	folder := t.TempDir()
@@ -246,8 +246,8 @@ func TestAddressesOfTheService(t *testing.T) {
 	}
 }
 
-// TestIDsAfterARestore loses a database that has given ids after the copy. The restored database must
-// not give these ids again, because receivers drop a delivery whose id they know.
+// TestIDsAfterARestore loses a database that has assigned ids after the copy. The restored database
+// must not assign these ids again, because receivers drop a delivery whose id they know.
 func TestIDsAfterARestore(t *testing.T) {
 	const skipped = 1000
 	for kind, places := range map[string]func(*testing.T) (lost, restored string){
@@ -280,8 +280,8 @@ func TestIDsAfterARestore(t *testing.T) {
 	}
 }
 
-// nextIDs creates or opens a database, and returns the next ids of some tables. From the second call
-// on, it also uses a table that has had no ids so far.
+// nextIDs creates or opens a database, and returns the next ids of some tables. From the second
+// call on, it also uses a table without earlier ids.
 func nextIDs(t *testing.T, address string) map[string]int64 {
 	t.Helper()
 	db, err := store.Open(t.Context(), address, store.Options{})

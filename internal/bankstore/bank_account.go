@@ -13,7 +13,7 @@ import (
 // StoredAccount is a bank account with its counters and state in the store.
 type StoredAccount struct {
 	passerelle.BankAccount
-	// Digest is a digest of the details. A sync detects changes by it.
+	// Digest is a digest of the details. A sync compares it to detect changes.
 	Digest int64
 	// Transactions is the number of transactions that the institution lists. DeletedTransactions is
 	// the number of transactions that it no longer lists.
@@ -23,7 +23,7 @@ type StoredAccount struct {
 	// Readings counts the complete reads of the account, in which all of its transactions were
 	// read. A transaction that changes gets the number of the next complete read. The first
 	// complete sync after an interrupted sync therefore also reports the changes of the interrupted
-	// one.
+	// sync.
 	Readings int64
 }
 
@@ -111,7 +111,8 @@ func (r Reader) CountBankAccounts(ctx context.Context, f AccountFilter) (int64, 
 	return f.selection().Count(ctx, r.rows)
 }
 
-// AccountsOf lists all accounts of a connection for its sync, including disabled and deleted ones.
+// AccountsOf lists all accounts of a connection for its sync, including disabled and deleted
+// accounts.
 func (r Reader) AccountsOf(ctx context.Context, domain passerelle.DomainID, connection passerelle.ConnectionID) ([]StoredAccount, error) {
 	return database.Collect(ctx, r.rows, scanAccount, `SELECT `+accountColumns+` FROM bank_account a WHERE a.domain_id = $1 AND a.connection_id = $2 ORDER BY a.id`,
 		int64(domain), int64(connection))

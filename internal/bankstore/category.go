@@ -53,8 +53,7 @@ func (tx Tx) DeleteCategory(domain passerelle.DomainID, user passerelle.UserID, 
 	tx.unit.ExecOne(store.ErrNotFound, `DELETE FROM category WHERE +domain_id = $1 AND +user_id = $2 AND id = $3`, int64(domain), int64(user), int64(id))
 }
 
-// CategoryNumbered returns the id of a user's own category from a number of the sequence of
-// categories.
+// CategoryNumbered converts a number of the category sequence to the id of a user's own category.
 func CategoryNumbered(number int64) passerelle.CategoryID {
 	return passerelle.CategoryID(number + int64(passerelle.FirstOwnCategory) - 1)
 }

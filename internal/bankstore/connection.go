@@ -71,7 +71,8 @@ func scanConnection(row database.Row) (Connection, error) {
 	return c, err
 }
 
-// Connection loads a connection of a user. It fails with ErrNotFound when there is none.
+// Connection loads a connection of a user. It fails with ErrNotFound when the user has no such
+// connection.
 func (r Reader) Connection(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, id passerelle.ConnectionID) (Connection, error) {
 	return database.One(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection
 		WHERE +domain_id = $1 AND +user_id = $2 AND id = $3 AND deleted IS NULL`, int64(domain), int64(user), int64(id))
@@ -87,14 +88,13 @@ func (r Reader) Connections(ctx context.Context, domain passerelle.DomainID, use
 
 // standing returns the condition that a connection is not deleted. The condition looks up the
 // connection by its id. With EXISTS instead, PostgreSQL might build a hash of all connections. The
-// + keeps the planner from the index of connections that are not deleted, which cannot be searched
-// by id.
+// + keeps the planner from the index of present connections, which does not support a search by id.
 func standing(id string) string {
 	return "(SELECT c.id FROM connection c WHERE c.id = " + id + " AND +c.deleted IS NULL) IS NOT NULL"
 }
 
 // SomeConnections returns up to n connections of all users, ordered by id. It begins at a random
-// id. After the last id, it continues with the first. The argument uuid selects a connector. An
+// id. After the last id, it continues with the first id. The argument uuid selects a connector. An
 // empty uuid selects all connectors. The argument state selects a state: nil selects any state, and
 // an empty state selects healthy connections.
 func (r Reader) SomeConnections(ctx context.Context, domain passerelle.DomainID, uuid string, state *passerelle.ConnectionState, n int) ([]Connection, error) {
@@ -337,13 +337,13 @@ func (tx Tx) SetConnectionMemory(c Connection, memory []byte, terminable bool) e
 }
 
 // keptForTermination contains assignments for deleting connections at the instant $1. They keep the
-// data that the service needs to end the consent at the institution. If terminate is NULL, there is
-// no consent to end, and the memory is removed. If terminate is zero, it becomes the instant of the
-// deletion. The memory then stays.
+// data that the service needs to end the consent at the institution. If terminate is NULL, no
+// consent must be ended, and the memory is removed. If terminate is zero, it becomes the instant of
+// the deletion. The memory then stays.
 const keptForTermination = `memory = CASE WHEN terminate IS NULL THEN NULL ELSE memory END, terminate = terminate + $1, failures = 0`
 
 // DeleteConnection hides a connection and all its data. It records the consents as withdrawn and
-// removes the secrets. It keeps those secrets with which the consent can be ended at the
+// removes the secrets. It keeps the secrets that the service needs to end the consent at the
 // institution. EraseWithdrawn erases all other data. Write fails with ErrNotFound when the user has
 // no such connection.
 func (tx Tx) DeleteConnection(domain passerelle.DomainID, user passerelle.UserID, id passerelle.ConnectionID, now time.Time) {
@@ -390,18 +390,18 @@ func (r Reader) ConnectionsExpired(ctx context.Context, domain passerelle.Domain
 		int64(domain), database.Micros(now), limit)
 }
 
-// HoldExpired makes Write fail with ErrNotFound when a connection is no longer among those that
-// ConnectionsExpired lists.
+// HoldExpired makes Write fail with ErrNotFound when ConnectionsExpired no longer lists the
+// connection.
 func (tx Tx) HoldExpired(domain passerelle.DomainID, id passerelle.ConnectionID, now time.Time) {
 	tx.unit.ExecOne(store.ErrNotFound, `UPDATE connection SET expire = expire WHERE +domain_id = $1 AND id = $2 AND expire <= $3 AND deleted IS NULL AND lease_until < {now}`,
 		int64(domain), int64(id), database.Micros(now))
 }
 
-// ConnectionsLapsing lists the connections of a domain whose consent has ended at now, in the
+// ConnectionsLapsing lists a domain's connections with a consent that has ended at now, in the
 // domain's time. It leaves out connections whose state asks for the user, because the user may be
 // renewing the consent. It also leaves out connections that a process is reading. The list begins
-// with the consents that ended first. It lists only connections that follow the one in the argument
-// after. The first condition on the state repeats the condition of the index.
+// with the consents that ended first. It lists only connections that follow the connection in the
+// argument after. The first condition on the state repeats the condition of the index.
 func (r Reader) ConnectionsLapsing(ctx context.Context, domain passerelle.DomainID, now time.Time, after Connection, limit int) ([]Connection, error) {
 	var since, id int64
 	if after.ConsentUntil != nil {
@@ -499,7 +499,7 @@ func (r Reader) ConnectionLogsOf(ctx context.Context, domain passerelle.DomainID
 		from = []any{int64(0), int64(0), int64(0)}
 	}
 	// An instant limits the range of the index for each connection. For the connection at which the
-	// page begins, this is the instant of the position. For the others, it is zero.
+	// page begins, this is the instant of the position. For the other connections, it is zero.
 	return database.Collect(ctx, r.rows, scanConnectionLog, `SELECT l.`+strings.ReplaceAll(connectionLogColumns, ", ", ", l.")+` FROM connection c CROSS JOIN connection_log l
 		WHERE c.domain_id = $1 AND c.user_id = $2 AND c.deleted IS NULL AND c.id >= $3 AND l.connection_id = c.id
 			AND l.at >= CASE WHEN c.id = $3 THEN CAST($4 AS BIGINT) ELSE 0 END AND (c.id > $3 OR (l.at, l.id) > ($4, $5))

@@ -12,8 +12,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// ConnectionReturn describes an expected return of a user from the institution of a connection:
-// which user returns, and to which address the user is redirected.
+// ConnectionReturn describes a user's expected return from an institution: the user, and the
+// address to which the service redirects the user.
 type ConnectionReturn struct {
 	User passerelle.UserID
 	// Nonce identifies the return. Each nonce is valid once.
@@ -69,13 +69,14 @@ func (tx Tx) ExpectReturn(domain passerelle.DomainID, id passerelle.ConnectionID
 }
 
 // SpendReturn removes the expected return with a nonce, so that the nonce cannot be used again.
-// Write fails with ErrNotFound when the nonce was already used, or when another return has replaced
-// this one.
+// Write fails with ErrNotFound when the nonce was already used, or when a newer return has replaced
+// the return.
 func (tx Tx) SpendReturn(domain passerelle.DomainID, id passerelle.ConnectionID, nonce []byte) {
 	tx.unit.ExecOne(store.ErrNotFound, `DELETE FROM connection_return WHERE domain_id = $1 AND connection_id = $2 AND nonce = $3`, int64(domain), int64(id), nonce)
 }
 
-// EndReturn removes the expected return to a connection, if there is one.
+// EndReturn removes the expected return to a connection. It also succeeds without an expected
+// return.
 func (tx Tx) EndReturn(domain passerelle.DomainID, id passerelle.ConnectionID) {
 	tx.unit.Exec(`DELETE FROM connection_return WHERE domain_id = $1 AND connection_id = $2`, int64(domain), int64(id))
 }

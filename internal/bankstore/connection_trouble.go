@@ -11,7 +11,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// TroubleFilter selects connections of a domain whose last read failed.
+// TroubleFilter selects a domain's connections with a failed last read.
 type TroubleFilter struct {
 	Domain passerelle.DomainID
 	// States are the states of the connections, and Connector is the UUID of their connector.

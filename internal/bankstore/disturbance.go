@@ -8,7 +8,7 @@ import (
 )
 
 // Disturb replaces the list of connectors that a process does not call until an instant, because
-// their banks are disturbed. It also removes entries of other processes whose time has passed.
+// their banks are disturbed. It also removes expired entries of other processes.
 func (tx Tx) Disturb(process string, connectors []string, now, until time.Time) {
 	tx.unit.Exec(`DELETE FROM bank_disturbance WHERE process = $1 OR until <= $2`, process, database.Micros(now))
 	for _, one := range connectors {

@@ -13,8 +13,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// StoredDocument is a document with the day that determines its position in lists. This is its own
-// day, or the day on which it was found.
+// StoredDocument is a document with the day that determines its position in lists. The day is the
+// document's own day, or the day on which the document was found.
 type StoredDocument struct {
 	passerelle.Document
 	Day string
@@ -61,8 +61,8 @@ func documentType(d passerelle.DocumentDetails) string {
 	return passerelle.DocumentTypes()[passerelle.DocumentTypeNumber(d.Type)-1]
 }
 
-// documentDay returns the day that determines the position of a document in lists. This is its own
-// day, or the day on which it was found.
+// documentDay returns the day that determines the position of a document in lists. The day is the
+// document's own day, or the day on which the document was found.
 func documentDay(d passerelle.DocumentDetails, found time.Time) string {
 	if d.Date.IsZero() {
 		return passerelle.DateOf(found, time.UTC).String()
@@ -114,8 +114,8 @@ func (tx Tx) createDocument(domain passerelle.DomainID, s StoredSubscription, d 
 }
 
 // UpdateDocument stores a provider's new details of a document. It does not change the user's
-// values. If the details have no day, it does not change the stored day either. It restores a
-// deleted document, and makes the service fetch the file again.
+// values. Details without a day leave the stored day unchanged. It restores a deleted document, and
+// makes the service fetch the file again.
 func (tx Tx) UpdateDocument(domain passerelle.DomainID, s StoredSubscription, id passerelle.DocumentID, d passerelle.DocumentDetails, at time.Time, reading int64) error {
 	details, err := EncodeDetails(d)
 	if err != nil {
@@ -140,7 +140,7 @@ func (tx Tx) UpdateDocument(domain passerelle.DomainID, s StoredSubscription, id
 }
 
 // expectAgain makes the file of a document due for another fetch, unless the user uploaded it. It
-// creates a file for a document that has none. It also replaces a file whose content an earlier
+// creates a file if the document has no file. It also replaces a file whose content an earlier
 // version of the service stored unencrypted, and gives up that content.
 func (tx Tx) expectAgain(domain passerelle.DomainID, s StoredSubscription, id passerelle.DocumentID, mediaType string, at time.Time) error {
 	const which = `id = $1 AND +domain_id = $2 AND subscription_id = $3 AND epoch = $4`
@@ -195,7 +195,7 @@ type DocumentFilter struct {
 	// Least and Most limit the total. Both are inclusive. A document without a total does not
 	// match.
 	Least, Most *decimal.Decimal
-	// All includes documents of disabled and deleted subscriptions, and those that the provider
+	// All includes documents of disabled and deleted subscriptions, and documents that the provider
 	// no longer lists.
 	All bool
 }
@@ -248,8 +248,8 @@ func (f DocumentFilter) where(c *database.Clauses) {
 
 // stamped is an expression for the comparison of a document's timestamp with an instant. The
 // timestamp is the document's day. Without a day, it is the time at which the document was found.
-// The pattern matches only the key Date in the details, because quotes inside texts are escaped. A
-// document without a day has no such key, or an empty text.
+// The pattern matches only the key Date in the details, because quotes inside texts are escaped. In
+// a document without a day, the key is missing or has an empty text.
 const stamped = `CASE WHEN d.custom_date = '' OR d.custom_date IS NULL AND d.details NOT LIKE '%%"Date":"____-__-__"%%' THEN d.found `
 
 func (f DocumentFilter) bounds(c *database.Clauses) {

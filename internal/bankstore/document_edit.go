@@ -100,9 +100,9 @@ type DocumentEdit struct {
 // None reports whether the edit changes nothing.
 func (e DocumentEdit) None() bool { return e == DocumentEdit{} }
 
-// EditDocument stores a user's changes. Write fails with ErrConflict when the upload has expired. It
-// fails with ErrNotFound when the user has no such document, or when the document is read-only and
-// the edit does not change that.
+// EditDocument stores a user's changes. Write fails with ErrConflict when the upload has expired.
+// It fails with ErrNotFound when the user has no such document, or when the document is read-only
+// before and after the edit.
 func (tx Tx) EditDocument(domain passerelle.DomainID, d passerelle.Document, e DocumentEdit, at time.Time) error {
 	var total, scale *int64
 	if e.Total.Value != nil {

@@ -47,8 +47,8 @@ func scanFile(row database.Row) (StoredFile, error) {
 const held = `f.due IS NULL AND (EXISTS (SELECT 1 FROM document d JOIN subscription s ON s.id = d.subscription_id AND s.epoch = d.epoch WHERE d.file_id = f.id)
 	OR EXISTS (SELECT 1 FROM attachment x JOIN bank_account a ON a.id = x.account_id AND a.epoch = x.epoch WHERE x.file_id = f.id))`
 
-// File loads a user's file. It fails with ErrNotFound when there is none. It treats a file to which
-// no row refers as missing.
+// File loads a user's file. It fails with ErrNotFound when the user has no such file. It treats a
+// file to which no row refers as missing.
 func (r Reader) File(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, id passerelle.FileID) (StoredFile, error) {
 	return database.One(ctx, r.rows, scanFile, `SELECT `+fileColumns+` FROM stored_file f WHERE +f.domain_id = $1 AND +f.user_id = $2 AND f.id = $3 AND `+held,
 		int64(domain), int64(user), int64(id))
@@ -62,8 +62,7 @@ func (r Reader) Files(ctx context.Context, domain passerelle.DomainID, user pass
 		int64(domain), int64(user), int64(after), limit)
 }
 
-// WithoutRow returns those of the files that have no row. Only a restored database lacks the rows of
-// files.
+// WithoutRow returns the files that have no row. Only a restored database lacks the rows of files.
 func (r Reader) WithoutRow(ctx context.Context, files []passerelle.FileID) ([]passerelle.FileID, error) {
 	var c database.Clauses
 	known := map[passerelle.FileID]bool{}
@@ -124,8 +123,8 @@ func (r Reader) fileKey(ctx context.Context, id passerelle.FileID) (passerelle.D
 
 // SealingKey returns the key with which new bytes of a file must be encrypted. Earlier versions
 // created some files without a key. Such a file gets a key here, unless it already has content. It
-// fails with ErrConflict for a file that has content and no key, because nobody could read that
-// content any more. Otherwise it fails like FileKey.
+// fails with ErrConflict for a file that has content and no key, because a new key would make that
+// content unreadable. Otherwise it fails like FileKey.
 func SealingKey(ctx context.Context, db *store.DB, id passerelle.FileID) ([]byte, error) {
 	domain, key, err := From(db).fileKey(ctx, id)
 	if err != nil || key != nil {
@@ -142,9 +141,9 @@ func SealingKey(ctx context.Context, db *store.DB, id passerelle.FileID) ([]byte
 	return From(db).FileKey(ctx, id)
 }
 
-// expectFile stores that a file must soon be fetched from the institution of a connection, and
-// returns the file's id. It stores nothing unless the condition holds. The parameters of the
-// condition begin with $1.
+// expectFile makes a file due for a fetch from the institution of a connection, and returns the
+// file's id. It stores nothing unless the condition holds. The parameters of the condition begin
+// with $1.
 func (tx Tx) expectFile(domain passerelle.DomainID, user passerelle.UserID, from passerelle.ConnectionID, mediaType string, at time.Time, condition string, args ...any) (passerelle.FileID, error) {
 	id, err := tx.unit.NewID("stored_file")
 	if err != nil {
@@ -161,8 +160,8 @@ func (tx Tx) expectFile(domain passerelle.DomainID, user passerelle.UserID, from
 	return passerelle.FileID(id), nil
 }
 
-// BeginUpload stores that the bytes of a file will be uploaded. The file is removed if no document
-// refers to it within the time allowed.
+// BeginUpload records that an upload of the file's bytes follows. The file is removed if no
+// document refers to it within the time allowed.
 func (tx Tx) BeginUpload(domain passerelle.DomainID, f *StoredFile, allowed time.Duration) error {
 	id, err := tx.unit.NewID("stored_file")
 	if err != nil {

@@ -84,8 +84,8 @@ func (h *userAccounts) waysToCreateFiles(t *testing.T) map[string]func(tx bankst
 	}
 }
 
-// TestEveryFileIsSealed checks that a file has a key from the moment it is created, whatever creates
-// it, and that the folder contains only encrypted content.
+// TestEveryFileIsSealed checks that every call that creates a file gives it a key, and that the
+// folder contains only encrypted content.
 func TestEveryFileIsSealed(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h := newUserAccounts(t, s)

@@ -93,8 +93,8 @@ func TestFilesOfWhatIsWithdrawn(t *testing.T) {
 	})
 }
 
-// TestUploadsThatAreOver checks that an expired upload is not assigned to a document. The other
-// parts of this change must not be stored either.
+// TestUploadsThatAreOver checks that an expired upload is not assigned to a document, and that the
+// other parts of the change are not stored.
 func TestUploadsThatAreOver(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h, _, before := filed(t, s)
@@ -178,7 +178,7 @@ func TestErasureWaitsForFiles(t *testing.T) {
 	})
 }
 
-// TestFilesWithoutRow looks for the files that a restored database does not know.
+// TestFilesWithoutRow checks that WithoutRow finds the files that a restored database lacks.
 func TestFilesWithoutRow(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		filed(t, s)

@@ -14,8 +14,8 @@ func (r Reader) UserOfConnection(ctx context.Context, domain passerelle.DomainID
 	return passerelle.UserID(user), err
 }
 
-// UserOfBankAccount returns the user of a bank account. It fails with ErrNotFound when there is
-// no such account.
+// UserOfBankAccount returns the user of a bank account. It fails with ErrNotFound when the account
+// does not exist.
 func (r Reader) UserOfBankAccount(ctx context.Context, domain passerelle.DomainID, id int64) (passerelle.UserID, error) {
 	user, err := database.One(ctx, r.rows, database.ScanInt, `SELECT user_id FROM bank_account WHERE +domain_id = $1 AND id = $2`, int64(domain), id)
 	return passerelle.UserID(user), err

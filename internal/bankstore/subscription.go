@@ -108,7 +108,7 @@ func (r Reader) CountSubscriptions(ctx context.Context, f SubscriptionFilter) (i
 }
 
 // SubscriptionsOf lists all subscriptions of a connection for its sync, including disabled and
-// deleted ones.
+// deleted subscriptions.
 func (r Reader) SubscriptionsOf(ctx context.Context, domain passerelle.DomainID, connection passerelle.ConnectionID) ([]StoredSubscription, error) {
 	return database.Collect(ctx, r.rows, scanSubscription, `SELECT `+subscriptionColumns+` FROM subscription s WHERE s.domain_id = $1 AND s.connection_id = $2 ORDER BY s.id`,
 		int64(domain), int64(connection))

@@ -47,7 +47,7 @@ func (s SyncedRows) where() database.Clauses {
 	return c
 }
 
-// Known contains what a sync must know about a stored row.
+// Known contains the data that a sync needs about a stored row.
 type Known struct {
 	ID      int64
 	Key     string
@@ -76,7 +76,7 @@ func (r Reader) KnownByKey(ctx context.Context, s SyncedRows, keys []string) (ma
 	return found, err
 }
 
-// NoRows reports whether there are no rows at all. Deleted rows also count.
+// NoRows reports whether the account or subscription has no rows. Deleted rows also count.
 func (r Reader) NoRows(ctx context.Context, s SyncedRows) (bool, error) {
 	c := s.where()
 	first, err := database.Collect(ctx, r.rows, database.ScanInt, `SELECT id FROM `+s.table+` WHERE `+c.String()+` LIMIT 1`, c.Args...)
@@ -113,7 +113,8 @@ func (r Reader) EachKey(ctx context.Context, s SyncedRows, from passerelle.Date,
 	})
 }
 
-// OneKey returns the key of any one row that EachKey selects, or an empty text when there is none.
+// OneKey returns the key of any row that EachKey selects, or an empty text when EachKey selects no
+// row.
 func (r Reader) OneKey(ctx context.Context, s SyncedRows) (string, error) {
 	c := s.where()
 	if s.manual {

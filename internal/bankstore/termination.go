@@ -47,8 +47,8 @@ func (r Reader) TerminationsDue(ctx context.Context, domain passerelle.DomainID,
 }
 
 // longestConsent is the longest life of a consent, in days. leastTries is the number of days after
-// the deletion during which the service tries to end a consent even if it has expired, because the
-// institution may have prolonged it.
+// the deletion in which the service also tries to end an expired consent. The institution may have
+// prolonged it.
 const (
 	longestConsent = 180
 	leastTries     = 7

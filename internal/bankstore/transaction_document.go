@@ -9,8 +9,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// attachedCount counts those documents of the transaction t that its user may see. For a
-// transaction without documents, like most transactions, it costs one index lookup.
+// attachedCount counts the documents of the transaction t that the user may see. For a transaction
+// without documents, like most transactions, it costs one index lookup.
 const attachedCount = `CASE WHEN (SELECT x.id FROM transaction_document x WHERE x.transaction_id = t.id LIMIT 1) IS NOT NULL THEN
 	(SELECT count(*) FROM transaction_document x JOIN document d ON d.id = x.document_id JOIN subscription s ON s.id = d.subscription_id JOIN connection sc ON sc.id = s.connection_id
 		WHERE x.transaction_id = t.id AND d.deleted IS NULL AND s.epoch = d.epoch AND s.disabled IS NULL AND s.deleted IS NULL AND sc.deleted IS NULL) ELSE 0 END`

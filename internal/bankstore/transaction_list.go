@@ -59,9 +59,9 @@ type accountEpoch struct {
 const MaxWithin = 16
 
 // Within limits the filter to the accounts of its span, if the span has recorded them. The query
-// then need not look up the account of each transaction. It need not look up documents either, if
-// no transaction in the accounts has one. If the user stops sharing an account after the span was
-// read, the query still returns the account's transactions once.
+// then need not look up the account of each transaction. If no transaction in the accounts has a
+// document, the query also skips the lookup of documents. If the user stops sharing an account
+// after the span was read, the query still returns the account's transactions once.
 func (f TransactionFilter) Within(s TransactionSpan) TransactionFilter {
 	f.undocumented = s.documented == 0
 	if f.Account == 0 {
@@ -289,7 +289,7 @@ type TransactionSpan struct {
 	First, Last            passerelle.Date
 	// documented is the number of accounts with at least one document.
 	documented int64
-	// noted lists the accounts. It is nil when there are more than MaxWithin.
+	// noted lists the accounts. It is nil for more than MaxWithin accounts.
 	noted []accountEpoch
 }
 

@@ -11,7 +11,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// withdrawal is a withdrawn object whose data is not completely erased yet.
+// withdrawal is a withdrawn object with data that must still be erased.
 type withdrawal struct {
 	id, domain, subject int64
 	user                int64
@@ -51,11 +51,11 @@ func (c Connection) Holding() store.Holding { return store.HoldingOf("connection
 
 // maxVoided is the number of bodies that the unit of a withdrawal erases. If a receiver was
 // unreachable for a long time, there may be more undelivered bodies. EraseWithdrawn erases the
-// rest.
+// remaining bodies.
 const maxVoided = 500
 
 // withdraw records a withdrawal, and erases some bodies of events that contain the object.
-// EraseWithdrawn erases the rest.
+// EraseWithdrawn erases the remaining data.
 func (tx Tx) withdraw(e withdrawal) {
 	tx.unit.Exec(`INSERT INTO withdrawal (domain_id, user_id, kind, subject_id, epoch, created) VALUES ($1, $2, $3, $4, $5, $6)`,
 		e.domain, e.user, e.kind, e.subject, e.epoch, e.at)

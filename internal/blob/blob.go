@@ -33,14 +33,14 @@ type Store interface {
 	// file with the same number. After an error, nothing of the new content is visible.
 	Put(ctx context.Context, id passerelle.FileID, content io.Reader) (size int64, err error)
 	// Open opens a file. The caller can read it from any position, and must close it. Open fails
-	// with ErrNotFound when there is no such file. The context applies to all reads.
+	// with ErrNotFound when the file does not exist. The context applies to all reads.
 	Open(ctx context.Context, id passerelle.FileID) (io.ReadSeekCloser, error)
 	// Remove removes a file, and the remains of an attempt to store it. It also succeeds when the
 	// file is missing, so callers can repeat it.
 	Remove(ctx context.Context, id passerelle.FileID) error
 	// Each calls do with the numbers of all complete files, in any order and at most batch at a
-	// time. It ignores everything else. do may remove files. Files that are stored meanwhile may be
-	// missing.
+	// time. It ignores everything else. do may remove files. Files that are stored during the call
+	// may be missing.
 	Each(ctx context.Context, batch int, do func([]passerelle.FileID) error) error
 }
 
@@ -61,7 +61,7 @@ func name(id passerelle.FileID) string {
 	return fmt.Sprintf("%02x/%016x", uint64(id)%folders, uint64(id))
 }
 
-// number returns the number of the file with a path. It returns false for the path of anything else.
+// number returns the number of the file with a path. It returns false for any other path.
 func number(of string) (passerelle.FileID, bool) {
 	n, err := strconv.ParseUint(path.Base(of), 16, 63)
 	id := passerelle.FileID(n)

@@ -236,8 +236,8 @@ func TestRemoving(t *testing.T) {
 	})
 }
 
-// TestAbandonedUploadsAreRemoved checks incomplete files. Those of an ended process must be
-// removed. Those of a running process must stay.
+// TestAbandonedUploadsAreRemoved checks incomplete files. The files of an ended process must be
+// removed. The files of a running process must stay.
 func TestAbandonedUploadsAreRemoved(t *testing.T) {
 	folder := t.TempDir()
 	open(t, folder)
@@ -397,8 +397,8 @@ func readAll(t *testing.T, s blob.Store, id passerelle.FileID) []byte {
 	return all
 }
 
-// TestEachListsCompleteFiles lists files in batches, and removes them meanwhile. It ignores names that
-// are not numbers of files.
+// TestEachListsCompleteFiles lists files in batches, and removes each batch before the next. It
+// ignores names that are not numbers of files.
 func TestEachListsCompleteFiles(t *testing.T) {
 	each(t, func(t *testing.T, p place) {
 		var want []passerelle.FileID

@@ -129,8 +129,7 @@ func (f *Folder) drop(name string) error {
 	return err
 }
 
-// Open opens a file. The caller can read an open file to its end, even if the file is removed
-// meanwhile.
+// Open opens a file. The caller can read an open file to its end, even after the file's removal.
 func (f *Folder) Open(_ context.Context, id passerelle.FileID) (io.ReadSeekCloser, error) {
 	file, err := f.root.Open(name(id))
 	if errors.Is(err, fs.ErrNotExist) {

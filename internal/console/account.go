@@ -21,8 +21,9 @@ func (c *Console) accountRoutes() []page.Route {
 // accountData is the content of the page on which an operator manages their own account.
 type accountData struct {
 	SecondFactor bool
-	// Proposal is a second factor that waits for its first code. It is nil when there is none. App
-	// is the proposal's address as a link. Templates refuse links with schemes that they do not know.
+	// Proposal is a second factor that waits for its first code. It is nil without such a factor.
+	// App is the proposal's address as a link. Templates refuse links with schemes that they do not
+	// know.
 	Proposal *operators.TOTPProposal
 	App      template.URL
 	// QR shows the proposal as a code that a phone can read with its camera.

@@ -20,7 +20,7 @@ import (
 )
 
 // TestAgeOfTheBackup checks that the first page of a live domain reports an old or missing backup.
-// The first page of a sandbox must not.
+// The first page of a sandbox must not report it.
 func TestAgeOfTheBackup(t *testing.T) {
 	clock := newClock()
 	servicetest.Each(t, servicetest.Options{Now: clock.now}, func(t *testing.T, s *servicetest.Instance) {
@@ -49,7 +49,7 @@ func TestAgeOfTheBackup(t *testing.T) {
 			{48*time.Hour + time.Second, "The last backup is 2 days old"},
 			{48 * time.Hour, ""},
 			{time.Minute, ""},
-			{30 * 24 * time.Hour, ""}, // recording a backup older than the newest one has no effect
+			{30 * 24 * time.Hour, ""}, // recording a backup that is older than the newest backup has no effect
 		} {
 			note(clock.now().Add(-step.age))
 			if step.shown == "" {
@@ -63,7 +63,8 @@ func TestAgeOfTheBackup(t *testing.T) {
 }
 
 // TestConnectionsAreGrouped checks that the home page has one line for each kind of failing
-// connections, however many states they are in, and that its link leads to exactly these.
+// connections, for any number of states. The link of the line must lead to exactly these
+// connections.
 func TestConnectionsAreGrouped(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -108,8 +109,8 @@ func (n numbered) Health() connector.BankHealth {
 	return connector.BankHealth{Open: n.ill, Failures: 5}
 }
 
-// TestOverviewWithManyBanks checks that the home page names the worst banks and counts the others,
-// and that the service does not query all banks again for each of many viewers.
+// TestOverviewWithManyBanks checks that the home page names the worst banks and counts the others.
+// The service must not query all banks again for each of many viewers.
 func TestOverviewWithManyBanks(t *testing.T) {
 	quiet(t, func(t *testing.T, d *fixture, c *clock) {
 		d.enter(operators.Viewer)

@@ -94,8 +94,8 @@ func (c *Console) showAudit(pc *page.Context, data auditData) error {
 // ofDeployment reports whether the address requests acts that belong to no domain.
 func ofDeployment(pc *page.Context) bool { return pc.Request.URL.Query().Get("of") == "deployment" }
 
-// chainOf returns the domain whose chain the page shows. Acts that belong to no domain have a chain
-// of their own.
+// chainOf returns the domain of the chain that the page shows. Acts that belong to no domain have a
+// chain of their own.
 func chainOf(pc *page.Context) passerelle.DomainID {
 	if ofDeployment(pc) {
 		return 0

@@ -64,7 +64,7 @@ func TestTheAuditLogOfADomain(t *testing.T) {
 
 // An operator signs in with a provider. The page shows the provider's identity. The operator links
 // this identity, and signs in. When this service does not accept the provider's second factor, the
-// operator must enter one here.
+// operator must enter the console's own second factor.
 func TestSigningInWithAProviderInABrowser(t *testing.T) {
 	t.Parallel()
 	for _, window := range []struct {

@@ -77,7 +77,7 @@ func TestProvidersThatSign(t *testing.T) {
 }
 
 // No page shows the secrets of an OAuth provider. These secrets stay unless the operator types new
-// ones.
+// secrets.
 func TestProvidersThatGetTokens(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Developer)

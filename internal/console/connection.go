@@ -106,7 +106,7 @@ var connectionKinds = []connectionKind{
 	{page.UntilRetry, "is retried automatically", passerelle.ByRetry},
 }
 
-// statesNamed returns the states that a filter value selects. An empty text selects all.
+// statesNamed returns the states that a filter value selects. An empty text selects all states.
 func statesNamed(text string) ([]passerelle.ConnectionState, bool) {
 	states := passerelle.ConnectionStates()
 	if text == "" {
@@ -121,7 +121,7 @@ func statesNamed(text string) ([]passerelle.ConnectionState, bool) {
 	return []passerelle.ConnectionState{one}, slices.Contains(states, one)
 }
 
-// connections lists the connections of a domain whose last read failed, newest first.
+// connections lists the connections of a domain with a failed last read, newest first.
 func (c *Console) connections(pc *page.Context) error {
 	banks, err := c.Aggregation.Banks(pc, pc.Domain)
 	if err != nil {
@@ -164,8 +164,8 @@ func (c *Console) connections(pc *page.Context) error {
 // mostDays is the largest number of days within which a list of consents ends.
 const mostDays = 366
 
-// endingConsents lists the connections whose consents end soon. The consent that ends first comes
-// first.
+// endingConsents lists the connections with consents that end soon. The consent that ends first
+// comes first.
 func (c *Console) endingConsents(pc *page.Context, data troublesData) error {
 	days, err := strconv.Atoi(data.Ends)
 	if err != nil || days < 1 || days > mostDays {
@@ -186,8 +186,8 @@ func (c *Console) endingConsents(pc *page.Context, data troublesData) error {
 	return pages.Send(pc, "connections", "Connections", data)
 }
 
-// bankNamed returns the UUID of the connector whose UUID or name is the text. No connector matches
-// an empty text.
+// bankNamed returns the UUID of the connector that has the text as its UUID or name. No connector
+// matches an empty text.
 func bankNamed(banks []wire.Bank, text string) (string, bool) {
 	if text == "" {
 		return "", true

@@ -42,7 +42,8 @@ type connectorRow struct {
 	Expires page.When
 }
 
-// connectorsData is the content of a page that lists the connectors whose names match the search.
+// connectorsData is the content of a page that lists the connectors with names that match the
+// search.
 type connectorsData struct {
 	Search string
 	Rows   []connectorRow
@@ -270,7 +271,7 @@ func readingFacts(b wire.Bank) []page.DetailRow {
 	return facts
 }
 
-// usages maps each kind of use of accounts to the people who use them so.
+// usages maps each usage of accounts to the people with such accounts.
 var usages = map[passerelle.Usage]string{passerelle.Private: "individuals", passerelle.Organisation: "businesses", passerelle.Association: "associations"}
 
 // forWhom returns the people who use a connector's accounts.

@@ -308,7 +308,8 @@ func TestLinksFromOtherSites(t *testing.T) {
 	})
 }
 
-// A sign-in leads to the page that was requested before it. No link can make it lead elsewhere.
+// A sign-in leads to the page that the person requested before. No link can make the sign-in lead
+// elsewhere.
 func TestSigningInLeadsToTheRequestedPage(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		o, password, err := d.Operators.Create(t.Context(), "zoe", operators.Viewer)

@@ -68,8 +68,8 @@ func (p *person) plant() (have plants) {
 	return have
 }
 
-// openPages opens pages and checks each in windows of all sizes. The browser must not report
-// anything about them.
+// openPages opens pages and checks each in windows of all sizes. The browser must not report errors
+// on these pages.
 func (p *person) openPages(pages map[string]string) {
 	p.t.Helper()
 	for name, path := range pages {

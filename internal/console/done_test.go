@@ -77,8 +77,8 @@ func (forgetful) Status(context.Context, connector.Order) (payment.Report, error
 	return payment.Report{}, connector.ErrUnknownOrder
 }
 
-// TestSettling checks that an operator can settle a payment whose order has an unknown outcome. A
-// page first asks for the reason. The audit log must have the act and the reason.
+// TestSettling checks that an operator can settle a payment with an unknown outcome. A page first
+// asks for the reason. The audit log must have the act and the reason.
 func TestSettling(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		bank, _ := d.Initiation.Connectors.Initiator(sandbox.TestConnector)
@@ -107,7 +107,7 @@ func TestSettling(t *testing.T) {
 }
 
 // TestRefunds checks that a refund is a payment in the other direction, with at most the paid
-// amount. The audit log must have it.
+// amount. The audit log must have the refund.
 func TestRefunds(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)

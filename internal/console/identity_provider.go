@@ -64,7 +64,7 @@ func (c *Console) toProvider(pc *page.Context) error {
 	return nil
 }
 
-// fromProvider signs in a person whom the identity provider has identified.
+// fromProvider signs in a person after the identity provider has identified the person.
 func (c *Console) fromProvider(pc *page.Context) error {
 	if c.Provider == nil {
 		return page.ErrNoPage

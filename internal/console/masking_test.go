@@ -141,7 +141,7 @@ func (p *people) more() []string {
 	}
 }
 
-// namesNobody checks that a response contains none of the texts about people.
+// namesNobody checks that a response contains no text about people.
 func namesNobody(t *testing.T, who, what string, a answer) {
 	t.Helper()
 	text := strings.ToLower(html.UnescapeString(a.body + a.location))
@@ -159,8 +159,8 @@ func withoutSpaces(text string) string { return strings.Join(strings.Fields(text
 var stays = []string{"sign-out", "account/sessions/#/end", "sign-in", "second-factor"}
 
 // TestPagesHidePersonalDataWithoutPermission fetches every page in the table of routes, and sends
-// every form without content. It does this as operators who may not read personal data, and again
-// as operators who may read such data but have not asked for it.
+// every form without content. The test acts as operators who may not read personal data, and as
+// operators who may read such data but do not ask for it.
 func TestPagesHidePersonalDataWithoutPermission(t *testing.T) {
 	clock := newClock()
 	servicetest.Each(t, servicetest.Options{Now: clock.now}, func(t *testing.T, s *servicetest.Instance) {

@@ -114,7 +114,7 @@ func TestFiguresOfADomain(t *testing.T) {
 			"Sat 21 Nov: 2 registered, 1 executed or accepted, 1 rejected; 0 in the period before", "Sun 22 Nov: 4 registered, 2 executed or accepted, 1 rejected; 0 in the period before",
 			"Mon 9 Nov: 0 registered",
 		)
-		// A day later, the shown period has become the previous one.
+		// A day later, the shown period has become the previous period.
 		c.seconds.Add(24 * 3600)
 		again := newFixture(t, d.Instance)
 		again.enter(operators.Developer)
@@ -157,7 +157,7 @@ func TestManyPaymentsAreCountedNowAndThen(t *testing.T) {
 	})
 }
 
-// TestOlderPayments checks that the home page does not deny payments before the shown periods.
+// TestOlderPayments checks that the home page links to payments before the shown periods.
 func TestOlderPayments(t *testing.T) {
 	quiet(t, func(t *testing.T, d *fixture, c *clock) {
 		d.amounted("3.00")

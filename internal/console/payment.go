@@ -264,7 +264,7 @@ func accountText(a passerelle.Account, revealed bool) string {
 	return a.Masked()
 }
 
-// identityFacts returns the rows about a person or an organisation. It returns none when the
+// identityFacts returns the rows about a person or an organisation. It returns no rows when the
 // identity was not loaded.
 func identityFacts(whose string, i *passerelle.Identity) []page.DetailRow {
 	if i == nil {
@@ -313,8 +313,7 @@ func (c *Console) acts(pc *page.Context, p *payment.Payment, unknown bool) []act
 	return acts
 }
 
-// settlements returns the acts by which an operator ends a payment whose order has an unknown
-// outcome.
+// settlements returns the acts by which an operator ends a payment with an unknown outcome.
 func settlements() []actButton {
 	const ask = " Ask the bank about the order before you state this. It cannot be undone."
 	return []actButton{
@@ -339,7 +338,7 @@ func (c *Console) isUnknown(pc *page.Context, p *payment.Payment) (bool, error) 
 	return last.State == store.AttemptUnknown, nil
 }
 
-// settledStates maps these acts to the states of the payment after them.
+// settledStates maps each of these acts to the resulting state of the payment.
 var settledStates = map[string]payment.State{actSettleDone: payment.Done, actSettleAccepted: payment.Accepted, actSettleRejected: payment.Rejected}
 
 // clientActs returns the acts that an operator may do on behalf of the application.
@@ -384,7 +383,7 @@ type confirmData struct {
 	State         page.StateWord
 	Amount, Payee string
 	Account       string
-	// Revealable is set when the page masks a payee whom the operator may see.
+	// Revealable is set when the page masks a payee that the operator may see.
 	Revealable, Revealed bool
 	actButton
 }

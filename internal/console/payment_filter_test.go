@@ -21,7 +21,7 @@ var fieldsOfParameters = map[string]string{
 	"beneficiary_identification": "beneficiary", "beneficiary_end": "beneficiary", "reference_id": "reference", "label": "label",
 	"id_client": "client", "min_amount": "least", "max_amount": "most", "execution_date_type": "type",
 
-	"id_connector":        "", // deprecated: connector_uuid selects the same
+	"id_connector":        "", // deprecated: connector_uuid selects the same payments
 	"id_connector_source": "", // few connectors have several sources
 	"limit":               "", // the page has a fixed size
 	"offset":              "", // the page has links to its neighbours

@@ -336,8 +336,8 @@ func (d *fixture) searchResults() int64 {
 	return int64(p.ID)
 }
 
-// Pages and files of live domains show no personal data, whatever its source. An operator who may
-// reveal such data must ask for it first.
+// Pages and files of live domains show no personal data from any source. An operator who may reveal
+// such data must ask for it first.
 func TestWhatNamesPeopleIsMaskedInLiveDomains(t *testing.T) {
 	clock := newClock()
 	servicetest.Each(t, servicetest.Options{Now: clock.now}, func(t *testing.T, s *servicetest.Instance) {

@@ -46,7 +46,7 @@ type listData struct {
 	// MayReveal is set when the operator may download the complete file.
 	MayReveal bool
 	// Still is set for a list that does not update itself, because the service records each view of
-	// it.
+	// the list.
 	Still bool
 }
 
@@ -58,7 +58,7 @@ type listRow struct {
 	Code                         page.Code
 	Amount, Payee, Label, Bank   string
 	Client, Execution, Reference string
-	// More is the number of instructions after the first one. The texts belong to the first
+	// More is the number of instructions after the first instruction. The texts belong to the first
 	// instruction.
 	More int
 }
@@ -115,8 +115,8 @@ func (c *Console) payments(pc *page.Context) error {
 	return pages.Send(pc, "payments", "Payments", data)
 }
 
-// unknownPayments lists the payments whose order has an unknown outcome. The pages are in the order
-// in which the service asks the banks.
+// unknownPayments lists the payments with an unknown outcome. The pages are in the order in which
+// the service asks the banks.
 func (c *Console) unknownPayments(pc *page.Context) error {
 	ids, err := c.DB.UnknownOutcomes(pc, pc.Domain.ID, store.MaxOverviewRows)
 	if err != nil {
@@ -150,8 +150,8 @@ func (c *Console) newListRow(pc *page.Context, p *payment.Payment) listRow {
 	}
 }
 
-// markUnknown replaces the state of the payments whose order has an unknown outcome. These payments
-// do not wait for the payer.
+// markUnknown replaces the state of the payments with an unknown outcome. These payments do not
+// wait for the payer.
 func (c *Console) markUnknown(pc *page.Context, lists ...[]listRow) error {
 	var sent []*listRow
 	for _, rows := range lists {
@@ -212,8 +212,8 @@ const maxPlace = 100
 // actSearch is the name in the audit log for a search by data that identifies people.
 const actSearch = "search by personal data"
 
-// recordSearch records a list in a live domain that filters by personal data. It reports whether
-// the list is such a list.
+// recordSearch records a list that filters by personal data in a live domain. It reports whether it
+// recorded the list.
 func (c *Console) recordSearch(pc *page.Context, l listing) (bool, error) {
 	if !l.personal || pc.Domain.Kind == passerelle.Sandbox {
 		return false, nil

@@ -58,7 +58,8 @@ func (r refunds) LeftText() string { return page.Amount(r.Left) }
 const refundsPage = 100
 
 // refundsOf returns the refunds of a payment, newest first. Refunds go between the same accounts,
-// in the other direction. Few other payments do, so the search reads few rows.
+// in the other direction. Few other payments go between these accounts, so the search reads few
+// rows.
 func (c *Console) refundsOf(pc *page.Context, p *payment.Payment) (refunds, error) {
 	paid := p.Instructions[0].Amount
 	found := refunds{Refunded: passerelle.Money{Currency: paid.Currency}, Left: paid}
@@ -200,7 +201,7 @@ func (c *Console) refund(pc *page.Context) error {
 }
 
 // withdrawExcess cancels a new refund when another operator has created a refund at the same time,
-// and both together exceed the paid amount. Nobody has approved the new refund yet.
+// and both refunds together exceed the paid amount. Nobody has approved the new refund yet.
 func (c *Console) withdrawExcess(pc *page.Context, p, made *payment.Payment) error {
 	all, err := c.refundsOf(pc, p)
 	if err != nil || all.Refunded.Minor <= p.Total() {

@@ -178,7 +178,7 @@ func (c *Console) findPayments(pc *page.Context, s textSearch, data *searchData,
 // findWords adds the newest payments that have all words of the text in their labels and names of
 // beneficiaries. It omits payments with a label that begins with the text, because another group
 // has them. For an e-mail address, it adds the newest payments with that address. On the complete
-// list, it omits none, and adds one page.
+// list, it omits no payment, and adds one page of payments.
 func (c *Console) findWords(pc *page.Context, data *searchData, recorded *bool) error {
 	if data.Hidden || pc.Query == "" {
 		return nil
@@ -237,7 +237,7 @@ func beginsWith(p *payment.Payment, text string) bool {
 	})
 }
 
-// findEvent adds the meaning of a webhook event. It leads to the webhooks.
+// findEvent adds the meaning of a webhook event, with a link to the webhooks.
 func findEvent(pc *page.Context, data *searchData) {
 	event, known := webhook.Lookup(strings.ToUpper(pc.Query))
 	if known {
@@ -266,8 +266,8 @@ func (c *Console) findRequest(pc *page.Context, data *searchData) error {
 	return nil
 }
 
-// numbered is a kind of object that has a number. It contains the function that finds the object
-// and the object's page.
+// numbered is a kind of object that has a number. The function find returns the path of the
+// object's page.
 type numbered struct {
 	name string
 	find func(ctx context.Context, r *store.Reader, domain passerelle.DomainID, id int64) (path string, err error)

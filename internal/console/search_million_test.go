@@ -20,9 +20,9 @@ const numbers = `WITH RECURSIVE n(i) AS (SELECT CAST($1 AS BIGINT) UNION ALL SEL
 // crowdFrom is larger than every id that the service has assigned.
 const crowdFrom = 10_000_000
 
-// crowd fills the tables that a search reads. Creating so many payments and users through the
-// service would take hours. Each group of 100 payments shares the end of an account number. All
-// payments share the beginning of a label.
+// crowd fills the tables that a search reads. The service would need hours to create so many
+// payments and users. Each group of 100 payments shares the end of an account number. All payments
+// share the beginning of a label.
 var crowd = []string{
 	`INSERT INTO payment_transition (payment_id, seq, domain_id, to_state, cause, actor, bank_status, at) SELECT i, 0, CAST($3 AS BIGINT), 'created', '', 'client', '', i FROM n`,
 	`INSERT INTO payment (id, domain_id, client_id, version, seq, state, registered, client_redirect_uri, client_state, currency, amount,
@@ -58,7 +58,8 @@ func (d *fixture) fill(payments int) {
 			return nil
 		}))
 	}
-	// The inserted account numbers are not encrypted, like those in an older database.
+	// The inserted account numbers are not encrypted, like the account numbers in an older
+	// database.
 	must(d.t, d.DB.Write(d.t.Context(), func(tx *store.Tx) error {
 		tx.Unit().Exec(`UPDATE sealing SET account_numbers = FALSE`)
 		return nil

@@ -15,7 +15,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// TestSearch checks that a search finds each kind of object by the values that operators have. It
+// TestSearch checks that a search finds each kind of object by the values that operators know. It
 // must not find other objects.
 func TestSearch(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
@@ -104,7 +104,7 @@ func TestSearchHasFive(t *testing.T) {
 }
 
 // TestSearchInLiveDomains checks that only operators who may reveal personal data can search in it.
-// The search is recorded once.
+// The service records the search once.
 func TestSearchInLiveDomains(t *testing.T) {
 	clock := newClock()
 	servicetest.Each(t, servicetest.Options{Now: clock.now}, func(t *testing.T, s *servicetest.Instance) {

@@ -67,7 +67,7 @@ func TestConfiguration(t *testing.T) {
 	})
 }
 
-// disturbed is a bank whose calls have failed. Its certificate expires soon.
+// disturbed is a bank with failed calls and a certificate that expires soon.
 type disturbed struct{ bank }
 
 func (d disturbed) Profile() connector.Profile {
@@ -104,14 +104,14 @@ func TestBankThatRefusesTheService(t *testing.T) {
 	})
 }
 
-// expired is a bank with a certificate of the operator that has expired.
+// expired is a bank with an expired certificate of the operator.
 type expired struct{ bank }
 
 func (e expired) Health() connector.BankHealth {
 	return connector.BankHealth{Certificates: []connector.Expiry{{Field: "tls.certificate", Until: time.Now().AddDate(0, 0, -2)}}}
 }
 
-// TestBankWithAnExpiredCertificate checks that operators see that a certificate has expired already.
+// TestBankWithAnExpiredCertificate checks that operators see that a certificate has expired.
 func TestBankWithAnExpiredCertificate(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -125,8 +125,8 @@ func TestBankWithAnExpiredCertificate(t *testing.T) {
 	})
 }
 
-// TestHealthOfABank checks what operators see of a failing bank: the calls that fail, and the
-// certificate that they must renew.
+// TestHealthOfABank checks that operators see the failing calls of a bank, and the certificate that
+// they must renew.
 func TestHealthOfABank(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)

@@ -25,12 +25,12 @@ import (
 // written matches a day or a time of day as people write it.
 var written = regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}\b|\b\d{1,2}:\d{2}(:\d{2})?\b`)
 
-// quoted lists the elements and classes whose content is not a text of the page: raw data of
-// programs, values of settings, and examples of what to type. A drawing has a scale of its own.
+// quoted lists the elements and classes with content that is not a text of the page: raw data of
+// programs, values of settings, and sample input. A drawing has a scale of its own.
 var quoted = []string{"pre", "textarea", "option", "label", "script", "style", "svg", "json", "headers", "value", "code"}
 
 // timesOn adds to bare all times that a page shows outside a time element. It counts the time
-// elements, and adds to bare each one that lacks the exact time.
+// elements, and adds to bare each element that lacks the exact time.
 func timesOn(n *html.Node, bare *[]string) (elements int) {
 	if n.Type == html.TextNode {
 		*bare = append(*bare, written.FindAllString(n.Data, -1)...)
@@ -77,11 +77,11 @@ func (d *fixture) wantsExactTimes(path string) int {
 	return elements
 }
 
-// elsewhere lists the routes that have no page of their own to look at.
+// elsewhere lists the routes that have no page of their own.
 var elsewhere = []string{"", "provider", "provider/back", "sign-in", "second-factor", "domains/#/clients/#/logo/#", "domains/#/payments/#/support", "domains/#/payments/#/confirm", "domains/#/payments/#/refund"}
 
-// timed is a sandbox in which every page has something to show, and the numbers of these objects.
-// The key is the word before the number in an address. Its clock is ahead of the real time.
+// timed is a sandbox in which every page shows objects, with the numbers of these objects. The key
+// is the word before the number in an address. Its clock is ahead of the real time.
 type timed struct {
 	*fixture
 	people
@@ -150,7 +150,7 @@ func TestEveryTimeIsShownWithTheExactTime(t *testing.T) {
 	}
 }
 
-// TestTimesNameTheirClock checks that a sandbox says by which clock its times are.
+// TestTimesNameTheirClock checks that the pages of a sandbox name the clock of their times.
 func TestTimesNameTheirClock(t *testing.T) {
 	t.Parallel()
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{Now: time.Now})

@@ -68,7 +68,7 @@ func (d *fixture) wants(page, to string, status int, text string, values ...stri
 	return a
 }
 
-// shows checks that a page contains some texts and does not contain others.
+// shows checks that a page contains all texts, and does not contain the hidden texts.
 func (d *fixture) shows(path string, texts []string, hidden ...string) answer {
 	d.t.Helper()
 	a := d.get(path)
@@ -218,8 +218,8 @@ func TestActsOnUsers(t *testing.T) {
 	})
 }
 
-// The service does not read an institution without its user more often than the institution allows,
-// whoever requests the read.
+// Without the user, the service reads an institution only as often as the institution allows, for
+// every caller.
 func TestReadingNowKeepsToTheBound(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)
@@ -341,7 +341,7 @@ func TestLinksToDataAndSettings(t *testing.T) {
 			d.domainPath("/configuration"), d.domainPath("/configuration/key?name=api.timezone"), d.domainPath("/configuration/log"), d.domainPath("/clients"), client,
 			d.domainPath("/tokens"), d.domainPath("/domain"),
 		}
-		for _, path := range append(slices.Clone(pages), "/console/") { // the sign-in leads to the last one
+		for _, path := range append(slices.Clone(pages), "/console/") { // the sign-in leads to the last page
 			if a := d.get(path); a.status != http.StatusSeeOther || a.location != "/console/sign-in" {
 				t.Errorf("%s for a stranger: %d %s", path, a.status, a.location)
 			}

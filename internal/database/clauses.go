@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// Clauses collects conditions and their arguments, for statements with a FROM clause from
-// elsewhere.
+// Clauses collects conditions and their arguments, for statements with a separate FROM clause.
 type Clauses struct {
 	All  []string
 	Args []any

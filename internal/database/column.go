@@ -9,7 +9,7 @@ import (
 )
 
 // Micros returns the stored form of an instant: microseconds since the epoch, in UTC. Both
-// databases compare these numbers in the same way, whatever the time zone of the session.
+// databases compare these numbers in the same way, independently of the session's time zone.
 func Micros(t time.Time) int64 { return t.UnixMicro() }
 
 // Instant returns the instant that Micros stored.

@@ -43,6 +43,8 @@
 //
 //	{now}          the database's clock, microseconds since 1970 UTC, BIGINT
 //	{skip locked}  FOR UPDATE SKIP LOCKED where the database has it
+//	{for update}   FOR UPDATE where the database has it
+//	{for share}    FOR SHARE where the database has it
 //	{id}           column type of an assigned key (migrations)
 //	{bytes}        type of bytes
 //

@@ -16,7 +16,7 @@ import (
 // These are the errors that callers can distinguish. Every other error is a fault of the program
 // or of the database.
 var (
-	// ErrNotFound reports that a query for one row found none.
+	// ErrNotFound reports that a query for one row found no row.
 	ErrNotFound = errors.New("no such row")
 	// ErrConflict reports that the row has changed since it was read.
 	ErrConflict = errors.New("the row has changed meanwhile")

@@ -12,7 +12,7 @@ import (
 
 // Config contains the settings of a database, except its address.
 type Config struct {
-	// Migrations contains the files that [Handle.Migrate] applies. Nil means none.
+	// Migrations contains the files that [Handle.Migrate] applies. Nil means no migrations.
 	Migrations fs.FS
 	// Log receives messages for operators. A nil Log discards them.
 	Log *slog.Logger

@@ -11,19 +11,19 @@ import (
 	"strings"
 )
 
-// This package has its own migration runner, of some 270 lines including the part for PostgreSQL.
-// Two libraries were tried for comparison, with all files of the store, and the documentation of a
-// third was read:
+// This package has its own migration runner, of some 330 lines including the part for PostgreSQL.
+// For comparison, we ran two libraries with all files of the store, and read the documentation of a
+// third:
 //
 //   - goose v3 cuts files at semicolons, and fails at the first trigger until each file has
 //     special marks. It applied an edited file without an error, as if the file had not changed.
-//   - golang-migrate v4 runs the files. It does not notice an edited file either. After a file has
-//     failed, it refuses every start until a person has set the version by hand.
+//   - golang-migrate v4 runs the files. Like goose, it does not notice an edited file. After a file
+//     has failed, it refuses every start until a person has set the version by hand.
 //   - tern v2 stores no checksums and supports only PostgreSQL.
 //
-// None of them supports one text for two databases or lists the statements without running them.
-// None of them tries again while running replicas lock a table. The first two need database/sql as
-// a second kind of connection to PostgreSQL. A fourth tool, atlas, compares schemas. Each upgrade
+// No library supports one text for two databases or lists the statements without running them. No
+// library tries again while running replicas lock a table. The first two need database/sql as a
+// second kind of connection to PostgreSQL. A fourth tool, atlas, compares schemas. Each upgrade
 // would need it as a second program. A library would only replace the table of versions.
 
 // migration is one step of the schema. No migration can be reverted.

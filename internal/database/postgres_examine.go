@@ -17,8 +17,8 @@ const refusedParameter = "08P01"
 
 // examine opens a connection. It reports whether the connection goes through a pooler. It fails
 // when the settings of the session do not suit the service. A pooler may use another server process
-// for each transaction. This process then differs from the one at the start of the connection, and
-// may not have the settings of the connection.
+// for each transaction. This process then differs from the process at the start of the connection,
+// and may lack the settings of the connection.
 func examine(ctx context.Context, config *pgx.ConnConfig) (bool, error) {
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if fault := (*pgconn.PgError)(nil); errors.As(err, &fault) && fault.Code == refusedParameter && strings.Contains(fault.Message, "startup parameter") {

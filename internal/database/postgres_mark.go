@@ -9,8 +9,8 @@ import (
 )
 
 // mark identifies a transaction in the database by a number in a slot. first means that the slot
-// was not used before. process is the number of the server process, if there is a connection. lost
-// means that the connection was lost.
+// was not used before. process is the number of the server process, or zero without a connection.
+// lost means that the connection was lost.
 type mark struct {
 	slot, unit int64
 	first      bool

@@ -12,9 +12,9 @@ import (
 const sharing = 2
 
 // sharedLimit is the longest duration of a shared transaction up to COMMIT, and limitLocks limits
-// its wait for a lock. Both are short, because no unit can leave or join the transaction in the
-// meantime. A unit that needs more time gets its own transaction. There it waits until the context
-// of its caller ends.
+// its wait for a lock. Both are short, because no unit can leave or join a running transaction. A
+// unit that needs more time gets its own transaction. There it waits until the context of its
+// caller ends.
 const (
 	sharedLimit = 5 * time.Second
 	limitLocks  = `SET LOCAL lock_timeout = '1s'`
@@ -30,8 +30,8 @@ var errApart = errors.New("the shared transaction failed")
 
 // sharers execute units that only add rows. Waiting units share a transaction. The transaction has
 // a separate context, so that no caller can interrupt the units of other callers. This context ends
-// soon, so that no unit waits much longer than its caller allows. There are no savepoints. After
-// any failure, each unit runs in its own transaction and gets its own result.
+// soon, so that no unit waits much longer than its caller allows. The transaction has no
+// savepoints. After any failure, each unit runs in its own transaction and gets its own result.
 type sharers struct {
 	attempt func(ctx context.Context, statements []statement) error
 	queue   chan *queued // unbuffered: a sent unit has already been taken
@@ -48,9 +48,9 @@ func newSharers(attempt func(ctx context.Context, statements []statement) error,
 	return s
 }
 
-// submit waits until a goroutine has taken the unit. It fails if the context ends before that. It
-// then waits for the outcome. The end of the context does not end this second wait, which lasts at
-// most sharedLimit and the time of a COMMIT.
+// submit waits until a goroutine takes the unit, and fails if the context ends first. It then waits
+// for the outcome, even if the context ends. This second wait lasts at most sharedLimit and the
+// time of a COMMIT.
 func (s *sharers) submit(ctx context.Context, tx *Unit) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -218,8 +218,8 @@ type cut struct {
 	done   atomic.Bool
 }
 
-// hideSince removes the time at which a connection was made. Without it, the server process of a
-// lost connection is not ended.
+// hideSince removes the time at which a connection was made. Without this time, the service does
+// not end the server process of a lost connection.
 func hideSince(t *testing.T, db *Handle) {
 	t.Helper()
 	pool := db.engine.(*postgresEngine).pool
@@ -424,7 +424,7 @@ func TestSlotsAreSwept(t *testing.T) {
 
 // TestWholeTables checks that connections avoid reading and joining whole tables, and use generic
 // plans. Exceptions are an address with other settings, and a query for whole tables. Such a query
-// must not affect the next one.
+// must not affect the next query.
 func TestWholeTables(t *testing.T) {
 	plain := storetest.Postgres(t)
 	for name, values := range map[string][2]string{

@@ -13,7 +13,7 @@ type Row interface {
 	Scan(dest ...any) error
 }
 
-// One returns the first row of a query. It fails with ErrNotFound when there is none.
+// One returns the first row of a query. It fails with ErrNotFound when the query finds no row.
 func One[T any](ctx context.Context, r *Querier, scan func(Row) (T, error), sql string, args ...any) (T, error) {
 	var found []T
 	err := r.Each(ctx, sql, args, func(row Row) (bool, error) {
@@ -35,7 +35,7 @@ func One[T any](ctx context.Context, r *Querier, scan func(Row) (T, error), sql 
 // grow as append decides. Each growth copies the rows, and rows may be large.
 const roomy = 64
 
-// Collect returns all rows of a query, or nil when there are none.
+// Collect returns all rows of a query, or nil when the query finds no row.
 func Collect[T any](ctx context.Context, r *Querier, scan func(Row) (T, error), sql string, args ...any) ([]T, error) {
 	var found []T
 	err := r.Each(ctx, sql, args, func(row Row) (bool, error) {

@@ -10,11 +10,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// SkipIDs makes a restored database skip ids, because the original database may have given the next
-// ids to objects that clients and receivers know. SkipIDs advances the source of ids of each table,
-// even of a table without rows. It returns the number of these tables, which is zero for a database
-// without the schema of the service. On PostgreSQL, it covers the schemas of all services in the
-// database. No process may use the database.
+// SkipIDs makes a restored database skip ids, because the original database may have assigned the
+// next ids to objects that clients and receivers know. SkipIDs advances the source of ids of each
+// table, even of a table without rows. It returns the number of these tables, which is zero for a
+// database without the schema of the service. On PostgreSQL, it covers the schemas of all services
+// in the database. No process may use the database.
 func SkipIDs(ctx context.Context, address string, ids int64) (int64, error) {
 	var (
 		tables int64

@@ -78,7 +78,7 @@ func (s *sqliteEngine) locate() error {
 }
 
 // privateFile creates a file that only its owner can access, or removes the permissions of other
-// users from an existing one. SQLite creates its additional files with the permissions of the
+// users from an existing file. SQLite creates its additional files with the permissions of the
 // database file.
 func privateFile(path string) error {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)

@@ -69,8 +69,8 @@ func newWriter(ctx context.Context, pool *sql.DB, d *Dialect) (*writer, error) {
 	return w, nil
 }
 
-// submit waits until the writer takes the unit. It fails if the context ends before that. It then
-// waits for the outcome, even when the context ends.
+// submit waits until the writer takes the unit, and fails if the context ends first. It then waits
+// for the outcome, even if the context ends.
 func (w *writer) submit(ctx context.Context, tx *Unit) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -105,7 +105,7 @@ func (w *writer) run() {
 	}
 }
 
-// gather adds waiting units to the first one. It waits until the number of units reaches the
+// gather adds waiting units to the first unit. It waits until the number of units reaches the
 // argument least.
 func gather(queue <-chan *queued, first *queued, least, most int) []*queued {
 	group := []*queued{first}

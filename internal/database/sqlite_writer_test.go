@@ -108,7 +108,7 @@ func TestNeighboursCommit(t *testing.T) {
 }
 
 // TestGroupsAfterAFailure checks that, after a unit has failed without a savepoint, the next groups
-// use savepoints. Later groups must not use them any more.
+// use savepoints. Later groups must not use savepoints.
 func TestGroupsAfterAFailure(t *testing.T) {
 	db := open(t, storetest.SQLite(t))
 	w := db.engine.(*sqliteEngine).writer
@@ -149,8 +149,7 @@ func TestFailedCommit(t *testing.T) {
 	wantNames(t, db, "a c")
 }
 
-// TestReset checks that a unit drops the rows that its function has collected before it is executed
-// again.
+// TestReset checks that a unit drops the collected rows before the writer executes the unit again.
 func TestReset(t *testing.T) {
 	db := open(t, storetest.SQLite(t))
 	var rows []int64
@@ -171,8 +170,8 @@ func TestReset(t *testing.T) {
 	wantError(t, results[1], ErrDuplicate)
 }
 
-// TestWithdrawnUnit cancels a unit while the writer executes another. The cancelled unit must never
-// be executed, and its caller must get the error immediately.
+// TestWithdrawnUnit cancels a unit while the writer executes another unit. The cancelled unit must
+// never be executed, and its caller must get the error immediately.
 func TestWithdrawnUnit(t *testing.T) {
 	db := open(t, storetest.SQLite(t))
 	working, release, answered := make(chan struct{}), make(chan struct{}), make(chan error)

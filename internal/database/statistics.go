@@ -16,8 +16,8 @@ import (
 // Until then, the server would use plans for a small table. On SQLite, KeepStatistics removes the
 // statistics. Without statistics, SQLite plans as if every table were large. With statistics from a
 // time when a table was small, it would read the whole table. Call KeepStatistics every few
-// seconds. It costs one query when there is nothing to do. Only one process at a time analyzes
-// tables, one table after the other. Other work continues.
+// seconds. A call without work costs one query. Only one process at a time analyzes tables, one
+// table after the other. Other work continues.
 func (p *Handle) KeepStatistics(ctx context.Context) error {
 	ctx, cancel := p.bounded(ctx)
 	defer cancel()
@@ -39,8 +39,8 @@ func (s *sqliteEngine) keepStatistics(ctx context.Context) error {
 	return s.write(ctx, &Unit{statements: slices.Clone(withoutStatistics)})
 }
 
-// withoutStatistics makes a SQLite connection drop its statistics. Other connections then load
-// none. ANALYZE creates both tables.
+// withoutStatistics makes a SQLite connection drop its statistics. Other connections then load no
+// statistics. ANALYZE creates both tables.
 var withoutStatistics = []statement{
 	{sql: `ANALYZE sqlite_schema`},
 	{sql: `DELETE FROM sqlite_stat1`},
@@ -50,11 +50,11 @@ var withoutStatistics = []statement{
 	{sql: `DROP TABLE sqlite_stat4`},
 }
 
-// selectUncounted lists the tables that should be analyzed. The smallest come first, because they
-// take the least time. It also checks whether the columns have statistics, because VACUUM records
-// the number of pages but no statistics of columns. An empty table has no statistics until it has
-// rows. It leaves out a locked table, for example during a migration, because a query for the size
-// of that table would wait for the lock.
+// selectUncounted lists the tables that should be analyzed. The smallest tables come first, because
+// they take the least time. It also checks whether the columns have statistics, because VACUUM
+// records the number of pages but no statistics of columns. An empty table has no statistics until
+// it has rows. It leaves out a locked table, for example during a migration, because a query for
+// the size of that table would wait for the lock.
 const selectUncounted = `SELECT quote_ident(t.relname) FROM (
 		SELECT c.oid, c.relname, c.relpages, c.reltuples,
 			CASE WHEN c.oid IN (SELECT l.relation FROM pg_locks l WHERE l.mode = 'AccessExclusiveLock' AND l.relation IS NOT NULL) THEN 0
@@ -65,8 +65,8 @@ const selectUncounted = `SELECT quote_ident(t.relname) FROM (
 			AND NOT EXISTS (SELECT 1 FROM pg_stats s WHERE s.schemaname = current_schema() AND s.tablename = t.relname))
 	ORDER BY t.pages, t.relname`
 
-// Uncounted lists the tables that [Handle.KeepStatistics] would analyze. On SQLite there are
-// none.
+// Uncounted lists the tables that [Handle.KeepStatistics] would analyze. On SQLite, it lists
+// nothing.
 func (p *Handle) Uncounted(ctx context.Context) ([]string, error) {
 	server, ok := p.engine.(*postgresEngine)
 	if !ok {

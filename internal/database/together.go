@@ -56,7 +56,7 @@ type gatheredRead struct {
 	err  error
 }
 
-// queries returns the next queries of those functions that still have any.
+// queries returns the next queries of the functions that have queries left.
 func queries(questions []func() ([]*gatheredRead, bool)) []*gatheredRead {
 	var all []*gatheredRead
 	for _, next := range questions {

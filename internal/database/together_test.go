@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTogether runs functions with one query, two and none, and one that fails. Each must get its
-// results, and the returned error must be the first error.
+// TestTogether runs functions with different numbers of queries, and a function that fails. Each
+// must get its results, and the returned error must be the first error.
 func TestTogether(t *testing.T) {
 	broken := errors.New("broken")
 	onEach(t, func(t *testing.T, db *Handle) {

@@ -49,7 +49,7 @@ type statement struct {
 	// scan has read the rows.
 	judges bool
 	// requires means that the statement only checks the condition of [Unit.Require]. When units
-	// share a transaction, only one of them executes its statement, for all.
+	// share a transaction, only one unit executes this statement, for all units.
 	requires bool
 }
 
@@ -136,8 +136,7 @@ func (u *Unit) Query(scan func(row Row) error, sql string, args ...any) {
 // Returning does the same as Query, for a scan function that only sets variables. The function must
 // not check anything, because the unit may already be written when the function fails. Write
 // returns [ErrUnread] when the unit was written but its rows were lost with the connection. Use
-// Returning only if the caller may repeat the unit, or if a unit whose rows nobody has read does no
-// harm.
+// Returning only if the caller may repeat the unit, or if the loss of its rows does no harm.
 func (u *Unit) Returning(scan func(row Row) error, sql string, args ...any) {
 	u.add(statement{sql: sql, scan: scan}, args)
 }
@@ -174,7 +173,7 @@ func (u *Unit) add(s statement, args []any) {
 
 // Require makes the unit depend on a value. The unit is written only if the query finds exactly one
 // row with the value as its argument. Otherwise Write calls renew for the present value, and runs
-// the unit again a few times at most. Write fails with the error of renew if there is one. A unit
+// the unit again a few times at most. If renew fails, Write fails with the error of renew. A unit
 // may call Require at most once.
 func (u *Unit) Require(sql string, value []byte, renew func(ctx context.Context) ([]byte, error)) {
 	u.renew = renew

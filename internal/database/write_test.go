@@ -310,8 +310,8 @@ func TestReadingStopsAtAnError(t *testing.T) {
 	})
 }
 
-// TestDatabaseClock takes a lease. By the database's clock, the lease must be held for its duration
-// and have lapsed afterwards.
+// TestDatabaseClock takes a lease. The lease must last for its duration by the database's clock,
+// and then lapse.
 func TestDatabaseClock(t *testing.T) {
 	onEach(t, func(t *testing.T, db *Handle) {
 		before := time.Now().Add(-time.Second).UnixMicro()

@@ -29,10 +29,10 @@ const (
 const deliveryMember = "id_webhook_data"
 
 // AddToData adds a member to the payloads of a webhook. Its value is the text that is stored for
-// the user under the key. It is null when there is no text or no user. The addition replaces an
-// earlier addition of the same member. AddToData fails with Invalid when payloads already have the
-// member, with Conflict when the webhook has too many additions, and with NotFound when the webhook
-// does not exist.
+// the user under the key. It is null without a text or a user. The addition replaces an earlier
+// addition of the same member. AddToData fails with Invalid when payloads already have the member,
+// with Conflict when the webhook has too many additions, and with NotFound when the webhook does
+// not exist.
 func (d *Delivery) AddToData(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, member, key, by string, acts ...store.Audit) error {
 	if err := checkAddition(member, key); err != nil {
 		return err
@@ -46,7 +46,7 @@ func (d *Delivery) AddToData(ctx context.Context, domain passerelle.Domain, id p
 }
 
 // RemoveFromData removes an addition of a webhook. If the member is empty, it removes all
-// additions. It fails with NotFound when there is no such addition.
+// additions. It fails with NotFound when the webhook has no such addition.
 func (d *Delivery) RemoveFromData(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, member, by string, acts ...store.Audit) error {
 	return d.changeAdditions(ctx, domain, id, "changed: members were removed from its payloads", by, acts, func(all map[string]string) error {
 		if member == "" {

@@ -10,10 +10,10 @@ import (
 	"code.dny.dev/ssrf"
 )
 
-// closed lists addresses to which nothing is ever sent, even if an allow-list contains them. Cloud
-// providers offer the machine's credentials at these addresses, or access to the machine. All
-// link-local addresses are closed, because providers may assign further ones. No receiver has such
-// an address.
+// closed lists addresses to which the service never sends a request, even if an allow-list contains
+// them. Cloud providers offer the machine's credentials at these addresses, or access to the
+// machine. All link-local addresses are closed, because providers may assign further addresses. No
+// receiver has such an address.
 var closed = prefixes(
 	"169.254.0.0/16", "fe80::/10",
 	"100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32",
@@ -55,8 +55,8 @@ func (o Outbound) guard() func(network, address string, conn syscall.RawConn) er
 	}
 }
 
-// Refuses returns the reason why nothing is sent to an address with a port, such as 192.0.2.1:443.
-// It returns nil when requests to this address are sent.
+// Refuses returns the reason why the service sends no requests to an address with a port, such as
+// 192.0.2.1:443. It returns nil when requests to this address are allowed.
 func (o Outbound) Refuses(address string) error {
 	network := "tcp4"
 	if strings.HasPrefix(address, "[") {

@@ -48,8 +48,8 @@ func (n *notice) write(tx *store.Tx) error {
 
 // notice decides which mails to store after a run. It reports a webhook that failures have stopped,
 // unless the last mail about this webhook is newer than the domain's interval between mails. It
-// reports the recovery of this webhook when no deliveries wait any more. Only the holder of the
-// lease may call it.
+// reports the recovery of this webhook once no deliveries wait. Only the holder of the lease may
+// call it.
 func (s *leaseSession) notice(ctx context.Context, to target, stopped bool) (*notice, error) {
 	if !stopped && !to.webhook.Alarmed {
 		return nil, nil
@@ -83,8 +83,8 @@ type mailContent struct {
 	now     time.Time
 }
 
-// due reports whether there are recipients and the last mail about the webhook is older than the
-// interval.
+// due reports whether the domain has recipients and the last mail about the webhook is older than
+// the interval.
 func (l mailContent) due() bool {
 	last := l.webhook.Alerted
 	return len(l.recipients()) > 0 && (last == nil || !l.now.Before(last.Add(l.values.Days(settings.AlertsFrequency))))
@@ -102,8 +102,8 @@ func (l mailContent) recipients() []string {
 	return slices.DeleteFunc(l.values.List(settings.ManagerEmail), func(one string) bool { return !passerelle.IsEmail(one) })
 }
 
-// notice returns one mail for each recipient. If a mail server refuses one recipient, the others
-// still get their mails. If there are no recipients, the notice only ends the alarm.
+// notice returns one mail for each recipient. If a mail server refuses one recipient, the other
+// recipients still get their mails. Without recipients, the notice only ends the alarm.
 func (l mailContent) notice(kind string) *notice {
 	n := &notice{webhook: l.webhook}
 	n.webhook.Alarmed = kind == AlertMail

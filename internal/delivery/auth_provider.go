@@ -22,7 +22,7 @@ const (
 	OAuth = "oauth"
 )
 
-// DefaultOverlap is the time for which a replaced signing secret is still used beside the new one,
+// DefaultOverlap is the time for which a replaced signing secret still signs beside the new secret,
 // unless the caller chooses another time. MaxOverlap is the longest time that the caller can
 // choose.
 const (
@@ -163,7 +163,7 @@ func (c ProviderChange) apply(domain passerelle.Domain, a *store.AuthProvider, n
 	return c.Endpoint.mustBeEmpty()
 }
 
-// Provider loads a provider. It fails with NotFound when there is none.
+// Provider loads a provider. It fails with NotFound when the provider does not exist.
 func (d *Delivery) Provider(ctx context.Context, domain passerelle.Domain, id int64) (store.AuthProvider, error) {
 	a, err := d.DB.AuthProvider(ctx, domain.ID, id)
 	return a, providerFault("load", store.AuthProvider{ID: id}, err)
@@ -224,7 +224,7 @@ func (d *Delivery) endProviders(ctx context.Context, domain passerelle.Domain, p
 // never shows it again. During the overlap, both secrets sign requests. The signature of the new
 // secret is in the header for the next signature. After the overlap, only the new secret signs. The
 // overlap counts in real time, not in the domain's time. The overlap must be between zero and
-// MaxOverlap. If it is zero, the new secret immediately replaces the old one. During an overlap,
+// MaxOverlap. If it is zero, the new secret immediately replaces the old secret. During an overlap,
 // Rotate replaces the next secret.
 func (d *Delivery) Rotate(ctx context.Context, domain passerelle.Domain, id int64, overlap time.Duration, by string, acts ...store.Audit) (store.AuthProvider, string, error) {
 	var (
@@ -261,7 +261,7 @@ func (d *Delivery) Rotate(ctx context.Context, domain passerelle.Domain, id int6
 	return a, secret, nil
 }
 
-// replace sets the next secret of a provider or, if there is no overlap, the present secret.
+// replace sets the next secret of a provider or, without an overlap, the present secret.
 func replace(a *store.AuthProvider, secret string, real time.Time, overlap time.Duration) {
 	if overlap == 0 {
 		a.Secret, a.NextSecret, a.NextFrom = secret, "", nil
@@ -287,8 +287,8 @@ func providerFault(verb string, a store.AuthProvider, err error) error {
 	return fmt.Errorf("%s provider %d: %w", verb, a.ID, err)
 }
 
-// provider finds a provider by its id. If there is no such id, it finds the provider by its name.
-// For an empty name, it returns zero, which means no provider.
+// provider finds a provider by its id. If no provider has the id, it finds the provider by its
+// name. For an empty name, it returns zero, which means no provider.
 func (d *Delivery) provider(ctx context.Context, domain passerelle.Domain, name string) (int64, error) {
 	if name == "" {
 		return 0, nil

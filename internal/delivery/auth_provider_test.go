@@ -84,7 +84,7 @@ func (r *fixture) meanwhile(do func()) {
 	}
 }
 
-// TestUpdatesAtOnceAreBothMade checks that neither of two simultaneous updates undoes the other.
+// TestUpdatesAtOnceAreBothMade checks that two simultaneous updates both take effect.
 func TestUpdatesAtOnceAreBothMade(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		a := r.oauth("p", endpointAt("https://first.example/token"))

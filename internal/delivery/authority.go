@@ -18,7 +18,7 @@ type credential struct {
 	// secret signs requests. During a rotation, next also signs them. A secret that does not exist
 	// is empty.
 	secret, next string
-	// bearer is the token of the Authorization header, empty for none.
+	// bearer is the token of the Authorization header, or empty.
 	bearer string
 	// detail is a sentence for the request log, without secrets. It may be empty.
 	detail string
@@ -120,7 +120,7 @@ func (a *authority) ofUser(ctx context.Context, user passerelle.UserID) (credent
 }
 
 // userToken returns the credential with the newest permanent token of a user that was issued to the
-// application of the webhook. If there is no such token, the request has no token.
+// application of the webhook. Without such a token, the request has no token.
 func (a *authority) userToken(ctx context.Context, user passerelle.UserID) (credential, error) {
 	client := a.webhook.Client
 	if client == 0 {

@@ -49,8 +49,8 @@ func (r *fixture) emitFor(user passerelle.UserID, version int64) {
 }
 
 // TestUserTokens: the webhooks have no provider. A request about a user must have the user's newest
-// permanent token that was issued to the webhook's application. When there is no such token, the
-// request log must contain the reason.
+// permanent token that was issued to the webhook's application. Without such a token, the request
+// log must contain the reason.
 func TestUserTokens(t *testing.T) {
 	const (
 		none   = "No user token: the webhook belongs to no application."
@@ -211,8 +211,8 @@ func signers(t *testing.T, r *fixture, req *http.Request, body []byte, secrets m
 	return fmt.Sprintf("%s%d", names, len(req.Header["Svc-Signature-Next"]))
 }
 
-// TestRotatedSecretsOverlap checks that both secrets sign during a rotation. They must do so for
-// the requested overlap, in real time.
+// TestRotatedSecretsOverlap checks that both secrets sign during a rotation, for the requested
+// overlap in real time.
 func TestRotatedSecretsOverlap(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		secrets := map[string]string{}

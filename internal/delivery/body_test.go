@@ -235,8 +235,9 @@ func (r *fixture) body(w store.Webhook, id passerelle.DeliveryID) string {
 	return string(body)
 }
 
-// TestBodiesOfUsersAreErasedOnceDelivered: two webhooks get the same events. The second webhook
-// fails for a while.
+// TestBodiesOfUsersAreErasedOnceDelivered: two webhooks get the same events, and the second webhook
+// fails for a while. The bodies of a user's events must stay until both webhooks have received
+// them.
 func TestBodiesOfUsersAreErasedOnceDelivered(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in, other := newInbox(t), newInbox(t)
@@ -368,7 +369,7 @@ func TestPartsAreWritten(t *testing.T) {
 		if emit(store.EmittedEvent{Parts: open, Body: []byte("{}")}) == nil {
 			t.Error("an event with two bodies was emitted")
 		}
-		must(t, r.DB.PurgeParts(t.Context(), 2, 10)) // none is a day old
+		must(t, r.DB.PurgeParts(t.Context(), 2, 10)) // no part is a day old
 		must(t, emit(store.EmittedEvent{Parts: open}))
 	})
 }

@@ -83,7 +83,7 @@ var metadata = map[string][]string{
 	"ISATAP": {"[2a00:1450::5efe:a9fe:a9fe]", "[2a00:1450::200:5efe:a9fe:a9fe]", "[fd00::5efe:a9fe:a9fe]"},
 }
 
-// refused checks that a client connects to none of the hosts.
+// refused checks that a client connects to no host in the list.
 func refused(t *testing.T, client *http.Client, hosts map[string][]string) {
 	t.Helper()
 	for kind, list := range hosts {
@@ -112,7 +112,7 @@ func TestMetadataIsRefusedWhateverIsAllowed(t *testing.T) {
 }
 
 // TestAllowedIPv6NetworkDoesNotAllowEmbeddedIPv4 allows an IPv6 network whose addresses contain
-// IPv4 addresses. This must not allow any of these IPv4 addresses.
+// IPv4 addresses. The setting must not allow any of these IPv4 addresses.
 func TestAllowedIPv6NetworkDoesNotAllowEmbeddedIPv4(t *testing.T) {
 	only := func(networks ...string) *http.Client {
 		var o delivery.Outbound

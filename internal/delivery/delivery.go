@@ -48,8 +48,8 @@ type Config struct {
 	Now func() time.Time
 	// Random is the source of signing secrets.
 	Random io.Reader
-	// Name must differ from the names of all other processes on the database, including those
-	// that have ended.
+	// Name must differ from the names of all other processes on the database, including ended
+	// processes.
 	Name string
 	// Agent is the User-Agent of requests, such as "Passerelle/1.2.0". Empty means "Passerelle".
 	Agent string
@@ -89,7 +89,7 @@ const (
 	SubjectData     = "webhook data"
 )
 
-// These are acts in audit records. The console has more of them.
+// These are acts in audit records. The console defines further acts.
 const (
 	ActRegisterWebhook   = "register webhook"
 	ActChangeWebhook     = "change webhook"
@@ -186,7 +186,8 @@ func (d *Delivery) due(ctx context.Context, domain passerelle.Domain) ([]job, er
 // freeBatch limits the held back deliveries that one transaction releases.
 const freeBatch = 1000
 
-// freeHeldBack releases the held back deliveries that are due. It reports whether there were any.
+// freeHeldBack releases the held back deliveries that are due. It reports whether it released a
+// delivery.
 func (d *Delivery) freeHeldBack(ctx context.Context, domain passerelle.Domain, now time.Time) (bool, error) {
 	var freed bool
 	for ; ; freed = true {
@@ -215,7 +216,7 @@ func jobsOf(domain passerelle.Domain, webhooks []store.Webhook) []job {
 	return jobs
 }
 
-// distinct returns each webhook once, healthy ones first.
+// distinct returns each webhook once, healthy webhooks first.
 func distinct(all []job) []job {
 	var jobs []job
 	seen := map[passerelle.WebhookID]bool{}

@@ -78,7 +78,7 @@ func (r *fixture) another(name string) *delivery.Delivery {
 	})
 }
 
-// newDomain creates a domain that retries every minute, whatever the default is.
+// newDomain creates a domain that retries every minute, independently of the default.
 func (r *fixture) newDomain(name string, kind passerelle.DomainKind) passerelle.Domain {
 	d := passerelle.Domain{Name: name, Kind: kind, BaseURL: "https://" + name + ".example/2.0", Created: r.clock.Now()}
 	r.write(func(tx *store.Tx) error { return tx.CreateDomain(&d, name+".example") })
@@ -473,8 +473,8 @@ func TestASuccessMakesFailuresCountAnew(t *testing.T) {
 			r.emit(id+1, 1)
 		}
 		r.run(0, 10)
-		// Concurrent requests may arrive in an order other than the one in which they were sent.
-		// Even then, at most nine requests in a row fail before and after each accepted request.
+		// Concurrent requests may arrive in another order than they were sent. Even then, at most
+		// nine requests in a row fail before and after each accepted request.
 		in.answers(func(arrival string) int {
 			if arrival == "8.1" || arrival == "16.1" {
 				return http.StatusOK

@@ -70,7 +70,7 @@ func (s *leaseSession) recordPanic(ctx context.Context, broken error, d store.De
 	}
 }
 
-// withoutToken records that there was no credential for a request.
+// withoutToken records that the service had no credential for a request.
 func withoutToken(a *store.DeliveryAttempt, err error) {
 	a.Failure = err.Error()
 	if old, isOld := errors.AsType[earlierFault](err); isOld {
@@ -163,8 +163,8 @@ func (to target) describe(header http.Header, d store.Delivery) {
 	}
 }
 
-// name sets the headers with the ids of the user, the account and the connection. A JSON body
-// contains these ids, and other bodies do not.
+// name sets the headers with the ids of the user, the account and the connection. Only a JSON body
+// contains these ids.
 func name(header http.Header, d store.Delivery) {
 	ids := map[string]int64{webhook.UserHeader: int64(d.User), webhook.AccountHeader: int64(d.Account)}
 	if d.Subject == string(webhook.SubjectConnection) {
@@ -222,7 +222,8 @@ func spell(aliases []string) spelling {
 	return names
 }
 
-// set sets the headers of a signature, and the header of the next signature if there is one.
+// set sets the headers of a signature, and the header of the next signature, if a next secret
+// signs.
 func (s spelling) set(header http.Header, by webhook.Signature, next string) {
 	put(header, s.dates, by.Date)
 	put(header, s.values, by.Value)

@@ -59,7 +59,7 @@ func TestAPanicDoesNotEndTheProcess(t *testing.T) {
 	})
 }
 
-// endsOfItself waits until no goroutine executes a function any more.
+// endsOfItself waits until no goroutine executes the function.
 func endsOfItself(t *testing.T, function string) {
 	t.Helper()
 	for begun := time.Now(); time.Since(begun) < time.Minute; runtime.Gosched() {
@@ -72,7 +72,8 @@ func endsOfItself(t *testing.T, function string) {
 }
 
 // TestAPageThatPanicsEndsItsSession: a sender has no keys. During a request, the webhook gets a
-// provider with a secret. The sender cannot decrypt this secret when it reads the next page.
+// provider with a secret. The sender panics when it decrypts this secret for the next page. The
+// panic must end only the session.
 func TestAPageThatPanicsEndsItsSession(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		db, err := store.Open(t.Context(), r.url, store.Options{})

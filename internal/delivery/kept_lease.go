@@ -6,7 +6,7 @@ import (
 	"passerelle"
 )
 
-// keptLeases contains those sessions of this process that keep their leases although they have
+// keptLeases contains the sessions of this process that keep their leases although they have
 // nothing to send.
 type keptLeases struct {
 	mu      sync.Mutex
@@ -30,8 +30,8 @@ func (l *keptLeases) keep(id passerelle.WebhookID) (<-chan struct{}, func()) {
 	}
 }
 
-// giveUp asks the session that keeps the lease of a webhook to release it. It does nothing when
-// there is no such session.
+// giveUp asks the session that keeps the lease of a webhook to release it. It does nothing without
+// such a session.
 func (l *keptLeases) giveUp(id passerelle.WebhookID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

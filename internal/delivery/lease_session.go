@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// leaseReserve is the reserve in the duration of a lease, for a slow database. It comes on top
-	// of the slowest exchange and its recording.
+	// leaseReserve is the part of a lease's duration that allows for a slow database. It is added
+	// to the time of the slowest exchange and its recording.
 	leaseReserve = 30 * time.Second
 	// recordTime is the longest time for storing results after the caller has left.
 	recordTime = 10 * time.Second

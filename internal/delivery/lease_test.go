@@ -123,7 +123,7 @@ func (a answering) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // TestASlowReceiverIsServedInOneSession: each response of a receiver takes most of the lease's
-// duration.
+// duration. Each delivery must arrive once.
 func TestASlowReceiverIsServedInOneSession(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -237,7 +237,7 @@ func TestManyWebhooksOfTwoProcesses(t *testing.T) {
 }
 
 // TestOneProcessAtAWebhook: a second process tries to send an event while the first process waits
-// for the receiver.
+// for the receiver. The second process must send nothing.
 func TestOneProcessAtAWebhook(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)

@@ -35,7 +35,7 @@ const (
 	// earlier is the longest time between the renewal of a token and its expiry.
 	earlier = 30 * time.Second
 	// forever is the longest lifetime of a token. It is also the lifetime when the endpoint reports
-	// none.
+	// no lifetime.
 	forever = 100 * 365 * 24 * time.Hour
 )
 
@@ -54,7 +54,7 @@ type endpoint struct {
 	agent []string
 }
 
-// tokens contains the access tokens of those oauth providers for which this process sends. They
+// tokens contains the access tokens of the oauth providers for which this process sends. The tokens
 // exist only in memory. The zero value is empty and ready to use. All callers that wait for a token
 // share one request to the token endpoint.
 type tokens struct {
@@ -72,7 +72,7 @@ type grant struct {
 	renew, end time.Time
 	// replaced is the time at which a receiver last refused a token.
 	replaced time.Time
-	// failure is the reason why there is no token. failed is the time of the failed request for a
+	// failure is the reason for a missing token. failed is the time of the failed request for a
 	// token. retry is the earliest time of the next request.
 	failure       error
 	failed, retry time.Time
@@ -87,7 +87,7 @@ type asking struct {
 	err   error
 }
 
-// get returns the access token of a provider. Its error says why there is none.
+// get returns the access token of a provider. Its error says why the provider has no token.
 func (t *tokens) get(ctx context.Context, e endpoint) (string, error) {
 	return t.await(ctx, e, "")
 }
@@ -111,7 +111,7 @@ func (t *tokens) await(ctx context.Context, e endpoint, refused string) (string,
 	}
 }
 
-// lookup returns a token, the reason why there is none, or a request in flight. It starts this
+// lookup returns a token, the reason for a missing token, or a request in flight. It starts this
 // request if necessary.
 func (t *tokens) lookup(ctx context.Context, e endpoint, refused string) (string, *asking, error) {
 	t.mu.Lock()
@@ -267,7 +267,7 @@ func (e endpoint) certified() (*http.Client, error) {
 }
 
 // unreached says why a token endpoint did not respond. A TLS alert from the endpoint usually means
-// that the endpoint requires a certificate, or a different one.
+// that the endpoint requires a certificate, or a different certificate.
 func unreached(err error) string {
 	var network *net.OpError
 	if errors.As(err, &network) && network.Op == "remote error" {
@@ -299,8 +299,8 @@ func seconds(d time.Duration) string {
 	return fmt.Sprintf("%d seconds", d/time.Second)
 }
 
-// tokenEndpoint is the prefix of failures of the token endpoint. Failures of the receiver do not
-// have it.
+// tokenEndpoint is the prefix of failures of the token endpoint. Failures of the receiver have no
+// prefix.
 const tokenEndpoint = "token endpoint: "
 
 // tokenRefusals contains the error codes of RFC 6749, section 5.2. Failures do not repeat other

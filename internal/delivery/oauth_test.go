@@ -187,8 +187,8 @@ func TestRequestsCarryAnAccessToken(t *testing.T) {
 }
 
 // TestATokenIsFetchedOnceForAllWhoWait checks that all senders that wait for a token share one
-// request to the token endpoint. The endpoint delays its response, so that a second request would
-// have time to arrive. None may arrive.
+// request to the token endpoint. The endpoint delays its response to give a second request time to
+// arrive. No second request may arrive.
 func TestATokenIsFetchedOnceForAllWhoWait(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		var asked atomic.Int64
@@ -317,8 +317,7 @@ func TestRefusedTokensAreReplaced(t *testing.T) {
 	})
 }
 
-// TestSignaturesAreNotRenewed checks that there is no second request after a status 401 when the
-// provider signs.
+// TestSignaturesAreNotRenewed checks that a signed request is not repeated after a status 401.
 func TestSignaturesAreNotRenewed(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -332,9 +331,9 @@ func TestSignaturesAreNotRenewed(t *testing.T) {
 	})
 }
 
-// TestTokenEndpointsThatFail: a token endpoint sends many kinds of bad responses. After each,
-// nothing may be sent to the receiver, and one sentence must be recorded. The next token request
-// must wait for the pause.
+// TestTokenEndpointsThatFail: a token endpoint sends many kinds of invalid responses. After each
+// response, the service must send no request to the receiver, and must record one sentence. The
+// next token request must wait for the pause.
 func TestTokenEndpointsThatFail(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		gone := httptest.NewServer(nil)
@@ -558,7 +557,8 @@ func block(kind string, content []byte) []byte {
 }
 
 // TestTokenEndpointsThatAskForACertificate checks that the certificate of a provider is presented
-// to token endpoints that ask for one. The address of the server must be checked in every case.
+// to token endpoints that ask for a certificate. The address of the server must be checked in every
+// case.
 func TestTokenEndpointsThatAskForACertificate(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		tokens, in := newTokenServer(t), newGuarded(t)

@@ -31,9 +31,9 @@ func Payload(d store.WebhookData) string {
 	return string(d.Body)
 }
 
-// Resend sends a delivery again now, whatever its last result. It returns when the result is
+// Resend sends a delivery again now, even an accepted delivery. It returns when the result is
 // stored. It fails with NotFound when the webhook has no such delivery. It fails with Conflict when
-// the body was erased, or when the delivery still waits for an earlier one. It also fails with
+// the body was erased, or when the delivery still waits for an earlier delivery. It also fails with
 // Conflict when the webhook is deleted or disabled, or when another sender holds the lease of the
 // webhook. It fails with Unavailable in the same case as [Delivery.Await].
 func (d *Delivery) Resend(ctx context.Context, domain passerelle.Domain, w store.Webhook, id passerelle.DeliveryID, acts ...store.Audit) error {
@@ -97,9 +97,9 @@ func (d *Delivery) resendable(ctx context.Context, w store.Webhook, id passerell
 
 // Test sends a test payload for the webhook's event. The payload is data or, if data is nil, a
 // sample of the event. The payload is sent once, like any other payload, and is stored with the
-// others. Test returns the id of the delivery. It stores nothing and fails with Conflict when the
-// webhook is deleted or disabled, or when another sender holds the lease of the webhook. It fails
-// with Unavailable in the same case as [Delivery.Await].
+// other payloads. Test returns the id of the delivery. It stores nothing and fails with Conflict
+// when the webhook is deleted or disabled, or when another sender holds the lease of the webhook.
+// It fails with Unavailable in the same case as [Delivery.Await].
 func (d *Delivery) Test(ctx context.Context, domain passerelle.Domain, w store.Webhook, data []byte, acts ...store.Audit) (passerelle.DeliveryID, error) {
 	var (
 		id  passerelle.DeliveryID
@@ -171,7 +171,7 @@ func inUse(w store.Webhook) error {
 }
 
 // sendOne sends one request, for the delivery that load returns. It takes the lease of the webhook
-// for this. It records the result even when the caller has left.
+// first. It records the result even when the caller has left.
 func (d *Delivery) sendOne(ctx context.Context, domain passerelle.Domain, w store.Webhook, load func(*leaseSession) (store.Delivery, error)) error {
 	leave, err := d.Await(domain.ID)
 	if err != nil {

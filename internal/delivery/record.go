@@ -27,7 +27,7 @@ type resultBatch struct {
 
 	counts Counts
 	// following contains the successors of accepted deliveries. They are now the oldest undelivered
-	// ones of their subjects.
+	// deliveries of their subjects.
 	following page
 	// unwanted means that the webhook has been deleted or disabled since it was loaded.
 	unwanted bool
@@ -77,9 +77,9 @@ func (s *leaseSession) storeBatch(ctx context.Context, b *resultBatch) (err erro
 	return nil
 }
 
-// following reads the successors of those deliveries of a batch that were accepted or have an
-// erased body. The page is empty when nothing more may be sent. The target is loaded only when the
-// page has deliveries.
+// following reads the successors of a batch's deliveries that were accepted or have an erased body.
+// The page is empty when nothing more may be sent. The target is loaded only when the page has
+// deliveries.
 func (s *leaseSession) following(ctx context.Context, b resultBatch) (p page) {
 	defer guard(&p.err)
 	over := b.void

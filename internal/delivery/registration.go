@@ -15,13 +15,15 @@ import (
 // Registration contains the data of a new webhook from a client.
 type Registration struct {
 	// Client is the application to which the webhook belongs. Zero means the only application of
-	// the domain, or none when the domain does not have exactly one.
+	// the domain. If the domain has no application or several, the webhook belongs to no
+	// application.
 	Client passerelle.ClientID
 	// User limits the webhook to the events of one user. Zero means no limit.
 	User  passerelle.UserID
 	Event string
 	URL   string
-	// Auth is the id or name of the provider that authenticates the requests. Empty means none.
+	// Auth is the id or name of the provider that authenticates the requests. Empty means no
+	// provider.
 	Auth string
 	// Disabled means that nothing is sent to the webhook until it is enabled.
 	Disabled bool
@@ -95,7 +97,7 @@ type WebhookUpdate struct {
 
 // Update changes a webhook. Undelivered events are sent to the new URL. Update fails with NotFound
 // when the webhook does not exist, or when it is deleted and the change does not restore it. It
-// fails with Conflict when the domain has too many webhooks to restore this one.
+// fails with Conflict when the change restores the webhook and the domain has too many webhooks.
 func (d *Delivery) Update(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, c WebhookUpdate, acts ...store.Audit) (store.Webhook, error) {
 	w, err := d.registered(ctx, domain, id)
 	if err != nil {
@@ -166,7 +168,8 @@ func (d *Delivery) DeleteAll(ctx context.Context, domain passerelle.Domain, by s
 	})
 }
 
-// registered loads a webhook, even if it is deleted. It fails with NotFound when there is none.
+// registered loads a webhook, even if it is deleted. It fails with NotFound when the webhook does
+// not exist.
 func (d *Delivery) registered(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID) (store.Webhook, error) {
 	w, err := d.DB.Webhook(ctx, domain.ID, id)
 	if errors.Is(err, store.ErrNotFound) {
@@ -230,8 +233,8 @@ func (d *Delivery) check(ctx context.Context, domain passerelle.Domain, c Webhoo
 const noApplication = "no application of that id"
 
 // application returns the application of a webhook. For zero, it returns the only application of
-// the domain, or zero when the domain does not have exactly one. The webhook keeps this application,
-// so it never sends the user tokens of an application that is created later.
+// the domain, or zero when the domain has no application or several. The webhook keeps this
+// application, so it never sends the user tokens of an application that is created later.
 func (d *Delivery) application(ctx context.Context, domain passerelle.Domain, named passerelle.ClientID) (passerelle.ClientID, error) {
 	if named != 0 {
 		_, err := d.DB.Client(ctx, domain.ID, named)
@@ -244,7 +247,7 @@ func (d *Delivery) application(ctx context.Context, domain passerelle.Domain, na
 	return only, nil
 }
 
-// checkUser checks that the user exists. Zero means none.
+// checkUser checks that the user exists. Zero means no user.
 func (d *Delivery) checkUser(ctx context.Context, domain passerelle.Domain, c WebhookUpdate) error {
 	if c.User != nil && *c.User != 0 {
 		_, err := d.DB.User(ctx, domain.ID, *c.User)
@@ -296,7 +299,7 @@ func unknownEvent(name string) error {
 	return passerelle.InvalidField("event", "must be one of %s", strings.Join(names, ", "))
 }
 
-// checkURL checks an address to which a client of the service wants the service to send requests.
+// checkURL checks an address to which the service will send requests on behalf of a client.
 func checkURL(domain passerelle.Domain, field, url string) error {
 	if url == "" {
 		return passerelle.MissingField(field, "is required")

@@ -250,7 +250,8 @@ func (l *sendLoop) read(ctx context.Context) {
 }
 
 // next returns the scan from which to read the next page, or nil when both scans have ended. New
-// and overdue deliveries alternate. Neither kind therefore waits until the other is finished.
+// and overdue deliveries alternate. A long scan of one kind therefore does not delay the other
+// kind.
 func (p *pageReader) next() *scan {
 	from, other := &p.newest, &p.overdue
 	if p.last == from {
@@ -437,7 +438,8 @@ func (q *sendQueue) finish(b resultBatch) {
 }
 
 // queueFollowing queues the successors of accepted deliveries. They are now the oldest undelivered
-// ones of their subjects. After a stop, the first success makes the loop send new deliveries again.
+// deliveries of their subjects. After a stop, the first success makes the loop send new deliveries
+// again.
 func (l *sendLoop) queueFollowing(b resultBatch) {
 	was := l.stopped
 	l.stopped = b.ended || was && b.counts.Delivered+len(b.void) == 0

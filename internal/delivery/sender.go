@@ -14,9 +14,9 @@ import (
 const maxTroubled = maxWebhooks / 2
 
 // Sender sends webhooks in the background. Each webhook with deliveries to send has a goroutine
-// that ends when nothing is left. No webhook waits for another. If all webhooks shared one pass,
-// the slowest receiver would delay all others. A small pool would soon contain only requests that
-// time out.
+// that ends when nothing is left. Webhooks do not wait for each other. If all webhooks shared one
+// pass, the slowest receiver would delay all others. A small pool would soon contain only requests
+// that time out.
 //
 // A webhook has one worker at a time. The worker gets a signal when more deliveries arrive. The
 // lease in the database decides which process sends.
@@ -33,7 +33,7 @@ type Sender struct {
 }
 
 // worker is the goroutine of one webhook. again is a job that was requested while the worker is
-// busy. more signals that there is such a job.
+// busy. more signals such a job.
 type worker struct {
 	job
 	again *job
@@ -79,10 +79,10 @@ func (s *Sender) Pass(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Stop prevents new requests and waits for those in flight. It returns when their results are
-// stored and all leases are released. If the context ends first, it fails with the context's error.
-// In this case, deliveries without a stored result are sent again after the leases have lapsed.
-// After Stop, Pass does nothing.
+// Stop prevents new requests and waits for the requests in flight. It returns when their results
+// are stored and all leases are released. If the context ends first, it fails with the context's
+// error. In this case, deliveries without a stored result are sent again after the leases have
+// lapsed. After Stop, Pass does nothing.
 func (s *Sender) Stop(ctx context.Context) error {
 	s.mu.Lock()
 	s.stop()
@@ -129,7 +129,7 @@ func (s *Sender) work(w *worker) {
 	}
 }
 
-// next returns the job that was requested while the worker was busy. If there is none, the worker
+// next returns the job that was requested while the worker was busy. Without such a job, the worker
 // ends. A later request then starts another worker.
 func (s *Sender) next(w *worker) (job, bool) {
 	s.mu.Lock()

@@ -112,8 +112,8 @@ func slashed(u *url.URL) string {
 	return path + "/"
 }
 
-// check searches for the secret with which the signature was made. If it finds none, it searches
-// for a common mistake.
+// check searches for the secret with which the signature was made. If it finds no such secret, it
+// searches for a common mistake.
 func (q SignedRequest) check(address *url.URL, signed time.Time, secrets []secret, now time.Time) SignatureCheck {
 	for _, s := range secrets {
 		if q.fits(s, address.EscapedPath(), q.Body, signed) {

@@ -22,8 +22,8 @@ const (
 )
 
 // EndpointChange is a change of a token endpoint. A nil field leaves the value unchanged. The URL
-// must follow the rules for webhooks. The certificate and the key are PEM texts. Either both are
-// set or neither. Empty values remove both.
+// must follow the rules for webhooks. The certificate and the key are PEM texts. Both are set, or
+// both are empty. Empty values remove the certificate and the key.
 type EndpointChange struct {
 	URL, ClientID, ClientSecret, GrantType, PublicCert, PrivateCert *string
 }
@@ -93,8 +93,8 @@ func (c EndpointChange) mustBeEmpty() error {
 	return nil
 }
 
-// clientCertificate returns the client certificate for a token endpoint, or nil when there is
-// none. It fails when the certificate has expired.
+// clientCertificate returns the client certificate for a token endpoint, or nil when the endpoint
+// has no certificate. It fails when the certificate has expired.
 func clientCertificate(e store.TokenEndpoint, now time.Time) (*tls.Certificate, error) {
 	switch {
 	case e.PublicCert == "" && e.PrivateCert == "":
@@ -135,7 +135,8 @@ func isPrivateKey(text string) bool {
 	return pkcs8 == nil || pkcs1 == nil || sec1 == nil
 }
 
-// firstBlock returns the content of the first PEM block of a kind, or nil when there is none.
+// firstBlock returns the content of the first PEM block of a kind, or nil when the text has no such
+// block.
 func firstBlock(text string, is func(kind string) bool) []byte {
 	for block, rest := pem.Decode([]byte(text)); block != nil; block, rest = pem.Decode(rest) {
 		if is(block.Type) {

@@ -51,7 +51,7 @@ func (t *trusts) client(base *http.Client, authorities string) (*http.Client, er
 }
 
 // trusting returns a client that trusts the certificate authorities of the system and the
-// additional ones.
+// additional authorities.
 func trusting(base *http.Client, authorities string) (*http.Client, error) {
 	guarded, ok := base.Transport.(bounded)
 	if !ok {

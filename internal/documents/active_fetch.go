@@ -12,14 +12,14 @@ import (
 	"passerelle/internal/store"
 )
 
-// activeFetches has the fetches of files that this process is making. Readers can wait for these
+// activeFetches contains the running fetches of files in this process. Readers can wait for these
 // fetches.
 type activeFetches struct {
 	mu     sync.Mutex
 	byFile map[passerelle.FileID]*activeFetch
 	// claims has the running claims. byFile does not yet contain the files that these claims lease.
 	claims map[*activeFetch]struct{}
-	// waiting has the number of fetches for which readers wait, by connector.
+	// waiting counts the fetches for which readers wait, by connector.
 	waiting map[string]int
 }
 

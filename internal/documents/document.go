@@ -13,8 +13,9 @@ import (
 )
 
 // EditDocument stores a user's changes of a document. With content, it also stores a file that
-// replaces the current file. It stores everything or nothing. No sync overwrites the changes.
-// EditDocument fails with Conflict when the document is read-only and the change does not end that.
+// replaces the current file. EditDocument applies the complete change or fails. No sync overwrites
+// the changes. EditDocument fails with Conflict when the document is read-only before and after the
+// change.
 func (f *Documents) EditDocument(ctx context.Context, d passerelle.Domain, document passerelle.Document, e bankstore.DocumentEdit, content []byte) error {
 	if document.ReadOnly && (e.ReadOnly == nil || *e.ReadOnly) {
 		return passerelle.Conflicting("the document is read-only; set readonly to false first")

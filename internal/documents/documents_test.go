@@ -438,7 +438,7 @@ func TestAConnectionThatCannotBeRead(t *testing.T) {
 				}
 				_, err := c.read(t.Context(), c.slow, 0)
 				c.wantUnavailable(err)
-				c.synced(c.slow, state) // this sync does not help
+				c.synced(c.slow, state) // this sync does not make the files due
 				c.fetch(c.slow, 0)
 				c.fetch(c.quick, 4)
 				if c.count(c.slow, "stored IS NULL AND failures = 0 AND lease_until = 0") != bills || c.log.Len() > 0 {
@@ -492,7 +492,7 @@ func TestASyncThatEndsMeanwhile(t *testing.T) {
 }
 
 // TestSecretsThatCannotBeOpened: the secrets of a connection cannot be decrypted. The service
-// cannot read the connection. This must not count as a failure of the connection's files.
+// cannot read the connection. The attempt must not count as a failure of the connection's files.
 func TestSecretsThatCannotBeOpened(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		storetest.Break(t, c.url, fmt.Sprintf(`UPDATE connection SET credentials = (SELECT x.credentials FROM connection x WHERE x.id = %d) WHERE id = %d`,

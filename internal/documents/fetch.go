@@ -28,8 +28,8 @@ const (
 	// maxFile is the largest size of a file, in bytes.
 	maxFile = 64 << 20
 	// firstFetch is the pause after the first failure. Each further pause is twice as long.
-	// maxFetches failures take about a day and a half. After them, only a reader causes another
-	// fetch of the file.
+	// maxFetches failures take about a day and a half. After these failures, only a reader causes
+	// another fetch of the file.
 	firstFetch = time.Minute
 	maxFetches = 12
 )
@@ -51,8 +51,8 @@ func (a *awaited) Error() string {
 }
 
 // FetchFiles fetches a batch of due files of a connector in a domain, and returns their number.
-// Zero means that no file is due and that this process fetches none. A failure with one file does
-// not affect the others.
+// Zero means that no file is due and that this process fetches no file. A failure with one file
+// does not affect the others.
 func (f *Documents) FetchFiles(ctx context.Context, d passerelle.Domain, connector string) (int, error) {
 	due, err := f.active.begin(ctx, f.DB, connector, func(tx *store.Tx, into *[]bankstore.LeasedFile) {
 		bankstore.In(tx).ClaimFiles(d.ID, connector, fetchLease, maxFetching, into)

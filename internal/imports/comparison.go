@@ -78,7 +78,8 @@ func (c *comparison) checkFormat(a bankstore.StoredAccount) error {
 	return nil
 }
 
-// Wanted requests the transactions that an import would store, beginning with the first one.
+// Wanted requests the transactions that an import would store, beginning with the first
+// transaction.
 func (c *comparison) Wanted(account string) (passerelle.Date, bool) {
 	one := c.accounts[account]
 	return passerelle.Date{}, one != nil && !one.Disabled

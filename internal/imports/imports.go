@@ -253,7 +253,7 @@ func (i *Imports) Check(ctx context.Context, d passerelle.Domain, f File) (FileR
 	return report, err
 }
 
-// Import stores a whole file. It stores nothing when the file is wrong. New accounts are shared,
+// Import stores a whole file. It stores nothing when it refuses the file. New accounts are shared,
 // because the user has supplied their statements. Accounts that the user has disabled stay
 // disabled.
 func (i *Imports) Import(ctx context.Context, d passerelle.Domain, f File) (FileReport, error) {

@@ -23,12 +23,12 @@ type ActionAnswer struct {
 	Evidence *payment.Evidence
 }
 
-// Answer sends the bank an answer to its present action, and returns the resulting payment. The
-// answer no to psuValidation or confirm ends the payment. It is also sent to the bank. If the bank
-// does not reply in time, Answer returns the payment from the database, and a loop finds the
-// outcome. Answer fails with Conflict when the payment has another action, or when another act on
-// the payment is under way. It fails with Invalid when field values are wrong. It fails with
-// Unavailable when the bank did not receive the answer. The caller may then try again.
+// Answer sends the bank an answer to the payment's present action, and returns the resulting
+// payment. The answer no to psuValidation or confirm ends the payment, and Answer also sends it to
+// the bank. If the bank does not respond in time, Answer returns the payment from the database, and
+// a loop finds the outcome. Answer fails with Conflict when the payment has another action, or when
+// another act on the payment is under way. It fails with Invalid when field values are wrong. It
+// fails with Unavailable when the bank did not receive the answer. The caller may then try again.
 func (i *Initiation) Answer(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, by payment.Actor, a ActionAnswer, acts ...store.Audit) (*payment.Payment, error) {
 	s, err := i.idle(ctx, d, id)
 	if err != nil {
@@ -52,9 +52,9 @@ func (i *Initiation) Answer(ctx context.Context, d passerelle.Domain, id passere
 	return i.send(ctx, s, answer(connector.Answer{Action: a.Action, Fields: a.Fields, Yes: a.Yes}))
 }
 
-// idle loads the session of a payment. It fails when an attempt is under way. The session has no
-// attempt if the payment has none. The same round trip to the database also executes the reads in
-// others.
+// idle loads the session of a payment. It fails when an attempt is under way. A session may have no
+// attempt, because the payment was never sent. The same round trip to the database also executes
+// the reads in others.
 func (i *Initiation) idle(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, others ...func(*store.Reader) error) (bankSession, error) {
 	s, err := i.bankSession(ctx, d, id, others...)
 	switch {

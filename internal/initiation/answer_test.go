@@ -160,8 +160,8 @@ func (w *fixture) wantCause(t *testing.T, id passerelle.PaymentID, want payment.
 	}
 }
 
-// TestWrongAnswers gives each action every wrong answer. The error must say what is expected,
-// nothing may be written, and the bank must get nothing.
+// TestWrongAnswers gives each action every invalid answer. The error must name the expected answer.
+// The service must neither write nor call the bank.
 func TestWrongAnswers(t *testing.T) {
 	answers := map[payment.Action]initiation.ActionAnswer{
 		payment.Decoupled: resume, payment.FillFields: code("1234"), payment.Confirm: confirmed(true), payment.PSUValidation: approved(true),
@@ -358,8 +358,8 @@ func TestBankGoesOnAllTheSame(t *testing.T) {
 	})
 }
 
-// TestConfirmationNeedsAnswers checks that a bank that accepts no answers cannot be used when
-// the client must confirm orders.
+// TestConfirmationNeedsAnswers checks that payments with a client's confirmation cannot use a bank
+// that accepts no answers.
 func TestConfirmationNeedsAnswers(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.set(settings.AutoConfirmation, "0")

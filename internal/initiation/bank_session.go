@@ -192,7 +192,7 @@ type bankCall func(context.Context, connector.Initiator, connector.Order) (payme
 
 // callBank calls the bank. It waits for at most answerTime. It returns a refusal by the bank as a
 // report, and a panic of the connector as an error. It does not wait for a connector that ignores
-// its deadline. It drops the late reply of such a connector.
+// its deadline. It drops the late result of such a connector.
 func (i *Initiation) callBank(ctx context.Context, s bankSession, call bankCall) (payment.Report, error) {
 	if s.bank == nil {
 		return payment.Report{}, fmt.Errorf("%w: %s", errNoConnector, s.attempt.Connector)

@@ -34,10 +34,10 @@ func (c CancelRequest) code() payment.ErrorCode {
 // cancellation. It is unchanged if the bank refuses. A payer can abandon a payment that the payer
 // has not approved, even when the bank does not cancel orders. Such a payment stays validating for
 // as long as the bank would accept an approval, and longer if the bank does not show approvals. If
-// the bank does not reply in time, a loop finds the outcome later. Cancel fails with Conflict when
-// the payment can no longer be cancelled, or when another act on the payment is under way. It fails
-// with Invalid and the code notSupported when the bank does not cancel orders, and with Unavailable
-// when the bank did not receive the request.
+// the bank does not respond in time, a loop finds the outcome later. Cancel fails with Conflict
+// when the payment can no longer be cancelled, or when another act on the payment is under way. It
+// fails with Invalid and the code notSupported when the bank does not cancel orders, and with
+// Unavailable when the bank did not receive the request.
 func (i *Initiation) Cancel(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, c CancelRequest, acts ...store.Audit) (*payment.Payment, error) {
 	var registered []string
 	s, err := i.idle(ctx, d, id, func(r *store.Reader) error {

@@ -128,6 +128,7 @@ func TestCancellationApproved(t *testing.T) {
 }
 
 // TestExecutedMeanwhile: a bank executes a payment before the payer decides about the cancellation.
+// The payment must end as done.
 func TestExecutedMeanwhile(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.onItsWay()
@@ -370,8 +371,8 @@ func TestAbandonedUnanswered(t *testing.T) {
 }
 
 // TestAbandonedAndCancelled checks that a cancellation that the bank refuses neither revokes nor
-// prolongs an abandonment: the payment ends when the time for approvals, counted from the payer's
-// act, is over.
+// prolongs an abandonment. The payment must end when the time for approvals is over. This time
+// counts from the payer's act.
 func TestAbandonedAndCancelled(t *testing.T) {
 	byPayer := initiation.CancelRequest{By: payment.ByPayer}
 	refused := before(fails(&payment.Refusal{Code: payment.NoSpecifiedReason}))
@@ -420,8 +421,8 @@ func TestAbandonedAndCancelled(t *testing.T) {
 	}
 }
 
-// TestAbandonedAndConfirmed checks that a payer who approves at the bank after abandoning the payment
-// has approved it, even if the client confirms it after the time for approvals.
+// TestAbandonedAndConfirmed checks that an approval at the bank ends an abandonment. The approval
+// must count even if the client confirms the payment after the time for approvals.
 func TestAbandonedAndConfirmed(t *testing.T) {
 	for agreed, want := range map[bool]payment.ErrorCode{true: "", false: payment.ConfirmationRefused} {
 		t.Run(strconv.FormatBool(agreed), func(t *testing.T) {
@@ -461,8 +462,8 @@ func TestUnapprovedInstantOrders(t *testing.T) {
 	})
 }
 
-// TestStatesOfCancellation checks that the return links of a cancellation differ from those of
-// the payment.
+// TestStatesOfCancellation checks that the return links of a cancellation differ from the return
+// links of the payment.
 func TestStatesOfCancellation(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.onItsWay()

@@ -33,7 +33,7 @@ func (i *Initiation) Compatibility(ctx context.Context, d passerelle.Domain, p *
 	return list, err
 }
 
-// Able returns the connectors of the domain that can make the payment, including hidden ones.
+// Able returns the connectors of the domain that can make the payment, including hidden connectors.
 func (i *Initiation) Able(ctx context.Context, d passerelle.Domain, p *payment.Payment) (map[string]bool, error) {
 	profiles, err := i.initiatorsFor(ctx, d, p)
 	able := map[string]bool{}
@@ -60,8 +60,8 @@ func (i *Initiation) Initiators(ctx context.Context, d passerelle.Domain) ([]con
 }
 
 // initiatorsFor lists the same connectors for one payment. Account ranges exclude banks only when
-// some bank's ranges contain the payer's account. If no ranges contain the account, those of the
-// payer's bank may be incomplete, and the payer must be able to choose that bank.
+// some bank's ranges contain the payer's account. If no ranges contain the account, the ranges of
+// the payer's bank may be incomplete, and the payer must be able to choose that bank.
 func (i *Initiation) initiatorsFor(ctx context.Context, d passerelle.Domain, p *payment.Payment) ([]connector.Profile, error) {
 	profiles, err := i.Initiators(ctx, d)
 	if p.Payer == nil || slices.ContainsFunc(profiles, func(profile connector.Profile) bool {
@@ -78,7 +78,7 @@ func (i *Initiation) initiatorsFor(ctx context.Context, d passerelle.Domain, p *
 	return profiles, err
 }
 
-// reachable reports whether the connector has an enabled source for payments, or needs none.
+// reachable reports whether the connector has an enabled source for payments, or needs no source.
 func reachable(profile connector.Profile) bool {
 	_, open := paymentSource(profile)
 	return open
@@ -112,8 +112,8 @@ func (i *Initiation) ConnectorUUIDs(countries []string) []string {
 	return i.uuids(func(p connector.Profile) bool { return slices.ContainsFunc(p.Countries, in) })
 }
 
-// SourceUUIDs returns the connector with the source, if there is one, for a filter of payments. The
-// result is never nil, because a nil list would not filter.
+// SourceUUIDs returns the connector with the source for a filter of payments. It returns an empty
+// list for an unknown source. The result is never nil, because a nil list would not filter.
 func (i *Initiation) SourceUUIDs(source int64) []string {
 	is := func(s connector.Source) bool { return s.ID == source }
 	return i.uuids(func(p connector.Profile) bool { return slices.ContainsFunc(p.Sources, is) })

@@ -39,7 +39,7 @@ type contest struct {
 	// parties begin at the same moment, each in a separate process.
 	parties []func(w *fixture, i *initiation.Initiation, id passerelle.PaymentID) error
 	// later is the time after which a loop runs once more. Zero means that no loop runs. When two
-	// reports arrive at the same time, one is stored. The loop must ask for the other one again.
+	// reports arrive at the same time, one is stored. The loop must ask for the other report again.
 	later time.Duration
 	// ends contains the states in which the contest may end. Each state has the numbers of answers
 	// and cancellations that the bank may have received.

@@ -21,8 +21,8 @@ var (
 	recovered = initiation.Done{Recovered: 1}
 )
 
-// lapsed is the duration of a lease that has lapsed when it begins. A loop thus finds the work of a
-// crashed process immediately.
+// lapsed is the duration of a lease that has lapsed when it begins. A loop therefore finds the work
+// of a crashed process immediately.
 const lapsed = -time.Hour
 
 // impatience is the time for which callers wait in tests with a bank that does not respond. A bank
@@ -69,7 +69,7 @@ func TestCrashInAValidation(t *testing.T) {
 }
 
 // rescue makes another process bring a payment to its end after a crash. The argument attempt is
-// the state in which the crash left the attempt. Empty means that there is no attempt.
+// the state in which the crash left the attempt. Empty means that the payment has no attempt.
 func (w *fixture) rescue(t *testing.T, id passerelle.PaymentID, attempt string) {
 	t.Helper()
 	next := w.another()
@@ -90,8 +90,8 @@ func (w *fixture) rescue(t *testing.T, id passerelle.PaymentID, attempt string) 
 	w.wantSubmissions(t, id, 1)
 }
 
-// TestCrashInALoop kills the process that recovers an attempt or follows a payment, and then the
-// next process that does so.
+// TestCrashInALoop kills the process that recovers an attempt or follows a payment, and then its
+// successor.
 func TestCrashInALoop(t *testing.T) {
 	points := map[string]fault{"before the bank": before(dies), "after the bank": after(dies)}
 	for name, point := range points {
@@ -145,8 +145,8 @@ func TestCrashAfterTheResend(t *testing.T) {
 	})
 }
 
-// TestRepeatedOrder checks that a repeated order is marked as such, and contains the device of the
-// payer who validated it, because no payer is present then.
+// TestRepeatedOrder checks that a repeated order is marked as such. It must contain the device of
+// the payer who validated it, because no payer is present.
 func TestRepeatedOrder(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		payer := connector.Device{Address: netip.MustParseAddr("192.0.2.7"), UserAgent: "Browser", AcceptLanguage: "de"}
@@ -174,9 +174,8 @@ func TestRepeatedOrder(t *testing.T) {
 	})
 }
 
-// TestRequestsOfUnknownOutcomes checks that the timeline names the requests to the bank whose
-// outcome is unknown. It must name them only once, even if the bank is asked repeatedly without a
-// result.
+// TestRequestsOfUnknownOutcomes checks that the timeline names the requests with an unknown
+// outcome. It must name them only once, even if the bank is asked repeatedly without a result.
 func TestRequestsOfUnknownOutcomes(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		const sent = "initiate 0b9f6a30-7a63-4d3c-9f5c-2a1f4c0f6d11"

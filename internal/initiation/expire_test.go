@@ -78,7 +78,7 @@ func (w *fixture) expiring(validated bool, kind func(*payment.Draft)) passerelle
 // quiet stops the loop from asking banks.
 func (w *fixture) quiet() { w.execute(`UPDATE payment SET next_check = NULL`) }
 
-// TestNothingExpires checks that no payment expires in a domain that has expiry switched off.
+// TestNothingExpires checks that payments do not expire in a domain without expiry.
 func TestNothingExpires(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.set(settings.ExpireDays, "0")
@@ -116,7 +116,8 @@ func TestExpirySkipsOpenAttempts(t *testing.T) {
 	})
 }
 
-// TestManyExpire: more payments expire than one pass handles.
+// TestManyExpire: more payments expire than one pass handles. The next pass must handle the other
+// payments.
 func TestManyExpire(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		for range 40 {

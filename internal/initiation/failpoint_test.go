@@ -110,7 +110,7 @@ func TestCrashInACancellation(t *testing.T) {
 	}
 }
 
-// cancelToTheEnd requests a cancellation if there is none, and approves it.
+// cancelToTheEnd requests a cancellation, unless one is under way, and approves it.
 func (w *fixture) cancelToTheEnd(t *testing.T, p *payment.Payment) {
 	t.Helper()
 	if now := w.stored(p.ID); now.State == payment.Pending && now.Detail == "" {
@@ -128,8 +128,8 @@ func (w *fixture) cancelToTheEnd(t *testing.T, p *payment.Payment) {
 	w.wantSubmissions(t, p.ID, 1)
 }
 
-// TestCrashWhileAnAnswerIsRecovered kills the process that recovers an answer, and then the next
-// process that does so.
+// TestCrashWhileAnAnswerIsRecovered kills the process that recovers an answer, and then its
+// successor.
 func TestCrashWhileAnAnswerIsRecovered(t *testing.T) {
 	for name, point := range map[string]fault{"before the bank": before(dies), "after the bank": after(dies)} {
 		t.Run(name, func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestCrashWhileAnAnswerIsRecovered(t *testing.T) {
 }
 
 // TestSealedFieldsPostponeTheAttempt corrupts the stored values of an order. No process can then
-// call the bank. The tries to do so must become rare.
+// call the bank. The service must make such calls less and less often.
 func TestSealedFieldsPostponeTheAttempt(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.line.breaks(before(fails(errCut)), nil)

@@ -264,7 +264,7 @@ func (w *fixture) wantState(t *testing.T, id passerelle.PaymentID, want payment.
 	}
 }
 
-// wantAttempt checks the state of a payment's attempt. Empty means that there is no attempt.
+// wantAttempt checks the state of a payment's attempt. Empty means that the payment has no attempt.
 func (w *fixture) wantAttempt(t *testing.T, id passerelle.PaymentID, want string) {
 	t.Helper()
 	a, err := w.db.Attempt(t.Context(), w.domain.ID, id)

@@ -17,9 +17,10 @@ import (
 	"passerelle/payment"
 )
 
-// The service checks a payment again after a quarter of the payment's age. It thus finds the end of
-// a fast payment quickly, and sends few requests for a slow payment. A bank may request another
-// wait. Both waits have limits, because a loop must neither ask all the time nor wait forever.
+// The service checks a payment again after a quarter of the payment's age. It therefore finds the
+// end of a fast payment quickly, and sends few requests for a slow payment. A bank may request
+// another wait. Both waits have limits, because a loop must neither ask all the time nor wait
+// forever.
 const (
 	shortestWait     = 15 * time.Second
 	longestWait      = 6 * time.Hour
@@ -33,8 +34,8 @@ const batch = 32
 
 // Done counts the payments that one pass handled.
 type Done struct {
-	// Checked counts the payments about which banks were asked. Recovered counts those with an
-	// attempt whose process had ended. Expired counts those that had waited too long.
+	// Checked counts the payments about which banks were asked. Recovered counts the payments with
+	// an attempt of an ended process. Expired counts the payments that had waited too long.
 	Checked, Recovered, Expired int
 }
 
@@ -78,8 +79,9 @@ func (i *Initiation) Follow(ctx context.Context, d passerelle.Domain) (Done, err
 // AwaitFollowed returns when all calls that Follow began have ended. Call it when no pass is running.
 func (i *Initiation) AwaitFollowed() { i.followed.working.Wait() }
 
-// followed counts the running tasks of Follow and RunDue. A connector has at most two batches of them
-// in each domain. working counts only what Follow began, because RunDue may run during a shutdown.
+// followed counts the running tasks of Follow and RunDue. A connector has at most two batches of
+// them in each domain. working counts only the tasks that Follow began, because RunDue may run
+// during a shutdown.
 type followed struct {
 	mu      sync.Mutex
 	many    map[followedBank]int
@@ -117,7 +119,7 @@ func (f *followed) add(b followedBank, tasks int) {
 	}
 }
 
-// beginDue claims due work of a domain, except that of some connectors, and begins to do it. It
+// beginDue claims due work of a domain, except the work of some connectors, and begins to do it. It
 // returns a channel that is closed at the end of this work.
 func (i *Initiation) beginDue(ctx context.Context, d passerelle.Domain, except []string) (Done, <-chan struct{}, error) {
 	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
@@ -151,7 +153,8 @@ type task struct {
 	do       func(context.Context, passerelle.Domain, passerelle.PaymentID) error
 }
 
-// attendAll begins all tasks at the same time. It returns a channel that is closed when all are done.
+// attendAll begins all tasks at the same time. It returns a channel that is closed when all tasks
+// are done.
 func (i *Initiation) attendAll(ctx context.Context, d passerelle.Domain, tasks []task) <-chan struct{} {
 	var work sync.WaitGroup
 	for _, one := range tasks {

@@ -51,8 +51,7 @@ type Initiation struct {
 	// MAC returns the message authentication code of data for a purpose. The code protects the
 	// return links, which pass through the payer's browser.
 	MAC func(purpose string, data []byte) []byte
-	// Notifications creates the addresses to which banks send reports. Nil means that there are
-	// none.
+	// Notifications creates the addresses to which banks send reports. Nil means no addresses.
 	Notifications *notification.Notifications
 	// Wake wakes the sender of webhooks after the commit of an event.
 	Wake func()
@@ -195,9 +194,9 @@ func (i *Initiation) checkDraft(ctx context.Context, d passerelle.Domain, p *pay
 	return nil
 }
 
-// CheckRedirect fails with an Invalid error that names the field when a URI is not registered
-// with the client. For a client without registered URIs, it accepts any URI in a sandbox domain
-// and none in a live domain.
+// CheckRedirect fails with an Invalid error that names the field when a URI is not registered with
+// the client. For a client without registered URIs, it accepts any URI in a sandbox domain and no
+// URI in a live domain.
 func (i *Initiation) CheckRedirect(ctx context.Context, d passerelle.Domain, by passerelle.ClientID, field, uri string) error {
 	registered, err := i.DB.RedirectURIs(ctx, d.ID, by)
 	if err != nil {
@@ -272,7 +271,7 @@ func (i *Initiation) checkUsers(ctx context.Context, p *payment.Payment) error {
 	return nil
 }
 
-// Offered lists the connectors that payers are offered: those that are not hidden and can make the
+// Offered lists the connectors that payers can choose: the visible connectors that can make the
 // payment.
 func (i *Initiation) Offered(ctx context.Context, d passerelle.Domain, p *payment.Payment) ([]connector.Profile, error) {
 	profiles, err := i.initiatorsFor(ctx, d, p)
@@ -396,7 +395,7 @@ func (i *Initiation) ConnectorID(uuid string) (int64, bool) {
 }
 
 // load reads a payment without the sensitive part of its identities. It fails with NotFound when
-// there is none.
+// the payment does not exist.
 func (i *Initiation) load(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) (*payment.Payment, error) {
 	return loadBy(ctx, &i.DB.Reader, d, id)
 }

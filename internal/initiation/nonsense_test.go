@@ -226,8 +226,8 @@ func TestConnectorIsGone(t *testing.T) {
 	})
 }
 
-// TestReturns makes a payer return with every wrong state parameter, and then several times with
-// the right one.
+// TestReturns makes a payer return with every invalid state parameter, and then several times with
+// the valid parameter.
 func TestReturns(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)

@@ -183,7 +183,7 @@ func (w *fixture) approvedAtOnce(t *testing.T, id passerelle.PaymentID, state st
 }
 
 // TestTwoLoops makes two processes concurrently do the due work for many payments. Each payment
-// must be handled once, and none may be left over.
+// must be handled once, and no payment may be left over.
 func TestTwoLoops(t *testing.T) {
 	const payments = 40
 	onEach(t, func(t *testing.T, w *fixture) {
@@ -250,7 +250,7 @@ func TestAnswerOverAChange(t *testing.T) {
 }
 
 // TestOlderReport makes two processes store the same report. The first report must be stored.
-// Storing the second must return no error.
+// Storing the second report must return no error.
 func TestOlderReport(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)

@@ -105,11 +105,10 @@ func concludeAct(a store.Attempt, report payment.Report) payment.Report {
 	return report
 }
 
-// concludeAbandoned ends a payment that the payer has abandoned. It does so when the bank refuses
-// the order or no longer accepts an approval. Until then, the payment continues if the payer still
-// approves it at the bank. If the bank does not show approvals, the payment waits for the bank's
-// next status or for its expiry: the bank may still execute the order, so a final state could be
-// wrong.
+// concludeAbandoned ends an abandoned payment when the bank refuses the order or no longer accepts
+// an approval. Until then, the payment continues if the payer still approves it at the bank. If the
+// bank does not show approvals, the payment waits for the bank's next status or for its expiry. The
+// bank may still execute the order, so a final state could be wrong.
 func (s bankSession) concludeAbandoned(report payment.Report, now time.Time) payment.Report {
 	waits := report.Status == payment.Awaiting
 	approvable := s.bank != nil && now.Before(s.attempt.Abandoned.Add(s.bank.Profile().ApprovalLife))
@@ -135,7 +134,7 @@ var refusals = map[payment.Action]struct {
 // atOnce is a wait that has already ended, even for a clock that counts in milliseconds.
 const atOnce = -time.Millisecond
 
-// retryDelay returns the wait before the bank is asked after a failed call. There is no wait unless
+// retryDelay returns the wait before the bank is asked after a failed call. The wait is zero unless
 // the call may still be running.
 func (s bankSession) retryDelay(why error) time.Duration {
 	if errors.Is(why, bankcall.ErrAbandoned) {

@@ -137,7 +137,7 @@ func keepCallback(tx *store.Tx, a store.Attempt, callback url.Values) error {
 	return tx.KeepCallback(a, []byte(query))
 }
 
-// decodeCallback decodes a stored query. It returns nil when there is none.
+// decodeCallback decodes a stored query. It returns nil when no query is stored.
 func decodeCallback(encoded []byte) (url.Values, error) {
 	if encoded == nil {
 		return nil, nil

@@ -50,7 +50,7 @@ func (i *Initiation) openNext(ctx context.Context, s bankSession, next store.Att
 	return next, err
 }
 
-// encodeDevice encodes the payer's device. It returns nil when there is none.
+// encodeDevice encodes the payer's device. It returns nil when ctx has no device.
 func encodeDevice(ctx context.Context) ([]byte, error) {
 	device := connector.DeviceOf(ctx)
 	if !device.Address.IsValid() {

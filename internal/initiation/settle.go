@@ -118,8 +118,8 @@ func (i *Initiation) askInVain(ctx context.Context, s bankSession) error {
 	return &passerelle.Error{Kind: passerelle.Unavailable, Code: string(payment.WebsiteUnavailable), Message: "The bank cannot be asked about the order now. Try again later.", RetryAfter: 60}
 }
 
-// mayArrive reports whether another process may be sending the order again. This is possible while
-// the outcome of the order is unknown and the bank still recognises its key.
+// mayArrive reports whether another process may be sending the order again. A repetition is
+// possible while the outcome of the order is unknown and the bank still recognises its key.
 func (i *Initiation) mayArrive(ctx context.Context, s bankSession) (bool, error) {
 	lost := s.attempt.State == store.AttemptUnknown && s.attempt.Kind == store.AttemptInitiation
 	if !lost || s.bank == nil || !s.bank.Profile().Idempotent {

@@ -96,8 +96,7 @@ func TestRefusedSettlements(t *testing.T) {
 	})
 }
 
-// TestSettledAgainstTheBank checks that the bank's response counts when the bank does know the
-// order.
+// TestSettledAgainstTheBank checks that the bank's response counts when the bank knows the order.
 func TestSettledAgainstTheBank(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.lostAt(after(fails(errCut)))

@@ -26,7 +26,7 @@ type LocalizedTerms struct {
 	Content  string
 }
 
-// builtIn contains the terms of domains that have published none.
+// builtIn contains the terms of domains that have published no terms.
 var builtIn = store.Terms{
 	ID: 1, Version: "0", Created: time.Date(2026, time.November, 1, 0, 0, 0, 0, time.UTC),
 	Content: map[string]string{
@@ -75,8 +75,8 @@ func in(language string, t store.Terms) LocalizedTerms {
 
 func languages(t store.Terms) []string { return slices.Sorted(maps.Keys(t.Content)) }
 
-// AcceptedTerms returns the terms that the payer of a payment accepted. The second result is
-// false when the payer accepted none.
+// AcceptedTerms returns the terms that the payer of a payment accepted. The second result is false
+// when the payer accepted no terms.
 func (i *Initiation) AcceptedTerms(ctx context.Context, d passerelle.Domain, p *payment.Payment, language string) (LocalizedTerms, bool, error) {
 	if p.TermsVersion == "" {
 		return LocalizedTerms{}, false, nil

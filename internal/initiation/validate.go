@@ -38,11 +38,11 @@ type Choice struct {
 }
 
 // Validate applies the payer's choice to a payment in state created. If choice.Validated is true,
-// it sends the order to the bank. If the bank does not reply in time, Validate returns the payment
-// from the database, and a loop finds the outcome. Validate fails with NotFound when the payment
-// does not exist, and with Invalid when the connector or a field value does not fit the payment. It
-// fails with Conflict when the payment was already validated or another act on it is under way. It
-// fails with Unavailable when too many callers wait for the bank.
+// it sends the order to the bank. If the bank does not respond in time, Validate returns the
+// payment from the database, and a loop finds the outcome. Validate fails with NotFound when the
+// payment does not exist, and with Invalid when the connector or a field value does not fit the
+// payment. It fails with Conflict when the payment was already validated or another act on it is
+// under way. It fails with Unavailable when too many callers wait for the bank.
 func (i *Initiation) Validate(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, choice Choice) (*payment.Payment, error) {
 	u, err := i.unvalidated(ctx, d, id, choice.Fields == nil)
 	if err != nil {
@@ -76,8 +76,8 @@ func (i *Initiation) Validate(ctx context.Context, d passerelle.Domain, id passe
 }
 
 // waits reports whether the bank must wait for the client's confirmation. It fails with Invalid if
-// the bank must wait but cannot. This is the case when its connector accepts no answers, or when it
-// executes orders immediately.
+// the bank must wait but cannot. A bank cannot wait when its connector accepts no answers, or when
+// it executes orders immediately.
 func (i *Initiation) waits(ctx context.Context, d passerelle.Domain, c connector.Initiator) (bool, error) {
 	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
 	if err != nil || values.On(settings.AutoConfirmation) {
@@ -96,7 +96,7 @@ type unvalidated struct {
 	client  store.Client
 	// stored contains the field values of an earlier call, if they were loaded.
 	stored map[string]string
-	// attemptErr is ErrNotFound while there is no attempt.
+	// attemptErr is ErrNotFound while the payment has no attempt.
 	attemptErr, clientErr, storedErr error
 }
 

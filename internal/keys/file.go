@@ -29,10 +29,10 @@ func Load(path string) (*Ring, error) {
 	return load(path, CheckPrivate)
 }
 
-// LoadOrCreate reads the key file. If there is none, it makes a file with the keys of Generate.
-// Only the owner can read that file. When several processes start together, all get the keys of the
-// first file. LoadOrCreate accepts a file with any mode, because it is for development on any file
-// system.
+// LoadOrCreate reads the key file. If the file does not exist, it creates a file with the keys of
+// Generate. Only the owner can read that file. When several processes start together, all get the
+// keys of the first file. LoadOrCreate accepts a file with any mode, because it is for development
+// on any file system.
 func LoadOrCreate(path string) (*Ring, error) {
 	anyMode := func(*os.File) error { return nil }
 	ring, err := load(path, anyMode)
@@ -50,8 +50,9 @@ func LoadOrCreate(path string) (*Ring, error) {
 func Create(path string) error { return Generate().write(path, nameNew) }
 
 // Save writes the ring to a key file. Only the owner can read a new file. Save replaces the whole
-// file, so a crash leaves either the old file or the new one. The new file gets the mode of the old
-// one. If root calls Save, it also gets the owner and group, so that the service can still read it.
+// file, so a crash leaves either the old file or the new file. The new file gets the mode of the
+// old file. If root calls Save, the new file also gets the owner and group, so that the service can
+// still read it.
 func (r *Ring) Save(path string) error {
 	return r.write(path, replace)
 }
@@ -97,7 +98,7 @@ func (r *Ring) Replace(path string, other *Ring) error {
 	return other.Save(path)
 }
 
-// replace gives a file the name of another one, and also the owner, group and mode of that file.
+// replace gives a file the name, the owner, the group and the mode of another file.
 func replace(from, to string) error {
 	stat, err := os.Stat(to)
 	if err == nil {

@@ -161,8 +161,8 @@ func TestSaveReplacesTheFile(t *testing.T) {
 	wantOnly(t, path)
 }
 
-// TestReplaceKeepsAddedKeys adds a master key after a ring was loaded. The ring must not replace the
-// file any more, because values may be encrypted with the added key.
+// TestReplaceKeepsAddedKeys adds a master key after a ring was loaded. The ring must no longer
+// replace the file, because values may be encrypted with the added key.
 func TestReplaceKeepsAddedKeys(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "keys")
 	ring, err := keys.LoadOrCreate(path)

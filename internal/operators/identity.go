@@ -14,7 +14,7 @@ import (
 // that person.
 var ErrUnlinked = errors.New("no operator is linked to this identity")
 
-// ProviderIdentity has what a trusted identity provider says about a person who signs in.
+// ProviderIdentity contains the claims of a trusted identity provider about a person who signs in.
 type ProviderIdentity struct {
 	// Issuer and Subject identify the person permanently.
 	Issuer, Subject string
@@ -28,9 +28,9 @@ type ProviderIdentity struct {
 	Request string
 }
 
-// SignInByIdentity makes a session for a person whom a provider identifies. The session belongs to
-// the operator who is linked to the identity. SignInByIdentity links an unlinked person to the
-// operator with the person's name, if that operator is not linked to the provider yet. The role
+// SignInByIdentity makes a session for a person with an identity at a provider. The session belongs
+// to the operator who is linked to the identity. SignInByIdentity links an unlinked person to the
+// operator with the person's name, unless that operator is already linked to the provider. The role
 // comes from the operator and not from the provider. The session waits for the second factor like
 // every other session, unless v.Twice is set. SignInByIdentity fails with ErrRefused when the
 // operator was unlinked during the sign-in.
@@ -56,7 +56,7 @@ func (a *Operators) SignInByIdentity(ctx context.Context, v ProviderIdentity) (I
 		}
 		return errors.Join(operatorstore.In(tx).LinkOperator(identity), tx.Audit(entry))
 	})
-	if errors.Is(err, store.ErrDuplicate) { // another identity was linked meanwhile
+	if errors.Is(err, store.ErrDuplicate) { // another identity was linked at the same time
 		return IssuedSession{}, errors.Join(ErrUnlinked, a.refuse(ctx, refusal))
 	}
 	return pass, err
@@ -80,8 +80,8 @@ func (a *Operators) knownBy(ctx context.Context, v ProviderIdentity) (operatorst
 	return o, link, nil
 }
 
-// Link links an operator to a subject of an issuer. It fails with Invalid when the operator or the
-// identity is already linked.
+// Link links an operator to a subject of an issuer. It fails with Invalid when the identity is
+// already linked, or when the operator already has a subject of this issuer.
 func (a *Operators) Link(ctx context.Context, name, issuer, subject string) (operatorstore.Operator, error) {
 	for field, text := range map[string]string{"issuer": issuer, "subject": subject} {
 		if text == "" || len(text) > maxIdentity {

@@ -26,11 +26,11 @@ import (
 )
 
 // A subject, such as a name or an address, is locked after this many failed attempts, each within
-// lockSpan of the previous one. The lock ends lockSpan after the last counted attempt. A name is
-// first locked only at the guessing address, so the name's owner can sign in elsewhere. The limit
-// for a name at all addresses stops guesses from many addresses. The limit for an address is
+// lockSpan of the previous attempt. The lock ends lockSpan after the last counted attempt. A name
+// is first locked only at the guessing address, so the name's owner can sign in elsewhere. The
+// limit for a name at all addresses stops guesses from many addresses. The limit for an address is
 // higher, because many people may share an address. The service asks for a second factor, or for
-// the password in a session, only after a right password. Strangers can therefore not lock these
+// the password in a session, only after a correct password. Strangers can therefore not lock these
 // two steps.
 const (
 	maxFailuresHere      = 5
@@ -83,7 +83,7 @@ type IssuedSession struct {
 	operatorstore.Session
 }
 
-// SignIn makes a session for a right name and password. For an operator with a second factor, the
+// SignIn makes a session for a valid name and password. For an operator with a second factor, the
 // session only allows entering that factor, with [Operators.SecondFactor].
 func (a *Operators) SignIn(ctx context.Context, at SignInAttempt) (IssuedSession, error) {
 	name := normal(at.Name)
@@ -170,7 +170,7 @@ func (a *Operators) Check(ctx context.Context, name, password string) (bool, err
 }
 
 // recognise returns the operator with the name and the password. It takes the same time for an
-// unknown name. With ErrRefused, it also returns the operator with the name, if there is one.
+// unknown name. With ErrRefused, it also returns the operator if the name exists.
 func (a *Operators) recognise(ctx context.Context, name, password string) (operatorstore.Operator, error) {
 	o, err := operatorstore.From(a.DB).OperatorByName(ctx, name)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -205,9 +205,9 @@ func (a *Operators) take(ctx context.Context, all ...operatorstore.SignInCounter
 	return err
 }
 
-// Forget removes the counts that no longer lock a subject. When there are too many counts, because
-// strangers tried many names or addresses, Forget also removes the lowest counts. At the end of an
-// hour, Forget records how many refusals were counted but not recorded.
+// Forget removes the counts that no longer lock a subject. Strangers may try many names or
+// addresses. If the table then has too many counts, Forget also removes the lowest counts. At the
+// end of an hour, Forget records how many refusals were counted but not recorded.
 func (a *Operators) Forget(ctx context.Context) error {
 	if err := a.record(ctx, a.unknown.ended(a.Now())); err != nil {
 		return fmt.Errorf("record refusals of unknown names: %w", err)

@@ -28,8 +28,8 @@ type fixture struct {
 	*operators.Operators
 	t   *testing.T
 	now time.Time
-	// meanwhile runs once, in the middle of an operation: at the first reading of the clock after
-	// the number of readings in after.
+	// meanwhile runs once, in the middle of an operation. after counts the readings of the clock
+	// before that moment.
 	meanwhile func()
 	after     int
 }
@@ -614,7 +614,8 @@ func TestOperatorUnlinkedDuringProviderSignIn(t *testing.T) {
 	})
 }
 
-// Only the session that proposed a second factor can confirm it, for ten minutes.
+// TestAProposedSecondFactorEnds checks that only the session that proposed a second factor can
+// confirm it, and only for ten minutes.
 func TestAProposedSecondFactorEnds(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		password := d.operator("zoe", operators.Acting)

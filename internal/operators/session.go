@@ -50,11 +50,12 @@ func (v SignedIn) Owns(formToken string) bool {
 	return subtle.ConstantTimeCompare([]byte(formToken), []byte(v.FormToken())) == 1
 }
 
-// HasSecondFactor reports whether the operator gave a second factor in this session.
+// HasSecondFactor reports whether the operator entered a second factor in this session.
 func (v SignedIn) HasSecondFactor() bool { return v.Step == double }
 
-// SessionOf returns the session of a token. It fails with ErrNoSession when there is no session. It
-// does not extend the session, because it is for requests that a page makes automatically.
+// SessionOf returns the session of a token. It fails with ErrNoSession when the token has no open
+// session. It does not extend the session, because it is for requests that a page makes
+// automatically.
 func (a *Operators) SessionOf(ctx context.Context, token string) (SignedIn, error) {
 	v, err := a.find(ctx, token)
 	if err == nil && v.Step == waiting {

@@ -41,8 +41,8 @@ func totpCode(secret []byte, step int64) string {
 
 func stepOf(t time.Time) int64 { return t.Unix() / int64(totpPeriod.Seconds()) }
 
-// matchCode returns the period to which the code belongs, and whether there is one. The period must
-// be later than last. The argument last is the last period whose code was used.
+// matchCode returns the period to which the code belongs, and whether the code is right. The period
+// must be later than last. The argument last is the last period with a used code.
 func matchCode(secret []byte, code string, now time.Time, last int64) (int64, bool) {
 	code = strings.ReplaceAll(code, " ", "")
 	for step := stepOf(now) - totpDrift; step <= stepOf(now)+totpDrift; step++ {
@@ -115,7 +115,7 @@ func (a *Operators) pending(v SignedIn, stored []byte) []byte {
 }
 
 // ProposeTOTP makes a second factor for an operator, who must enter the password again. It replaces
-// the current second factor after the operator has entered the first code of the new one, in the
+// the current second factor after the operator has entered the first code of the new factor, in the
 // same session and within ten minutes.
 func (a *Operators) ProposeTOTP(ctx context.Context, v SignedIn, password, request string) error {
 	if err := a.prove(ctx, v, password, request, actTOTP); err != nil {
@@ -131,7 +131,7 @@ func (a *Operators) ProposeTOTP(ctx context.Context, v SignedIn, password, reque
 	return nil
 }
 
-// WithdrawTOTP drops the second factor that waits for its first code, if there is one.
+// WithdrawTOTP drops the second factor that waits for its first code, if any.
 func (a *Operators) WithdrawTOTP(ctx context.Context, v SignedIn) error {
 	err := a.DB.Write(ctx, func(tx *store.Tx) error {
 		operatorstore.In(tx).WithdrawTOTP(v.Operator.ID)
@@ -144,7 +144,7 @@ func (a *Operators) WithdrawTOTP(ctx context.Context, v SignedIn) error {
 }
 
 // ProposedTOTP returns the second factor that waits for its first code in this session, and whether
-// there is one.
+// one waits.
 func (a *Operators) ProposedTOTP(ctx context.Context, v SignedIn) (TOTPProposal, bool, error) {
 	t, err := operatorstore.From(a.DB).TOTP(ctx, v.Operator.ID)
 	if err != nil {

@@ -14,8 +14,8 @@ const (
 	unknownSpan = time.Hour
 )
 
-// furtherAttempts is the subject of an audit entry whose subject id is the number of counted
-// refusals.
+// furtherAttempts is the subject of the audit entry that has the number of counted refusals as its
+// subject id.
 const furtherAttempts = "further attempts"
 
 // unknownNames limits the acts in the audit log about attempts to sign in with unknown names. The
@@ -40,8 +40,8 @@ func (n *unknownNames) refused(entry store.Audit) []store.Audit {
 	return append(acts, entry)
 }
 
-// ended begins a new hour when the last one is over. It then returns the act that sums up the counted
-// refusals, if there are any.
+// ended begins a new hour when the last hour is over. It then returns the act that sums up the
+// counted refusals, if any.
 func (n *unknownNames) ended(now time.Time) []store.Audit {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -114,7 +114,7 @@ func (c *canon) text(s *string) {
 
 // NextUnchained returns the next chain that contains acts without a place. Its number is greater
 // than the argument after. With after = -1, it searches all chains. It fails with ErrNotFound when
-// there is no such chain.
+// no such chain exists.
 func (r Reader) NextUnchained(ctx context.Context, after passerelle.DomainID) (passerelle.DomainID, error) {
 	chain, err := database.One(ctx, r.rows, database.ScanInt, `SELECT `+chainOf+` FROM audit WHERE number IS NULL AND `+chainOf+` > $1 ORDER BY `+chainOf+`, id LIMIT 1`, int64(after))
 	return passerelle.DomainID(chain), err
@@ -150,7 +150,7 @@ func (r Reader) AuditEnd(ctx context.Context, chain passerelle.DomainID) (AuditE
 
 // AuditLinks reads the acts of a chain that follow the act in the argument after, in the order of
 // their places. It reads at most limit acts. The schema refuses two acts with the same place. If
-// there are two nevertheless, AuditLinks reads both.
+// two acts have the same place, AuditLinks reads both.
 func (r Reader) AuditLinks(ctx context.Context, chain passerelle.DomainID, after AuditLink, limit int) ([]AuditLink, error) {
 	return database.Collect(ctx, r.rows, scanLink, `SELECT `+linkColumns+` FROM audit WHERE `+chainOf+` = $1 AND number IS NOT NULL AND (number, id) > ($2, $3)
 		ORDER BY number, id LIMIT $4`, int64(chain), after.Number, after.ID, limit)

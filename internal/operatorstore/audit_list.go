@@ -63,7 +63,7 @@ func (r Reader) Audits(ctx context.Context, f AuditFilter, w store.Window) ([]Au
 	return database.Collect(ctx, r.rows, scanLink, sql, args...)
 }
 
-// AuditEntry loads an act. It fails with ErrNotFound when there is none.
+// AuditEntry loads an act. It fails with ErrNotFound when the act does not exist.
 func (r Reader) AuditEntry(ctx context.Context, id int64) (AuditLink, error) {
 	return database.One(ctx, r.rows, scanLink, `SELECT `+linkColumns+` FROM audit WHERE id = $1`, id)
 }

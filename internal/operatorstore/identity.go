@@ -17,7 +17,7 @@ type OperatorIdentity struct {
 }
 
 // OperatorByIdentity loads the operator with an identity, even if the operator is disabled. It
-// fails with ErrNotFound when there is none.
+// fails with ErrNotFound when no operator has the identity.
 func (r Reader) OperatorByIdentity(ctx context.Context, issuer, subject string) (Operator, error) {
 	return database.One(ctx, r.rows, scanOperator, `SELECT `+operatorColumns+` FROM operator_identity i JOIN operator ON operator.id = i.operator_id
 		WHERE i.issuer = $1 AND i.subject = $2`, issuer, subject)

@@ -43,14 +43,14 @@ func (o *Operator) scan(row database.Row, more ...any) error {
 	return err
 }
 
-// Operator loads an operator, even if the operator is disabled. It fails with ErrNotFound when
-// there is none.
+// Operator loads an operator, even if the operator is disabled. It fails with ErrNotFound when the
+// operator does not exist.
 func (r Reader) Operator(ctx context.Context, id store.OperatorID) (Operator, error) {
 	return database.One(ctx, r.rows, scanOperator, `SELECT `+operatorColumns+` FROM operator WHERE id = $1`, int64(id))
 }
 
 // OperatorByName loads an operator by name, even if the operator is disabled. It fails with
-// ErrNotFound when there is none.
+// ErrNotFound when no operator has the name.
 func (r Reader) OperatorByName(ctx context.Context, name string) (Operator, error) {
 	return database.One(ctx, r.rows, scanOperator, `SELECT `+operatorColumns+` FROM operator WHERE name = $1`, name)
 }
@@ -131,8 +131,8 @@ func (tx Tx) WithdrawTOTP(id store.OperatorID) {
 	tx.unit.ExecOne(store.ErrNotFound, `UPDATE operator SET totp_proposed = NULL WHERE id = $1`, int64(id))
 }
 
-// ConfirmTOTP makes the proposed second factor the present one. It marks the period of the first
-// code as used.
+// ConfirmTOTP replaces the present second factor with the proposed second factor. It marks the
+// period of the first code as used.
 func (tx Tx) ConfirmTOTP(id store.OperatorID, secret []byte, step int64) error {
 	return tx.sealTOTP(id, "totp", secret, `UPDATE operator SET totp = $1, totp_proposed = NULL, totp_step = $3
 		WHERE id = $2 AND totp_proposed IS NOT NULL`, step)

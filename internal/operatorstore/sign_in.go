@@ -16,7 +16,7 @@ var ErrLocked = errors.New("too many failed attempts to sign in")
 type SignInCounter struct {
 	// Subject is a hash of the name or address.
 	Subject []byte
-	// Of is the subject that contains this subject, nil for none.
+	// Of is the subject that contains this subject, or nil.
 	Of []byte
 	// Limit is the number of failed attempts after which the store refuses further attempts.
 	Limit int
@@ -24,7 +24,8 @@ type SignInCounter struct {
 
 // TakeSignIn counts an attempt to sign in. Call it before you compare a password, so that all
 // simultaneous attempts are counted. Write fails with ErrLocked when k.Limit attempts are already
-// counted, each of them within span of the previous one. In this case, the attempt is not counted.
+// counted, each of them within span of the previous attempt. In this case, the attempt is not
+// counted.
 func (tx Tx) TakeSignIn(k SignInCounter, now time.Time, span time.Duration) {
 	tx.unit.ExecOne(ErrLocked, `INSERT INTO sign_in_failure (subject, part_of, failures, latest) VALUES ($1, $5, 1, $2)
 		ON CONFLICT (subject) DO UPDATE SET failures = CASE WHEN sign_in_failure.latest <= $3 THEN 1 ELSE sign_in_failure.failures + 1 END, latest = $2
@@ -43,7 +44,7 @@ func (tx Tx) ReturnSignIn(subject []byte) {
 }
 
 // ForgetSignIns removes at most limit subjects without an attempt since an instant. It also removes
-// tooMany other subjects: first those with the fewest attempts, and among these the oldest.
+// tooMany other subjects: first the subjects with the fewest attempts, and among these the oldest.
 func (tx Tx) ForgetSignIns(before time.Time, limit, tooMany int) {
 	tx.unit.Exec(`DELETE FROM sign_in_failure WHERE subject IN (SELECT subject FROM sign_in_failure WHERE latest <= $1 ORDER BY latest`+database.UpTo(limit)+`)`, database.Micros(before))
 	tx.unit.Exec(`DELETE FROM sign_in_failure WHERE subject IN (SELECT subject FROM sign_in_failure AS due ORDER BY failures, latest LIMIT $1)`, tooMany)

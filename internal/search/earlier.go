@@ -11,12 +11,12 @@ import (
 )
 
 // earlierAtOnce is the number of payments that get their words in one unit. It is small, because
-// other units wait meanwhile on SQLite.
+// other units wait for this unit on SQLite.
 const earlierAtOnce = 100
 
-// earlierTables lists the tables with the progress of this work. The first is for payments from
-// before the table payment_word, and the second for payments from before it contained names of
-// beneficiaries.
+// earlierTables lists the tables with the progress of this work. The first table is for payments
+// that are older than payment_word. The second table is for payments that are older than the names
+// of beneficiaries in payment_word.
 var earlierTables = []string{"payment_word_earlier", "payment_name_earlier"}
 
 // AddEarlier adds the words of a domain's payments from before the service stored words. The newest

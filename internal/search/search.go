@@ -4,8 +4,8 @@
 // The package owns the table payment_word, which has a row for each word of a payment. In its
 // index, the newest payments with a word are next to each other. Words are in folded case. The
 // table has a blind value in place of an e-mail address. Equal addresses in a domain have equal
-// values, which are useless without the key file. The package does not own the payments themselves.
-// They are in package store.
+// values, which are useless without the key file. The package does not own the payments: package
+// store does.
 //
 // The package fails with the errors of package store. Searches find payments that are older than
 // the table only after AddEarlier has added their words. Two tables, payment_word_earlier and
@@ -128,10 +128,10 @@ const (
 	maxSought    = 8
 )
 
-// ByWords returns payments of a domain that have all words of a text in their labels and names of
+// ByWords returns a domain's payments with all words of a text in their labels and names of
 // beneficiaries, newest first. A position is the time of registration in microseconds, and the id.
 // For several words, ByWords reads at most 2,000 payments with the rarest word, from the position
-// on, and compares these.
+// on, and compares their other words.
 func ByWords(ctx context.Context, from source, domain passerelle.DomainID, text string, w store.Window) ([]passerelle.PaymentID, error) {
 	words := Words(text)
 	if len(words) == 0 {

@@ -15,7 +15,7 @@ import (
 	"passerelle/connector/berlingroup/tomlfile"
 )
 
-// BankFile is one file in a folder of banks. It has the bank, or the error of the file.
+// BankFile is one file in a folder of banks. It contains the bank, or the error of the file.
 type BankFile struct {
 	Path string
 	Bank *berlingroup.Bank
@@ -57,9 +57,9 @@ func readBanks(folder string, own []connector.Connector, before map[string]*berl
 	return files, nil
 }
 
-// inTurn returns the indexes of the files in the order in which they reserve names: first banks that run
-// and keep their names, then banks that run and change them, and then new files. So a copy of a file
-// cannot take the names of a running bank.
+// inTurn returns the indexes of the files in the order in which they reserve names: first banks
+// that run and keep their names, then banks that run and change their names, and then new files. So
+// a copy of a file cannot take the names of a running bank.
 func inTurn(files []BankFile, before map[string]*berlingroup.Bank) []int {
 	turn := func(i int) int {
 		former, next := before[files[i].Path], files[i].Bank
@@ -121,8 +121,8 @@ type takenNames map[string]string
 // takenName is a name that another connector has. It comes from a field of a bank file.
 type takenName struct{ field, message string }
 
-// take reserves the UUID and the numbers of a connector. It reserves all of them or none, and returns
-// those that are taken.
+// take reserves the UUID and the numbers of a connector. It reserves all of them or none, and
+// returns the taken names.
 func (t takenNames) take(p connector.Profile, whose string) []takenName {
 	type claimed struct{ field, name string }
 	claims := []claimed{{"uuid", p.UUID}, {"id", strconv.FormatInt(p.ID, 10)}}

@@ -34,8 +34,8 @@ sca = ["redirect"]
 single = ["sepa-credit-transfers"]
 `
 
-// TestAnInvalidCertificateIsLogged checks that the log names a bank whose certificate of ours is not valid
-// when the service reads its file. The bank stays, because it may have payments.
+// TestAnInvalidCertificateIsLogged checks that the log names a bank for which our certificate is
+// invalid when the service reads the bank's file. The bank stays, because it may have payments.
 func TestAnInvalidCertificateIsLogged(t *testing.T) {
 	folder, authority := t.TempDir(), berlingrouptest.NewAuthority(t)
 	authority.Furnish(folder)
@@ -53,8 +53,9 @@ func TestAnInvalidCertificateIsLogged(t *testing.T) {
 	}
 }
 
-// TestCopiedBankFile checks that a copy of a bank file does not stop the reload of the others. The log
-// and the commands blame the copy, with line and field. At the start, the first file by name counts.
+// TestCopiedBankFile checks that a copy of a bank file does not stop the reload of the other files.
+// The log and the commands blame the copy, with line and field. At the start, the first file by
+// name counts.
 func TestCopiedBankFile(t *testing.T) {
 	folder := t.TempDir()
 	berlingrouptest.NewAuthority(t).Furnish(folder)

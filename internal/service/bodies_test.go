@@ -61,7 +61,7 @@ const (
 )
 
 // TestBodiesThatNeverEnd checks that unfinished bodies use a limited amount of memory. Beyond this
-// amount, the service must refuse large bodies, and still accept small ones.
+// amount, the service must refuse large bodies, and still accept small bodies.
 func TestBodiesThatNeverEnd(t *testing.T) {
 	s := opened(t, service.Config{Database: storetest.SQLite(t), Loopback: true, MaxBodies: maxBodies})
 	s.Start()
@@ -76,7 +76,7 @@ func TestBodiesThatNeverEnd(t *testing.T) {
 			answers <- line
 		}()
 	}
-	// At most four bodies fit, so the service handles the other requests.
+	// At most four bodies fit, so the service refuses the other requests.
 	for range crowd - maxBodies/delivery.MaxReceivedBody {
 		if line := <-answers; !strings.HasPrefix(line, "HTTP/1.1 503 ") {
 			t.Errorf("answered %q", line)
@@ -128,8 +128,8 @@ func TestCompressedBodiesThatNeverEnd(t *testing.T) {
 	}
 }
 
-// TestNoRoomForABody checks that every handler that reads a body fails correctly when there is no
-// room for the body.
+// TestNoRoomForABody checks that every handler that reads a body refuses a body that exceeds the
+// memory limit.
 func TestNoRoomForABody(t *testing.T) {
 	s := opened(t, service.Config{Database: storetest.SQLite(t), Loopback: true, MaxBodies: 1})
 	s.Start()

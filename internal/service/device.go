@@ -15,8 +15,8 @@ import (
 const maxDeviceHeader = 512
 
 // noteDevice records the user's device in the context of a request. The user's own browser requests
-// the pages, so its address and headers are the device. An application calls the API. It names the
-// device in headers that the Berlin Group standard defines. Without the user's address in these
+// the pages, so its address and headers describe the device. An application calls the API. It names
+// the device in headers that the Berlin Group standard defines. Without the user's address in these
 // headers, the device is unknown: the service must not present the application's address as the
 // user's.
 func (s *Service) noteDevice(handler http.Handler, application bool) http.Handler {
@@ -56,7 +56,7 @@ func headersOf(r *http.Request, prefix string) connector.Device {
 	return device
 }
 
-// The forms of the Berlin Group standard for values that banks check.
+// These expressions match values that banks check, in the forms of the Berlin Group standard.
 var (
 	methodForm   = regexp.MustCompile(`^(GET|POST|PUT|PATCH|DELETE)$`)
 	deviceIDForm = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)

@@ -102,10 +102,9 @@ func from(t *testing.T, address, method, to, token string, body any, header ...s
 	return content
 }
 
-// TestAddressOfThePerson checks the address that a bank gets. This is the address of the person's
-// browser, or of the device that an application names. It is never the address of an application.
-// An order must have an address. When the person's address is unknown, the order has the service's
-// address.
+// TestAddressOfThePerson checks that a bank gets the address of the person's browser, or of the
+// device that an application names. A bank never gets the address of an application. An order must
+// have an address. When the person's address is unknown, the order has the service's address.
 func TestAddressOfThePerson(t *testing.T) {
 	const application, browser, device, service = "127.0.0.7", "127.0.0.8", "192.0.2.9", "127.0.0.1"
 	bank := &listening{}

@@ -123,7 +123,7 @@ func attempt(t *testing.T, address, forwarded string) (status int) {
 }
 
 // TestUnknownProxyIsWarnedOf checks that sign-ins through an unknown proxy cause one warning per
-// hour. Other sign-ins must cause none.
+// hour. Other sign-ins must cause no warning.
 func TestUnknownProxyIsWarnedOf(t *testing.T) {
 	loopback := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	for name, test := range map[string]struct {

@@ -29,7 +29,7 @@ type place struct {
 }
 
 // places is a handler that tries places in order. The API handles all requests that match no place,
-// even those without a path. Each such request then gets an error body of the API. A mux of
+// even requests without a path. Each such request then gets an error body of the API. A mux of
 // net/http would handle some of these requests itself, with redirects and plain text.
 type places struct {
 	below []place

@@ -17,7 +17,7 @@ import (
 
 // TestBankOfThePayer: the payer's account is known. The webview must select the account's bank, and
 // must not list banks with other accounts. The API must refuse these banks. A payer with an account
-// at none of the banks can choose any, because a list of prefixes may be incomplete.
+// at no listed bank can choose any bank, because a list of prefixes may be incomplete.
 func TestBankOfThePayer(t *testing.T) {
 	folder := t.TempDir()
 	berlingrouptest.NewAuthority(t).Furnish(folder)

@@ -10,8 +10,9 @@ import (
 	"passerelle/internal/settings"
 )
 
-// The API's limit for each address also applies to pages. Forms about connections have a lower
-// limit. The page of a refusal says in every language what to do.
+// TestRatesOfPages checks that the API's limit for each address also applies to pages, and that
+// forms about connections have a lower limit. The page of a refusal must say in every language what
+// to do.
 func TestRatesOfPages(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		set := func(values map[string]string) {

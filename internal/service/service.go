@@ -58,7 +58,7 @@ type Config struct {
 	// Files is the place where the service stores files, as a location for blob.New.
 	Files string
 	// Listen is the address of the API and its pages. OpsListen is the address for metrics. If
-	// OpsListen is empty, there is no listener for metrics.
+	// OpsListen is empty, the service has no listener for metrics.
 	Listen, OpsListen string
 	// Profiles makes the listener at OpsListen also serve profiles.
 	Profiles bool
@@ -73,7 +73,7 @@ type Config struct {
 	// LeaseTimeout is the time for which a change of a connection waits while a sync reads the
 	// connection. Zero means ten seconds.
 	LeaseTimeout time.Duration
-	// Banks is a folder of bank files and logos. It is empty when there is no such folder.
+	// Banks is a folder of bank files and logos. It is empty without such a folder.
 	Banks string
 	// Timing is the timing of the simulated banks.
 	Timing sandbox.Timing
@@ -118,7 +118,7 @@ const NoConsole = "none"
 const DefaultMaxRequests = 512
 
 // DefaultMaxBodies is the default limit for request bodies in memory, in bytes. It does not count
-// the first 16 KiB of each body. A dozen bodies of the largest accepted size fit.
+// the first 16 KiB of each body. Four bodies of the largest accepted size fit, 32 MiB each.
 const DefaultMaxBodies = 128 << 20
 
 // DefaultDatabaseTimeout is the longest time of a query. Queries normally take less than a second.
@@ -366,8 +366,8 @@ func (s *Service) warnOfProfiles() {
 	}
 }
 
-// ConsoleAddr returns the address of the console's separate listener. It returns an empty text when
-// there is none.
+// ConsoleAddr returns the address of the console's separate listener. It returns an empty text
+// without such a listener.
 func (s *Service) ConsoleAddr() string {
 	if s.consoleServer == nil {
 		return ""
@@ -379,7 +379,7 @@ func (s *Service) ConsoleAddr() string {
 func (s *Service) Addr() string { return s.server.Addr() }
 
 // OpsAddr returns the address of the listener for metrics and profiles. It returns an empty text
-// when there is none.
+// without such a listener.
 func (s *Service) OpsAddr() string {
 	if s.ops == nil {
 		return ""

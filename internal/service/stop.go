@@ -24,10 +24,11 @@ func (s *Service) Drain() {
 	}
 }
 
-// Stop lets running requests finish, and meanwhile stops the loops and the sender of webhooks. Then
-// it closes the database. Stop does all of this within the context's deadline. Shortly before the
-// deadline, it closes the connections of clients that have not finished. Enough time then remains
-// for closing the database. The next start, or another replica, finishes the interrupted work.
+// Stop lets running requests finish, and stops the loops and the sender of webhooks at the same
+// time. Then it closes the database. Stop does all of this within the context's deadline. Shortly
+// before the deadline, it closes the connections of clients that have not finished. Enough time
+// then remains for closing the database. The next start, or another replica, finishes the
+// interrupted work.
 func (s *Service) Stop(ctx context.Context) error {
 	s.Drain()
 	early, cancel := sooner(ctx)

@@ -69,7 +69,7 @@ const bankClients = 4
 // merchant is a client that creates payments at the banks.
 type merchant struct {
 	*driver
-	// program is nil when the banks are no test banks.
+	// program is nil for banks that are not test banks.
 	program *servicetest.TestBank
 	banks   []bankConnector
 	kinds   []string
@@ -93,7 +93,7 @@ type sale struct {
 	back string
 }
 
-// saleState is what the payer of a sale has to know.
+// saleState has the data of a payment that its payer needs.
 type saleState struct {
 	ID          int64
 	State       payment.State
@@ -227,9 +227,9 @@ func (s *merchant) approve(o *sale, page string) {
 	}
 }
 
-// decide approves on the bank's page in the payer's place, and returns the address of the return. It is
-// empty if the bank fails or the page is no longer valid. The page of an authorisation server redirects
-// to another page first.
+// decide approves on the bank's page in the payer's place, and returns the address of the return.
+// The address is empty if the bank fails or the page is no longer valid. The page of an
+// authorisation server redirects to another page first.
 func (s *merchant) decide(page string) (back string) {
 	if status, location := s.do(must(http.NewRequest("GET", page, http.NoBody))); status/100 == 3 {
 		page = must(must(url.Parse(page)).Parse(string(location))).String()
@@ -294,8 +294,8 @@ func (s *merchant) advanceClock(open []*sale, by string) []*sale {
 
 // expire lets payments expire that their payers can no longer approve: the response with the token
 // of the approval was lost, and the bank's page accepts no second approval. It ignores payments
-// that wait for an operator. It returns the payments that do not expire. If some of them are at
-// banks where this cannot happen, it returns all of them at once.
+// that wait for an operator. It returns the payments that do not expire. If a payment is at a bank
+// where this cannot happen, it returns all payments immediately.
 func (s *merchant) expire(open []*sale) []*sale {
 	s.t.Helper()
 	lost := slices.DeleteFunc(slices.Clone(open), func(o *sale) bool { return s.waitForPerson([]*sale{o}) })
@@ -330,8 +330,8 @@ func (s *merchant) advanceAll(open []*sale) []*sale {
 	return left
 }
 
-// waitForPerson reports whether every payment is in state created, with an attempt whose outcome is
-// unknown.
+// waitForPerson reports whether every payment is in state created, with an attempt that has an
+// unknown outcome.
 func (s *merchant) waitForPerson(all []*sale) bool {
 	return !slices.ContainsFunc(all, func(o *sale) bool {
 		p, seen := s.inspectSale(o)

@@ -282,8 +282,8 @@ var callbackCases = map[string]callbackCase{
 }
 
 // TestStateThatThePayerBrings tests which domains have the old behaviour of PAYMENT_STATE_UPDATED,
-// and how this behaviour works. The service stores every event. It does not deliver the event whose
-// state the redirected payer brought to the callback.
+// and how this behaviour works. The service stores every event. It does not deliver an event with a
+// state that the redirected payer brought to the callback.
 func TestStateThatThePayerBrings(t *testing.T) {
 	for name, c := range callbackCases {
 		t.Run(name, func(t *testing.T) {

@@ -29,8 +29,8 @@ const (
 )
 
 // TestDeadEndpointsCostNothing: one receiver is healthy, and a hundred receivers fail. The failing
-// ones refuse connections, do not respond, or respond with 500. They must get no more requests than
-// the rules of the flusher allow. The healthy one must get everything.
+// receivers refuse connections, do not respond, or respond with 500. They must get no more requests
+// than the rules of the flusher allow. The healthy receiver must get every event.
 //
 // With PASSERELLE_TEST_PAIRS, the test also measures the time from the response to a change until
 // its delivery, at a steady rate. PASSERELLE_TEST_PAIRS is the number of pairs of runs, with and
@@ -42,7 +42,7 @@ func TestDeadEndpointsCostNothing(t *testing.T) {
 		for name, clientResults := range map[string]func(*fixture){"same event": (*fixture).addDead, "own backlog": (*fixture).addBacklogged} {
 			t.Run(kind+"/"+name, func(t *testing.T) {
 				if pairs() == 0 {
-					t.Parallel() // this run measures nothing, so other tests may run
+					t.Parallel() // this run measures nothing, so other tests may run at the same time
 				}
 				costNothing(&setting{t, database, clientResults})
 			})

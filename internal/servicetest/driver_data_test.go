@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// reader is a user whose connection the service reads several times.
+// reader is a user with a connection that the service reads several times.
 type reader struct {
 	token      string
 	connection int64
@@ -26,7 +26,7 @@ type people struct {
 	readers []*reader
 }
 
-// come makes users connect and read until stop is closed. At most atOnce users do so at the same
+// come makes users connect and read until stop is closed. At most atOnce users read at the same
 // time.
 func (p *people) come(atOnce int, stop <-chan struct{}) {
 	for range atOnce {

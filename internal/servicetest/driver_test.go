@@ -27,8 +27,8 @@ import (
 	"passerelle/payment"
 )
 
-// amount returns the size of a test. It is small in a usual run. A long run has the value of an
-// environment variable.
+// amount returns the size of a test. The size is small in a usual run. A long run has the value of
+// an environment variable.
 func amount(name string, usual int) int {
 	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
 		return n

@@ -17,8 +17,8 @@ import (
 	"passerelle/payment"
 )
 
-// histories returns the number of random histories of a test. It is small in a usual run. In a long
-// run, it is the value of PASSERELLE_TEST_HTTP_HISTORIES.
+// histories returns the number of random histories of a test. The number is small in a usual run.
+// In a long run, it is the value of PASSERELLE_TEST_HTTP_HISTORIES.
 func histories(usual int) int {
 	if n, err := strconv.Atoi(os.Getenv("PASSERELLE_TEST_HTTP_HISTORIES")); err == nil {
 		return n
@@ -212,8 +212,9 @@ func (h *history) judge(d clientAct, before seenByClient, answer servicetest.Ans
 	h.judgePath(before)
 }
 
-// judgePath checks the timeline. The service only adds rows. Each transition continues the previous
-// one, and the model allows it. The last transition leads to the payment's state.
+// judgePath checks the timeline. The service only adds rows. Each transition begins in the state in
+// which the previous transition ended, and the model allows each transition. The last transition
+// leads to the payment's state.
 func (h *history) judgePath(before seenByClient) {
 	h.t.Helper()
 	was, is := before.path(), h.now.path()

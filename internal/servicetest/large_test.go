@@ -19,7 +19,7 @@ import (
 // which the service waits for the rest of a body.
 const answerTime = 20 * time.Second
 
-// large is a request whose body is too large for the call.
+// large is a request with a body that is too large for the call.
 type large struct {
 	header string
 	status int
@@ -53,7 +53,7 @@ func (l large) answered(t *testing.T, host string) (status int, body []byte, clo
 }
 
 // TestABodyThatIsTooLargeIsAnswered sends a far too large body, and the beginning of a slightly too
-// large one. Both requests get the complete response immediately, and the connection ends.
+// large body. Both requests get the complete response immediately, and the connection ends.
 func TestABodyThatIsTooLargeIsAnswered(t *testing.T) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	host := strings.TrimPrefix(s.Origin, "http://")

@@ -15,8 +15,8 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// slowProgram is a program whose reads wait. asked receives a value when a read begins. A read ends when
-// answer receives a value, or when the service leaves.
+// slowProgram is a program with slow reads. asked receives a value when a read begins. A read ends
+// when answer receives a value, or when the service leaves.
 type slowProgram struct {
 	asked, answer chan struct{}
 }
@@ -39,7 +39,8 @@ func (p *slowProgram) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 const slowUUID = "5b0c1d7e-0f5c-4b57-9d5e-0000000000aa"
 
-// slowHolder returns a user with a connection to a slow program. It has been read once.
+// slowHolder returns a user with a connection to a slow program. The service has read the
+// connection once.
 func slowHolder(t *testing.T, s *servicetest.Instance) (*slowProgram, holder) {
 	t.Helper()
 	p := &slowProgram{asked: make(chan struct{}, 1), answer: make(chan struct{}, 1)}
@@ -65,7 +66,7 @@ func (p *slowProgram) once(h holder) {
 	}
 }
 
-// begin starts a read whose client leaves when the returned function is called.
+// begin starts a read. The client of the read leaves when the returned function is called.
 func (p *slowProgram) begin(h holder) (leave func()) {
 	h.t.Helper()
 	ctx, cancel := context.WithCancel(h.t.Context())
@@ -85,7 +86,8 @@ func (p *slowProgram) begin(h holder) (leave func()) {
 	return func() { cancel(); <-left }
 }
 
-// ends returns the states in which the reads of a connection ended, and its present state.
+// ends returns the states in which the reads of a connection ended, and the connection's present
+// state.
 func (h holder) ends() (all []string) {
 	h.t.Helper()
 	var logs struct {

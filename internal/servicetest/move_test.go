@@ -55,7 +55,7 @@ func TestDomainMovesUnderLoad(t *testing.T) {
 	staying.Doctor()
 }
 
-// frontend is one address before several deployments. It forwards requests by their host.
+// frontend is one address in front of several deployments. It forwards requests by their host.
 type frontend struct {
 	t    *testing.T
 	port string
@@ -136,8 +136,8 @@ func (f *frontend) move(name string, p *servicetest.Process, to string) leftData
 	return left
 }
 
-// checkUndisturbed checks that every request got a response, and that the service refused none
-// temporarily.
+// checkUndisturbed checks that every request got a response, and that the service refused no
+// request temporarily.
 func (d *driver) checkUndisturbed() {
 	d.t.Helper()
 	d.mu.Lock()

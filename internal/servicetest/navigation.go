@@ -12,9 +12,9 @@ import (
 )
 
 // Two navigations can overlap, for example after a click on a page that is still loading. The
-// driver then mistakes the end of the earlier navigation for the end of the later one. It searches
-// for elements in a page that the browser no longer shows. The functions in this file query the
-// shown page instead.
+// driver then mistakes the end of the earlier navigation for the end of the later navigation. It
+// searches for elements in a page that the browser no longer shows. The functions in this file
+// query the shown page instead.
 
 // Navigate opens an address, and waits until the page at the address is complete.
 func Navigate(address string) chromedp.Action[chromedp.Void] {
@@ -80,7 +80,7 @@ func elsewhere(step func(ctx context.Context, t *chromedp.Target) error) chromed
 }
 
 // These are the first and the longest pause between two queries to a page. Each pause is longer
-// than the one before it, because queries take time from the page.
+// than the pause before it, because queries take time from the page.
 const (
 	firstPause   = 4 * time.Millisecond
 	longestPause = 64 * time.Millisecond

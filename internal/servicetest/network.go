@@ -13,7 +13,7 @@ type Network struct {
 	t testing.TB
 }
 
-// Manner describes what a network does with traffic.
+// Manner describes how a network treats traffic.
 type Manner = network.Manner
 
 // StartNetwork starts a network in front of a host and port, until the test ends.

@@ -70,8 +70,8 @@ func builtWith(tags string) (string, error) {
 	return binary, nil
 }
 
-// present returns the path of the normal program. PASSERELLE_TEST_PROGRAM can name a program that was
-// built before, such as the one in a package.
+// present returns the path of the normal program. PASSERELLE_TEST_PROGRAM can name a program that
+// was built before, such as the program in a package.
 func present(t testing.TB) string {
 	t.Helper()
 	if program := os.Getenv("PASSERELLE_TEST_PROGRAM"); program != "" {

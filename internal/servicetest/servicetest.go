@@ -69,7 +69,7 @@ type Options struct {
 	Banks string
 	// Identities has the same meaning as in service.Config.
 	Identities *oidc.Config
-	// Traces is the endpoint in otlp.Config. It is empty for no traces.
+	// Traces is the endpoint in otlp.Config. Without traces, it is empty.
 	Traces string
 	// Quiet starts no loops, so the service works only on request.
 	Quiet bool

@@ -13,7 +13,7 @@ import (
 
 // The keys for a domain's settings of its connectors are not in the catalogue. The operations that
 // change connectors set these keys, and this file reads them. The service records changes of these
-// keys like those of other keys.
+// keys like changes of other keys.
 
 // ConnectorHidden returns the key that hides a connector.
 func ConnectorHidden(uuid string) string { return connectorKey(uuid, "hidden") }

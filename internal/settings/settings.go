@@ -54,8 +54,8 @@ func Find(name string) (Key, bool) {
 	return familiar(name)
 }
 
-// Matching returns the names of those keys in the catalogue whose name or alias contains the text.
-// It ignores case. An empty text matches all keys.
+// Matching returns the names of the catalogue's keys with a name or an alias that contains the
+// text. It ignores case. An empty text matches all keys.
 func Matching(text string) []string {
 	var names []string
 	for _, key := range Keys() {
@@ -185,7 +185,7 @@ func deref(value *string) string {
 }
 
 // hasRoom fails when a domain would have too many keys of families. The limit exists because
-// clients choose their names.
+// clients choose the names of these keys.
 func hasRoom(ctx context.Context, db *store.DB, domain passerelle.DomainID, wanted map[string]*string) error {
 	isFamiliar := func(name string) bool {
 		_, is := familiar(name)

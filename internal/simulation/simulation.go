@@ -48,7 +48,7 @@ func Open(d passerelle.Domain) error {
 // remains.
 const maxPasses = 1000
 
-// Result has the amounts of work that Run did.
+// Result counts the work that Run did.
 type Result struct {
 	// Payments counts the payments that expired or that the service checked at their banks. Syncs
 	// counts the reads of connections. Deliveries counts the webhook requests.
@@ -57,9 +57,9 @@ type Result struct {
 	Truncated bool
 }
 
-// Run does the due work of a sandbox until none remains. Payments and syncs come first, because
-// they emit the events that Run delivers afterwards. Run stores the entries of the audit log before
-// it does any work.
+// Run does the due work of a sandbox until no due work remains. Payments and syncs come first,
+// because they emit the events that Run delivers afterwards. Run stores the entries of the audit
+// log before it does any work.
 func (l *Simulation) Run(ctx context.Context, d passerelle.Domain, acts ...store.Audit) (Result, error) {
 	leave, err := l.enter(d)
 	if err != nil {

@@ -131,8 +131,8 @@ func (tx *Tx) payerNumber(p *payment.Payment) (*string, []byte, error) {
 	return &blind, sealed, nil
 }
 
-// beneficiaryNumbers returns the blind value of each line's account number, and all numbers
-// encrypted together.
+// beneficiaryNumbers returns the blind value of each line's account number, and the encrypted form
+// of all numbers together.
 func (tx *Tx) beneficiaryNumbers(p *payment.Payment) ([]string, []byte, error) {
 	var (
 		sealed []byte
@@ -185,9 +185,9 @@ func (r *Reader) openNumbers(p *storedPayment) error {
 }
 
 // SealAccountNumbers makes the store encrypt the account numbers of new payments from now on. It
-// then encrypts the numbers of older payments, with one unit for each payment. Until it has
-// finished, a search by number does not find payments whose numbers are still unencrypted. A
-// process that began to write before the call may leave some numbers unencrypted.
+// then encrypts the numbers of older payments, with one unit for each payment. Until
+// SealAccountNumbers finishes, a search by number does not find payments with unencrypted numbers.
+// A process that began to write before the call may leave some numbers unencrypted.
 // SealAccountNumbers calls progress with the number of payments seen. After an error, the next call
 // continues where this one stopped.
 func (db *DB) SealAccountNumbers(ctx context.Context, batch int, progress func(seen int64)) (int64, error) {
@@ -230,8 +230,8 @@ func scanClear(row database.Row) (clearPayment, error) {
 	return p, err
 }
 
-// sealNumbersOf seals the account numbers of a payment. It tries again when another writer has
-// changed the payment meanwhile.
+// sealNumbersOf seals the account numbers of a payment. It tries again when another writer changes
+// the payment at the same time.
 func (db *DB) sealNumbersOf(ctx context.Context, which clearPayment) error {
 	err := ErrConflict
 	for try := 0; try < mostReads && errors.Is(err, ErrConflict); try++ {

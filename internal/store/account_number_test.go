@@ -14,14 +14,14 @@ import (
 	"passerelle/payment"
 )
 
-// These are the account numbers of these tests.
+// The tests in this file use these account numbers.
 const (
 	payersNumber = "FR7630006000011234567890189"
 	oneNumber    = "DE89370400440532013000"
 	otherNumber  = "BE68539007547034"
 )
 
-// numbered stores a payment between these accounts.
+// numbered stores a payment from payersNumber to the other two accounts.
 func (s fixture) numbered() *payment.Payment {
 	s.t.Helper()
 	d := draft(1)
@@ -53,7 +53,7 @@ func (s fixture) clearNumbers() (n int64) {
 	return n
 }
 
-// found returns the payments that each filter by account number finds, by the filter.
+// found returns the number of payments that each filter finds, by the name of the filter.
 func (s fixture) found(db *store.DB, domain passerelle.DomainID) map[string]int64 {
 	s.t.Helper()
 	found := map[string]int64{}

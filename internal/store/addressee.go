@@ -8,12 +8,12 @@ import (
 	"passerelle/internal/database"
 )
 
-// Addressee is a webhook with all data that a request to it needs. All of it was read at one
-// instant.
+// Addressee is a webhook with all data that a request to it needs. One statement reads all this
+// data.
 type Addressee struct {
 	Webhook
 	Served ServedDomain
-	// Provider is nil when the webhook has no provider or a deleted one.
+	// Provider is nil when the webhook has no provider, or when its provider was deleted.
 	Provider *AuthProvider
 }
 

@@ -34,7 +34,7 @@ type Attempt struct {
 	Inquiries int64
 
 	// AttemptOrder is the order of the payment. All attempts of a payment have the order of the
-	// first one.
+	// first attempt.
 	AttemptOrder
 	// Action is the bank's question, Agreed is the answer, and By is the actor who answered. For a
 	// cancellation, By is the actor who requested the cancellation.
@@ -45,7 +45,7 @@ type Attempt struct {
 	// agreement. It is zero without such a refusal. Other attempts may have followed.
 	Abandoned time.Time
 	// Trace is the trace in which the order was sent, as [tracing.Parent] returns it. Trace is
-	// empty when there was no trace.
+	// empty if the order was sent without a trace.
 	Trace string
 }
 
@@ -59,14 +59,13 @@ type AttemptOrder struct {
 	Waits bool
 	// Fields are the payment field values, sealed in the database.
 	Fields map[string]string
-	// Memory is what the connector stores about the order, encrypted like the fields.
+	// Memory is the connector's data about the order, encrypted like the fields.
 	Memory []byte
 	// Device is the payer's device at validation, encoded by the use case and stored encrypted.
 	// It is nil when no payer took part.
 	Device []byte
-	// Callback is the query with which the bank sent the payer back. It is stored while the service
-	// cannot reach the bank. It is encrypted like the fields. It becomes nil once a call has passed
-	// it to the bank.
+	// Callback is the query with which the bank sent the payer back, encrypted like the fields. The
+	// store keeps the query until a call passes it to the bank.
 	Callback []byte
 	// Reported is the number of reports that the bank had sent on its own initiative when the
 	// attempt was loaded.
@@ -142,7 +141,7 @@ func (r *Reader) scanAttempt(row database.Row) (Attempt, error) {
 	return a, err
 }
 
-// openOptional decrypts a sealed value, if there is one.
+// openOptional decrypts a sealed value. It does nothing without a value.
 func (r *Reader) openOptional(into *[]byte, place keys.Place, sealed []byte) error {
 	var err error
 
@@ -159,8 +158,8 @@ func attemptPlace(domain passerelle.DomainID, id int64, column string) keys.Plac
 	return keys.Place{Domain: int64(domain), Table: "attempt", Column: column, Row: id}
 }
 
-// Attempt loads the last attempt of a payment. It fails with ErrNotFound when there is none. With
-// ErrSealed, it returns the attempt without the encrypted parts of the order.
+// Attempt loads the last attempt of a payment. It fails with ErrNotFound when the payment has no
+// attempt. With ErrSealed, it returns the attempt without the encrypted parts of the order.
 func (r *Reader) Attempt(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID) (Attempt, error) {
 	var last Attempt
 	_, err := database.One(ctx, r.rows, func(row database.Row) (struct{}, error) {
@@ -177,9 +176,9 @@ func (r *Reader) Attempt(ctx context.Context, domain passerelle.DomainID, id pas
 	return last, err
 }
 
-// OrderAge returns the time since the service was about to send the order of an attempt. It uses
-// the database's clock, which a sandbox cannot set. For an order without a recorded time, it
-// returns the time since 1970.
+// OrderAge returns how long ago the service began to send the order of an attempt. It uses the
+// database's clock, which a sandbox cannot set. For an order without a recorded time, it returns
+// the time since 1970.
 func (r *Reader) OrderAge(ctx context.Context, of Attempt) (time.Duration, error) {
 	micros, err := database.One(ctx, r.rows, database.ScanInt, `SELECT {now} - COALESCE(sent, 0) FROM attempt WHERE +domain_id = $1 AND id = $2`, int64(of.Domain), of.OrderID)
 	return time.Duration(micros) * time.Microsecond, err
@@ -251,7 +250,7 @@ func (tx *Tx) openOrder(a *Attempt, lease time.Duration) error {
 	return nil
 }
 
-// RememberOrder replaces what the connector stores about the order of an attempt.
+// RememberOrder replaces the connector's data about the order of an attempt.
 func (tx *Tx) RememberOrder(a Attempt, memory []byte) error {
 	sealed, err := tx.Seal(attemptPlace(a.Domain, a.OrderID, "memory"), memory)
 	if err != nil {
@@ -270,8 +269,8 @@ func (tx *Tx) SaveOrder(a Attempt, version int64, memory []byte) error {
 	return tx.RememberOrder(a, memory)
 }
 
-// AskedAs copies the callback and the count of reports from the argument before, the copy of the
-// attempt with which the service asked the bank.
+// AskedAs copies the callback and the number of reports from before. The argument before is the
+// copy of the attempt with which the service asked the bank.
 func (a *Attempt) AskedAs(before Attempt) {
 	a.Reported, a.Callback, a.sealedCallback = before.Reported, before.Callback, before.sealedCallback
 }
@@ -332,10 +331,10 @@ func (tx *Tx) HastenAttemptIfReported(a Attempt) {
 		AND $3 < (SELECT bank_reports FROM payment WHERE id = payment_id)`, int64(a.Domain), a.ID, a.Reported)
 }
 
-// ClaimAttempts takes over at most limit attempts of a domain whose lease has expired. It gives each
-// of them a new lease. It leaves out attempts of the connectors in except. The UPDATE does not repeat
-// the subquery's condition on the state. With that condition, PostgreSQL would start with all
-// unanswered attempts.
+// ClaimAttempts takes over a domain's attempts with an expired lease, at most limit of them. It
+// gives each of them a new lease. It leaves out attempts of the connectors in except. The UPDATE
+// does not repeat the subquery's condition on the state. With that condition, PostgreSQL would
+// start with all unanswered attempts.
 func (tx *Tx) ClaimAttempts(domain passerelle.DomainID, lease time.Duration, limit int, except []string, into *[]Due) {
 	others, args := without(except, connectorOfAttempt, []any{int64(domain), lease.Microseconds()})
 	tx.dueOf(into, `WITH due AS MATERIALIZED (
@@ -346,5 +345,6 @@ func (tx *Tx) ClaimAttempts(domain passerelle.DomainID, lease time.Duration, lim
 		RETURNING payment_id, `+connectorOfAttempt, args...)
 }
 
-// connectorOfAttempt is the SQL expression for an attempt's connector. Only orders store their own.
+// connectorOfAttempt is the SQL expression for an attempt's connector. Only attempts that send an
+// order store a connector.
 const connectorOfAttempt = `COALESCE(connector_uuid, (SELECT p.connector_uuid FROM payment p WHERE p.id = attempt.payment_id))`

@@ -56,8 +56,8 @@ func TestAttemptIsReadBack(t *testing.T) {
 	})
 }
 
-// TestOrderMemory checks that the connector's memory belongs to the order, whichever attempt is the
-// last. In the database, the memory must be unreadable.
+// TestOrderMemory checks that the connector's memory belongs to the order and not to the last
+// attempt. In the database, the memory must be unreadable.
 func TestOrderMemory(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.attempt("key", time.Hour)
@@ -199,8 +199,8 @@ func TestReportsHastenQuestions(t *testing.T) {
 	})
 }
 
-// TestCallbacks checks that the query of a payer's return is stored until the bank has received it or
-// the payment ends. A newer query must stay when the bank has received the older one.
+// TestCallbacks checks that the query of a payer's return is stored until the bank has received it
+// or the payment ends. A newer query must stay when the bank has received the older query.
 func TestCallbacks(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.attempt("key", time.Hour)
@@ -327,7 +327,7 @@ func TestFieldValues(t *testing.T) {
 	})
 }
 
-// TestAttemptAndOutcomeAreOne stores the outcome of a payment that has changed since it was read. The
+// TestAttemptAndOutcomeAreOne stores the outcome of a payment that another process has changed. The
 // attempt must stay unanswered.
 func TestAttemptAndOutcomeAreOne(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
@@ -343,8 +343,8 @@ func TestAttemptAndOutcomeAreOne(t *testing.T) {
 	})
 }
 
-// TestAttemptsFollowTheOrder checks that answers and cancellations follow one at a time, and that
-// each is read with the data of the order.
+// TestAttemptsFollowTheOrder checks that answers and cancellations follow one another, and that a
+// read of each also returns the data of the order.
 func TestAttemptsFollowTheOrder(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		order := s.attempt("key", -time.Hour)
@@ -383,8 +383,8 @@ func TestAttemptsFollowTheOrder(t *testing.T) {
 	})
 }
 
-// TestAbandonmentIsRemembered checks that an attempt has the time of the payer's first refusal since
-// the last agreement, whatever attempts follow.
+// TestAbandonmentIsRemembered checks that each later attempt has the time of the payer's first
+// refusal since the last agreement.
 func TestAbandonmentIsRemembered(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.attempt("key", time.Hour)
@@ -414,8 +414,8 @@ func TestAbandonmentIsRemembered(t *testing.T) {
 	})
 }
 
-// TestSpoiltAttemptIsKnown checks that an attempt that cannot be decrypted is returned with
-// everything except its encrypted parts.
+// TestSpoiltAttemptIsKnown checks that the store returns an unreadable attempt without its
+// encrypted parts.
 func TestSpoiltAttemptIsKnown(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.attempt("key", time.Hour)
@@ -429,8 +429,8 @@ func TestSpoiltAttemptIsKnown(t *testing.T) {
 	})
 }
 
-// TestDueAndExpiringWaitForAttempts checks that, while an attempt is open, the bank is not asked
-// for the state and the payment does not expire. A payment expires only after a check that is due.
+// TestDueAndExpiringWaitForAttempts checks that an open attempt delays the status request to the
+// bank and the expiry of the payment. A payment expires only after a check that is due.
 func TestDueAndExpiringWaitForAttempts(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		claims := func() (due []store.Due, expiring []int64) {

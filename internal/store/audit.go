@@ -26,14 +26,15 @@ type Audit struct {
 	Request string
 	// Act is the name of the action.
 	Act string
-	// Subject is the kind of the object, and SubjectID its id. They are empty and zero when
-	// there is no object.
+	// Subject is the kind of the object, and SubjectID its id. They are empty and zero for an act
+	// without an object.
 	Subject   string
 	SubjectID int64
 	Refused   bool
 }
 
-// Audit records acts in the unit of the change. Either both are stored or neither.
+// Audit records acts in the unit of the change. The store keeps the change and the acts, or
+// neither.
 func (tx *Tx) Audit(acts ...Audit) error {
 	for _, a := range acts {
 		if err := tx.audit(a); err != nil {

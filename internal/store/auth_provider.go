@@ -45,14 +45,14 @@ type TokenEndpoint struct {
 	URL       string `json:"url"`
 	ClientID  string `json:"client_id"`
 	GrantType string `json:"grant_type"`
-	// PublicCert and PrivateCert are the client's certificate and private key as PEM. Either
-	// both are set or neither.
+	// PublicCert and PrivateCert are the client's certificate and private key as PEM. Both are set,
+	// or both are empty.
 	PublicCert  string `json:"public_cert,omitempty"`
 	PrivateCert string `json:"private_cert,omitempty"`
 }
 
-// Secrets returns the secrets that sign requests at an instant of real time: the present one and
-// the next one. The second is empty when only one is in use.
+// Secrets returns the secrets that sign requests at an instant of real time: the present secret and
+// the next secret. The second is empty when only one is in use.
 func (a AuthProvider) Secrets(now time.Time) (string, string) {
 	if a.NextFrom != nil && !a.NextFrom.After(now) {
 		return a.NextSecret, ""
@@ -256,7 +256,7 @@ func (tx *Tx) RenameAuthProvider(domain passerelle.DomainID, id int64, name *str
 }
 
 // UpdateTokenEndpoint stores the secret and the endpoint of an oauth provider. Write fails with
-// ErrConflict when the stored secret or endpoint differs from the one in the argument former.
+// ErrConflict when the stored secret or endpoint differs from the value in the argument former.
 func (tx *Tx) UpdateTokenEndpoint(former, a AuthProvider, now time.Time) error {
 	secret, config, err := a.seal(tx)
 	if err != nil {
@@ -292,8 +292,8 @@ type Rotation struct {
 
 // RotateSecret gives a new secret to a provider that signs. If the change is planned for later and
 // an earlier next secret is already in effect, RotateSecret first makes that secret the present
-// one. It drops a next secret that is not yet in effect. The argument real is real time, and now is
-// the domain's time.
+// secret. It drops a next secret that is not yet in effect. The argument real is real time, and now
+// is the domain's time.
 func (tx *Tx) RotateSecret(r Rotation, real, now time.Time) error {
 	a := AuthProvider{ID: r.Provider, Domain: r.Domain}
 	sealed, err := tx.Seal(a.secretPlace(), []byte(r.Secret))
@@ -312,9 +312,9 @@ func (tx *Tx) RotateSecret(r Rotation, real, now time.Time) error {
 	return nil
 }
 
-// UseAuthProvider prevents the deletion of the provider until the unit ends. A unit that assigns
-// a provider to a webhook must call it. Write fails with ErrNotFound when the provider has been
-// deleted.
+// UseAuthProvider prevents the deletion of the provider until the unit ends. A unit that assigns a
+// provider to a webhook must call UseAuthProvider. Write fails with ErrNotFound when the provider
+// has been deleted.
 func (tx *Tx) UseAuthProvider(domain passerelle.DomainID, id int64) {
 	tx.unit.ExecOne(ErrNotFound, `UPDATE auth_provider SET name = name WHERE domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(domain), id)
 }

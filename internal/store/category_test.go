@@ -8,8 +8,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// TestSequenceCheckIgnoresBuiltInCategories checks that the sequence of a domain's own categories
-// is not reported as behind. Their ids follow the ids of built-in categories, which the sequence
+// TestSequenceCheckIgnoresBuiltInCategories checks that SequencesBehind does not report the
+// sequence of own categories. Their ids follow the ids of built-in categories, which the sequence
 // does not count.
 func TestSequenceCheckIgnoresBuiltInCategories(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {

@@ -20,16 +20,16 @@ type Client struct {
 	Name   string
 	// SecretHash is the SHA-256 hash of the random secret.
 	SecretHash []byte
-	// RedirectURIs are the only addresses to which payers may be redirected. In a sandbox domain, an
-	// empty list allows any address. In a live domain, it allows none.
+	// RedirectURIs are the only addresses to which payers may be redirected. In a sandbox domain,
+	// an empty list allows any address. In a live domain, it allows no address.
 	RedirectURIs []string
 	// PublicKey is the PEM key that verifies signatures of the application. It is empty when the
 	// application has no key.
 	PublicKey string
 	Appearance
-	// Config contains texts that the application's programs store. It is nil when there are none.
+	// Config contains texts that the application's programs store. It is nil without such texts.
 	Config map[string]string
-	// Logo is the id of the application's picture, zero for none.
+	// Logo is the id of the application's picture, or zero.
 	Logo    int64
 	Created time.Time
 	// Used is the approximate time when the secret was last used. It is nil when the secret was
@@ -130,8 +130,8 @@ func (r *Reader) ClientPage(ctx context.Context, domain passerelle.DomainID, w W
 		ORDER BY client.id `+p.Order+` LIMIT $3`, int64(domain), p.From, w.Limit)
 }
 
-// OnlyClient returns the only client of a domain. It fails with ErrNotFound when the domain has
-// none or several.
+// OnlyClient returns the only client of a domain. It fails with ErrNotFound when the domain has no
+// client or several clients.
 func (r *Reader) OnlyClient(ctx context.Context, domain passerelle.DomainID) (passerelle.ClientID, error) {
 	first, err := database.Collect(ctx, r.rows, database.ScanInt, `SELECT id FROM client WHERE domain_id = $1 AND deleted IS NULL ORDER BY id LIMIT 2`, int64(domain))
 	if err == nil && len(first) != 1 {
@@ -158,7 +158,7 @@ func (tx *Tx) CreateClient(c *Client) error {
 
 // UpdateClient stores all fields of a client except its keys and its logo. Write fails with
 // ErrNotFound when the client is deleted, and with ErrConflict when a stored field differs from the
-// one in the argument former.
+// field in the argument former.
 func (tx *Tx) UpdateClient(former, c Client) error {
 	before, err := storedClient(former)
 	if err != nil {
@@ -210,8 +210,8 @@ func (tx *Tx) SetClientKeys(domain passerelle.DomainID, id passerelle.ClientID, 
 	return nil
 }
 
-// ClientKey returns the private key of a client. It fails with ErrNotFound when the client has
-// none.
+// ClientKey returns the private key of a client. It fails with ErrNotFound when the client has no
+// key pair.
 func (r *Reader) ClientKey(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID) ([]byte, error) {
 	sealed, err := database.One(ctx, r.rows, func(row database.Row) ([]byte, error) {
 		var sealed []byte
@@ -250,12 +250,13 @@ func (tx *Tx) SetLogo(domain passerelle.DomainID, id passerelle.ClientID, l *Log
 	return nil
 }
 
-// DeleteLogo removes the logo of a client. Write fails with ErrNotFound when there is none.
+// DeleteLogo removes the logo of a client. Write fails with ErrNotFound when the client has no
+// logo.
 func (tx *Tx) DeleteLogo(domain passerelle.DomainID, id passerelle.ClientID) {
 	tx.unit.ExecOne(ErrNotFound, `DELETE FROM client_logo WHERE domain_id = $1 AND client_id = $2`, int64(domain), int64(id))
 }
 
-// Logo returns the picture of a client. It fails with ErrNotFound when there is none.
+// Logo returns the picture of a client. It fails with ErrNotFound when the client has no logo.
 func (r *Reader) Logo(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID) (Logo, error) {
 	return database.One(ctx, r.rows, func(row database.Row) (Logo, error) {
 		var l Logo
@@ -265,7 +266,8 @@ func (r *Reader) Logo(ctx context.Context, domain passerelle.DomainID, id passer
 }
 
 // UseClient prevents other changes and the deletion of the client until the unit ends. A unit that
-// gives a client to a webhook must call it. Write fails with ErrNotFound when the client has been deleted.
+// gives a client to a webhook must call UseClient. Write fails with ErrNotFound when the client has
+// been deleted.
 func (tx *Tx) UseClient(domain passerelle.DomainID, id passerelle.ClientID) {
 	tx.unit.ExecOne(ErrNotFound, `UPDATE client SET name = name WHERE +domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(domain), int64(id))
 }

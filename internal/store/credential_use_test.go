@@ -7,8 +7,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// TestUseOfCredentials checks that the last use of credentials is recorded from time to time, for
-// the right credential. An earlier time must never replace it.
+// TestUseOfCredentials checks that the store records a use only in the domain of the credential. A
+// second use within an hour must not replace the recorded time.
 func TestUseOfCredentials(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		used, unused := store.Token{Domain: s.domain, Kind: "config", Hash: []byte("a"), Created: now}, store.Token{Domain: s.domain, Kind: "users", Hash: []byte("b"), Created: now}
@@ -35,7 +35,8 @@ func TestUseOfCredentials(t *testing.T) {
 	})
 }
 
-// TestListsOfTokensAndClients checks that lists of tokens leave out users' tokens by default.
+// TestListsOfTokensAndClients checks that lists of tokens contain only the kinds config and users
+// by default.
 func TestListsOfTokensAndClients(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		var tokens []store.Token

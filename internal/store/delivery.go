@@ -21,11 +21,11 @@ type Delivery struct {
 	EventID  int64
 	Event    string
 	Attempts int64
-	// User is the user of the event, zero for none.
+	// User is the user of the event, or zero.
 	User    passerelle.UserID
 	Version int64
-	// Subject and SubjectID identify the object of the event. Account is the account of the
-	// event, zero when it concerns none or several.
+	// Subject and SubjectID identify the object of the event. Account is the account of the event.
+	// It is zero when the event concerns no account or several.
 	Subject   string
 	SubjectID int64
 	Account   passerelle.AccountID
@@ -84,7 +84,8 @@ func (r *Reader) NewDeliveries(ctx context.Context, w Webhook, after passerelle.
 		int64(w.Domain), int64(w.ID), max(w.firstTriesAfter(), int64(after)), limit)
 }
 
-// NewestDelivery returns the last untried delivery of a webhook, or zero when there is none.
+// NewestDelivery returns the last untried delivery of a webhook, or zero when no delivery is
+// untried.
 func (r *Reader) NewestDelivery(ctx context.Context, w Webhook) (passerelle.DeliveryID, error) {
 	newest, err := database.One(ctx, r.rows, database.ScanInt, `SELECT d.id FROM delivery d WHERE d.domain_id = $1 AND d.webhook_id = $2
 		AND d.delivered IS NULL AND d.dropped IS NULL AND `+tried+` = 0 ORDER BY d.id DESC LIMIT 1`, int64(w.Domain), int64(w.ID))
@@ -156,7 +157,7 @@ type DeliveryAttempt struct {
 }
 
 // Signed contains the signed text before the body, the signature, and the signature with the next
-// secret if there is one. All are empty for an unsigned request.
+// secret, if the provider has a next secret. All are empty for an unsigned request.
 type Signed struct {
 	Opening, Signature, Next string
 }
@@ -191,8 +192,8 @@ type Batch struct {
 
 // RecordBatch stores results, marks accepted deliveries as delivered and renews the lease. Write
 // stores nothing and fails with ErrConflict when the lease has lapsed. In that case, another sender
-// may have sent the same deliveries. RecordBatch erases the body of a user's event when no webhook
-// needs it any more.
+// may have sent the same deliveries. RecordBatch erases the body of a user's event once no webhook
+// needs the body.
 func (tx *Tx) RecordBatch(w Webhook, b Batch) error {
 	tx.keepBatch(w, b)
 	if err := tx.recordAttempts(w, b.Attempts); err != nil {
@@ -244,8 +245,8 @@ func (tx *Tx) recordAttempts(w Webhook, batch []DeliveryAttempt) error {
 		tx.insertAttempts(w, id, chunk)
 		id += int64(len(chunk))
 	}
-	// The limit and the plus sign make PostgreSQL begin with the requests, whatever number of
-	// deliveries it expects.
+	// The limit and the plus sign make PostgreSQL begin with the requests, for any expected number
+	// of deliveries.
 	tx.unit.Exec(`UPDATE delivery SET attempts = attempts + 1, delivered = CASE WHEN latest.failure IS NULL THEN latest.at + latest.duration END
 		FROM (SELECT delivery_id, failure, at, duration FROM delivery_attempt WHERE id BETWEEN $1 AND $2 ORDER BY id LIMIT `+strconv.Itoa(1<<bits.Len(uint(len(batch)-1)))+`) latest
 		WHERE delivery.id = latest.delivery_id AND delivery.domain_id = $3 AND +delivery.delivered IS NULL`,
@@ -280,7 +281,7 @@ func (a DeliveryAttempt) all(row []any) []any {
 	return append(a.always(row), database.OptionalText(a.Failure), database.OptionalText(a.Answer), database.OptionalText(a.Detail), database.OptionalText(a.Signed.Next))
 }
 
-// byPowersOfTwo cuts a list into pieces whose lengths are powers of two, the longest first. Few
+// byPowersOfTwo cuts a list into pieces with lengths that are powers of two, the longest first. Few
 // different lengths lead to few different statements, which the databases can cache.
 func byPowersOfTwo[T any](list []T) iter.Seq[[]T] {
 	return func(yield func([]T) bool) {
@@ -320,9 +321,9 @@ func rowList(rows, same, columns int) string {
 	return string(list)
 }
 
-// drop gives up those of the deliveries that are still pending.
+// drop gives up the deliveries that are still pending.
 //
-// The conditions here and in eraseBodies are written differently from those of the indexes.
+// The conditions here and in eraseBodies differ in form from the conditions of the indexes.
 // Otherwise PostgreSQL might choose an index of waiting deliveries or of users, and read the whole
 // index.
 func (tx *Tx) drop(domain passerelle.DomainID, ids []passerelle.DeliveryID, reason string, now time.Time) {
@@ -335,8 +336,8 @@ func (tx *Tx) drop(domain passerelle.DomainID, ids []passerelle.DeliveryID, reas
 		append(args, database.Micros(now), reason)...)
 }
 
-// eraseBodies erases the body of a user's event when no webhook needs it any more. A deleted
-// webhook still needs a body until PurgeUndeliverable drops its deliveries, because the webhook may be
+// eraseBodies erases the body of a user's event once no webhook needs the body. A deleted webhook
+// still needs a body until PurgeUndeliverable drops its deliveries, because the webhook may be
 // restored. The unit locks the events first. When two senders end the last two deliveries of an
 // event at the same time, the second sender waits. It then sees that no delivery is left.
 func (tx *Tx) eraseBodies(domain passerelle.DomainID, events []int64, now time.Time) {

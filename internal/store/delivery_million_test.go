@@ -16,7 +16,7 @@ import (
 const fewDeliveries = 1000
 
 // invariantTimeout is far more than the time for one pass over a million payments or deliveries. It
-// is far less than the time for comparing each of them with each other.
+// is far less than the time for comparing each row with every other row.
 const invariantTimeout = time.Minute
 
 // manyDeliveries returns the length of the long lists. In a long run, PASSERELLE_TEST_DELIVERIES
@@ -56,7 +56,8 @@ func (s fixture) crowded(from, n int) store.Webhook {
 }
 
 // TestMillionDeliveries reads an operator's pages about a webhook with a thousand deliveries and
-// about one with many. In a long run, the pages with many may take at most three times as long.
+// about a webhook with many. In a long run, the pages with many may take at most three times as
+// long.
 func TestMillionDeliveries(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		n, long := manyDeliveries(t)

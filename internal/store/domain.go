@@ -26,18 +26,17 @@ func scanDomainAnd(row database.Row, more ...any) (passerelle.Domain, error) {
 	return d, err
 }
 
-// Domains lists every domain, oldest first. It is the only query that reads rows of several
-// domains. Loops and the operator's commands use it.
+// Domains lists every domain, oldest first. Loops and the operator's commands use it.
 func (r *Reader) Domains(ctx context.Context) ([]passerelle.Domain, error) {
 	return database.Collect(ctx, r.rows, scanDomain, `SELECT `+domainColumns+` FROM domain ORDER BY id`)
 }
 
-// Domain loads a domain by id. It fails with ErrNotFound when there is none.
+// Domain loads a domain by id. It fails with ErrNotFound when the domain does not exist.
 func (r *Reader) Domain(ctx context.Context, id passerelle.DomainID) (passerelle.Domain, error) {
 	return database.One(ctx, r.rows, scanDomain, `SELECT `+domainColumns+` FROM domain WHERE id = $1`, int64(id))
 }
 
-// DomainByName loads a domain by its name. It fails with ErrNotFound when there is none.
+// DomainByName loads a domain by its name. It fails with ErrNotFound when no domain has the name.
 func (r *Reader) DomainByName(ctx context.Context, name string) (passerelle.Domain, error) {
 	return database.One(ctx, r.rows, scanDomain, `SELECT `+domainColumns+` FROM domain WHERE name = $1`, name)
 }

@@ -11,7 +11,7 @@ import (
 	"passerelle/internal/database"
 )
 
-// Erasure is a deleted user whose data is not completely erased yet.
+// Erasure is a deleted user with data that must still be erased.
 type Erasure struct {
 	Domain passerelle.DomainID
 	User   passerelle.UserID
@@ -22,9 +22,9 @@ type Erasure struct {
 // for data, because a concurrent write may commit late.
 const erasureGrace = time.Minute
 
-// farewellPending is the condition that the event about the user's deletion is not delivered yet.
-// This event carries the user's token. The event and the token stay until no delivery of the event
-// is pending. A deleted webhook may be restored, so its delivery is pending until
+// farewellPending is the condition that a delivery of the event about the user's deletion is
+// pending. This event carries the user's token. The event and the token stay until no delivery of
+// the event is pending. A deleted webhook may be restored, so its delivery is pending until
 // PurgeUndeliverable drops it. $1 is the domain, $2 the user.
 const farewellPending = `EXISTS (SELECT 1 FROM event f JOIN delivery d ON d.event_id = f.id
 	WHERE f.domain_id = $1 AND f.subject = 'user' AND f.subject_id = $2 AND f.name = 'USER_DELETED'
@@ -91,7 +91,7 @@ var remains = []struct{ rows, erase string }{
 // EachPending calls do with each row that list returns, until list returns no row or was called
 // passes times. After a success, the row must no longer be in the list. A failing row stays in the
 // list. It does not delay other rows, because list skips as many rows as have failed. EachPending
-// returns the number of failures and the first one.
+// returns the number of failures and the first failure.
 func EachPending[Row any](ctx context.Context, passes int, list func(skip int) ([]Row, error), do func(Row) error) error {
 	var (
 		failed int
@@ -124,8 +124,8 @@ func EachPending[Row any](ctx context.Context, passes int, list func(skip int) (
 	return first
 }
 
-// ErasuresDue lists at most limit deleted users of a domain whose erasure is due at an instant of
-// real time. It leaves out the first skip users.
+// ErasuresDue lists at most limit deleted users with an erasure that is due at an instant of real
+// time. It leaves out the first skip users.
 func (r *Reader) ErasuresDue(ctx context.Context, domain passerelle.DomainID, realNow time.Time, skip, limit int) ([]Erasure, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (Erasure, error) {
 		var (
@@ -138,9 +138,9 @@ func (r *Reader) ErasuresDue(ctx context.Context, domain passerelle.DomainID, re
 	}, `SELECT domain_id, user_id, since FROM erasure WHERE domain_id = $1 AND due <= $2 ORDER BY due LIMIT $3 OFFSET $4`, int64(domain), database.Micros(realNow), limit, skip)
 }
 
-// Erase erases a deleted user's data until nothing is left that may be erased now. Each unit erases
-// at most batch rows of each kind. If some data cannot be erased yet, the erasure is due again at the
-// time next, in real time. The argument now is the domain's time.
+// Erase erases all data of a deleted user that may be erased now. Each unit erases at most batch
+// rows of each kind. If some data cannot be erased yet, the erasure is due again at the time next,
+// in real time. The argument now is the domain's time.
 func (db *DB) Erase(ctx context.Context, e Erasure, batch int, now, realNow, next time.Time) error {
 	for {
 		if err := db.Write(ctx, func(tx *Tx) error { tx.erase(e, batch, now); return nil }); err != nil {

@@ -10,7 +10,7 @@ import (
 // These are the errors that callers can distinguish. Every other error is a fault of the program
 // or of the database.
 var (
-	// ErrNotFound reports that a query for one row found none.
+	// ErrNotFound reports that a query for one row found no row.
 	ErrNotFound = database.ErrNotFound
 	// ErrConflict reports that the row has changed since it was read.
 	ErrConflict = database.ErrConflict
@@ -27,7 +27,7 @@ var (
 	// ErrNoClient reports that the client of a new token does not exist or is deleted. Clients get
 	// the same error as for a token of a deleted client.
 	ErrNoClient error = &passerelle.Error{Kind: passerelle.Unauthenticated, Code: "invalidToken", Message: "The application no longer exists."}
-	// ErrWanted reports that a webhook has subscribed to an event whose body was not written, because
-	// no webhook was subscribed to the event before.
+	// ErrWanted reports that a webhook subscribed to an event after the store had left out the
+	// event's body.
 	ErrWanted = errors.New("a webhook has subscribed to the event in the meantime")
 )

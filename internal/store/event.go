@@ -21,11 +21,12 @@ type EmittedEvent struct {
 	Subject   string
 	SubjectID int64
 	Version   int64
-	// User is the user of the event, zero for none. Held is set for the event of a temporary user.
-	// Such an event has no deliveries until ReleaseHeld creates them.
+	// User is the user of the event, or zero. Held is set for the event of a temporary user. Such
+	// an event has no deliveries until ReleaseHeld creates them.
 	User passerelle.UserID
 	Held bool
-	// Account is the account of the event, zero for none or several.
+	// Account is the account of the event. It is zero when the event concerns no account or
+	// several.
 	Account passerelle.AccountID
 	// MediaType is the media type of the body. Empty means application/json. Bodies of other types
 	// are sent without id_webhook_data. Omitted is the number of accounts that the body leaves out.
@@ -52,10 +53,10 @@ type EmittedEvent struct {
 // JSON is the media type of a body to which deliveries add id_webhook_data.
 const JSON = "application/json"
 
-// Emit stores an event, and one delivery for each enabled webhook that is registered for the event
-// now. It does so in the transaction of the change. Emit does not store the body of a user's event
-// that has no deliveries. It fails when a JSON body is not an object, because only an object can
-// contain id_webhook_data.
+// Emit adds an event to the transaction of the change, with one delivery for each enabled webhook
+// that is registered for the event now. It leaves out the body of a user's event without
+// deliveries. It fails when a JSON body is not an object, because only an object can contain
+// id_webhook_data.
 func (tx *Tx) Emit(e EmittedEvent) error {
 	if e.Unwanted {
 		return tx.emitUnwanted(e)
@@ -145,8 +146,8 @@ func (e EmittedEvent) first() byte {
 	return 0
 }
 
-// eventID returns the id of an event, and the length of a body in parts. For a body in parts, the id
-// is the one that was reserved with the first part.
+// eventID returns the id of an event, and the length of a body in parts. For a body in parts, the
+// id was reserved with the first part.
 func (tx *Tx) eventID(e EmittedEvent) (int64, int64, error) {
 	var (
 		id  int64
@@ -188,10 +189,9 @@ func (tx *Tx) DropHeld(domain passerelle.DomainID, user passerelle.UserID) {
 	tx.unit.Exec(`DELETE FROM event WHERE domain_id = $1 AND user_id = $2 AND held`, int64(domain), int64(user))
 }
 
-// DropHeldBack gives up those deliveries of a subject up to a version that are still held back.
-// Receivers do not need these deliveries, because they already know the state. The condition
-// not_before > 0 lets the databases use the index of held back deliveries. The argument now is in the
-// domain's time.
+// DropHeldBack gives up the held back deliveries of a subject up to a version. Receivers do not
+// need these deliveries, because they already know the state. The condition not_before > 0 lets the
+// databases use the index of held back deliveries. The argument now is in the domain's time.
 func (tx *Tx) DropHeldBack(domain passerelle.DomainID, subject string, subjectID, version int64, now time.Time, reason string) {
 	tx.unit.Exec(`UPDATE delivery SET dropped = $1, drop_reason = $2 WHERE domain_id = $3 AND subject = $4 AND subject_id = $5 AND version <= $6
 		AND delivered IS NULL AND dropped IS NULL AND not_before > 0 AND not_before > $1`,

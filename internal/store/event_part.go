@@ -66,8 +66,7 @@ func (b *EventBody) Close() error {
 	return nil
 }
 
-// flush stores the bytes in memory as the next part. It does nothing when there are fewer than enough
-// bytes.
+// flush stores the bytes in memory as the next part, if memory has at least enough bytes.
 func (b *EventBody) flush(enough int) error {
 	if len(b.pending) < enough {
 		return nil

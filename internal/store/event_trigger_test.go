@@ -11,8 +11,8 @@ import (
 	"passerelle/webhook"
 )
 
-// TestTriggeredVersionsGrow checks that a later caller gets a greater version, also with two stores
-// on one database, like two replicas. No two callers may get the same version.
+// TestTriggeredVersionsGrow checks that a later caller gets a greater version. The test uses two
+// stores on one database, like two replicas. No two callers may get the same version.
 func TestTriggeredVersionsGrow(t *testing.T) {
 	const goroutines, each = 6, 20
 	storetest.Each(t, func(t *testing.T, url string) {

@@ -11,9 +11,9 @@ import (
 	"passerelle/payment"
 )
 
-// Witness stores what a payer saw before acting, as evidence for the payment's newest attempt. The
-// content is encrypted. Witness ignores the attempt in e. Write fails with ErrDuplicate when the
-// attempt already has evidence.
+// Witness stores the page that a payer saw before acting, as evidence for the payment's newest
+// attempt. The content is encrypted. Witness ignores the attempt in e. Write fails with
+// ErrDuplicate when the attempt already has evidence.
 func (tx *Tx) Witness(e payment.Evidence) error {
 	id, err := tx.unit.NewID("payment_evidence")
 	if err != nil {
@@ -38,7 +38,7 @@ func evidencePlace(domain passerelle.DomainID, id int64) keys.Place {
 	return keys.Place{Domain: int64(domain), Table: "payment_evidence", Column: "shown", Row: id}
 }
 
-// Evidence returns what the payer saw before each act on our pages, oldest first.
+// Evidence returns the page that the payer saw before each act in the webview, oldest first.
 func (r *Reader) Evidence(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID) ([]payment.Evidence, error) {
 	return database.Collect(ctx, r.rows, r.scanEvidence, `SELECT id, payment_id, domain_id, attempt, act, language, shown, at FROM payment_evidence
 		WHERE +domain_id = $1 AND payment_id = $2 ORDER BY attempt, id`, int64(domain), int64(id))

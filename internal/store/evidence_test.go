@@ -45,8 +45,8 @@ func TestEvidence(t *testing.T) {
 	})
 }
 
-// TestEvidenceWithoutAnAttempt checks that the cancellation of a payment that was never sent to a
-// bank creates no attempt.
+// TestEvidenceWithoutAnAttempt stores the evidence of a cancellation for a payment that was never
+// sent to a bank.
 func TestEvidenceWithoutAnAttempt(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.create(draft(1250), now)

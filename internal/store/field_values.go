@@ -28,7 +28,7 @@ func (tx *Tx) SetFieldValues(domain passerelle.DomainID, id passerelle.PaymentID
 	return nil
 }
 
-// FieldValues loads the values that SetFieldValues stored. The map is empty when there are none.
+// FieldValues loads the values that SetFieldValues stored. Without stored values, the map is empty.
 func (r *Reader) FieldValues(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID) (map[string]string, error) {
 	sealed, err := database.One(ctx, r.rows, func(row database.Row) ([]byte, error) {
 		var sealed []byte

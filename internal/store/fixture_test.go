@@ -107,7 +107,7 @@ func draft(amounts ...int64) payment.Draft {
 	return d
 }
 
-// create stores a payment of the first domain that was created at an instant.
+// create stores a payment in the first domain. The payment is created at the instant at.
 func (s fixture) create(d payment.Draft, at time.Time) *payment.Payment {
 	s.t.Helper()
 	p, first, err := payment.New(d, payment.Policy{Periodic: true}, rand.Reader, at)

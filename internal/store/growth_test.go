@@ -26,8 +26,8 @@ import (
 )
 
 // meter counts the cost of each statement. In SQLite, the cost is the number of instructions of the
-// virtual machine. In PostgreSQL, it is the number of blocks read, including those for checks of
-// references. The meter executes each statement before the program does, and then rolls it back.
+// virtual machine. In PostgreSQL, it is the number of blocks read, including the blocks for checks
+// of references. The meter executes each statement before the program does, and then rolls it back.
 type meter struct {
 	t     *testing.T
 	pool  *database.Handle // set for PostgreSQL
@@ -138,8 +138,8 @@ func readAll(ctx context.Context, stmt *sql.Stmt, args []any) error {
 	return rows.Err()
 }
 
-// of returns the lowest cost of do over several payments, because index pages are sometimes split.
-// The first payment does not count, because it prepares the statements.
+// of returns the lowest cost of do over several payments, because a page split in an index raises
+// the cost of one call. The first payment does not count, because it prepares the statements.
 func (m *meter) of(payments []*payment.Payment, do func(*payment.Payment)) int64 {
 	m.t.Helper()
 	do(payments[0])

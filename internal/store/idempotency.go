@@ -31,7 +31,7 @@ type RepeatKey struct {
 }
 
 // Execution is the right to execute the request of a key. Its zero value stands for a request
-// without a key: [Tx.Executed] and the other methods then do nothing.
+// without a key: [Tx.Executed] and the other methods with an Execution then do nothing.
 type Execution struct {
 	Domain passerelle.DomainID
 	ID     int64
@@ -42,8 +42,8 @@ type Execution struct {
 // and Wait is set.
 type Claim struct {
 	// Execution is set when the caller must execute the request now. Subject is then the id of the
-	// object that an earlier, interrupted execution created, or zero if it created none. The caller
-	// must not create that object again.
+	// object that an earlier, interrupted execution created, or zero. The caller must not create
+	// that object again.
 	Execution Execution
 	Subject   int64
 	// Answer is the stored response of the first execution.
@@ -223,7 +223,7 @@ func (tx *Tx) KeepAnswer(e Execution, answer []byte) error {
 	return nil
 }
 
-// ForgetSubject removes the id of an object that the execution has created and deleted again.
+// ForgetSubject removes the id of an object that the execution created and then deleted.
 func (tx *Tx) ForgetSubject(e Execution) {
 	tx.unit.Exec(`UPDATE idempotency SET subject = NULL WHERE +domain_id = $1 AND id = $2 AND run = $3 AND answer IS NULL`, int64(e.Domain), e.ID, e.Run)
 }

@@ -250,7 +250,7 @@ func TestPurgeAnswers(t *testing.T) {
 }
 
 // TestRequestsWithoutAKey checks that every call with the zero Execution does nothing. Use cases
-// therefore need not check for it.
+// therefore need not check for the zero value.
 func TestRequestsWithoutAKey(t *testing.T) {
 	onEachWithDomain(t, func(t *testing.T, db *store.DB, _ passerelle.DomainID) {
 		mustWrite(t, db, func(tx *store.Tx) error {

@@ -130,8 +130,9 @@ type Breach struct {
 }
 
 // CheckInvariants checks all data of a domain. It checks each rule in a separate snapshot, so that
-// other work can continue. This is correct because each rule holds at every moment. The time is
-// proportional to the size of the data. Events from before the instant since may have been removed.
+// other work can continue. Separate snapshots suffice, because each rule holds at every moment. The
+// time is proportional to the size of the data. Events from before the instant since may have been
+// removed.
 func (r *Reader) CheckInvariants(ctx context.Context, domain passerelle.DomainID, since time.Time) ([]Breach, error) {
 	var breaches []Breach
 	for _, invariant := range invariants {

@@ -47,7 +47,8 @@ func (tx *Tx) Seal(p keys.Place, plain []byte) ([]byte, error) {
 	return tx.keys.Seal(p, plain)
 }
 
-// Unseal decrypts what Seal encrypted. It fails when the value was altered or its key is missing.
+// Unseal decrypts a value that Seal encrypted. It fails when the value was altered or its key is
+// missing.
 func (r *Reader) Unseal(p keys.Place, sealed []byte) ([]byte, error) { return r.keys.Open(p, sealed) }
 
 // proveKeys adds a statement to the unit. This statement checks whether the database is bound to

@@ -131,8 +131,8 @@ const MaxWaiting = 1000
 
 // Outage describes the failures of a webhook's receiver.
 type Outage struct {
-	// Since is the time of the first failed request after the last accepted one, or nil when
-	// none failed.
+	// Since is the time of the first failed request after the last accepted one, or nil when no
+	// request failed.
 	Since *time.Time
 	// Failure is the reason for the latest failure.
 	Failure string
@@ -140,7 +140,7 @@ type Outage struct {
 	// MaxWaiting + 1 stands for any number above MaxWaiting.
 	Waiting int64
 	// Oldest is the time of the oldest event that was not accepted yet, even if its delivery is
-	// held back. It is nil when there is none.
+	// held back. It is nil when all events were accepted.
 	Oldest *time.Time
 }
 

@@ -96,7 +96,7 @@ func runs(t *testing.T, address, text string, args ...any) {
 	}
 }
 
-// outdated creates a database at an earlier migration. Units need the present schema. The function
+// outdated creates a database with an earlier schema. Units need the present schema. The function
 // run therefore executes a statement outside units, as a migration does. The function renew opens
 // the database after all migrations.
 func outdated(t *testing.T, url string, migrations int, ring *keys.Ring) (run func(text string, args ...any), renew func() *store.DB) {

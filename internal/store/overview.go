@@ -11,7 +11,7 @@ import (
 )
 
 // MaxOverviewRows is the largest number of rows that an overview reads for each figure. A figure
-// that reaches the limit means "that many or more".
+// that reaches the limit is a lower bound.
 const MaxOverviewRows = 10_000
 
 // Volume is the number of payments that were registered in a period and have the same state,
@@ -56,7 +56,7 @@ type OpenPayment struct {
 }
 
 // OldestIn returns the payment that was registered first among a domain's payments in a state. The
-// second result is false when there is none.
+// second result is false when the domain has no such payment.
 func (r *Reader) OldestIn(ctx context.Context, domain passerelle.DomainID, state payment.State) (OpenPayment, bool, error) {
 	o, err := database.One(ctx, r.rows, func(row database.Row) (OpenPayment, error) {
 		o := OpenPayment{State: state}
@@ -71,8 +71,8 @@ func (r *Reader) OldestIn(ctx context.Context, domain passerelle.DomainID, state
 	return o, err == nil, err
 }
 
-// Queue has the payments in one state that wait for the same bank. First and Since are the smallest
-// id and the earliest registration of these payments.
+// Queue describes the payments in one state that wait for the same bank. First and Since are the
+// smallest id and the earliest registration of these payments.
 type Queue struct {
 	Connector, ConnectorUUID string
 	First                    passerelle.PaymentID

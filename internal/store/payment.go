@@ -64,8 +64,8 @@ func scanPayment(row database.Row) (*storedPayment, error) {
 }
 
 // Payment loads a payment of a domain with its lines. The payment and all lines have the same
-// version. It fails with ErrNotFound when there is none. It returns the sensitive part of
-// identities only if sensitive is true.
+// version. It fails with ErrNotFound when the payment does not exist. It returns the sensitive part
+// of identities only if sensitive is true.
 func (r *Reader) Payment(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID, sensitive bool) (*payment.Payment, error) {
 	for range mostReads {
 		p, err := r.paymentOnce(ctx, domain, id, sensitive)

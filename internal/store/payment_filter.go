@@ -45,8 +45,8 @@ type PaymentFilter struct {
 
 	// labels is the range of labels that the window reads, empty for all.
 	labels labelRange
-	// Connectors selects payments with one of the UUIDs. Nil means any. An empty list selects
-	// none. NoConnector selects payments without a connector.
+	// Connectors selects payments with one of the UUIDs. Nil means any. An empty list selects no
+	// payments. NoConnector selects payments without a connector.
 	Connectors  []string
 	NoConnector bool
 	// DateField names the date that From (inclusive) and Until (exclusive) limit. It is
@@ -180,9 +180,9 @@ func (f PaymentFilter) towards(w Window) PaymentFilter {
 	return f
 }
 
-// source returns the table that the query begins with. This is the table of lines if the filter
-// selects by a value of the lines. The index of this table returns payments in the order of the
-// list.
+// source returns the table that the query begins with. The query begins with the table of lines if
+// the filter selects by a value of the lines. The index of this table returns payments in the order
+// of the list.
 func (f PaymentFilter) source() selection {
 	s := selection{
 		Selection:  database.Selection{From: "payment", Where: []string{"domain_id = $1"}, Args: []any{int64(f.Domain)}},
@@ -219,7 +219,7 @@ func (f PaymentFilter) connectors(s selection) selection {
 	return s
 }
 
-// among adds the condition on several connectors to a selection, if there are several.
+// among adds the condition on connectors to a selection, if the filter has several connectors.
 func (f PaymentFilter) among(s selection) selection {
 	if len(f.Connectors) < 2 {
 		return s

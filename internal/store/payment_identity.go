@@ -95,8 +95,8 @@ func (tx *Tx) sealIdentity(domain passerelle.DomainID, id int64, s *passerelle.S
 	return sealed, nil
 }
 
-// loadIdentities loads the identities of a page of payments. It does not read the sealed column
-// when the sensitive part is not requested.
+// loadIdentities loads the identities of a page of payments. It reads the sealed column only when
+// the sensitive part is requested.
 func (r *Reader) loadIdentities(ctx context.Context, domain passerelle.DomainID, page []*storedPayment, sensitive bool) error {
 	list, args := idList(domain, idsOf(page))
 	column := "NULL"

@@ -311,9 +311,9 @@ func TestListIsThatOfTheReference(t *testing.T) {
 	})
 }
 
-// TestAPlaceWithoutADateInABoundedList uses a position with filters that its list did not have, as
-// a client may. Here the filters limit dates, so they select only payments with a date. All of
-// these payments come before the position.
+// TestAPlaceWithoutADateInABoundedList continues a list from a position with other filters, as a
+// client may. Here the filters limit dates. They select only payments with a date. All of these
+// payments come before the position.
 func TestAPlaceWithoutADateInABoundedList(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		all := s.population(12)

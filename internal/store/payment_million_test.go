@@ -140,7 +140,7 @@ const pageOfList = 100
 // unlisted has the fields of a filter that no list of TestMillion needs, with the reason.
 var unlisted = map[string]string{"Only": "selects at most one payment"}
 
-// TestMillionHasEveryFilter fails for a field of the filter that none of the long lists sets.
+// TestMillionHasEveryFilter checks that some long list sets each field of the filter.
 func TestMillionHasEveryFilter(t *testing.T) {
 	set := map[string]bool{}
 	for _, list := range million(fixture{t: t, domain: 1, client: 1}, 1000) {
@@ -157,9 +157,9 @@ func TestMillionHasEveryFilter(t *testing.T) {
 	}
 }
 
-// TestMillion reads the first page of every list, and the page after nine tenths of its matches.
-// In a long run, the later page may take at most 1.5 times as long as the first. In PostgreSQL, it
-// must not read more rows than the first.
+// TestMillion reads the first page of every list, and the page after nine tenths of its matches. In
+// a long run, the later page may take at most 1.5 times as long as the first. In PostgreSQL, the
+// later page must not read more rows than the first page.
 func TestMillion(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		n, long := crowd(t)

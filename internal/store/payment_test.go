@@ -217,7 +217,7 @@ func (s fixture) tryChange(p *payment.Payment, r payment.Report) error {
 	return s.try(func(tx *store.Tx) error { return tx.UpdatePayment(p, transitions(steps), nil) })
 }
 
-// TestOneOfManyWins: fifty workers change the same version of a payment.
+// TestOneOfManyWins: fifty workers change the same version of a payment. Exactly one must succeed.
 func TestOneOfManyWins(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.create(draft(1), now)

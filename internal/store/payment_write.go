@@ -65,8 +65,8 @@ func nameOf(parameter string) string {
 
 // NameConnector stores the name of a connector. Lists are sorted by this name. A unit must call it
 // before it stores a payment with that connector. If the name is already stored, it only reads the
-// name. With an INSERT for each payment, all orders to one bank would commit one after the other on
-// PostgreSQL, because a conflicting INSERT locks the existing row even if it updates nothing.
+// name. On PostgreSQL, a conflicting INSERT locks the existing row even if it updates nothing. With
+// an INSERT for each payment, all orders to one bank would therefore commit one after the other.
 func (tx *Tx) NameConnector(uuid, name string) {
 	tx.unit.Exec(`INSERT INTO connector_name (uuid, name) SELECT CAST($1 AS TEXT), CAST($2 AS TEXT)
 		WHERE NOT EXISTS (SELECT 1 FROM connector_name WHERE uuid = CAST($1 AS TEXT) AND name = CAST($2 AS TEXT))

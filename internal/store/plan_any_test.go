@@ -113,9 +113,8 @@ func (s fixture) crowdAll() *userAccounts {
 	return h
 }
 
-// TestStatisticsExpectManyDomains checks the statistics settings of every table in PostgreSQL,
-// whichever migration created the table. The settings must say that one domain has a small part of
-// the rows.
+// TestStatisticsExpectManyDomains checks the statistics settings of every table in PostgreSQL. The
+// settings must say that one domain has a small part of the rows.
 func TestStatisticsExpectManyDomains(t *testing.T) {
 	s := newFixture(t, storetest.Postgres(t))
 	others, err := database.Collect(t.Context(), s.db.Rows(), database.ScanString, `SELECT relname FROM pg_class t JOIN pg_attribute a ON a.attrelid = t.oid

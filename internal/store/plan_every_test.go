@@ -29,8 +29,8 @@ var bounded = map[string]string{
 	"sign_in_failure": "kept up to a number", "received": "kept up to a number, in sandboxes", "mail": "alerts, one in an hour for each webhook",
 }
 
-// granted contains the statements that may read much, by their text and the step of their plan,
-// with the reason.
+// granted contains the statements that may read many rows, each with a step of its plan and the
+// reason.
 var granted = []struct{ statement, step, why string }{
 	{`ORDER BY (amount|date_type|state|instruction_count|validated|connector_name|id|registered|place_key)\b`, `payment_(by|in|of)_`, "a filter beside another order: what it selects is sorted, or the order is walked"},
 	{`FROM payment WHERE domain_id = \$1 AND (registered [<>]=? \$\d+ AND )*(state|date_type|amount|validated|connector_uuid IN|connector_uuid IS NULL).* LIMIT \d+\) AS counted`, `payment_`, "a count of several filters at once goes through what one of them selects"},
@@ -47,7 +47,7 @@ var granted = []struct{ statement, step, why string }{
 type step struct {
 	table, index string
 	bounds       []string
-	// page means that rows are read in the order of the list up to a limit, and that none is
+	// page means that rows are read in the order of the list up to a limit, and that no row is
 	// skipped.
 	page bool
 	text string
@@ -338,7 +338,7 @@ func (p *planned) removed(table string) bool {
 
 // TestEveryStatement plans every statement that the program has executed so far, in this process
 // and in processes that wrote their statements to a folder. It also plans every check of a
-// reference. It does so on both databases, with rows, with and without statistics. A restored dump
+// reference. The test uses both databases with rows, with and without statistics. A restored dump
 // has no statistics. No statement may read a growing table, or a domain's part of one, completely.
 // Checks of references are planned on empty tables as well, because PostgreSQL keeps their plans
 // until there are statistics. For other statements, the index for an empty table is unimportant:

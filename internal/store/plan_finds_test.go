@@ -16,7 +16,7 @@ func TestTheCheckOfPlansFinds(t *testing.T) {
 	const both, sqlite, postgres = "", "sqlite", "postgres"
 	cases := []struct {
 		name, on string
-		// before is executed first.
+		// before is a statement that the test executes first.
 		before    string
 		empty     bool
 		statement string

@@ -125,8 +125,8 @@ func (tx *Tx) counted(n *rowCount, sql string, args ...any) {
 	tx.unit.Returning(func(database.Row) error { *n++; return nil }, sql, args...)
 }
 
-// removeAttempts removes records of old requests, whatever the state of their deliveries. A
-// delivery that fails every minute has very many requests.
+// removeAttempts removes records of old requests for deliveries in any state. A delivery that fails
+// every minute has very many requests.
 func (tx *Tx) removeAttempts(r Retention, removed *rowCount) {
 	tx.counted(removed, `DELETE FROM delivery_attempt WHERE id IN (
 			SELECT a.id FROM webhook w JOIN delivery_attempt a ON a.webhook_id = w.id AND a.at < $1 WHERE w.domain_id = $2`+database.UpTo(r.Batch)+`)
@@ -152,8 +152,8 @@ func (tx *Tx) removeDeliveries(r Retention, over [][2]int64) {
 	tx.removeEvents(r.Domain, second(over))
 }
 
-// removeEvents removes those events of the list that have no delivery. It leaves held events,
-// because they may still get deliveries.
+// removeEvents removes the listed events without a delivery. It leaves held events, because they
+// may still get deliveries.
 func (tx *Tx) removeEvents(domain passerelle.DomainID, events []int64) {
 	if len(events) == 0 {
 		return

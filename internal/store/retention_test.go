@@ -99,8 +99,8 @@ func TestOldEventsGo(t *testing.T) {
 	})
 }
 
-// TestEventsStayWhileSomebodyWaits checks that an event is removed together with its last delivery,
-// whichever webhook this delivery belongs to.
+// TestEventsStayWhileSomebodyWaits checks that an event stays until its last delivery is removed,
+// for deliveries to several webhooks.
 func TestEventsStayWhileSomebodyWaits(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		first, second := s.receiver(webhook.PaymentStateUpdated), s.receiver(webhook.PaymentStateUpdated)
@@ -176,8 +176,8 @@ func TestPartsWithoutEventsGo(t *testing.T) {
 	})
 }
 
-// TestPurgeReadsUndeliveredRowsOnce checks that remaining rows are not read again. The statements
-// of a second search must read none.
+// TestPurgeReadsUndeliveredRowsOnce checks that a purge reads the remaining rows only once. A
+// second search must read no rows.
 func TestPurgeReadsUndeliveredRowsOnce(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		w := s.receiver(webhook.PaymentStateUpdated)

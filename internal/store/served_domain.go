@@ -8,7 +8,7 @@ import (
 )
 
 // ServedDomain is a domain with the data that each request and each webhook sender needs: its
-// settings, and whether the API is closed for all domains. All of it is read at one instant.
+// settings, and whether the API is closed for all domains. One statement reads all this data.
 type ServedDomain struct {
 	passerelle.Domain
 	Settings map[string]string
@@ -23,12 +23,13 @@ const servedDomainColumns = `d.id, d.name, d.kind, d.base_url, d.created, d.cloc
 		CASE WHEN EXISTS (SELECT 1 FROM maintenance WHERE only_row = 1) THEN TRUE ELSE FALSE END, s.key, s.value`
 
 // ServedDomainByHost loads the domain whose base URL has the host. The host includes the port, like
-// a Host header. It fails with ErrNotFound when there is none.
+// a Host header. It fails with ErrNotFound when no domain has the host.
 func (r *Reader) ServedDomainByHost(ctx context.Context, host string) (ServedDomain, error) {
 	return r.servedDomain(ctx, `d.host = $1`, host)
 }
 
-// FirstServedDomain loads the oldest domain. It fails with ErrNotFound when there is none.
+// FirstServedDomain loads the oldest domain. It fails with ErrNotFound when the database has no
+// domain.
 func (r *Reader) FirstServedDomain(ctx context.Context) (ServedDomain, error) {
 	return r.servedDomain(ctx, `d.id = (SELECT MIN(id) FROM domain)`)
 }

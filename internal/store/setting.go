@@ -63,7 +63,7 @@ func (r *Reader) SettingRecords(ctx context.Context, domain passerelle.DomainID)
 }
 
 // HoldSettings locks the settings of a domain until the unit ends. Without the lock, the previous
-// value in the record of a change could differ from the new value in the record before it.
+// value in a record could differ from the new value in the preceding record.
 func (tx *Tx) HoldSettings(domain passerelle.DomainID) {
 	tx.unit.Exec(`UPDATE domain SET created = created WHERE id = $1`, int64(domain))
 }

@@ -47,7 +47,8 @@ func (tx *Tx) AddSignKey(k *SignKey) error {
 	return nil
 }
 
-// NewestSignKey returns the key pair that signs. It fails with ErrNotFound when there is none.
+// NewestSignKey returns the key pair that signs. It fails with ErrNotFound when the domain has no
+// key pair.
 func (r *Reader) NewestSignKey(ctx context.Context, domain passerelle.DomainID) (SignKey, error) {
 	type row struct {
 		SignKey
@@ -86,8 +87,8 @@ func (r *Reader) SignKeys(ctx context.Context, domain passerelle.DomainID, limit
 	return database.Collect(ctx, r.rows, scanSignKey, selectSignKey+`ORDER BY number DESC LIMIT $2`, int64(domain), limit)
 }
 
-// SignKey returns a key of a domain without its private key. It fails with ErrNotFound when
-// there is none.
+// SignKey returns a key of a domain without its private key. It fails with ErrNotFound when the key
+// does not exist.
 func (r *Reader) SignKey(ctx context.Context, domain passerelle.DomainID, id int64) (SignKey, error) {
 	return database.One(ctx, r.rows, scanSignKey, selectSignKey+`AND id = $2`, int64(domain), id)
 }

@@ -10,7 +10,7 @@ import (
 	"passerelle/webhook"
 )
 
-// TestStatisticsArrive checks that, after a dump was restored, PostgreSQL has no statistics until
+// TestStatisticsArrive checks that PostgreSQL has no statistics after the restore of a dump, until
 // the service collects them.
 func TestStatisticsArrive(t *testing.T) {
 	url := storetest.Postgres(t)

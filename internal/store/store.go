@@ -48,7 +48,7 @@ type Reader struct {
 
 // Tx collects the statements of a unit. [DB.Write] creates it.
 type Tx struct {
-	// ctx is the context of the caller. Seal may read the key proof with it.
+	// ctx is the context of the caller. Seal may read the key proof with this context.
 	ctx   context.Context
 	unit  *database.Unit
 	db    *DB

@@ -40,12 +40,13 @@ func (tx *Tx) PublishTerms(t *Terms) error {
 	return nil
 }
 
-// CurrentTerms returns the terms in force. It fails with ErrNotFound when there are none.
+// CurrentTerms returns the terms in force. It fails with ErrNotFound when the domain has no terms.
 func (r *Reader) CurrentTerms(ctx context.Context, domain passerelle.DomainID) (Terms, error) {
 	return r.terms(ctx, `domain_id = $1 AND deleted IS NULL`, int64(domain))
 }
 
-// TermsOfVersion returns a version of the terms. It fails with ErrNotFound when there is none.
+// TermsOfVersion returns a version of the terms. It fails with ErrNotFound when the version does
+// not exist.
 func (r *Reader) TermsOfVersion(ctx context.Context, domain passerelle.DomainID, version string) (Terms, error) {
 	return r.terms(ctx, `domain_id = $1 AND version = $2`, int64(domain), version)
 }

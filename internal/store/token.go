@@ -46,8 +46,8 @@ func scanToken(row database.Row) (Token, error) {
 }
 
 // TokenByHash loads the token of a domain that has the hash, even if it is revoked or expired. It
-// fails with ErrNotFound when there is none. It does not find the tokens of a deleted user, even
-// before they are erased.
+// fails with ErrNotFound when no token of the domain has the hash. It does not find the tokens of a
+// deleted user, even before they are erased.
 func (r *Reader) TokenByHash(ctx context.Context, domain passerelle.DomainID, hash []byte) (Token, error) {
 	return database.One(ctx, r.rows, scanToken, `SELECT `+tokenColumns+` FROM token t WHERE hash = $1 AND domain_id = $2
 		AND (user_id IS NULL OR EXISTS (SELECT 1 FROM end_user u WHERE u.domain_id = t.domain_id AND u.id = t.user_id))`, hash, int64(domain))
@@ -124,8 +124,8 @@ func (tx *Tx) RevokeToken(domain passerelle.DomainID, id int64, now time.Time) {
 		database.Micros(now), int64(domain), id)
 }
 
-// RevokeUserTokens revokes the permanent tokens and the codes of a user that belong to the client,
-// and those that belong to no client.
+// RevokeUserTokens revokes a user's permanent tokens and codes that belong to the client or to no
+// client.
 func (tx *Tx) RevokeUserTokens(domain passerelle.DomainID, client passerelle.ClientID, user passerelle.UserID, now time.Time) {
 	tx.unit.Exec(`UPDATE token SET revoked = $1 WHERE domain_id = $2 AND user_id = $3 AND (kind = 'user' AND expires IS NULL OR kind = 'code')
 		AND (client_id IS NULL OR client_id = $4) AND revoked IS NULL`, database.Micros(now), int64(domain), int64(user), int64(client))

@@ -21,7 +21,7 @@ func scanUser(row database.Row) (passerelle.User, error) {
 	return u, err
 }
 
-// User loads a permanent or temporary user. It fails with ErrNotFound when there is none.
+// User loads a permanent or temporary user. It fails with ErrNotFound when the user does not exist.
 func (r *Reader) User(ctx context.Context, domain passerelle.DomainID, id passerelle.UserID) (passerelle.User, error) {
 	return database.One(ctx, r.rows, scanUser, `SELECT `+userColumns+` FROM end_user WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
 }

@@ -35,7 +35,7 @@ func (tx *Tx) LimitUserSettings(user passerelle.UserID, most int, beyond error) 
 	tx.unit.ExecOne(beyond, `UPDATE end_user SET version = version WHERE id = $1 AND (SELECT count(*) FROM user_setting WHERE user_id = $1) <= $2`, int64(user), most)
 }
 
-// DeleteUserSetting deletes a setting. It also succeeds when there is none.
+// DeleteUserSetting deletes a setting. It also succeeds when the setting does not exist.
 func (tx *Tx) DeleteUserSetting(domain passerelle.DomainID, user passerelle.UserID, key string) {
 	tx.unit.Exec(`DELETE FROM user_setting WHERE user_id = $1 AND +domain_id = $2 AND key = $3`, int64(user), int64(domain), key)
 }

@@ -188,8 +188,8 @@ func TestKeptTokensAreSealedWhereTheyAre(t *testing.T) {
 	})
 }
 
-// TestErasure follows a deleted user until nothing is left except the events that must still be
-// sent to a receiver.
+// TestErasure follows a deleted user until the database contains only the events that a receiver
+// must still get.
 func TestErasure(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		u, neighbour := s.user(true), s.user(true)

@@ -13,14 +13,14 @@ import (
 type Webhook struct {
 	ID     passerelle.WebhookID
 	Domain passerelle.DomainID
-	// Client is the application to which the webhook belongs, zero for none. A webhook whose
-	// application is deleted belongs to none.
+	// Client is the application to which the webhook belongs, or zero. It becomes zero when the
+	// application is deleted.
 	Client passerelle.ClientID
 	// User limits the webhook to the events of one user. Zero means no limit.
 	User  passerelle.UserID
 	Event webhook.Event
 	URL   string
-	Auth  int64 // id of the authentication provider, zero for none
+	Auth  int64 // id of the authentication provider, or zero
 	// AuthDeleted is set when the provider was deleted. Nothing is sent until the webhook has
 	// another provider. The store keeps its events until then.
 	AuthDeleted bool
@@ -34,9 +34,9 @@ type Webhook struct {
 	// the flusher has no work. FlushAfter is the last delivery that the flusher tried.
 	NextFlush  *time.Time
 	FlushAfter passerelle.DeliveryID
-	// FirstTriesAfter is the id of a delivery. The flusher sends all deliveries up to it, even
-	// those that were never tried. Later deliveries get an immediate first try. It is not used
-	// while NextFlush is nil.
+	// FirstTriesAfter is the id of a delivery. The flusher sends all deliveries up to this id, even
+	// untried deliveries. Later deliveries get an immediate first try. It is not used while
+	// NextFlush is nil.
 	FirstTriesAfter passerelle.DeliveryID
 	// Stopped is set when failures ended the last run. While it is set, only the flusher sends.
 	// It is cleared when a receiver accepts a request or no delivery is left.
@@ -90,13 +90,14 @@ func scanWebhook(row database.Row) (Webhook, error) {
 	return w, err
 }
 
-// Webhook loads a webhook, even if it is deleted. It fails with ErrNotFound when there is none.
+// Webhook loads a webhook, even if it is deleted. It fails with ErrNotFound when the webhook does
+// not exist.
 func (r *Reader) Webhook(ctx context.Context, domain passerelle.DomainID, id passerelle.WebhookID) (Webhook, error) {
 	return database.One(ctx, r.rows, scanWebhook, `SELECT `+webhookColumns+` FROM webhook WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
 }
 
-// freeFirst puts a webhook at the end of a list of work while another worker is sending to it,
-// because a lease on it would most likely be refused.
+// freeFirst puts a webhook with a running sender at the end of a list of work, because the store
+// would most likely refuse another lease.
 const freeFirst = `CASE WHEN lease_until < {now} THEN 0 ELSE 1 END`
 
 // waits is the condition that an earlier delivery of the same webhook and subject is held back.
@@ -119,8 +120,8 @@ func (r *Reader) WebhooksWithFirstTries(ctx context.Context, domain passerelle.D
 		ORDER BY `+freeFirst+`, CASE WHEN next_flush IS NULL THEN 0 ELSE 1 END, id LIMIT $2`, int64(domain), limit)
 }
 
-// WebhooksToFlush lists at most limit webhooks of a domain whose flusher is due at the domain's
-// instant. Webhooks that have been overdue for the longest time come first.
+// WebhooksToFlush lists at most limit webhooks with a flusher that is due at the domain's instant.
+// Webhooks that have been overdue for the longest time come first.
 func (r *Reader) WebhooksToFlush(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Webhook, error) {
 	return database.Collect(ctx, r.rows, scanWebhook, `SELECT `+webhookColumns+` FROM webhook
 		WHERE domain_id = $1 AND next_flush <= $2 AND deleted IS NULL AND disabled IS NULL AND NOT auth_deleted ORDER BY `+freeFirst+`, next_flush, id LIMIT $3`,
@@ -141,8 +142,8 @@ func (tx *Tx) KeepWebhook(w Webhook, holder string, lease time.Duration) {
 		lease.Microseconds(), int64(w.Domain), int64(w.ID), holder)
 }
 
-// Unwanted checks whether the webhook is deleted, disabled or has a deleted provider. It does so
-// when the unit is written, and stores the result in unwanted.
+// Unwanted checks, when the unit is written, whether the webhook is deleted, is disabled or has a
+// deleted provider. It stores the result in unwanted.
 func (tx *Tx) Unwanted(w Webhook, unwanted *bool) {
 	tx.unit.Returning(func(row database.Row) error { return row.Scan(unwanted) },
 		`SELECT CASE WHEN deleted IS NULL AND disabled IS NULL AND NOT auth_deleted THEN FALSE ELSE TRUE END FROM webhook WHERE +domain_id = $1 AND id = $2`,
@@ -157,8 +158,8 @@ func (tx *Tx) ReleaseWebhook(w Webhook, holder string) {
 
 // PlanFlush ends a run of the flusher. The next run is due at the time next. If another run was
 // requested since this run began, that run stays planned; the argument due is the time at which
-// this run was due. When nothing is undelivered, no run is planned and the webhook is no longer
-// stopped.
+// this run was due. Without undelivered deliveries, PlanFlush plans no run, and the webhook is no
+// longer stopped.
 func (tx *Tx) PlanFlush(w Webhook, due, next time.Time) {
 	const left = `EXISTS (SELECT 1 FROM delivery d WHERE d.webhook_id = webhook.id AND d.delivered IS NULL AND d.dropped IS NULL)`
 	tx.unit.Exec(`UPDATE webhook SET next_flush = CASE WHEN `+left+` THEN CAST($1 AS BIGINT) END, stopped = stopped AND `+left+`

@@ -37,8 +37,8 @@ var stateNumbers = map[WebhookState]int{WebhookPending: 0, WebhookDropped: 1, We
 type WebhookData struct {
 	ID    passerelle.DeliveryID
 	Event webhook.Event
-	// Resource is the id of the event's object. User is the user to whom the object belongs,
-	// zero for none.
+	// Resource is the id of the event's object. User is the user to whom the object belongs, or
+	// zero.
 	Resource  int64
 	User      passerelle.UserID
 	MediaType string
@@ -145,7 +145,8 @@ func (r *Reader) CountWebhookData(ctx context.Context, f WebhookDataFilter) (int
 	return f.selection().Count(ctx, r.rows)
 }
 
-// OneWebhookData loads a delivery of a webhook. It fails with ErrNotFound when there is none.
+// OneWebhookData loads a delivery of a webhook. It fails with ErrNotFound when the delivery does
+// not exist.
 func (r *Reader) OneWebhookData(ctx context.Context, domain passerelle.DomainID, w passerelle.WebhookID, id passerelle.DeliveryID) (WebhookData, error) {
 	return database.One(ctx, r.rows, scanWebhookData, `SELECT `+dataColumns+` FROM delivery place JOIN event e ON e.id = place.event_id
 		WHERE place.domain_id = $1 AND place.webhook_id = $2 AND place.id = $3`, int64(domain), int64(w), int64(id))
@@ -172,7 +173,7 @@ func scanWebhookData(row database.Row) (WebhookData, error) {
 type WebhookLog struct {
 	ID int64
 	DeliveryAttempt
-	// User is the user of the event, zero for none.
+	// User is the user of the event, or zero.
 	User passerelle.UserID
 	// Pending is set until the delivery is delivered or given up.
 	Pending bool
@@ -283,8 +284,8 @@ func scanWebhookLog(row database.Row) (WebhookLog, error) {
 	return l, err
 }
 
-// CountUndelivered counts the undelivered deliveries of a webhook whose events happened since an
-// instant. It stops counting at bound.
+// CountUndelivered counts a webhook's undelivered deliveries of events since an instant. It stops
+// counting at bound.
 func (r *Reader) CountUndelivered(ctx context.Context, w Webhook, since time.Time, bound int) (int64, error) {
 	s := WebhookDataFilter{Domain: w.Domain, Webhook: w.ID, State: WebhookPending, From: since}.selection()
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM (SELECT 1 FROM `+s.From+` WHERE `+s.Conditions()+` LIMIT `+s.Bind(bound)+`) AS due`, s.Args...)
@@ -309,15 +310,15 @@ func (r *Reader) Pending(ctx context.Context, domain passerelle.DomainID, bound 
 	return found, err
 }
 
-// WebhookOfDelivery returns the webhook to which a delivery belongs. It fails with ErrNotFound
-// when there is no such delivery.
+// WebhookOfDelivery returns the webhook to which a delivery belongs. It fails with ErrNotFound when
+// the delivery does not exist.
 func (r *Reader) WebhookOfDelivery(ctx context.Context, domain passerelle.DomainID, id passerelle.DeliveryID) (passerelle.WebhookID, error) {
 	webhook, err := database.One(ctx, r.rows, database.ScanInt, `SELECT webhook_id FROM delivery WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
 	return passerelle.WebhookID(webhook), err
 }
 
-// OneDelivery loads a delivery of a webhook in any state, with all data that is needed to send
-// it. It fails with ErrNotFound when there is none.
+// OneDelivery loads a delivery of a webhook in any state, with all data that is needed to send it.
+// It fails with ErrNotFound when the delivery does not exist.
 func (r *Reader) OneDelivery(ctx context.Context, w Webhook, id passerelle.DeliveryID) (Delivery, error) {
 	return database.One(ctx, r.rows, scanDelivery, `SELECT d.id, e.id, e.name, d.attempts, e.user_id, d.version, e.media_type, e.omitted, e.body, e.parted,
 			CASE WHEN e.erased IS NULL THEN FALSE ELSE TRUE END, e.subject, e.subject_id, e.account_id, e.trace
@@ -325,9 +326,9 @@ func (r *Reader) OneDelivery(ctx context.Context, w Webhook, id passerelle.Deliv
 		int64(w.Domain), int64(w.ID), int64(id))
 }
 
-// BeforeDelivery returns the delivery that an undelivered delivery waits for. This is an earlier
-// delivery of the same subject, or the delivery itself while it is held back. The result is zero when
-// the delivery need not wait or was accepted.
+// BeforeDelivery returns the delivery that an undelivered delivery waits for: an earlier delivery
+// of the same subject, or the delivery itself while it is held back. The result is zero when the
+// delivery need not wait or was accepted.
 func (r *Reader) BeforeDelivery(ctx context.Context, w Webhook, id passerelle.DeliveryID) (passerelle.DeliveryID, error) {
 	first, err := database.One(ctx, r.rows, database.ScanInt, `SELECT COALESCE((SELECT p.id FROM delivery p WHERE p.webhook_id = d.webhook_id AND p.delivered IS NULL AND p.dropped IS NULL
 			AND p.subject = d.subject AND p.subject_id = d.subject_id AND p.version <= d.version
@@ -372,7 +373,7 @@ func (tx *Tx) CreateTest(w Webhook, body []byte, now time.Time, id *passerelle.D
 
 // RecoverWebhook makes the flusher of a webhook due now, and lets a stopped webhook continue. The
 // flusher continues at the first pending delivery of an event at or after the instant since.
-// RecoverWebhook changes nothing when there is no such delivery.
+// RecoverWebhook changes nothing without such a delivery.
 func (tx *Tx) RecoverWebhook(w Webhook, since, now time.Time) {
 	s := WebhookDataFilter{Domain: w.Domain, Webhook: w.ID, State: WebhookPending, From: since}.selection()
 	at := s.Bind(database.Micros(now))

@@ -11,14 +11,15 @@ import (
 
 // Health sums up the requests to a webhook over 24 hours.
 type Health struct {
-	// Requests is the number of requests, and Successes the number of accepted ones.
+	// Requests is the number of requests, and Successes is the number of accepted requests.
 	Requests, Successes int64
 	// Reached is the number of requests that reached the receiver, and Duration their total time.
 	Reached  int64
 	Duration time.Duration
 }
 
-// Average is the mean time of a request that reached the receiver, zero when none did.
+// Average is the mean time of the requests that reached the receiver. It is zero without such
+// requests.
 func (h Health) Average() time.Duration {
 	return h.Duration / time.Duration(max(h.Reached, 1))
 }

@@ -11,7 +11,7 @@ import (
 
 // TestMigrationGivesWebhooksToTheirClients migrates webhooks without a client. They must get the
 // only client of their domain, unless another client was deleted after their registration. Webhooks
-// of a deleted client must get none.
+// of a deleted client must get no client.
 func TestMigrationGivesWebhooksToTheirClients(t *testing.T) {
 	const before = 56
 	storetest.Each(t, func(t *testing.T, url string) {

@@ -9,8 +9,8 @@ import (
 	"passerelle/webhook"
 )
 
-// WebhookFilter selects webhooks of one domain. It selects those that are neither deleted nor
-// disabled, or all webhooks if All is set.
+// WebhookFilter selects webhooks of one domain. If All is false, it leaves out deleted and disabled
+// webhooks.
 type WebhookFilter struct {
 	Domain passerelle.DomainID
 	All    bool

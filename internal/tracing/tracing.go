@@ -141,7 +141,7 @@ func (s TraceSpan) Number(key string, value int64) {
 	}
 }
 
-// ErrFailed marks a span as failed when there is no other error.
+// ErrFailed marks a span as failed without another error.
 var ErrFailed = errors.New("failed")
 
 // End ends the span, and marks it as failed unless err is nil. It omits the text of the error,

@@ -81,8 +81,8 @@ func Assets() http.Handler {
 	})
 }
 
-// Picture responds with a picture whose address always has the same content. Its headers prevent
-// browsers from running a file that only looks like a picture.
+// Picture responds with a picture. The address of the picture always has the same content. Its
+// headers prevent browsers from running a file that only looks like a picture.
 func Picture(w http.ResponseWriter, r *http.Request, mediaType string, content []byte) {
 	asset{kind: mediaType, content: content}.serve(w, r)
 }

@@ -65,7 +65,7 @@ func Origin(address string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// Redirect makes the browser open an address with GET, whatever method the request had. The service
+// Redirect makes the browser open an address with GET, after a request with any method. The service
 // must have made or checked the address.
 func Redirect(w http.ResponseWriter, address string) {
 	leave(w, http.StatusSeeOther, address)

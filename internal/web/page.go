@@ -45,8 +45,8 @@ type Page struct {
 	// FormTargets lists the origins, besides the service's own, to which a form on this page may
 	// redirect. Browsers also check the redirects after a form against this list.
 	FormTargets []string
-	// Ancestors lists the origins whose pages may show this page in a frame. When the list is
-	// empty, no page may do so.
+	// Ancestors lists the origins with pages that may show this page in a frame. When the list is
+	// empty, no page may show it in a frame.
 	Ancestors []string
 	// Refresh is the time after which the page reloads, or opens RefreshTo.
 	Refresh   time.Duration
@@ -73,9 +73,9 @@ type Pages struct {
 }
 
 // MustPages returns the templates at the roots of folders. Each file defines "content" and may
-// define the other blocks of the layout. A file whose name begins with an underscore defines blocks
-// for all files. The first page that is sent parses the templates, because parsing would noticeably
-// delay every start. A mistake in a template panics at that time.
+// define the other blocks of the layout. A file with a name that begins with an underscore defines
+// blocks for all files. Sending the first page parses the templates, because parsing would
+// noticeably delay every start. A mistake in a template panics at that time.
 func MustPages(folders ...fs.FS) *Pages {
 	return &Pages{sync.OnceValue(func() map[string]*template.Template { return mustParse(folders) })}
 }

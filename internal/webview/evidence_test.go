@@ -89,8 +89,8 @@ func TestWhatThePayerSawWhenAsked(t *testing.T) {
 	})
 }
 
-// An act whose evidence cannot be stored does not change the payment. In this test, the database
-// already has other evidence of the act.
+// When the service cannot store the evidence of an act, the act does not change the payment. In
+// this test, the database already has other evidence of the act.
 func TestEvidenceIsKeptWithTheActOrNotAtAll(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		p := s.create(t, nil)

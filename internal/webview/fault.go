@@ -87,8 +87,8 @@ type faultBody struct {
 }
 
 // wayBack returns the address and the name of the application, for a person who cannot continue.
-// The address is the one in the link if the application may use it. Otherwise it comes from a
-// payment to which this browser has access.
+// wayBack uses the address in the link if the application may use this address. Otherwise it uses
+// the address of a payment to which this browser has access.
 func (w *Webview) wayBack(pc *pageContext) (string, string) {
 	query := pc.request.URL.Query()
 	if client, err := w.namedClient(pc, query); err == nil && w.acceptable(pc, access.Principal{Client: client.ID}, query.Get(redirectParameter)) {

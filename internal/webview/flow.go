@@ -66,7 +66,8 @@ type flowState struct {
 	// Most is the largest number of connections that the flow may make.
 	Most int `json:"m,omitempty"`
 	// Parent is the handle of the flow that started this flow. A flow has a parent when a person
-	// who manages connections adds another one. Parent is empty for a flow with its own link.
+	// who manages connections adds another connection. Parent is empty for a flow with its own
+	// link.
 	Parent string `json:"h,omitempty"`
 	// Made lists the new connections that share something. Deleted is the connection that the
 	// person deleted last.
@@ -129,7 +130,7 @@ func (w *Webview) serveFlow(pc *pageContext) error {
 const handleParameter = "session"
 
 // openLink handles a person who comes back from an institution to a waiting flow. When the person
-// comes back in another window than the flow's, openLink shows the result on a page.
+// comes back in a window other than the flow's window, openLink shows the result on a page.
 func (w *Webview) openLink(pc *pageContext, query url.Values) error {
 	t, err := w.findFlow(pc, query.Get(stateParameter))
 	if err != nil {
@@ -139,9 +140,9 @@ func (w *Webview) openLink(pc *pageContext, query url.Values) error {
 	return nil
 }
 
-// refuseLink shows a page to a person whose flow has ended or belongs to another browser. If the
-// client has a redirect address or shows the flow in a frame, the client gets an error. A client gets
-// the connections that the person has made in time, unless the user was deleted.
+// refuseLink shows a page to a person when the flow has ended or belongs to another browser. If the
+// client has a redirect address or shows the flow in a frame, the client gets an error. A client
+// gets the connections that the person has made in time, unless the user was deleted.
 func (w *Webview) refuseLink(pc *pageContext, t *flowSession, err error) error {
 	why := "The person took too long."
 	switch {
@@ -234,9 +235,8 @@ func (pc *pageContext) checkDomain(query url.Values) error {
 	return nil
 }
 
-// linkedBy returns the client whose link the person followed. The client must be allowed to
-// redirect to the address in the link. A link may omit the address when the person only manages
-// connections.
+// linkedBy returns the client that made the person's link. The client must be allowed to redirect
+// to the address in the link. A link may omit the address when the person only manages connections.
 func (w *Webview) linkedBy(pc *pageContext, query url.Values) (store.Client, error) {
 	if err := pc.checkDomain(query); err != nil {
 		return store.Client{}, err
@@ -395,7 +395,7 @@ func (w *Webview) resumed(pc *pageContext, t *flowSession) (*flowSession, error)
 	return t, err
 }
 
-// settle creates a user for a person who has none yet.
+// settle creates a user for a person without a user.
 func (w *Webview) settle(pc *pageContext, t *flowSession) error {
 	if t.User != 0 {
 		return nil

@@ -33,7 +33,7 @@ type browserWalker struct {
 	ctx  context.Context
 	name string
 	site string
-	// private identifies the window among those of parallel tests.
+	// private identifies the window among the windows of parallel tests.
 	private cdp.BrowserContextID
 }
 

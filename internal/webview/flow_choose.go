@@ -137,7 +137,7 @@ func (f filter) entries(b wire.Bank, fields []payment.Field, supplied map[string
 	return questions(fields, shown, wrong)
 }
 
-// begin connects the person to the institution of the form.
+// begin connects the person to the institution in the form.
 func (w *Webview) begin(pc *pageContext, t *flowSession, form url.Values) error {
 	all, err := w.offered(pc, t.Filter)
 	if err != nil {
@@ -182,7 +182,7 @@ func (w *Webview) connect(pc *pageContext, t *flowSession, b wire.Bank, on way, 
 		case pc.problem.key != "" || pc.notice != "":
 			return w.askCredentials(pc, t, b, true)
 		case errors.Is(err, passerelle.NotFound):
-			return w.refuseLink(pc, t, errEnded) // the user has been deleted
+			return w.refuseLink(pc, t, errEnded) // somebody has deleted the user
 		case err != nil:
 			return fmt.Errorf("connect user %d: %w", t.User, err)
 		}

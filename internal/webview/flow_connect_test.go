@@ -11,7 +11,7 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// A complete flow: a person chooses an institution, logs in, chooses what to share, and returns
+// In a complete flow, a person chooses an institution, logs in, chooses what to share, and returns
 // to the application with the connection.
 func TestConnect(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {

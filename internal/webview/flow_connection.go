@@ -60,7 +60,7 @@ func (w *Webview) showFlow(pc *pageContext, t *flowSession) error {
 }
 
 // leaveFlow redirects a person to the client when the person stops or has finished. It reports
-// whether it did so.
+// whether it redirected the person.
 func (w *Webview) leaveFlow(pc *pageContext, t *flowSession) (bool, error) {
 	switch {
 	case !pc.reading():
@@ -98,7 +98,7 @@ func (w *Webview) loadConnection(pc *pageContext, t *flowSession, id passerelle.
 }
 
 // showConnection shows why a connection cannot be read. For a connection that works, it shows the
-// page that the flow exists for.
+// page that is the purpose of the flow.
 func (w *Webview) showConnection(pc *pageContext, t *flowSession, id passerelle.ConnectionID) error {
 	s, err := w.loadConnection(pc, t, id)
 	if errors.Is(err, passerelle.NotFound) && t.Deleted == id {
@@ -539,7 +539,7 @@ func (w *Webview) sentBy(pc *pageContext, form url.Values) (*flowSession, error)
 	return w.resumed(pc, t)
 }
 
-// underWay returns the connection to the institution that the person began a moment ago, or zero.
+// underWay returns the connection that the person began at the institution a moment ago, or zero.
 // Without this check, a second click on the button would make a second connection.
 func (w *Webview) underWay(pc *pageContext, t *flowSession, b wire.Bank) (passerelle.ConnectionID, error) {
 	latest, err := bankstore.From(w.DB).Connections(pc.context(), pc.domain.ID, t.User, store.Window{Limit: 10, Descending: true})

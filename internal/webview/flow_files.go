@@ -170,7 +170,7 @@ func readPart(part *multipart.Part, form url.Values) (handed, bool, error) {
 }
 
 // takeFiles shows the contents of files, or imports the files in the order of the form. When one
-// file is refused, it imports none.
+// file is refused, it imports no file.
 func (w *Webview) takeFiles(pc *pageContext, s *flowConnection, confirmed bool, files []handed) error {
 	size := 0
 	for _, f := range files {

@@ -95,8 +95,8 @@ func TestFilesAreHandedOver(t *testing.T) {
 	})
 }
 
-// When the service refuses one file, it does not import the others. The page shows the reason, and
-// no content of a file becomes markup.
+// When the service refuses one file, it does not import the other files. The page shows the reason,
+// and no content of a file becomes markup.
 func TestFilesThatAreRefused(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.fileConnection()
@@ -130,8 +130,8 @@ func TestFilesThatAreRefused(t *testing.T) {
 	})
 }
 
-// The service compares several files as if it imported one after the other. A transaction in two of
-// them counts as new once. The report does not count a transaction of a later file as missing.
+// The service compares several files as if it imported one after the other. A transaction in two
+// files counts as new once. The report does not count a transaction of a later file as missing.
 func TestFilesTogether(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		const december = "account,currency,date,amount,balance,wording\nFR7630006000011234567890189,EUR,2026-12-01,-15.00,80.00,Salt\n"

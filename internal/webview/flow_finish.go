@@ -77,8 +77,8 @@ func (w *Webview) finishConnect(pc *pageContext, t *flowSession) error {
 }
 
 // cancelFlow redirects a person who leaves the flow to the client. The client gets the connections
-// that the person has made before. When there are none, and the connection is in a state that the
-// person did not cause, the client gets that state as the reason.
+// that the person has made before. Without such connections, the client gets the connection's state
+// as the reason, if the person did not cause this state.
 func (w *Webview) cancelFlow(pc *pageContext, t *flowSession) error {
 	switch {
 	case t.Flow == flowManage:

@@ -103,8 +103,8 @@ func TestInstitutionsToChooseFrom(t *testing.T) {
 	})
 }
 
-// While the user is unknown, the code may be behind the # of the address. The browser runs the script
-// that sends the code, whatever the number of institutions.
+// While the user is unknown, the code may be behind the # of the address. The browser runs the
+// script that sends the code, for any number of institutions.
 func TestTheHandOverOfACodeMayRun(t *testing.T) {
 	s := start(t, storetest.SQLite(t), nil)
 	for _, n := range []int64{1, 2, 8, 9} {

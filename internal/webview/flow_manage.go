@@ -164,8 +164,8 @@ func (w *Webview) loginHint(pc *pageContext, c bankstore.Connection) ([]string, 
 // added is the suffix in the handle of a flow that another flow started.
 const added = "-add"
 
-// add begins a flow in which a person who manages connections adds another one. At the end of that
-// flow, the person returns to the first flow. Only one added flow exists at a time, because
+// add begins a flow in which a person who manages connections adds another connection. At the end
+// of that flow, the person returns to the first flow. Only one added flow exists at a time, because
 // otherwise the number of cookies would grow without limit.
 func (w *Webview) add(pc *pageContext, t *flowSession, _ url.Values) error {
 	if t.Flow != flowManage || t.User == 0 {

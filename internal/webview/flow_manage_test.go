@@ -53,8 +53,8 @@ func TestManage(t *testing.T) {
 	})
 }
 
-// A person who manages connections adds one, and returns to the list, whatever the result. The
-// application receives the new connection like any other.
+// A person who manages connections adds a connection. After success or failure, the person returns
+// to the list. The application receives the new connection like any other.
 func TestManageAddsAConnection(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		p.connection("anna")
@@ -154,7 +154,7 @@ func TestReconnectWithNewCredentials(t *testing.T) {
 }
 
 // A read in the meantime does not count as new credentials. A person who signed in on the
-// institution's page need not enter any.
+// institution's page need not enter credentials.
 func TestNewCredentialsAreOnlyEntered(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.connection("anna")
@@ -199,7 +199,7 @@ func TestReconnectOfSources(t *testing.T) {
 	})
 }
 
-// Older programs put the code into the fragment of the address. A form then sends it.
+// Older programs put the code into the fragment of the address. A form then sends the code.
 func TestCodeByForm(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.connection("anna")
@@ -451,7 +451,7 @@ func TestEndedJourneysAreForgotten(t *testing.T) {
 	})
 }
 
-// When many flows begin in a browser and none ends, the browser keeps only the latest ones. Its
+// When many flows begin in a browser and do not end, the browser keeps only the latest flows. Its
 // requests stay short.
 func TestUnfinishedFlowsAreLimited(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {

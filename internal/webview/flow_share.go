@@ -104,10 +104,10 @@ func (w *Webview) showSharing(pc *pageContext, s *flowConnection) error {
 	page := w.flowPage(pc, s.flowSession, "share", body.Title, body)
 	page.Module = "share.mjs"
 	if body.Mend != nil && pc.request.URL.Query().Has(pickParameter) {
-		body.Mend.After = 0 // the script would send the form before the person can share what is ticked
+		body.Mend.After = 0 // the script would send the form before the person can share the ticked items
 	}
 	if body.Mend != nil && body.Mend.After > 0 {
-		page.Module = "resume.mjs" // the page also needs this script; a reload without it would lose what the person has ticked
+		page.Module = "resume.mjs" // the page also needs this script; a reload without it would lose the person's ticks
 	}
 	return pages.Send(pc.writer, page)
 }

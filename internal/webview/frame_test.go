@@ -97,7 +97,7 @@ func (s shown) message(t *testing.T) string {
 	return string(raw)
 }
 
-// In a frame, every flow ends with a message, whatever the result.
+// In a frame, every flow ends with a message, after success and after failure.
 func TestMessages(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		p = p.framed("https://app.example")

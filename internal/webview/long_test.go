@@ -180,7 +180,7 @@ func TestManyAccountsToShare(t *testing.T) {
 }
 
 // A payment with many instructions shows the first of them and counts the others. The evidence has
-// what the page shows.
+// the same content as the page.
 func TestManyInstructionsToPay(t *testing.T) {
 	each(t, generous, func(t *testing.T, s *stack) {
 		p := s.create(t, func(d *payment.Draft) {

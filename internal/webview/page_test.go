@@ -135,7 +135,7 @@ func TestHostileTextIsOnlyText(t *testing.T) {
 	})
 }
 
-// The page at the root shows no payment. It explains who the pages below it are for.
+// The page at the root shows no payment. It explains the purpose of the other pages.
 func TestRootPageShowsNoPayment(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		for _, root := range []string{"/webview", "/webview/", "/2.0/auth/webview/"} {
@@ -331,8 +331,8 @@ func TestFormsOfOtherSitesOrderNothing(t *testing.T) {
 	})
 }
 
-// These pages ask browsers to hide the origin of forms. A browser may send a form without its
-// origin and without any other header about it. The token in the form then decides.
+// These pages ask browsers to hide the origin of forms. A browser may then send a form without any
+// header about its origin. The token in the form then decides.
 func TestFormsWithoutOriginNeedTheToken(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		page := s.open(t, s.create(t, nil).ID, nil)

@@ -156,8 +156,8 @@ type problem struct {
 	field string
 }
 
-// problems maps the field of a mistake to the key of its text. A row applies to all fields whose
-// names begin with the row's field.
+// problems maps the field of a mistake to the key of its text. A row applies to each field with a
+// name that begins with the row's field.
 var problems = []struct{ field, key string }{
 	{"connector_uuid", "problem.bank"},
 	{"fields.", "problem.field"},

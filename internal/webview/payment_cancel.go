@@ -62,7 +62,7 @@ func (w *Webview) cancel(pc *pageContext, s *payerSession, _ url.Values) error {
 
 // abandoned reports whether the payer has abandoned a payment that the bank cannot cancel. The
 // payment ends when the bank no longer accepts an approval. The payer does not need to wait for
-// that.
+// this end.
 func (w *Webview) abandoned(pc *pageContext, p *payment.Payment) bool {
 	last, err := w.lastAttempt(pc, p.ID)
 	return err == nil && last.Kind == store.AttemptAnswer && !last.Live() && p.State == payment.Validating && p.Detail == ""

@@ -158,7 +158,7 @@ func TestBanksCancelTheirOwnWay(t *testing.T) {
 	}
 }
 
-// lasting is a connector whose payers can still approve for a day after they have abandoned a
+// lasting is a connector. Its payers can still approve for a day after they have abandoned a
 // payment.
 type lasting struct{ connector.Responder }
 

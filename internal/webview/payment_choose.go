@@ -56,7 +56,7 @@ type orderBody struct {
 const listed = "any"
 
 // choose shows the banks that can make a payment. It shows the page of one bank when the draft or
-// an earlier choice names that bank, or when there is only one.
+// an earlier choice names that bank, or when only one bank can make the payment.
 func (w *Webview) choose(pc *pageContext, s *payerSession, d draft) error {
 	all, chosen, err := w.banks(pc, s.payment)
 	if err != nil {

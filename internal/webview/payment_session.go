@@ -27,8 +27,8 @@ const sessionLife = 24 * time.Hour
 type session struct {
 	Code    string               `json:"code"`
 	Payment passerelle.PaymentID `json:"payment"`
-	// RedirectURI is the address for a person whose payment cannot be made. The service has checked
-	// that the client may use it. It is empty when the link names no such address.
+	// RedirectURI is the address for a person when the payment cannot be made. The service has
+	// checked that the client may use it. It is empty when the link names no such address.
 	RedirectURI string `json:"redirect_uri,omitempty"`
 	State       string `json:"state,omitempty"`
 	// Form is a token in every form of this session.
@@ -73,7 +73,7 @@ func (w *Webview) enter(pc *pageContext) error {
 }
 
 // returnToClient redirects a browser that uses another host to the configured host. It reports
-// whether it did so.
+// whether it redirected the browser.
 func (w *Webview) returnToClient(pc *pageContext) bool {
 	parent := web.Origin(pc.domain.BaseURL)
 	if _, host, _ := strings.Cut(parent, "://"); strings.EqualFold(host, pc.request.Host) {

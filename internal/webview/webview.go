@@ -1,10 +1,11 @@
 // Package webview has the pages for end users. On the pages about a payment, a payer sees the
-// payment, chooses a bank, enters what the bank requests, waits, or cancels. The pages redirect the
-// payer to the bank and back to the application. On the pages about a connection, a person connects
-// an institution, chooses what to share, and later repairs or ends the connection.
+// payment, chooses a bank, enters the values that the bank requests, waits, or cancels. The pages
+// redirect the payer to the bank and back to the application. On the pages about a connection, a
+// person connects an institution, chooses the data to share, and later repairs or ends the
+// connection.
 //
 // Files about payments begin with payment_, and files about connections begin with flow_. A flow is
-// what a person does after opening a link: connect, reconnect or manage.
+// the task of a person after opening a link: connect, reconnect or manage.
 //
 // The package owns the addresses of these pages and the cookies that give access to one payment or
 // one flow. It also chooses the page for each state of a payment or connection. Only the stored
@@ -90,7 +91,7 @@ type Config struct {
 	Aggregation *aggregation.Aggregation
 	// Notifications handles reports of banks.
 	Notifications *notification.Notifications
-	// Logos has the operator's own logos. It is nil when the operator has none.
+	// Logos has the operator's own logos. It is nil when the operator has no logos.
 	Logos *picture.Logos
 	// MAC derives the key of the cookies from a secret of the deployment. New panics when the key
 	// has fewer than 32 bytes.

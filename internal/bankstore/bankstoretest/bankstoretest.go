@@ -62,7 +62,7 @@ func (u *User) write(fn func(*store.Tx) error) {
 }
 
 // Currency returns the currency of the account with an index: EUR for even indexes, CHF for odd
-// ones.
+// indexes.
 func Currency(account int) passerelle.Currency {
 	return []passerelle.Currency{"EUR", "CHF"}[account%2]
 }

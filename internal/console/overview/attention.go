@@ -71,7 +71,7 @@ func (h *handler) unknownConcerns(pc *page.Context) ([]concern, error) {
 }
 
 // moreText says how many problems the page does not list. It returns an empty text when the page
-// lists all.
+// lists all problems.
 func moreText(found int64, one, many string) string {
 	more := found - maxConcerns
 	switch {
@@ -83,7 +83,7 @@ func moreText(found int64, one, many string) string {
 	return page.UpTo(more, store.MaxOverviewRows-maxConcerns) + " more " + many
 }
 
-// webhookConcerns returns one problem for each webhook whose receiver accepts nothing now.
+// webhookConcerns returns one problem for each webhook with a receiver that accepts no request now.
 func (h *handler) webhookConcerns(pc *page.Context) ([]concern, error) {
 	failing, err := h.DB.Webhooks(pc, store.WebhookFilter{Domain: pc.Domain.ID, Failing: true}, store.Window{Limit: maxConcerns})
 	if err != nil {
@@ -115,8 +115,8 @@ func (h *handler) webhookConcerns(pc *page.Context) ([]concern, error) {
 	return all, nil
 }
 
-// otherWebhooks returns the line that counts the failing webhooks without those that the page lists.
-// The line is grave when one of them sends nothing.
+// otherWebhooks returns the line that counts the failing webhooks that the page does not list. The
+// line is grave when one of these webhooks sends nothing.
 func (h *handler) otherWebhooks(pc *page.Context, listed []store.Webhook) (concern, error) {
 	found, err := h.DB.CountWebhooks(pc, store.WebhookFilter{Domain: pc.Domain.ID, Failing: true})
 	if err != nil {
@@ -177,8 +177,8 @@ func waitingText(events int64, since string) string {
 	return text + ", the oldest for " + since + "."
 }
 
-// bankConcerns returns a problem for each bank whose calls fail and each certificate that expires
-// soon.
+// bankConcerns returns a problem for each bank with failing calls, and for each certificate that
+// expires soon.
 func (h *handler) bankConcerns(pc *page.Context) ([]concern, error) {
 	var all []concern
 	for _, bank := range h.Aggregation.Connectors.Unhealthy(h.Now()) {
@@ -209,8 +209,8 @@ func expiry(left time.Duration) string {
 	return "expires in " + page.Age(left)
 }
 
-// worst keeps the first problems. It replaces the others with one problem, which has the text words
-// with their number and the remedy of rest.
+// worst keeps the first problems. It replaces the other problems with rest, and formats words with
+// their number as the text of rest.
 func worst(all []concern, words string, rest concern) []concern {
 	more := len(all) - maxConcerns
 	if more <= 1 {
@@ -229,8 +229,8 @@ func unanswered(here bool, failures int) string {
 	return fmt.Sprintf("%d calls failed in a row. The service retries automatically.", failures)
 }
 
-// troubles are the kinds of connections that cannot be read, by who can repair them. Connections
-// that a sync reads now need no repair.
+// troubles lists the kinds of connections that cannot be read. The field by says who can repair
+// them. Connections that a sync reads now need no repair.
 var troubles = []struct {
 	by                                 passerelle.Resolution
 	filter, one, many, forOne, forMany string
@@ -268,7 +268,7 @@ func (h *handler) connectionConcerns(pc *page.Context) ([]concern, error) {
 	return found, nil
 }
 
-// countedStates returns the states in words with the number of connections in each.
+// countedStates returns the states in words with the number of connections in each state.
 func countedStates(states []string, counts []int64) string {
 	texts := make([]string, len(states))
 	for i, state := range states {

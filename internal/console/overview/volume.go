@@ -323,7 +323,7 @@ func grouped[K cmp.Ordered](all []store.Volume, key func(store.Volume) (K, bool)
 	return keys[:min(len(keys), maxBars)], sums
 }
 
-// bankOf returns the bank of a volume, and whether it has one.
+// bankOf returns the bank of a volume, and whether the volume has a bank.
 func bankOf(v store.Volume) (string, bool) { return v.ConnectorUUID, v.ConnectorUUID != "" }
 
 func (d *overviewData) bankFigures(pc *page.Context, recent, earlier []store.Volume) {

@@ -57,7 +57,7 @@ func (h *handler) openConcerns(pc *page.Context) ([]concern, error) {
 	return worst(all, "%d more banks have payments that wait longer than usual", concern{Remedy: "See the payments", Address: pc.Path("/payments?state=%s", payment.Pending)}), nil
 }
 
-// slow returns a problem for each of the queues whose oldest payment has waited too long. The queue
+// slow returns a problem for each queue with an oldest payment that has waited too long. The queue
 // that began first comes first.
 func (h *handler) slow(pc *page.Context, state payment.State, queues []store.Queue) ([]concern, error) {
 	if len(queues) == 0 || pc.Now().Sub(queues[0].Since) <= shortWait {

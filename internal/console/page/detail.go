@@ -72,8 +72,8 @@ func DayStart(field, text string, zone *time.Location, after int) (time.Time, er
 	return day.AddDate(0, 0, after), nil
 }
 
-// UntilUser and UntilRetry are the filter values that select connections by who can repair them:
-// their users, or the service with its next attempt.
+// UntilUser and UntilRetry are filter values. UntilUser selects connections that their users can
+// repair. UntilRetry selects connections that the service can repair with its next attempt.
 const (
 	UntilUser  = "user"
 	UntilRetry = "retry"

@@ -54,8 +54,8 @@ var menuPlaces = []struct {
 }
 
 // menuOf returns the groups of the menu on a page: the groups of the shown domain, if any, and the
-// groups of the deployment. The current link is the link whose own address is the longest prefix of
-// the page's address.
+// groups of the deployment. The current link is the link with the longest address that is a prefix
+// of the page's address.
 func menuOf(d *passerelle.Domain, root, address string) []menuGroup {
 	var groups []menuGroup
 	for _, g := range menuPlaces {

@@ -51,7 +51,7 @@ func (pc *Context) Session() (string, error) {
 }
 
 // nextCookie contains the address of the page that a person without a session requested. The person
-// sees that page after the sign-in, if it takes at most nextLife.
+// sees that page after the sign-in, if the sign-in takes at most nextLife.
 const (
 	nextCookie = "console_next"
 	nextLife   = 10 * time.Minute
@@ -59,8 +59,8 @@ const (
 
 // turnAway handles a request that admit refused. A link on another site opens a page without the
 // session's cookie, because browsers send this cookie only with requests from the console's pages.
-// The response is then a page of the console that opens the same address. It changes nothing. For a
-// person without a session, turnAway stores the address until after the sign-in.
+// The response is then a page of the console that opens the same address. This page changes
+// nothing. For a person without a session, turnAway stores the address until after the sign-in.
 func (h *Handler) turnAway(pc *Context, err error) error {
 	if !errors.Is(err, operators.ErrNoSession) || pc.Request.Method != http.MethodGet || pc.Part() {
 		return err

@@ -9,8 +9,8 @@ import (
 // StateWord is a state of a payment, an instruction, a webhook or a delivery.
 type StateWord string
 
-// Unknown replaces the state of a payment whose order has an unknown outcome. In the API, the payment
-// has the state created.
+// Unknown replaces the state of a payment with an unknown outcome. In the API, the payment has the
+// state created.
 const Unknown StateWord = "unknown"
 
 // Word returns the state in words. It returns names that already are words unchanged.

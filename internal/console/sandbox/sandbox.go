@@ -1,7 +1,7 @@
 // Package sandbox has those pages of the operators' console that only sandboxes have. They show the
 // clock, the scenarios of the simulated banks, and the requests to the built-in receiver.
 //
-// The package owns these pages and the rules about which role may do what on them. Package
+// The package owns these pages and the rules about the acts that each role may do on them. Package
 // simulation changes the clock and creates the payments. It uses the same use cases as the JSON
 // API, and records the acts of operators.
 //

@@ -82,8 +82,8 @@ func (h *hooks) showWebhook(pc *page.Context, w store.Webhook) error {
 	return pages.Send(pc, "webhook", fmt.Sprintf("Webhook %d", w.ID), data)
 }
 
-// lastFailure returns the reason why the last request to a webhook failed. Webhooks that send nothing
-// for another reason have none.
+// lastFailure returns the reason why the last request to a webhook failed. It returns an empty text
+// for webhooks that send nothing for another reason.
 func (h *hooks) lastFailure(pc *page.Context, w store.Webhook) (string, error) {
 	if w.ConsecutiveFailures == 0 || w.Deleted != nil || w.Disabled != nil || w.AuthDeleted {
 		return "", nil

@@ -41,7 +41,7 @@ type webhooksData struct {
 	page.Pager
 }
 
-// webhookRow is a webhook with its health. A text without content is empty.
+// webhookRow is a webhook with its health.
 type webhookRow struct {
 	ID                          passerelle.WebhookID
 	State, Event, URL, Provider string

@@ -1,5 +1,5 @@
-// Package network is a TCP proxy between two programs, for tests. It forwards what both sides send,
-// and counts how often one side waits for the other. It delays data or fails as configured.
+// Package network is a TCP proxy between two programs, for tests. It forwards the data of both
+// sides, and counts how often one side waits for the other. It delays data or fails as configured.
 //
 // The package owns the connections through the proxy. It does not interpret the content.
 //
@@ -31,7 +31,7 @@ type Network struct {
 	open    map[net.Conn]bool
 }
 
-// Manner describes what a network does with the data that it receives. The zero value forwards
+// Manner describes how a network treats the data that it receives. The zero value forwards
 // everything.
 type Manner struct {
 	// Refuse resets new connections.
@@ -83,7 +83,7 @@ func (n *Network) Behave(m Manner) {
 	n.changed = make(chan struct{})
 }
 
-// Close cuts all connections, and refuses new ones.
+// Close cuts all connections, and refuses new connections.
 func (n *Network) Close() {
 	_ = n.listener.Close()
 	n.Behave(Manner{})

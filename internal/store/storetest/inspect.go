@@ -122,9 +122,9 @@ func (i *Inspection) Rows() map[string]int64 {
 }
 
 // stateNow returns a text that changes with every commit to the database: the data version that
-// SQLite counts in each session, or the set of transactions that PostgreSQL has completed. The
-// latter also changes with commits to other databases. The text is empty when the session has
-// ended, for example because a test killed the server.
+// SQLite counts in each session, or the set of transactions that PostgreSQL has completed. The set
+// also changes with commits to other databases. The text is empty when the session has ended, for
+// example because a test killed the server.
 func (i *Inspection) stateNow() string {
 	i.t.Helper()
 	if i.counted.watcher == nil {

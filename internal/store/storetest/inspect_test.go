@@ -8,7 +8,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// Rows reads from memory only while nothing was committed.
+// TestRowsAreCountedAfterEachCommit checks that Rows counts again after each commit.
 func TestRowsAreCountedAfterEachCommit(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		driver, address := "pgx", url

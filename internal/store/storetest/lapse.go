@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Lapse ends the leases that a killed program had on webhooks and connections. They would lapse
-// after a minute. This is too slow for a test that kills the program a thousand times.
+// Lapse ends the leases that a killed program had on webhooks and connections. A test that kills
+// the program a thousand times cannot wait a minute for each lease.
 func Lapse(t testing.TB, url string) {
 	t.Helper()
 	driver, address := "pgx", Direct(t, url)

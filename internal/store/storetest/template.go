@@ -114,7 +114,7 @@ func spoil(address string) {
 	schemas.spoilt = append(schemas.spoilt, address)
 }
 
-// takeSchema returns the name of a free schema, or an empty text when there is none.
+// takeSchema returns the name of a free schema, or an empty text when no schema is free.
 func takeSchema() string {
 	schemas.Lock()
 	defer schemas.Unlock()

@@ -26,7 +26,7 @@ import (
 // Config defines where to send traces, and which part of them.
 type Config struct {
 	// Endpoint is the base URL of a receiver, such as http://127.0.0.1:4318. Without an endpoint,
-	// there are no traces.
+	// the exporter sends no traces.
 	Endpoint string
 	// Headers are in each request to the receiver.
 	Headers map[string]string

@@ -71,8 +71,8 @@ func TestParents(t *testing.T) {
 	}
 }
 
-// TestContinue checks that a stored trace continues with its first decision, whatever the ratio is
-// now.
+// TestContinue checks that a stored trace continues with its first decision, independently of the
+// present ratio.
 func TestContinue(t *testing.T) {
 	none := newTracer(t, 0)
 	for _, stored := range []string{parent, parent[:53] + "00"} {

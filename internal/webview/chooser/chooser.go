@@ -1,10 +1,10 @@
 // Package chooser makes the lists from which end users choose an institution.
 //
 // The package owns the order of a list, its sections and parts, the search, and the country that
-// limits the list. It also makes the marks of institutions that have no picture. Its callers decide
-// which institutions exist, where a choice leads and how a list looks. The package knows only the
-// person's request, and nothing else about the person. Its functions do not fail: a search without
-// matches returns an empty list.
+// limits the list. It also makes the marks of institutions that have no picture. The callers of the
+// package decide which institutions exist, where a choice leads and how a list looks. The package
+// knows only the person's request, and nothing else about the person. Its functions do not fail: a
+// search without matches returns an empty list.
 package chooser
 
 import (
@@ -203,8 +203,8 @@ func (c *List) divide(r Inquiry, all []Institution, most int) {
 	}
 }
 
-// matching returns the entries whose name or country contains all searched words. Entries whose
-// names begin with the words come first.
+// matching returns the entries with a name or a country that contains all searched words. Entries
+// with a name that begins with the words come first.
 func matching(all []Institution, search string) []Institution {
 	wanted := strings.Fields(folded(search))
 	if len(wanted) == 0 {

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/text/language/display"
 )
 
-// country returns the country that limits a list. The country in the address comes first. Without
-// one, country tries the reader's region and then the hints, and returns the first of them that has
-// institutions.
+// country returns the country that limits a list: the first country with institutions among the
+// country in the address, the reader's region and the hints. It returns an empty text when the list
+// has all countries.
 func (r Inquiry) country(all []Institution) string {
 	named := r.HTTP.URL.Query().Get(CountryParameter)
 	if named == everywhere {

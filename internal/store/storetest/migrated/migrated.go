@@ -1,5 +1,5 @@
 // Package migrated makes the databases of package storetest start with the schema of this program,
-// and collects the statements of the program. A test only has to import it.
+// and collects the statements of the program. A test only has to import the package.
 //
 // It owns nothing else: package storetest chooses where databases are. It is separate because
 // the tests inside package store import storetest, so storetest cannot import store. If a migration
