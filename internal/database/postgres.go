@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -32,6 +33,13 @@ type postgresEngine struct {
 // errPostgresAddress replaces the error of the driver, because that error may contain a password.
 var errPostgresAddress = errors.New("read the PostgreSQL address: it is not of the form postgres://user:password@host:port/database?parameters, or a file it refers to cannot be read")
 
+// dial replaces the function that connects to servers, in tests.
+var dial pgconn.DialFunc
+
+// DialWith sets a function for tests that connects to PostgreSQL servers, so that tests can keep
+// the sessions of a server. Call DialWith before you open a store.
+func DialWith(fn pgconn.DialFunc) { dial = fn }
+
 func openPostgres(ctx context.Context, url string, options Config) (engine, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -44,6 +52,9 @@ func openPostgres(ctx context.Context, url string, options Config) (engine, erro
 		config.MaxConns = postgresConns
 	}
 	bound(config.ConnConfig, options.Limit)
+	if dial != nil {
+		config.ConnConfig.DialFunc = dial
+	}
 	for name, value := range parameters {
 		if config.ConnConfig.RuntimeParams[name] == "" {
 			config.ConnConfig.RuntimeParams[name] = value

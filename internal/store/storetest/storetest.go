@@ -104,7 +104,12 @@ func createSchema(t testing.TB, server, name string) {
 func execute(t testing.TB, server, sql string) {
 	t.Helper()
 	ctx := context.Background()
-	conn, err := pgx.Connect(ctx, server)
+	config, err := pgx.ParseConfig(server)
+	if err != nil {
+		t.Fatal("PASSERELLE_TEST_POSTGRES is not a URL")
+	}
+	config.DialFunc = Dial
+	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		t.Fatalf("connect to PASSERELLE_TEST_POSTGRES: %v", err)
 	}

@@ -20,6 +20,7 @@ import (
 func init() { //nolint:gochecknoinits // tests only have to import the package
 	storetest.Prepare(migrate)
 	database.Watch(storetest.Collect)
+	database.DialWith(storetest.Dial)
 }
 
 func migrate(ctx context.Context, url string) error {
