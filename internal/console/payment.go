@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"passerelle"
@@ -198,10 +199,22 @@ func (c *Console) evidence(pc *page.Context, id passerelle.PaymentID, revealed b
 		}
 		rows[i].Omitted = max(0, len(e.Shown.Lines)-maxLines)
 		for _, line := range e.Shown.Lines[:len(e.Shown.Lines)-rows[i].Omitted] {
-			rows[i].Lines = append(rows[i].Lines, strings.Join([]string{line.Name, line.Account, line.Label, line.Amount}, " · "))
+			rows[i].Lines = append(rows[i].Lines, strings.Join([]string{line.Name, shownAccountText(line.Account, revealed), line.Label, line.Amount}, " · "))
 		}
 	}
 	return rows, nil
+}
+
+// shownAccountText masks an account number that a page showed to the payer, in groups of characters.
+func shownAccountText(shown string, revealed bool) string {
+	if revealed {
+		return shown
+	}
+	a := passerelle.Account{Identification: strings.NewReplacer(" ", "", "-", "").Replace(shown)}
+	if first, _ := utf8.DecodeRuneInString(shown); unicode.IsLetter(first) {
+		a.Scheme = passerelle.IBAN
+	}
+	return a.Masked()
 }
 
 // facts returns the rows about the whole payment.

@@ -289,8 +289,7 @@ func (d *fixture) live() (passerelle.Domain, passerelle.UserID, passerelle.Conne
 func (d *fixture) twice(password string) {
 	d.t.Helper()
 	d.wants("/console/account", "/console/account/second-factor", 303, "", "present", password)
-	_, key, _ := strings.Cut(d.get("/console/account").body, `<p class="digits key">`)
-	key, _, _ = strings.Cut(key, "<")
+	key := keyOnPage.FindStringSubmatch(d.get("/console/account").body)[1]
 	d.wants("/console/account", "/console/account/second-factor/confirm", 303, "", "code", phoneCode(d.t, key, time.Now()))
 }
 

@@ -557,6 +557,9 @@ func TestWebhookRolesInASandbox(t *testing.T) {
 	})
 }
 
+// keyOnPage finds the key of a second factor in the account page.
+var keyOnPage = regexp.MustCompile(`class="digits key"[^>]*>([^<]+)<`)
+
 // enterTwice creates an operator with a second factor, and signs in with it.
 func (d *fixture) enterTwice(role operators.Role, time *clock) {
 	d.t.Helper()
@@ -568,7 +571,7 @@ func (d *fixture) enterTwice(role operators.Role, time *clock) {
 	if proposal.status != http.StatusSeeOther {
 		d.t.Fatalf("a second factor: %d %s", proposal.status, proposal.body)
 	}
-	key := regexp.MustCompile(`class="digits key">([^<]+)<`).FindStringSubmatch(d.get("/console/account").body)[1]
+	key := keyOnPage.FindStringSubmatch(d.get("/console/account").body)[1]
 	d.submit("/console/account", "/console/account/second-factor/confirm", "code", phoneCode(d.t, key, time.now()))
 	d.submit("/console/account", "/console/sign-out")
 	if a := d.submit("/console/sign-in", "/console/sign-in", "name", name, "password", password); a.location != "/console/second-factor" {
