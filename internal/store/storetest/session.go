@@ -284,7 +284,11 @@ func keepSession(s *session) bool {
 
 // quiet reports whether the session is open and the server has sent nothing.
 func (s *session) quiet() bool {
-	raw, err := s.Conn.(*net.TCPConn).SyscallConn()
+	tcp, isTCP := s.Conn.(*net.TCPConn)
+	if !isTCP {
+		return false
+	}
+	raw, err := tcp.SyscallConn()
 	if err != nil {
 		return false
 	}
