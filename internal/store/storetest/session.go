@@ -39,10 +39,11 @@ type session struct {
 // session with the same settings if there is one, and leaves its session when it closes. The server
 // resets the session in between, so a connection finds what a new session would have.
 func Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	dial := func() (net.Conn, error) { return (&net.Dialer{}).DialContext(ctx, network, address) }
 	if !isTestServer(address) {
-		return (&net.Dialer{}).DialContext(ctx, network, address)
+		return dial()
 	}
-	conn := &connection{started: make(chan struct{}), dial: func() (net.Conn, error) { return (&net.Dialer{}).DialContext(ctx, network, address) }}
+	conn := &connection{started: make(chan struct{}), dial: dial}
 	if !anyKept() {
 		return conn, conn.connect()
 	}
