@@ -15,6 +15,7 @@ import (
 	"passerelle"
 	"passerelle/connector/sandbox"
 	"passerelle/connector/sandbox/customers"
+	"passerelle/internal/aggregation"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/domains"
 	"passerelle/internal/operators"
@@ -151,7 +152,7 @@ func TestOneUser(t *testing.T) {
 		page = d.userPath(id, "/subscriptions")
 		d.shows(page, []string{"Électricité"}, "M-0601020304")
 		d.wants(page, page, 200, "M-0601020304")
-		d.shows(d.userPath(id, "/consents"), []string{fmt.Sprint("account ", shared.ID), "version 1", "api"})
+		d.shows(d.userPath(id, "/consents"), []string{fmt.Sprint("account ", shared.ID), "version " + aggregation.ConsentVersion, "api"})
 		seen := fmt.Sprint("look at personal data user ", id)
 		d.wantOnRecord(seen, seen)
 
