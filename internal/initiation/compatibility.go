@@ -84,25 +84,32 @@ func reachable(profile connector.Profile) bool {
 	return open
 }
 
-// paymentSource returns the number of a source for payments: the first enabled one in the order of
-// priority. Payers validate payments on a page of the bank. A source for reading accounts is
-// therefore used for payments only if it has the mechanism webauth. The number is zero when a
-// connector has no source for payments. The second result is false when the connector has such
-// sources and all of them are disabled.
+// paymentSource returns the number of the source for payments: the first enabled one in the order of
+// priority. The number is zero when a connector has no sources. The second result is false when all
+// sources for payments are disabled.
 func paymentSource(profile connector.Profile) (int64, bool) {
-	var open bool
-	open = true
-	all := slices.SortedStableFunc(slices.Values(profile.Sources), func(a, b connector.Source) int { return a.Priority - b.Priority })
-	for _, s := range all {
-		if s.Data() && !slices.Contains(s.Mechanisms, passerelle.ByWebauth) {
-			continue
-		}
+	sources := paymentSources(profile)
+	for _, s := range sources {
 		if s.Disabled == nil {
 			return s.ID, true
 		}
-		open = false
 	}
-	return 0, open
+	return 0, len(sources) == 0
+}
+
+// paymentSources returns the sources for payments in the order of priority. Payers validate payments
+// on a page of the bank. A source for reading accounts is therefore used for payments only if it has
+// the mechanism webauth. At a connector without such a source, payments use the same sources as
+// reading: a domain that disables all of them also stops payments.
+func paymentSources(profile connector.Profile) []connector.Source {
+	all := slices.SortedStableFunc(slices.Values(profile.Sources), func(a, b connector.Source) int { return a.Priority - b.Priority })
+	suited := slices.DeleteFunc(slices.Clone(all), func(s connector.Source) bool {
+		return s.Data() && !slices.Contains(s.Mechanisms, passerelle.ByWebauth)
+	})
+	if len(suited) == 0 {
+		return all
+	}
+	return suited
 }
 
 // ConnectorUUIDs returns the connectors in the countries, for a filter of payments. Countries are
