@@ -79,7 +79,7 @@ func (c *changer) validate(ctx context.Context, id int64, asked bareChange) ([]b
 		},
 		{`UPDATE instruction SET state = 'pending' WHERE payment_id = $1 AND position = 0`, []any{id}},
 		{`UPDATE attempt SET state = 'answered' WHERE id = $1`, []any{attempt}},
-		c.tell(id, 1, now, answer),
+		c.event(id, 1, now, answer),
 	})
 }
 
@@ -93,7 +93,7 @@ func (c *changer) cancel(ctx context.Context, id int64, _ bareChange) ([]byte, e
 		{insertTransition, []any{id, 1, bareDomain, 0, "created", "rejected", "refused", "client", "", now.UnixMicro()}},
 		{`UPDATE payment SET version = version + 1, seq = 1, state = 'rejected', error_code = 'CancelledByClient', expires_from = NULL WHERE id = $1`, []any{id}},
 		{`UPDATE instruction SET state = 'rejected', error_code = 'CancelledByClient' WHERE payment_id = $1 AND position = 0`, []any{id}},
-		c.tell(id, 1, now, answer),
+		c.event(id, 1, now, answer),
 	})
 }
 
@@ -124,12 +124,12 @@ func (c *changer) end(ctx context.Context, id int64) error {
 		{insertTransition, []any{id, 3, bareDomain, 2, "pending", "done", "executed", "bank", "executed", now.UnixMicro()}},
 		{`UPDATE payment SET version = version + 1, seq = 3, state = 'done', action = NULL, validate_uri = NULL, next_check = NULL, expires_from = NULL WHERE id = $1`, []any{id}},
 		{`UPDATE instruction SET state = 'done', exec_date = $1 WHERE payment_id = $2 AND position = 0`, []any{now.Format(time.DateOnly), id}},
-		c.tell(id, 2, now, notice[0]),
-		c.tell(id, 3, now, notice[1]),
+		c.event(id, 2, now, notice[0]),
+		c.event(id, 3, now, notice[1]),
 	})
 }
 
-func (c *changer) tell(id, version int64, now time.Time, body []byte) statement {
+func (c *changer) event(id, version int64, now time.Time, body []byte) statement {
 	return statement{insertEvent, []any{c.last.Add(1), bareDomain, id, version, body, now.UnixMicro()}}
 }
 

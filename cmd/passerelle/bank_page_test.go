@@ -79,13 +79,13 @@ func (p *bankPerson) opensApp(s *shopper) {
 	app := pagesOf(*redirects.pay(longNames()).ValidateURI, "redirect")
 	app = strings.TrimSuffix(app, "redirect/") + "decoupled/app"
 	waiting := s.pay(longNames())
-	s.tell(waiting.ID, map[string]any{"fields": s.values(waiting, "approve")})
+	s.update(waiting.ID, map[string]any{"fields": s.values(waiting, "approve")})
 	p.sees("app-sign-in", servicetest.Navigate(app), `a[href$="app?customer=anna"]`)
 	p.sees("app-order", servicetest.Follow(`a[href$="app?customer=anna"]`), `button.main`)
 	p.presses("Approve")
 	p.wants(s, waiting.ID, "pending", "done", "accepted", "validating")
 	p.sees("app-empty", servicetest.Navigate(app+"?customer=anna"), `h1`)
-	s.tell(waiting.ID, map[string]any{"resume": true})
+	s.update(waiting.ID, map[string]any{"resume": true})
 	p.wants(s, waiting.ID, "pending", "done", "accepted")
 }
 

@@ -95,10 +95,10 @@ func (s *shopper) pay(draft map[string]any) seenPayment {
 	if s.fields != nil {
 		body["fields"] = s.fields
 	}
-	return s.tell(id, body)
+	return s.update(id, body)
 }
 
-func (s *shopper) tell(id int64, body map[string]any) (p seenPayment) {
+func (s *shopper) update(id int64, body map[string]any) (p seenPayment) {
 	s.t.Helper()
 	s.JSON(s.OK(s.Call("POST", fmt.Sprint("/payments/", id), s.token, body)), &p)
 	return p
@@ -200,11 +200,11 @@ func (s *shopper) act(p seenPayment, decision string) seenPayment {
 			p = s.payment(p.ID)
 		case "decoupled":
 			s.decideInApp(decision)
-			p = s.tell(p.ID, map[string]any{"resume": true})
+			p = s.update(p.ID, map[string]any{"resume": true})
 		case "additionalInformationNeeded":
-			p = s.tell(p.ID, map[string]any{"fields": s.values(p, decision)})
+			p = s.update(p.ID, map[string]any{"fields": s.values(p, decision)})
 		case "confirm":
-			p = s.tell(p.ID, map[string]any{"confirm": decision == "approve"})
+			p = s.update(p.ID, map[string]any{"confirm": decision == "approve"})
 		}
 	}
 	s.t.Fatalf("the payment goes on asking: %s\n%s", inWords(p), s.Logs)
@@ -653,7 +653,7 @@ func TestCancellationsAtBanks(t *testing.T) {
 					if p.State != "pending" {
 						t.Fatalf("approved: %s", inWords(p))
 					}
-					p = s.tell(p.ID, map[string]any{"cancel": true, "client_redirect_uri": "https://shop.example/cancelled"})
+					p = s.update(p.ID, map[string]any{"cancel": true, "client_redirect_uri": "https://shop.example/cancelled"})
 					direct := bank == "idempotent"
 					if cancelling := p.Detail != nil && *p.Detail == "cancelling"; cancelling == direct {
 						t.Errorf("asked to cancel: %s", inWords(p))
@@ -696,7 +696,7 @@ func confirmsAt(s *shopper) {
 			s.t.Fatalf("approved: %s\n%s", inWords(p), s.Logs)
 		}
 		s.booked("none", p)
-		p = s.settle(s.tell(p.ID, map[string]any{"confirm": confirmed}))
+		p = s.settle(s.update(p.ID, map[string]any{"confirm": confirmed}))
 		if got := inWords(p); !strings.HasPrefix(got, want) {
 			s.t.Errorf("confirmed %t: %s, want %s\n%s", confirmed, got, want, s.Logs)
 		}
@@ -874,9 +874,9 @@ func (s *shopper) step(p seenPayment) seenPayment {
 	case "decoupled":
 		open := s.inApp() // the app shows the last authorisation of this list first
 		s.banks.steer("POST", s.bank+"/authorisations/"+open[len(open)-1], map[string]any{"decision": "approve"}, nil)
-		return s.tell(p.ID, map[string]any{"resume": true})
+		return s.update(p.ID, map[string]any{"resume": true})
 	}
-	return s.tell(p.ID, map[string]any{"fields": s.values(p, "approve")})
+	return s.update(p.ID, map[string]any{"fields": s.values(p, "approve")})
 }
 
 // TestPayerWaitsForTheWayToApprove: when the response to an order does not say how to approve it,
@@ -961,7 +961,7 @@ func TestCodesInABrowser(t *testing.T) {
 			s := newShopper(t, i, banks, "embedded-3")
 			draft := order(line("Shop", nil))
 			draft["client_redirect_uri"] = i.Origin + "/sandbox/shop/back"
-			p := s.tell(s.Create(s.token, draft), map[string]any{"connector_uuid": banks.uuid("embedded-3"), "webview_url": i.Origin + "/sandbox/shop", "validated": true})
+			p := s.update(s.Create(s.token, draft), map[string]any{"connector_uuid": banks.uuid("embedded-3"), "webview_url": i.Origin + "/sandbox/shop", "validated": true})
 			var code struct{ Token string }
 			s.JSON(s.OK(s.Call("POST", fmt.Sprintf("/payments/%d/scopedtoken", p.ID), s.token, map[string]any{"scope": "payments:validate"})), &code)
 			browser := servicetest.Browser(t, as.width, as.height)

@@ -36,7 +36,7 @@ const (
 )
 
 // over reports whether the authorisation has ended.
-func (s step) over() bool { return s == authorised || s == failed }
+func (s step) ended() bool { return s == authorised || s == failed }
 
 // authorisation is the state of an approval at the bank. A customer approves a payment, its
 // cancellation, or a consent. The state is part of the memory that the caller stores between calls.
@@ -395,10 +395,10 @@ func (b *Bank) callAbout(ctx context.Context, a *authorisation, p person, r requ
 	return said, got.header, err
 }
 
-// tell sends a request about an authorisation and applies the response. Before a request that
+// callAndUpdate sends a request about an authorisation and applies the response. Before a request that
 // starts an authorisation, it stores Unlisted, because this process may end before the response
 // arrives.
-func (b *Bank) tell(ctx context.Context, a *authorisation, p person, r request) error {
+func (b *Bank) callAndUpdate(ctx context.Context, a *authorisation, p person, r request) error {
 	before := a.Unlisted
 	if r.method == http.MethodPost {
 		a.Unlisted = true
@@ -436,7 +436,7 @@ func (b *Bank) proceed(ctx context.Context, a *authorisation, p person) error {
 		r := request{call: "authorise", method: http.MethodPost, header: p.header(), body: struct{}{}}
 		b.file.prefer(r.header)
 		r.setTarget(a.At)
-		if err := b.tell(ctx, a, p, r); err != nil {
+		if err := b.callAndUpdate(ctx, a, p, r); err != nil {
 			return err
 		}
 	}
@@ -468,9 +468,9 @@ func (b *Bank) fetchPicture(ctx context.Context, a *authorisation, p person) {
 	}
 }
 
-// brings contains, for each step, the field that the customer fills in and the body that sends its
+// stepInputs contains, for each step, the field that the customer fills in and the body that sends its
 // value.
-var brings = map[step]struct {
+var stepInputs = map[step]struct {
 	field string
 	body  func(value string) any
 }{
@@ -492,7 +492,7 @@ var sealed = map[step]string{atPassword: "encryptedPassword", atAdditional: "add
 // stepBody returns the body for a step with the customer's value.
 func (b *Bank) stepBody(a *authorisation, value string) (any, error) {
 	if !a.Sealed {
-		return brings[a.Step].body(value), nil
+		return stepInputs[a.Step].body(value), nil
 	}
 	encrypted, err := encrypt(b.material.passwords, value)
 	return psuData(sealed[a.Step])(encrypted), err
@@ -506,10 +506,10 @@ const (
 	codeField       = "code"
 )
 
-// give sends the customer's answer to the bank. It fails with *denied when the bank refuses the
-// answer. give stores a new user name only if the bank accepts the answer.
-func (b *Bank) give(ctx context.Context, a *authorisation, p person, values map[string]string) error {
-	wanted, asks := brings[a.Step]
+// sendAnswer sends the customer's answer to the bank. It fails with *denied when the bank refuses the
+// answer. It stores a new user name only if the bank accepts the answer.
+func (b *Bank) sendAnswer(ctx context.Context, a *authorisation, p person, values map[string]string) error {
+	wanted, asks := stepInputs[a.Step]
 	if !asks {
 		return nil
 	}
@@ -526,7 +526,7 @@ func (b *Bank) give(ctx context.Context, a *authorisation, p person, values map[
 	r.setTarget(a.At)
 	before := a.Step
 	a.Further = false
-	if err := b.tell(ctx, a, p, r); err != nil {
+	if err := b.callAndUpdate(ctx, a, p, r); err != nil {
 		return err
 	}
 	a.Person = cmp.Or(values[psuIDField], a.Person)
@@ -562,7 +562,7 @@ func (b *Bank) redeem(ctx context.Context, a *authorisation, p person) error {
 		}
 	}
 	switch {
-	case a.Step.over():
+	case a.Step.ended():
 	case a.Code != "":
 		return b.confirm(ctx, a, p, map[string]string{"confirmationCode": a.Code})
 	case a.unconfirmed():
@@ -603,7 +603,7 @@ func (b *Bank) ask(ctx context.Context, a *authorisation, p person) error {
 	if err := b.askEarlier(ctx, a, p); err != nil {
 		return err
 	}
-	if a.Own != "" && !a.Step.over() {
+	if a.Own != "" && !a.Step.ended() {
 		said, err := b.askState(ctx, a, p)
 		if err != nil {
 			return err

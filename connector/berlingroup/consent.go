@@ -135,7 +135,7 @@ func (v *reading) authorise(ctx context.Context) error {
 	a.back(v.Callback)
 	err := v.redeem(ctx, a, p)
 	if err == nil && len(v.Answers) > 0 {
-		err = v.give(ctx, a, p, v.Answers)
+		err = v.sendAnswer(ctx, a, p, v.Answers)
 	}
 	message, err := v.unlessDenied(err)
 	if err != nil {

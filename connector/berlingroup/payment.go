@@ -465,7 +465,7 @@ func (v *ordering) answer(ctx context.Context, said connector.Answer) (payment.R
 	switch {
 	case said.Action != v.action(a):
 	case said.Action == payment.FillFields:
-		if err := v.give(ctx, a, v.person(), said.Fields); err != nil {
+		if err := v.sendAnswer(ctx, a, v.person(), said.Fields); err != nil {
 			return v.afterRefusedAnswer(ctx, err)
 		}
 	case said.Action == payment.Confirm && said.Yes:

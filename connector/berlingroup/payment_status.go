@@ -32,7 +32,7 @@ func (s paymentStatus) silent() bool {
 func (v *ordering) report(s paymentStatus) payment.Report {
 	status, line := codes.Standing(s.Transaction, v.file.Profile.LastStatus, v.Payment.DateType() == payment.Periodic, v.approved(s))
 	report := payment.Report{Status: status, Raw: strings.TrimSpace(s.Transaction + " " + codes.Reasons(s.Messages))}
-	v.tell(&report, s)
+	v.annotate(&report, s)
 	if a := &v.memory.Approval; a.Step == failed && !v.elsewhere(a) && status == payment.Awaiting {
 		report.Status, s.Message = payment.Declined, cmp.Or(s.Message, a.Message)
 	}
@@ -190,8 +190,8 @@ func (v *ordering) refusedLines(s paymentStatus) map[int]codes.Message {
 	return why
 }
 
-// tell adds notes for the timeline to a report.
-func (v *ordering) tell(report *payment.Report, s paymentStatus) {
+// annotate adds notes for the timeline to a report.
+func (v *ordering) annotate(report *payment.Report, s paymentStatus) {
 	if s.Transaction == v.memory.Status {
 		return
 	}

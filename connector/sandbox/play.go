@@ -23,7 +23,7 @@ func (o *order) advance(now time.Time) bool {
 		if o.Since == nil {
 			o.Since, changed = &now, true
 		}
-		over, at := o.over(now)
+		over, at := o.stepEnded(now)
 		if !over {
 			return changed
 		}
@@ -32,8 +32,8 @@ func (o *order) advance(now time.Time) bool {
 	}
 }
 
-// over reports whether the step has ended, and when.
-func (o *order) over(now time.Time) (bool, time.Time) {
+// stepEnded reports whether the step has ended, and when.
+func (o *order) stepEnded(now time.Time) (bool, time.Time) {
 	s := o.step()
 	switch s.Do {
 	case lose, slow:

@@ -159,7 +159,7 @@ func (a *account) replace(stored, one *issue, line int, c *corrected) {
 		return
 	}
 	stored.Corrected = true
-	a.uncover(statementfile.BalanceSpan{Opening: stored.Opening, Closing: stored.Closing})
+	a.removeSpan(statementfile.BalanceSpan{Opening: stored.Opening, Closing: stored.Closing})
 	c.again = append(c.again, a.replaced(stored, one))
 }
 

@@ -276,7 +276,7 @@ func (a *account) update(key string, s *statementfile.FileStatement) {
 	a.Type = cmp.Or(from.Type, a.Type, "checking")
 	a.BIC = cmp.Or(from.Bank, a.BIC)
 	if s.Opening != nil && s.Closing != nil {
-		a.cover(statementfile.BalanceSpan{Opening: *s.Opening, Closing: *s.Closing})
+		a.addSpan(statementfile.BalanceSpan{Opening: *s.Opening, Closing: *s.Closing})
 	}
 	if s.Closing != nil && a.precedes(s) {
 		a.Balance, a.Day, a.Created = &s.Closing.Amount, s.Closing.Date, s.Created
@@ -291,8 +291,8 @@ func (a *account) precedes(s *statementfile.FileStatement) bool {
 	return days < 0 || days == 0 && (s.Created.IsZero() || !s.Created.Before(a.Created))
 }
 
-// cover adds a span unless it is already known.
-func (a *account) cover(span statementfile.BalanceSpan) {
+// addSpan adds a span unless it is already known.
+func (a *account) addSpan(span statementfile.BalanceSpan) {
 	if a.covered == nil {
 		a.covered = map[string]bool{}
 		for _, one := range a.Spans {
@@ -305,8 +305,8 @@ func (a *account) cover(span statementfile.BalanceSpan) {
 	}
 }
 
-// uncover removes a span.
-func (a *account) uncover(span statementfile.BalanceSpan) {
+// removeSpan removes a span.
+func (a *account) removeSpan(span statementfile.BalanceSpan) {
 	name := span.String()
 	a.Spans, a.covered = slices.DeleteFunc(a.Spans, func(one statementfile.BalanceSpan) bool { return one.String() == name }), nil
 }

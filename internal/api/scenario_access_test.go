@@ -566,10 +566,10 @@ func (s *fixture) outlive(t *testing.T, call, token string) {
 			main.operator[kind] = s.operator(t, main, kind)
 		}
 	case "DELETE /users/{userId}/connections/{connectionId}":
-		s.rid(t)
+		s.eraseWithdrawn(t)
 	case "DELETE /users/{userId}/connections", "DELETE /users/{userId}/accounts":
 		delete(main.tokens, "user") // later calls then get a new user with new objects
-		s.rid(t)
+		s.eraseWithdrawn(t)
 	case "DELETE /users/{userId}":
 		delete(main.tokens, "user")
 		if err := errors.Join(s.Aggregation.EraseUsers(t.Context(), main.domain), s.Aggregation.EraseWithdrawn(t.Context())); err != nil {

@@ -165,7 +165,7 @@ func TestDeletingAccounts(t *testing.T) {
 			if got := listed("") + " of " + listed("?all"); got != test.left+" of 4" {
 				t.Errorf("DELETE %s: %s accounts are left", test.path, got)
 			}
-			s.rid(t)
+			s.eraseWithdrawn(t)
 		}
 		s.agreed(t, 10)
 	})

@@ -21,7 +21,7 @@ func (s *fixture) attached(t *testing.T) (transaction int64) {
 	must(t, err)
 	_, err = s.Aggregation.ChangeAccounts(t.Context(), who.domain, who.user, []passerelle.AccountID{accounts[0].ID}, aggregation.AccountChange{Disabled: new(false), Origin: "api"})
 	must(t, err)
-	s.rest(t)
+	s.runDue(t)
 	var list struct {
 		Transactions []struct {
 			ID          int64

@@ -29,7 +29,7 @@ func TestCertificatesOfOwnership(t *testing.T) {
 			i := slices.IndexFunc(accounts, func(a bankstore.StoredAccount) bool { return a.Type == kind })
 			_, err := s.Aggregation.ChangeAccounts(t.Context(), who.domain, who.user, []passerelle.AccountID{accounts[i].ID}, aggregation.AccountChange{Disabled: new(false), Origin: "api"})
 			must(t, err)
-			s.rest(t) // no read may be running when the user shares the next account
+			s.runDue(t) // no read may be running when the user shares the next account
 		}
 		share("livret_a") // a savings account allows no payment
 		s.do(t, get(path)).says(t, 409, "noAccount", "No payment account of this connection is enabled")

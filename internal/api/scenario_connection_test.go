@@ -209,8 +209,8 @@ func TestUnfinishedConnectionsAreRemoved(t *testing.T) {
 	})
 }
 
-// rid waits until withdrawn data is erased.
-func (s *fixture) rid(t *testing.T) {
+// eraseWithdrawn erases withdrawn data.
+func (s *fixture) eraseWithdrawn(t *testing.T) {
 	t.Helper()
 	if err := s.Aggregation.EraseWithdrawn(t.Context()); err != nil {
 		t.Fatal(err)
@@ -236,7 +236,7 @@ func TestNothingIsLeftOfConnections(t *testing.T) {
 		gone := func(events ...string) {
 			t.Helper()
 			after := s.record()
-			s.rid(t)
+			s.eraseWithdrawn(t)
 			if _, got := before.since(after); !slices.Equal(got, events) {
 				t.Errorf("events %v, want %v", got, events)
 			}
@@ -262,7 +262,7 @@ func TestNothingIsLeftOfConnections(t *testing.T) {
 		if slices.Sort(events); strings.Count(strings.Join(events, " "), "CONNECTION_DELETED") != 2 {
 			t.Errorf("events %v", events)
 		}
-		s.rid(t)
+		s.eraseWithdrawn(t)
 		if left := below(s.record()); left["connection"]+left["bank_account"]+left["connection_log"] != 0 {
 			t.Errorf("of connection %d and the other is left %v", stays.ID, left)
 		}

@@ -226,7 +226,7 @@ func TestFilesGoWithWhatTheyBelongTo(t *testing.T) {
 				share := aggregation.SubscriptionChange{Disabled: new(false), Origin: "api"}
 				second := s.subscribe(t, who, who.user)
 				must(t, s.Aggregation.ChangeSubscriptions(t.Context(), who.domain, who.user, []passerelle.SubscriptionID{s.subscribed(t, who, second)[0].ID}, share))
-				s.rest(t)
+				s.runDue(t)
 				s.fetched(t, who.domain)
 				all, err := bankstore.From(s.DB).Files(t.Context(), who.domain.ID, who.user, 0, 1000)
 				if must(t, err); len(all) < 40 {

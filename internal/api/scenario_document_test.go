@@ -108,7 +108,7 @@ func TestFiltersOfDocuments(t *testing.T) {
 		subscriptions := s.subscribed(t, who, s.subscribe(t, who, who.user))
 		share := aggregation.SubscriptionChange{Disabled: new(false), Origin: "api"}
 		must(t, s.Aggregation.ChangeSubscriptions(t.Context(), who.domain, who.user, []passerelle.SubscriptionID{subscriptions[0].ID, subscriptions[1].ID}, share))
-		s.rest(t)
+		s.runDue(t)
 		all := s.papers(t, "/documents?all")
 		if len(all) < 24 || !slices.IsSortedFunc(all, func(a, b paper) int {
 			return strings.Compare(b.Date+fmt.Sprintf("%09d", b.ID), a.Date+fmt.Sprintf("%09d", a.ID))

@@ -50,7 +50,7 @@ func FuzzAPI(f *testing.F) {
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, request)
 		r := reply{status: w.Code, header: w.Header(), body: w.Body.Bytes()}
-		if fault := r.tame(method); fault != "" {
+		if fault := r.faultOf(method); fault != "" {
 			t.Errorf("%s: %d %v %s", fault, r.status, r.header, r.body)
 		}
 		request.URL.Opaque = request.URL.EscapedPath()
@@ -74,9 +74,9 @@ func wild(s *fixture, method, path, query, body string) *http.Request {
 	return request
 }
 
-// tame returns the result of fault. It first adds a request id to a response without one, because
+// faultOf returns the result of fault. It first adds a request id to a response without one, because
 // the listener assigns these ids and this request did not pass through the listener.
-func (r reply) tame(method string) string {
+func (r reply) faultOf(method string) string {
 	r.header = r.header.Clone()
 	if slices.Equal(r.header["X-Request-Id"], []string{""}) {
 		r.header.Set("X-Request-Id", "1")

@@ -112,8 +112,8 @@ func random(seed *rand.Rand, length int) string {
 	return string(text)
 }
 
-// give puts a text into one input of a call.
-func (i input) give(t *testing.T, a ask, text string) ask {
+// with puts a text into one input of a call.
+func (i input) with(t *testing.T, a ask, text string) ask {
 	t.Helper()
 	if i.parameter != "" {
 		separator := "?"
@@ -146,14 +146,14 @@ func TestEveryTextIsBounded(t *testing.T) {
 			for _, in := range s.contract.textInputs(t, pattern, method) {
 				sent++
 				a := s.fill(t, s.rightly(t, call, s.placed(call, path), s.mayCall(t, call)))
-				longest := in.give(t, a, random(seed, in.longest))
+				longest := in.with(t, a, random(seed, in.longest))
 				if len(longest.path) > 12<<10 {
-					longest = in.give(t, a, random(seed, 1<<10)[:4<<10])
+					longest = in.with(t, a, random(seed, 1<<10)[:4<<10])
 				}
 				if r := s.do(t, longest); r.status >= 500 {
 					t.Errorf("%s with the longest %s: %d %s", call, in, r.status, r.body)
 				}
-				tooLong := in.give(t, a, strings.Repeat("a", 50_000))
+				tooLong := in.with(t, a, strings.Repeat("a", 50_000))
 				if r := s.do(t, tooLong); r.status < 400 || r.status >= 500 {
 					t.Errorf("%s with an endless %s: %d %s", call, in, r.status, r.body)
 				}

@@ -157,7 +157,7 @@ func TestSubscriptionIsReadOnceItIsShared(t *testing.T) {
 		s.token(t, "", "user", 0)
 		before := s.record()
 		connection := s.subscribe(t, who, who.user)
-		s.rest(t)
+		s.runDue(t)
 		before = s.happened(t, before, "SUBSCRIPTION_FOUND connection 1", "SUBSCRIPTION_FOUND connection 2", "CONNECTION_SYNCED connection 3")
 		all := s.subscribed(t, who, connection)
 		for i, one := range s.noticed(t, "found") {
@@ -167,7 +167,7 @@ func TestSubscriptionIsReadOnceItIsShared(t *testing.T) {
 		}
 		path := fmt.Sprintf("/users/me/subscriptions/%d", all[0].ID)
 		s.do(t, ask{method: "POST", path: path + "?all", token: "user", body: `{"disabled":false}`}).says(t, 200, "", "")
-		s.rest(t)
+		s.runDue(t)
 		before = s.happened(t, before, "SUBSCRIPTION_SYNCED connection 4", "CONNECTION_SYNCED connection 5")
 		s.readOnce(t, all[0])
 		s.advance(t, "24h")
@@ -176,14 +176,14 @@ func TestSubscriptionIsReadOnceItIsShared(t *testing.T) {
 			t.Errorf("on a day without changes, the event contains %+v", got)
 		}
 		s.do(t, ask{method: "PUT", path: path, token: "user", body: `{"disabled":true}`}).says(t, 200, "", "")
-		s.rest(t)
+		s.runDue(t)
 		s.happened(t, before)
 		s.withdrawn(t, who, all[0])
 	})
 }
 
-// rest does the due work in the sandbox.
-func (s *fixture) rest(t *testing.T) {
+// runDue does the due work in the sandbox.
+func (s *fixture) runDue(t *testing.T) {
 	t.Helper()
 	s.do(t, ask{method: "POST", path: "/sandbox/run", token: "config"}).says(t, 200, "", "")
 }

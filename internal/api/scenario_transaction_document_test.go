@@ -125,7 +125,7 @@ func TestDocumentsOfATransactionAreBounded(t *testing.T) {
 		who, path := s.domainOf(""), "/transactions/"+s.held(t, "", "transaction")
 		share := aggregation.SubscriptionChange{Disabled: new(false), Origin: "api"}
 		must(t, s.Aggregation.ChangeSubscriptions(t.Context(), who.domain, who.user, []passerelle.SubscriptionID{s.subscribed(t, who, s.subscribe(t, who, who.user))[0].ID}, share))
-		s.rest(t)
+		s.runDue(t)
 		f := bankstore.DocumentFilter{Domain: who.domain.ID, User: who.user}
 		documents, err := bankstore.From(s.DB).Documents(t.Context(), f, store.Window{Limit: aggregation.MaxAttached + 1})
 		if must(t, err); len(documents) != aggregation.MaxAttached+1 {

@@ -42,7 +42,7 @@ func scanDocument(row database.Row) (StoredDocument, error) {
 	}
 	d.Key, d.File = key, database.ID[passerelle.FileID](file)
 	d.Found, d.LastUpdate, d.Deleted = database.Instant(found), database.Instant(update), database.OptionalInstant(deleted)
-	err = own.over(&d.Document)
+	err = own.applyTo(&d.Document)
 	return d, err
 }
 

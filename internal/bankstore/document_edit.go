@@ -27,8 +27,8 @@ func (o *ownOfDocument) into() []any {
 	return []any{&o.category, &o.kind, &o.name, &o.date, &o.due, &o.total, &o.untaxed, &o.vat, &o.income}
 }
 
-// over replaces the provider's values in a document with the user's values.
-func (o *ownOfDocument) over(d *passerelle.Document) error {
+// applyTo replaces the provider's values in a document with the user's values.
+func (o *ownOfDocument) applyTo(d *passerelle.Document) error {
 	d.Category = database.ID[int64](o.category)
 	for _, own := range []struct {
 		value *string

@@ -25,7 +25,7 @@ Sum             currency text, value num
 Indicators      id_user int, indicators any`
 
 // balanceFacts are requests for balances (section 5.4).
-var balanceFacts = tell("5.4",
+var balanceFacts = ofSection("5.4",
 	row{fact: "GET /users/{u}/balances", by: "PYP", call: "GET /2.0/users/me/balances", as: "user", status: 200, shapes: "Balances"},
 	row{fact: "GET /users/{u}/balances with dates and period", by: "SW", call: "GET /2.0/users/me/balances?min_date=2026-09-01&max_date=2026-11-20&period=1month", as: "user", status: 200, shapes: "Balances"},
 	row{fact: "GET /users/{u}/accounts/{a}/balances", by: "D", call: "GET /2.0/users/me/accounts/{account}/balances", as: "user", status: 200, shapes: "Balances"},
@@ -33,7 +33,7 @@ var balanceFacts = tell("5.4",
 )
 
 // assetFacts are requests for assets, such as investments (section 5.6).
-var assetFacts = tell("5.6",
+var assetFacts = ofSection("5.6",
 	row{fact: "GET /users/{u}/investments", by: "PYP", call: "GET /2.0/users/me/investments", as: "Bearer {wealth token}", status: 200, shapes: "Investments"},
 	row{fact: "GET /users/{u}/investments?expand=details", by: "D", call: "GET /2.0/users/me/investments?expand=details", as: "Bearer {wealth token}", status: 200, shapes: "Investments Detailed.List"},
 	row{fact: "GET /users/{u}/accounts/{a}/investments", by: "RB", call: "GET /2.0/users/me/accounts/{wealth account}/investments", as: "Bearer {wealth token}", status: 200, shapes: "Investments"},

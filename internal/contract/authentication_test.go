@@ -18,7 +18,7 @@ BART.Client redirect_uris [str]
 Logo        id int`
 
 // headerFacts are requests with each form of the header Authorization (section 1.1).
-var headerFacts = tell("1.1",
+var headerFacts = ofSection("1.1",
 	row{fact: "Bearer", by: "D", call: "GET /2.0/users/me", as: "Bearer {user token}", status: 200, shapes: "User"},
 	row{fact: "the scheme in small letters", by: "OLD", call: "GET /2.0/users/me", as: "bearer {user token}", status: 200, shapes: "User"},
 	row{fact: "OAuth", by: "OLD", call: "GET /2.0/users/me", as: "OAuth {user token}", status: 200, shapes: "User"},
@@ -31,7 +31,7 @@ var headerFacts = tell("1.1",
 )
 
 // tokenFacts are requests that each kind of token may make (section 1.2).
-var tokenFacts = tell("1.2",
+var tokenFacts = ofSection("1.2",
 	row{fact: "user token, temporary", by: "D", call: "GET /2.0/users/me", as: "temporary", status: 200, shapes: "User"},
 	row{fact: "temporary code where a token is wanted", by: "D", call: "GET /2.0/users/me", as: "Bearer {new code}", status: 403, shapes: "Error"},
 	row{fact: "service token", by: "D", call: "GET /2.0/payments", as: "service", status: 200, shapes: "Payments"},
@@ -40,7 +40,7 @@ var tokenFacts = tell("1.2",
 )
 
 // authenticationFacts are requests to the endpoints of authentication (section 1.3).
-var authenticationFacts = tell("1.3",
+var authenticationFacts = ofSection("1.3",
 	row{fact: "POST /auth/init", by: "D", call: "POST /2.0/auth/init", status: 200, shapes: "Guest FORM.Init"},
 	row{fact: "POST /auth/init with an empty JSON body", by: "JB", call: "POST /2.0/auth/init", kind: asJSON, status: 200, shapes: "Guest FORM.Init"},
 	row{fact: "POST /auth/init with {}", by: "JOUL", call: "POST /2.0/auth/init", kind: asJSON, body: `{}`, status: 200, shapes: "Guest"},
@@ -84,7 +84,7 @@ var authenticationFacts = tell("1.3",
 )
 
 // clientFacts are requests that manage applications (section 1.4).
-var clientFacts = tell("1.4",
+var clientFacts = ofSection("1.4",
 	row{fact: "POST /clients", by: "SW", call: "POST /2.0/clients", as: "config", kind: asForm, body: `name=one&redirect_uris=https%3A%2F%2Fshop.example%2Fback&generate_keys=true&pro=0&primary_color=885500&description=Shop`, status: 200, shapes: "Client Created"},
 	row{fact: "POST /clients, JSON", by: "CASH", call: "POST /2.0/clients", as: "config", kind: asJSON, body: `{"name":"two","redirect_uris":["https://shop.example/back"],"config":{"a":"b"}}`, status: 200, shapes: "Client Created"},
 	row{fact: "GET /clients", by: "SW", call: "GET /2.0/clients", as: "config", status: 200, shapes: "Clients"},

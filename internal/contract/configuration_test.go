@@ -12,7 +12,7 @@ Webhooks        webhooks [Webhook], total int
 WebhookLogs     webhooklogs [obj], total int`
 
 // configurationFacts are requests that read and change the configuration (section 10).
-var configurationFacts = tell("10",
+var configurationFacts = ofSection("10",
 	row{fact: "GET /config", by: "D", call: "GET /2.0/config", as: "config", status: 200, shapes: "Config", says: quoted(
 		"autosync.enabled autosync.frequency connection.expire connection.questions_code auth.default_token_expire auth.user_token_expire webhooks.alerts_frequency payment.max_amount payment.manual_expire_time_days")},
 	row{fact: "the names of the keys", by: "D, CFG", call: "GET /2.0/config", as: "config", status: 200, shapes: "Config", says: quoted(
@@ -34,7 +34,7 @@ var configurationFacts = tell("10",
 
 // webhookFacts are requests that manage webhooks (section 9.4). Tests of packages webhook, delivery
 // and api check the delivery.
-var webhookFacts = tell("9.4",
+var webhookFacts = ofSection("9.4",
 	row{fact: "POST /webhooks/auth in the query, without version", by: "FORM", call: "POST /webhooks/auth?type=hmac_signature&name=formanceabcde", as: "config", kind: asJSON, status: 200, shapes: "Provider Secret"},
 	row{fact: "GET /webhooks/auth, without version", by: "FORM", call: "GET /webhooks/auth?limit=100", as: "config", status: 200, shapes: "Providers"},
 	row{fact: "POST /webhooks/auth with a long name with dashes", by: "FORM", call: "POST /2.0/webhooks/auth", as: "config", kind: asJSON, body: `{"type":"hmac_signature","name":"0123456789-0123456789-0123456789-abcdefg"}`, status: 200, shapes: "Provider Secret"},

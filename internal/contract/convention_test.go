@@ -16,7 +16,7 @@ Beneficiary id int, id_account int?, label text, scheme_name text, identificatio
 Terms       terms obj, content text, language text`
 
 // ruleFacts are requests that check the rules on which existing clients depend (section 0).
-var ruleFacts = tell("0",
+var ruleFacts = ofSection("0",
 	row{fact: "rule 1: the version in front", by: "FORM", call: "GET /2.0/users/me", as: "user", status: 200, shapes: "User"},
 	row{fact: "rule 1: the version twice", by: "FORM", call: "GET /2.0/2.0/users/me", as: "user", status: 200, shapes: "User"},
 	row{fact: "rule 1: webhooks/auth without it, and what it says in the query", by: "FORM", call: "POST /webhooks/auth?type=hmac_signature&name=formance", as: "config", kind: asJSON, status: 200, shapes: "Provider Secret"},
@@ -54,7 +54,7 @@ var ruleFacts = tell("0",
 
 // openFacts are reads without a token, with a user's token and with a config token (section 0, rule
 // 8).
-var openFacts = tell("0 rule 8:", open(
+var openFacts = ofSection("0 rule 8:", open(
 	"Connectors /connectors", "Connector /connectors/{test connector}", "AccountTypes /account_types", "Currencies /currencies",
 	"Banks /banks", "Connector /banks/40", "Providing /providers", "Connector /providers/64", "DocumentTypes /documenttypes", "JWK /publickey", "Terms /terms",
 )...)
@@ -71,7 +71,7 @@ func open(reads ...string) []row {
 }
 
 // errorFacts are requests that fail, with their errors (section 11).
-var errorFacts = tell("11",
+var errorFacts = ofSection("11",
 	row{fact: "a missing parameter", by: "D", call: "POST /2.0/auth/token", kind: asJSON, body: `{"client_id":"{client}","client_secret":"{secret}"}`, status: 400, shapes: "Error", says: []string{`"code":"missingParameter"`}},
 	row{fact: "an invalid value", by: "D", call: "GET /2.0/users/me/transactions?limit=abc", as: "user", status: 400, shapes: "Error", says: []string{`"code":"invalidValue"`}},
 	row{fact: "a body that is no JSON", by: "D", call: "POST /2.0/users/me/connections", as: "user", kind: asJSON, body: `{`, status: 400, shapes: "Error"},
@@ -83,7 +83,7 @@ var errorFacts = tell("11",
 
 // webviewFacts are requests to the addresses of pages that programs build (section 12). Tests of
 // package webview check the content of the pages.
-var webviewFacts = tell("12.1",
+var webviewFacts = ofSection("12.1",
 	row{fact: "{base}/auth/webview/{lang}/payment", by: "OLD, SYMF", call: "GET /2.0/auth/webview/fr/payment?client_id={client}&redirect_uri=https%3A%2F%2Fshop.example%2Fback&code={payment code}&payment_id={payment}", status: 303, leads: "/2.0/auth/webview/fr/payment?payment_id={payment}"},
 	row{fact: "{webview}/{lang}/payment", by: "PYX, BART", call: "GET /webview/en/payment?domain=127.0.0.1&client_id={client}&redirect_uri=https%3A%2F%2Fshop.example%2Fback&code={payment code}&payment_id={payment}&state=x", status: 303, leads: "/webview/en/payment?payment_id={payment}"},
 	row{fact: "{webview}/payment without language", by: "BART", call: "GET /webview/payment?domain=127&client_id={client}&code={payment code}&payment_id={payment}", status: 303, leads: "/webview/"},
@@ -91,7 +91,7 @@ var webviewFacts = tell("12.1",
 
 // conventionFacts are requests that check general conventions, such as the limit of a list (section
 // 13).
-var conventionFacts = tell("13",
+var conventionFacts = ofSection("13",
 	row{fact: "limit above 1000", by: "D", call: "GET /2.0/users/me/transactions?limit=1001", as: "user", status: 400, shapes: "Error", says: []string{`"code":"invalidValue"`}},
 	row{fact: "limit 1000", by: "D", call: "GET /2.0/users/me/transactions?limit=1000", as: "user", status: 200, shapes: "Transactions"},
 	row{fact: "offset past the end", by: "PYP", call: "GET /2.0/users/me/connections?limit=100&offset=100", as: "user", status: 200, shapes: "Past"},

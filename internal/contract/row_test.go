@@ -67,8 +67,8 @@ var every = []string{
 	conventionShapes, paymentShapes, aroundShapes, eventShapes, signatureShapes, subscriptionShapes, transactionShapes, userShapes, assetShapes,
 }
 
-// tell adds the section as a prefix to the fact of each row.
-func tell(section string, rows ...row) []row {
+// ofSection adds the section as a prefix to the fact of each row.
+func ofSection(section string, rows ...row) []row {
 	for i := range rows {
 		rows[i].fact = section + " " + rows[i].fact
 	}

@@ -15,7 +15,7 @@ DocumentType    id int, name text, attacheable bool
 DocumentTypes   documenttypes [DocumentType]+, total int`
 
 // subscriptionFacts are requests for subscriptions and documents (section 7).
-var subscriptionFacts = tell("7",
+var subscriptionFacts = ofSection("7",
 	row{fact: "GET /users/{u}/subscriptions", by: "interface.md", call: "GET /2.0/users/me/subscriptions", as: "user", status: 200, shapes: "Subscriptions"},
 	row{fact: "GET /users/{u}/subscriptions?all", by: "PROBE", call: "GET /2.0/users/{user}/subscriptions?all", as: "user", status: 200, shapes: "Subscriptions"},
 	row{fact: "GET /users/{u}/connections/{c}/subscriptions", by: "interface.md", call: "GET /2.0/users/me/connections/{connection}/subscriptions?all", as: "user", status: 200, shapes: "Subscriptions"},

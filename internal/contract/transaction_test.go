@@ -29,7 +29,7 @@ OfAccount.List   transactions [OfAccount]+`, " Type", " (transfer|order|check|de
 
 // transactionFacts are requests for lists of transactions, with their parameters (section 6.1).
 // Sections 6.2 and 6.3 describe the shapes.
-var transactionFacts = tell("6.1",
+var transactionFacts = ofSection("6.1",
 	row{fact: "GET /users/{u}/transactions without limit", by: "OLD", call: "GET /2.0/users/me/transactions", as: "user", status: 200, shapes: "Transactions PYP.List SDK.List RUST.List"},
 	row{fact: "GET /users/{u}/transactions/", by: "OLD", call: "GET /2.0/users/me/transactions/", as: "user", status: 200, shapes: "Transactions"},
 	row{fact: "GET /users/{u}/transactions?limit=", by: "SDK", call: "GET /2.0/users/me/transactions?limit=50", as: "user", status: 200, shapes: "Transactions SDK.List Ahead", says: []string{`"next":{"href":"{base}/users/me/transactions?`}},

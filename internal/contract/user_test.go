@@ -6,7 +6,7 @@ Users     users [User]+, total int
 Config    name? str`
 
 // userFacts are requests for users (section 2).
-var userFacts = tell("2",
+var userFacts = ofSection("2",
 	row{fact: "GET /users", by: "D", call: "GET /2.0/users", as: "users", status: 200, shapes: "Users"},
 	row{fact: "GET /users by pages", by: "PYP", call: "GET /2.0/users?limit=100&offset=0", as: "users", status: 200, shapes: "Users"},
 	row{fact: "GET /users/me", by: "D", call: "GET /2.0/users/me", as: "user", status: 200, shapes: "User", says: []string{`"id":{user},`}},

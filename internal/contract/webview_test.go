@@ -21,7 +21,7 @@ import (
 // from the link, above all not the code. Tests of package webview check the effects of the
 // parameters.
 var journeyFacts = slices.Concat(
-	tell("12.1",
+	ofSection("12.1",
 		begins("{base}/auth/webview/{lang}/connect", "OLD, SYMF", "/2.0/auth/webview/fr/connect?response_type=code", "/2.0/auth/webview/fr/connect"),
 		begins("{base}/auth/webview/connect", "OLD", "/2.0/auth/webview/connect?code={new code}", "/2.0/auth/webview/"),
 		begins("{webview}/{lang}/connect", "D, BART", "/webview/nl/connect?code={new code}", "/webview/nl/connect"),
@@ -30,7 +30,7 @@ var journeyFacts = slices.Concat(
 		begins("{base}/auth/webview/{lang}/manage", "OLD, SYMF", "/2.0/auth/webview/it/manage?code={new code}", "/2.0/auth/webview/it/manage"),
 		begins("a code in the fragment, which the server does not see", "OLD", "/2.0/auth/webview/en/manage", "/2.0/auth/webview/en/manage"),
 	),
-	tell("12.2",
+	ofSection("12.2",
 		begins("connect: domain, a bare name", "D", "/webview/en/connect?domain=test", "/webview/en/connect"),
 		begins("connect: domain, a host", "BART, PYX", "/webview/en/connect?domain=127.0.0.1", "/webview/en/connect"),
 		begins("connect: without code", "D", "/webview/en/connect?state=x", "/webview/en/connect"),

@@ -37,8 +37,8 @@ type slots struct {
 	free []int64
 }
 
-// take returns a mark in a slot. No other transaction uses the slot until give releases it.
-func (s *slots) take() *mark {
+// acquire returns a mark in a slot. No other transaction uses the slot until release.
+func (s *slots) acquire() *mark {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := &mark{unit: 1 + rand.Int64N(1<<62)} //nolint:gosec // an identifier, not a secret
@@ -51,9 +51,9 @@ func (s *slots) take() *mark {
 	return m
 }
 
-// give releases a slot. After a lost connection, a server may still lock the slot. Such a slot is
+// release makes a slot free. After a lost connection, a server may still lock the slot. Such a slot is
 // not used again, because the next transaction would wait for it.
-func (s *slots) give(m *mark, held bool) {
+func (s *slots) release(m *mark, held bool) {
 	if held {
 		return
 	}

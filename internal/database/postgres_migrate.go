@@ -39,7 +39,7 @@ func (p *postgresEngine) migrate(ctx context.Context, fn func(session) error) er
 			return fmt.Errorf("gave up after %d tries of %v each, because other transactions hold a table: %s: %w", try, p.giving.lock, holders, err)
 		}
 		p.log.WarnContext(ctx, "a migration waits for transactions that do not end, and is tried again", "try", try, "open", holders)
-		if err := rest(ctx, length); err != nil {
+		if err := sleep(ctx, length); err != nil {
 			return err
 		}
 		length = min(2*length, p.giving.longest)
@@ -49,7 +49,7 @@ func (p *postgresEngine) migrate(ctx context.Context, fn func(session) error) er
 // lockNotAvailable is the error code of a statement that waited too long for a lock.
 const lockNotAvailable = "55P03"
 
-func rest(ctx context.Context, length time.Duration) error {
+func sleep(ctx context.Context, length time.Duration) error {
 	timer := time.NewTimer(length)
 	defer timer.Stop()
 	select {

@@ -70,7 +70,7 @@ func pause(ctx context.Context, attempt int) error {
 
 // attempt executes statements once, in a transaction.
 func (p *postgresEngine) attempt(ctx context.Context, statements []statement) error {
-	m := p.slots.take()
+	m := p.slots.acquire()
 	received, doubtful, err := p.try(ctx, m, statements)
 	again := repeatable(err) || m.lost && ctx.Err() == nil
 	switch {
@@ -83,7 +83,7 @@ func (p *postgresEngine) attempt(ctx context.Context, statements []statement) er
 	case again:
 		err = fmt.Errorf("%w: %w", errAgain, err)
 	}
-	p.slots.give(m, m.lost || errors.Is(err, ErrUnknown))
+	p.slots.release(m, m.lost || errors.Is(err, ErrUnknown))
 	return err
 }
 

@@ -24,15 +24,15 @@ type recordedAnswer struct {
 	requestID, after string
 }
 
-func tell(w *httptest.ResponseRecorder) recordedAnswer {
+func received(w *httptest.ResponseRecorder) recordedAnswer {
 	return recordedAnswer{w.Code, w.Body.String(), w.Header().Get("Idempotency-Replayed"), w.Header().Get("X-Request-Id"), w.Header().Get("Retry-After")}
 }
 
 func TestRepetitionGetsTheSameAnswer(t *testing.T) {
 	s := newService(t)
 	c := keyed("k", `{"name":"a"}`)
-	first := tell(s.do(c))
-	again := tell(s.do(c))
+	first := received(s.do(c))
+	again := received(s.do(c))
 	want := first
 	want.replayed = "true"
 	if diff := cmp.Diff(want, again, cmp.AllowUnexported(recordedAnswer{})); diff != "" || first.status != 200 || first.replayed != "" {
@@ -51,7 +51,7 @@ func TestRepetitionWithAnotherBoundary(t *testing.T) {
 		c := keyed("k", "--"+boundary+"\r\nContent-Disposition: form-data; name=\"name\"\r\n\r\n"+name+"\r\n--"+boundary+"--\r\n")
 		return c.as("multipart/form-data; boundary=" + boundary)
 	}
-	first, again, other := tell(s.do(form("aaa", "n"))), tell(s.do(form("bbb", "n"))), tell(s.do(form("aaa", "m")))
+	first, again, other := received(s.do(form("aaa", "n"))), received(s.do(form("bbb", "n"))), received(s.do(form("aaa", "m")))
 	if first.status != 200 || again.body != first.body || again.replayed != "true" || other.status != 409 || s.created != 1 {
 		t.Errorf("first %+v, again %+v, another form %+v, created %d", first, again, other, s.created)
 	}
@@ -142,7 +142,7 @@ func TestRepetitionWhileTheFirstRuns(t *testing.T) {
 	s.hold, s.entered = make(chan struct{}), make(chan struct{}, 1)
 	c := keyed("k", `{"name":"a"}`)
 	done := make(chan recordedAnswer)
-	go func() { done <- tell(s.do(c)) }()
+	go func() { done <- received(s.do(c)) }()
 	<-s.entered
 	second := s.do(c)
 	if second.Code != 409 || second.Header().Get("Retry-After") != "5" {
@@ -151,7 +151,7 @@ func TestRepetitionWhileTheFirstRuns(t *testing.T) {
 	close(s.hold)
 	first := <-done
 	s.hold = nil
-	third := tell(s.do(c))
+	third := received(s.do(c))
 	if third.body != first.body || third.replayed != "true" || s.created != 1 {
 		t.Errorf("after it: %+v, created %d", third, s.created)
 	}

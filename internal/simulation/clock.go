@@ -51,7 +51,7 @@ func (l *Simulation) move(ctx context.Context, d passerelle.Domain, c ClockChang
 		return d, Result{}, fmt.Errorf("move the clock of domain %d: %w", d.ID, err)
 	}
 	d.Clock = moved
-	ran, err := l.rest(ctx, d)
+	ran, err := l.runUntilIdle(ctx, d)
 	return d, ran, err
 }
 

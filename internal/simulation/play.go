@@ -56,7 +56,7 @@ func (l *Simulation) Play(ctx context.Context, d passerelle.Domain, name string,
 			return nil, fmt.Errorf("move %d of scenario %s, %s: %w", n+1, name, move.Do, err)
 		}
 	}
-	if _, err := l.rest(ctx, p.domain); err != nil {
+	if _, err := l.runUntilIdle(ctx, p.domain); err != nil {
 		return nil, err
 	}
 	return l.DB.Payment(ctx, d.ID, p.payment, false)
@@ -124,7 +124,7 @@ func (p *play) make(ctx context.Context, move sandbox.Move) error {
 	if err := p.report(ctx, move); err != nil {
 		return err
 	}
-	_, err := p.rest(ctx, p.domain) // a bank may not have responded in time
+	_, err := p.runUntilIdle(ctx, p.domain) // a bank may not have responded in time
 	return err
 }
 

@@ -71,7 +71,7 @@ func (l *Simulation) Run(ctx context.Context, d passerelle.Domain, acts ...store
 			return Result{}, fmt.Errorf("record a run of domain %d: %w", d.ID, err)
 		}
 	}
-	return l.rest(ctx, d)
+	return l.runUntilIdle(ctx, d)
 }
 
 // enter fails for live domains, and when too many callers already wait for receivers. The caller
@@ -83,7 +83,7 @@ func (l *Simulation) enter(d passerelle.Domain) (func(), error) {
 	return l.Delivery.Await(d.ID)
 }
 
-func (l *Simulation) rest(ctx context.Context, d passerelle.Domain) (Result, error) {
+func (l *Simulation) runUntilIdle(ctx context.Context, d passerelle.Domain) (Result, error) {
 	var ran Result
 	for range maxPasses {
 		followed, err := l.Initiation.RunDue(ctx, d)

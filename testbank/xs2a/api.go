@@ -107,7 +107,7 @@ func (a *API) handle(route route) http.Handler {
 		}
 		if fault, met := a.Bank.Faults.Meet(r.Method, r.URL.Path); met {
 			checked.fault = fault
-			if err := meet(r.Context(), fault); err != nil {
+			if err := applyFault(r.Context(), fault); err != nil {
 				a.refuse(w, err)
 				return
 			}
@@ -135,8 +135,8 @@ func answeredID(r *http.Request) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
 }
 
-// meet applies a fault that happens before the bank does anything.
-func meet(ctx context.Context, fault bank.Injected) error {
+// applyFault applies a fault that happens before the bank does anything.
+func applyFault(ctx context.Context, fault bank.Injected) error {
 	switch {
 	case fault.Wire == bank.Gone:
 		panic(http.ErrAbortHandler)

@@ -178,7 +178,7 @@ func (r Reader) read(ctx context.Context, req connector.DataRequest, out connect
 		return connector.Outcome{State: how.ends, Message: how.message}, nil
 	}
 	c := customer{login: m.login(req), manner: how, today: passerelle.DateOf(req.Now, time.UTC)}
-	if err := r.give(ctx, c, out); err != nil {
+	if err := r.sendData(ctx, c, out); err != nil {
 		return connector.Outcome{}, err
 	}
 	if req.Present {
@@ -187,7 +187,7 @@ func (r Reader) read(ctx context.Context, req connector.DataRequest, out connect
 	return connector.Outcome{Memory: m.encode()}, nil
 }
 
-func (r Reader) give(ctx context.Context, c customer, out connector.Sink) error {
+func (r Reader) sendData(ctx context.Context, c customer, out connector.Sink) error {
 	if r.accounts {
 		if err := c.show(ctx, out); err != nil {
 			return err

@@ -76,12 +76,12 @@ func Age(d time.Duration) string {
 	case minutes < 60:
 		return fmt.Sprintf("%d min", minutes)
 	case minutes < 48*60:
-		return fmt.Sprintf("%d h", minutes/60) + rest(minutes%60, "min")
+		return fmt.Sprintf("%d h", minutes/60) + remainder(minutes%60, "min")
 	}
-	return fmt.Sprintf("%d days", minutes/(24*60)) + rest(minutes/60%24, "h")
+	return fmt.Sprintf("%d days", minutes/(24*60)) + remainder(minutes/60%24, "h")
 }
 
-func rest(n int64, unit string) string {
+func remainder(n int64, unit string) string {
 	if n == 0 {
 		return ""
 	}

@@ -47,8 +47,8 @@ func sqliteCopy(t testing.TB) []byte {
 var schemas struct {
 	sync.Mutex
 	free []string
-	// spoilt lists the addresses of schemas that tests have altered.
-	spoilt []string
+	// altered lists the addresses of schemas that tests have altered.
+	altered []string
 }
 
 // remember stores the rows that migrations wrote and the positions of the sequences in a second
@@ -99,7 +99,7 @@ func leave(t testing.TB, server, name, address string) {
 	t.Helper()
 	schemas.Lock()
 	defer schemas.Unlock()
-	if slices.Contains(schemas.spoilt, address) {
+	if slices.Contains(schemas.altered, address) {
 		execute(t, server, strings.ReplaceAll("DROP SCHEMA {schema} CASCADE; DROP SCHEMA seed_{schema} CASCADE", "{schema}", name))
 		return
 	}
@@ -107,11 +107,11 @@ func leave(t testing.TB, server, name, address string) {
 	schemas.free = append(schemas.free, name)
 }
 
-// spoil marks a schema as altered.
-func spoil(address string) {
+// markAltered marks a schema as altered.
+func markAltered(address string) {
 	schemas.Lock()
 	defer schemas.Unlock()
-	schemas.spoilt = append(schemas.spoilt, address)
+	schemas.altered = append(schemas.altered, address)
 }
 
 // takeSchema returns the name of a free schema, or an empty text when no schema is free.

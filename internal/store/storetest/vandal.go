@@ -60,7 +60,7 @@ END $$`
 
 func breakPostgres(t testing.TB, url string, statements []string) {
 	t.Helper()
-	spoil(url)
+	markAltered(url)
 	ctx := context.Background()
 	conn, err := pgx.Connect(ctx, Direct(t, url))
 	if err != nil {
