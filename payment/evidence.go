@@ -6,8 +6,7 @@ import (
 	"passerelle"
 )
 
-// Evidence records what a page of the service showed, in its exact words, when a payer acted on a
-// payment.
+// Evidence records the exact words of the page on which a payer acted on a payment.
 type Evidence struct {
 	Payment passerelle.PaymentID
 	Domain  passerelle.DomainID
@@ -34,8 +33,8 @@ const (
 
 // ShownPayment is the summary of a payment as a page shows it.
 type ShownPayment struct {
-	// Application is the name of the application that is paid. Bank is the name of the payer's
-	// bank.
+	// Application is the name of the client that created the payment. Bank is the name of the
+	// payer's bank.
 	Application string `json:"application"`
 	Bank        string `json:"bank"`
 	Amount      string `json:"amount"`
