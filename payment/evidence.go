@@ -11,7 +11,8 @@ type Evidence struct {
 	Payment passerelle.PaymentID
 	Domain  passerelle.DomainID
 	Act     Act
-	// Attempt is the number of the bank call that the act caused, or 0 when it caused no call.
+	// Attempt is the number of the payment's newest bank call when the evidence was stored. This
+	// includes a call that the act caused. 0 means that there was no call.
 	Attempt int64
 	At      time.Time
 	// Language is the BCP 47 tag of the language of the page.

@@ -103,8 +103,8 @@ type Occurrence struct {
 	Code ErrorCode
 }
 
-// Refusal is a bank's refusal of an order for a business reason. No other error of a connector
-// rejects a payment.
+// Refusal is a bank's refusal of an order for a business reason. Apart from connector.ErrNotSent
+// for a new order, no other error of a connector rejects a payment.
 type Refusal struct {
 	Code        ErrorCode
 	Description string
