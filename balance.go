@@ -35,8 +35,8 @@ type Balance struct {
 }
 
 // DailyBalances returns the balance at the end of each day from first to last. present is the
-// balance after all movements. The movements must be in the order of their days. Movements may be
-// later than last.
+// balance after all movements. The movements must be in the order of their days, at most one for
+// each day. Movements may be later than last.
 func DailyBalances(present *decimal.Decimal, movements []Movement, first, last Date) []Balance {
 	var days []Balance
 	end := present

@@ -89,9 +89,9 @@ const (
 // and nil mean that the institution reports no value.
 //
 // Details are stored as one JSON value with a digest. The next read compares the digest to find
-// changes. A new field therefore needs no column, but it needs the JSON option omitzero. Without
-// omitzero, the digest of every stored row changes, and the next sync reports every row as changed.
-// The same rule applies to all types of details that institutions report.
+// changes. A new field therefore needs no column. It needs the JSON option omitzero or omitempty:
+// otherwise the digest of every row changes, and the next sync reports every row as changed. The
+// same rule applies to all types of details that institutions report.
 type AccountDetails struct {
 	// Key is the institution's own key for the account. The key is unique within the connection and
 	// never changes, because the next read recognises the account by it.
@@ -125,7 +125,7 @@ type BankAccount struct {
 	// Display and Bookmarked are set by the user.
 	Display, Bookmarked bool
 	// Disabled is the time at which the user stopped sharing the account, nil while the user shares
-	// it. A newly found account is disabled from the time it is found.
+	// it. A new account is disabled until the user shares it.
 	Disabled *time.Time
 	// Deleted is the time at which the institution stopped listing the account.
 	Deleted    *time.Time

@@ -11,13 +11,13 @@ import (
 // ClusterID identifies a cluster.
 type ClusterID int64
 
-// Cluster is a series of similar transactions of an account. The transactions have the same label,
-// about the same amount, and about the same interval.
+// Cluster is a series of recurring transactions of an account. In a series that Recurrences finds,
+// the labels have the same letters, and the amounts and intervals are about the same.
 type Cluster struct {
 	ID      ClusterID
 	Account AccountID
-	// Key is the common part of the labels of the transactions, empty for a cluster that a
-	// client created.
+	// Key is the result of clusterKey for each transaction, empty for a cluster that a client
+	// created.
 	Key, Wording string
 	Mean         decimal.Decimal
 	// Increment is the median number of days between transactions. Zero means unknown. Next is the
@@ -28,7 +28,7 @@ type Cluster struct {
 	Enabled   bool
 }
 
-// Recurrence is a cluster that was found among transactions, with the ids of its transactions.
+// Recurrence is a cluster that Recurrences found, with the ids of its transactions.
 type Recurrence struct {
 	Cluster
 	Transactions []TransactionID
@@ -69,8 +69,8 @@ func Recurrences(all []Transaction) []Recurrence {
 // maxClusterKey limits the length of a key, in bytes.
 const maxClusterKey = 200
 
-// clusterKey returns the letters of a label in capitals, and the direction of the money. It returns
-// "" when the label has no letters.
+// clusterKey returns the sign of the value, and the words of the label in capitals without digits
+// and punctuation. It returns "" when the label has no letters, or too many for a key.
 func clusterKey(t Transaction) string {
 	letters := strings.Join(strings.FieldsFunc(strings.ToUpper(t.TransactionDetails.Wording), func(r rune) bool { return !unicode.IsLetter(r) }), " ")
 	if letters == "" || len(letters) > maxClusterKey {

@@ -17,8 +17,7 @@ const (
 	GraphicContrast = 3
 )
 
-// Ground is the background of text on all pages in the light colour scheme, except where the
-// background is white.
+// Ground is the usual background of pages in the light colour scheme.
 var Ground = Color{0xf2, 0xf5, 0xf4}
 
 // ParseColor reads six hexadecimal digits with or without #. Any other text is an Invalid error for

@@ -46,7 +46,7 @@ var connectionStates = map[ConnectionState]Resolution{
 	Wrongpass: ByPerson, RateLimiting: ByRetry, WebsiteUnavailable: ByRetry, Bug: ByRetry,
 }
 
-// ConnectionStates lists the states that prevent reading, by name.
+// ConnectionStates lists all states except success, by name.
 func ConnectionStates() []ConnectionState {
 	all := slices.Sorted(maps.Keys(connectionStates))
 	return slices.DeleteFunc(all, func(s ConnectionState) bool { return s == "" })

@@ -80,7 +80,8 @@ func DateOf(t time.Time, loc *time.Location) Date { return makeDate(t.In(loc).Da
 // IsZero reports whether there is no date.
 func (d Date) IsZero() bool { return d == Date{} }
 
-// String returns the date as YYYY-MM-DD, and "" for the zero date. ParseDate reads the result.
+// String returns the date as YYYY-MM-DD, and "" for the zero date. ParseDate reads the result for
+// the years 0001 to 9999.
 func (d Date) String() string {
 	if d.IsZero() {
 		return ""
@@ -89,7 +90,7 @@ func (d Date) String() string {
 		return d.utc().Format(time.DateOnly)
 	}
 	year, month, day := d.year, d.month, d.day
-	// Lists of transactions consist mostly of dates. This code is faster than a formatting library.
+	// Lists of transactions contain many dates, and this code is faster than package time.
 	return string([]byte{
 		byte('0' + year/1000), byte('0' + year/100%10), byte('0' + year/10%10), byte('0' + year%10), '-',
 		'0' + month/10, '0' + month%10, '-', '0' + day/10, '0' + day%10,
@@ -97,7 +98,7 @@ func (d Date) String() string {
 }
 
 // Compare returns a negative number when d is before other, zero when they are equal, and a
-// positive number when d is after other. The zero date is before all others.
+// positive number when d is after other. The zero date is before all dates that ParseDate accepts.
 func (d Date) Compare(other Date) int {
 	return cmp.Or(cmp.Compare(d.year, other.year), cmp.Compare(d.month, other.month), cmp.Compare(d.day, other.day))
 }
@@ -131,7 +132,8 @@ func (d Date) utc() time.Time {
 }
 
 // In returns the first instant of the day in a zone. This is midnight unless a clock change skips
-// midnight. When midnight occurs twice, In returns the earlier one.
+// midnight. When midnight occurs twice, In returns the earlier one. For a day that the zone
+// skipped, In returns the first instant of the next day.
 func (d Date) In(loc *time.Location) time.Time {
 	midnight := time.Date(int(d.year), time.Month(d.month), int(d.day), 0, 0, 0, 0, loc)
 	change, next := midnight.ZoneBounds()

@@ -86,8 +86,8 @@ func TestDateOf(t *testing.T) {
 	}
 }
 
-// The start of a day is its first instant in every zone, even if clocks change at midnight or the
-// zone skipped a day.
+// The start of a day is its first instant, even in zones where clocks change at midnight or that
+// skipped a day.
 func TestStartOfEveryDay(t *testing.T) {
 	for _, name := range []string{
 		"UTC", "Europe/Paris", "America/Sao_Paulo", "America/Havana", "Asia/Beirut", "Africa/Cairo", "Pacific/Apia",

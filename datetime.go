@@ -10,15 +10,15 @@ func FormatDateTime(t time.Time, loc *time.Location) string {
 		return t.Format(time.DateTime)
 	}
 	// Package time formats RFC 3339 faster than any other layout. RFC 3339 differs only in the T
-	// and the zone. Speed matters because lists of transactions consist mostly of times.
+	// and the zone. Speed matters because lists of transactions contain many instants.
 	text := t.AppendFormat(make([]byte, 0, len(time.RFC3339)), time.RFC3339)[:len(time.DateTime)]
 	text[len(time.DateOnly)] = ' '
 	return string(text)
 }
 
-// ParseDateTime reads exactly the form of FormatDateTime. Any other text, and a time that a
-// clock change skips in the zone, is an Invalid error for the field. For a time that occurs
-// twice, it returns one of the two instants.
+// ParseDateTime reads the form of FormatDateTime with years 0001 to 9999. Any other text, and a
+// time that a clock change skips in the zone, is an Invalid error for the field. For a time that
+// occurs twice, it returns one of the two instants.
 func ParseDateTime(field, s string, loc *time.Location) (time.Time, error) {
 	// time.Parse also accepts fractions and hours of one digit. Formatting the result again
 	// detects these and skipped times.

@@ -3,7 +3,6 @@ package passerelle
 import "time"
 
 // Domain is one isolated tenant of the API, with its own base URL, clients, users and settings.
-// Every stored row belongs to a domain.
 type Domain struct {
 	ID   DomainID
 	Name string
@@ -11,8 +10,8 @@ type Domain struct {
 	// BaseURL is the root of the API's addresses: scheme, host and version segment,
 	// "https://bank.example/2.0", without a trailing slash.
 	BaseURL string
-	// Created is the time at which the domain was created. The interface specification has changed
-	// over time: Created decides which behaviour applies.
+	// Created is the time at which the domain was created. Where the interface specification has
+	// changed, Created decides which version applies.
 	Created time.Time
 	Clock   Clock
 }

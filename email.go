@@ -10,8 +10,8 @@ const (
 )
 
 // email is the plain form of an address: dots between words, an @, the name of a host. RFC 5321
-// also allows quotes, comments and IP addresses. No mailbox needs these, and mail programs disagree
-// about how to parse them.
+// also allows quotes, comments and IP addresses. Hardly any mailbox needs these, and mail programs
+// disagree about how to parse them.
 var email = regexp.MustCompile("^([a-zA-Z0-9!#$%&'*+/=?^_`{|}~-]+(?:\\.[a-zA-Z0-9!#$%&'*+/=?^_`{|}~-]+)*)@" +
 	`[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$`)
 

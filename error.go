@@ -12,7 +12,8 @@ const (
 	Invalid Kind = "invalid"
 	// Unauthenticated means that the request has no valid token.
 	Unauthenticated Kind = "unauthenticated"
-	// Forbidden means that the token is valid but lacks a scope.
+	// Forbidden means that the caller is known but may not do this, for example because the token
+	// lacks a scope.
 	Forbidden Kind = "forbidden"
 	// NotFound means that the token has access to no such object.
 	NotFound Kind = "not found"
@@ -28,7 +29,7 @@ const (
 func (k Kind) Error() string { return string(k) }
 
 // Error is an error that clients may see. Code is a code of the error-code list ("invalidValue",
-// "notFound"). Message is safe to show, and says which field is wrong and which values are valid.
+// "notFound"). Message is safe to show. For a wrong field, it names the field and the valid values.
 // Field is the field in the client's spelling, with a path for nested fields
 // ("instructions[0].amount"), and may be empty. The cause is only for logs.
 type Error struct {

@@ -2,8 +2,7 @@ package passerelle
 
 import "embed"
 
-// Guides contains the documentation as files: README.md and docs/*.md. A running service shows
-// them.
+// Guides contains the documentation that a running service shows.
 //
 //go:embed README.md docs/*.md
 var Guides embed.FS

@@ -74,7 +74,7 @@ type Sensitive struct {
 	OrgBusinessAddress     string
 }
 
-// String returns a fixed text, so that printing an identity shows no data.
+// String returns a fixed text, so that printed identities show no sensitive data.
 func (Sensitive) String() string { return "[sensitive]" }
 
 // LogValue returns a fixed text for logs.
@@ -129,8 +129,8 @@ var identityFields = []identityField{
 // Check checks that an identity at path meets the requirements of its kind. The default kind is
 // Individual. Check reports all absent required fields in one missingParameter error. Check empties
 // the fields that do not apply to the kind or, when strict, refuses them with an Invalid error.
-// Unknown kinds, schemes of other kinds, texts that are too long and countries that do not exist
-// are Invalid errors for the field below path. The errors do not contain the value.
+// Unknown kinds, schemes of other kinds, texts that CheckText refuses and unknown countries of
+// birth are Invalid errors for the field below path. The errors do not contain the value.
 func (i *Identity) Check(path string, strict bool) error {
 	if i.Kind == "" {
 		i.Kind = Individual

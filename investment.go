@@ -82,8 +82,9 @@ type AmortizationDetails struct {
 	Amount, Capital, Interest, Insurance, RemainingCapital *decimal.Decimal
 }
 
-// Complete fills in the currency of a loan's plan. It also calculates the value of each pocket with
-// only a number of units. The pocket's position must be in the same Assets.
+// Complete fills in the currency of a loan's plan. It also calculates the value of each pocket for
+// which the institution reports only the number of units. This needs the unit value of the pocket's
+// position in the same Assets.
 func (w *Assets) Complete(currency Currency) {
 	units := map[string]*decimal.Decimal{}
 	for _, position := range w.Investments {
@@ -107,7 +108,7 @@ type Asset[D any] struct {
 	// Investment is the position that a pocket belongs to.
 	Investment AssetID
 	Details    D
-	// Previous contains the details that the institution reported on an earlier day.
+	// Previous contains the details as of an earlier day, nil when there are none.
 	Previous            *D
 	Created, LastUpdate time.Time
 	// Deleted is the time at which the institution stopped listing the asset.
@@ -166,7 +167,8 @@ func WorthOf(a Asset[InvestmentDetails]) Worth {
 }
 
 // TotalWorth returns the value of all positions of one currency. When a position lacks a value, the
-// total is unknown. A position without a previous value counts as unchanged.
+// total is unknown. A position without a previous value counts as unchanged, unless no position has
+// one.
 func TotalWorth(all []Asset[InvestmentDetails]) Worth {
 	var w Worth
 	valuation, diff := &decimal.Zero, &decimal.Zero
@@ -188,7 +190,8 @@ func TotalWorth(all []Asset[InvestmentDetails]) Worth {
 	return w
 }
 
-// Share returns a part divided by the whole, with four decimals.
+// Share returns a part divided by the whole, with at most four decimals. It returns nil when one of
+// them is unknown or the whole is zero.
 func Share(part, whole *decimal.Decimal) *decimal.Decimal {
 	if part == nil || whole == nil || whole.IsZero() {
 		return nil
@@ -201,7 +204,8 @@ func Share(part, whole *decimal.Decimal) *decimal.Decimal {
 	return &share
 }
 
-// Equal reports whether two values have the same digits, so 1.0 differs from 1.00.
+// Equal reports whether two values have the same digits and the same Calculated. 1.0 differs from
+// 1.00.
 func (w Worth) Equal(other Worth) bool {
 	amounts := func(w Worth) []string {
 		var texts []string
@@ -224,7 +228,7 @@ const (
 	centDigits     = 2
 )
 
-// gain returns the gain as a fraction of the previous value.
+// gain returns the gain as a fraction of the value before the gain.
 func gain(valuation, diff *decimal.Decimal) *decimal.Decimal {
 	return Share(diff, difference(valuation, diff))
 }

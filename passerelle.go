@@ -2,11 +2,10 @@
 // numbers, identities, scopes, errors, and the accounts, transactions and subscriptions that
 // banks and providers report.
 //
-// It owns the meaning of these terms and their possible values. Constructors and parsers fail
-// for all other values, so other packages need not check again. It does not own rules about
-// payments (package payment), storage, HTTP or any wire format, and it has no clock: the present
-// instant is always an argument. It fails only by returning an *Error that names the wrong
-// field.
+// It owns the meaning of these terms and their possible values. Parsers and checks fail for all
+// other values, so other packages need not check again. It does not own rules about payments
+// (package payment), storage, HTTP or any wire format, and it has no clock: the present instant is
+// always an argument. Parsers and checks fail with an *Error that names the wrong field.
 package passerelle
 
 // Identifiers are positive integers, unique within a deployment and never reused. They are assigned

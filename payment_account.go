@@ -41,11 +41,11 @@ var accountSchemes = []struct {
 	{SortCode, normaliseSortCode},
 }
 
-// Check converts the number and the BIC of the account at path to their canonical form. Every
-// error is Invalid, for the field below path, and does not contain the number. When required
-// fields are absent, the code is missingParameter and the message names all of them. Check also
-// refuses an unknown scheme, a number with a wrong form or wrong check digits, a BIC that is
-// malformed or accompanies another scheme than IBAN, and a label that is too long.
+// Check converts the number and the BIC of the account at path to their canonical form. Every error
+// is Invalid, for the field below path, and does not contain the number. When required fields are
+// absent, the code is missingParameter and the message names all of them. Check also refuses an
+// unknown scheme, a number with a wrong form or wrong check digits, a BIC that is malformed or
+// accompanies another scheme than IBAN, and a label that CheckLine refuses.
 func (a *Account) Check(path string) error {
 	if names := a.missing(); names != nil {
 		return missingFields(path, "", names)
@@ -147,7 +147,8 @@ func isBIC(s string) bool {
 	return isCountry(s[4:6]) || s[4:6] == "XK"
 }
 
-// Country returns the country of a checked account as two capital letters.
+// Country returns the country of a checked account as two capital letters, and "" for an unknown
+// scheme.
 func (a Account) Country() string {
 	if a.Scheme == IBAN && len(a.Identification) > 2 {
 		return a.Identification[:2]

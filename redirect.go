@@ -10,8 +10,8 @@ import (
 const MaxURL = 2048
 
 // ParseRedirectURI accepts an absolute http or https URI with a host and without query, fragment
-// and user info. The service adds the state as its only query parameter. It compares the URI with
-// registered URIs character by character. Any other text is an Invalid error for the field.
+// and user info. The service adds the outcome as a query, and compares the URI with registered URIs
+// character by character. Any other text is an Invalid error for the field.
 func ParseRedirectURI(field, s string) (string, error) {
 	if strings.Contains(s, "?") {
 		return "", InvalidField(field, "must have no query, not even a bare question mark; use the state for values that should come back")
@@ -19,8 +19,8 @@ func ParseRedirectURI(field, s string) (string, error) {
 	return ParseReturnURL(field, s)
 }
 
-// ParseReturnURL accepts the same URIs as ParseRedirectURI, and also a query. A validation ends at
-// such a page of the client. Any other text is an Invalid error for the field.
+// ParseReturnURL accepts the same URIs as ParseRedirectURI, also with a query. Any other text is an
+// Invalid error for the field.
 func ParseReturnURL(field, s string) (string, error) {
 	if fault := urlFault(s); fault != "" {
 		return "", InvalidField(field, "%s", fault)

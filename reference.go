@@ -54,7 +54,7 @@ const sortCodeReference = 18
 
 // NewReference makes a reference id from random bytes. The beneficiary's scheme decides the length:
 // 31 characters for SEPA, 18 for sort codes. When count is above one, the id ends in "-" and the
-// position, counted from 1, because all ids of a bulk payment have the same random bytes.
+// position, counted from 1.
 func NewReference(random [MaxReference]byte, scheme AccountScheme, position, count int) string {
 	// The alphabet has 32 characters, so a random byte selects each with the same probability. It
 	// omits characters that people confuse.

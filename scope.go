@@ -9,7 +9,7 @@ import (
 type Scope string
 
 // These are the scopes of the payments product and of management tokens. A client cannot request
-// the scopes of management tokens, because the kind of token decides them.
+// the scopes of management tokens: config, users and deployment.
 const (
 	ScopePaymentsAdmin     Scope = "payments:admin"
 	ScopePaymentsReadOnly  Scope = "payments:read-only"

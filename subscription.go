@@ -7,8 +7,7 @@ import (
 	"github.com/govalues/decimal"
 )
 
-// SubscriptionDetails is a subscription as the provider describes it (interface.md,
-// Subscription).
+// SubscriptionDetails is a subscription as the provider describes it.
 type SubscriptionDetails struct {
 	// Key is the provider's own key for the subscription, unique within its connection.
 	Key                string
@@ -18,8 +17,8 @@ type SubscriptionDetails struct {
 	Validity, Renewing Date
 }
 
-// Subscription is a subscription of a connection. It is disabled from the time it is found until
-// the user consents.
+// Subscription is a subscription of a connection. A new subscription is disabled until the user
+// shares it.
 type Subscription struct {
 	ID         SubscriptionID
 	Connection ConnectionID
@@ -56,7 +55,7 @@ type Document struct {
 	User         UserID
 	DocumentDetails
 	// File is the file of the user or of the provider. Zero means no file. The service may not have
-	// fetched its content yet.
+	// fetched the file's content yet.
 	File FileID
 	// Category is set by the user. Zero means no category.
 	Category int64

@@ -60,8 +60,9 @@ func lineFault(s string, max int) string {
 	return ""
 }
 
-// misleading reports control characters, and the format characters that change the direction of
-// a text or are invisible. It accepts joiners, because some scripts need them.
+// misleading reports control characters, line and paragraph separators, and format characters,
+// which are invisible or change the direction of a text. It accepts joiners, because some scripts
+// need them.
 func misleading(r rune) bool {
 	const zeroWidthNonJoiner, zeroWidthJoiner = '\u200c', '\u200d'
 	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' ||

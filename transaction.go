@@ -23,8 +23,8 @@ var transactionTypes = map[TransactionType]bool{
 func (t TransactionType) Known() bool { return transactionTypes[t] }
 
 // TransactionDetails is a transaction as the institution describes it. Value is signed: it is
-// negative for money that leaves the account. Dates are calendar days of the institution.
-// Instants are set only by institutions that report them.
+// negative for money that leaves the account. Dates are calendar days of the institution. Instants
+// are nil when the institution does not report them.
 type TransactionDetails struct {
 	// Key is the institution's own key for the transaction within its account. If the bank has no
 	// such key, the connector derives a stable one.

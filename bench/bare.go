@@ -61,7 +61,7 @@ func (p *place) writerTo(ctx context.Context, kind, database string) (bareWriter
 	return pipelines{pool}, err
 }
 
-// poolSize is the number of connections that the service uses.
+// poolSize is the number of connections that the service uses by default.
 const poolSize = 16
 
 func (p *place) pool(ctx context.Context, database string) (*pgxpool.Pool, error) {
@@ -152,7 +152,7 @@ func (w *groups) answer(group []*waiting) {
 	}
 }
 
-// gather adds the units that are already waiting.
+// gather adds units that are already waiting, up to groupLimit in all.
 func (w *groups) gather(first *waiting) []*waiting {
 	group := []*waiting{first}
 	for len(group) < groupLimit {

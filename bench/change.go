@@ -48,7 +48,7 @@ type change struct {
 	state string
 }
 
-// act is a step that changes payments, and the steps that prepare payments for it.
+// act is the measured step of a payment, and the steps before it.
 type act struct {
 	before []step
 	do     step
@@ -76,7 +76,7 @@ type customer struct {
 }
 
 // besideLimit returns a side that measures the service and a side that measures the limit program.
-// Both change payments of the same service.
+// Both change payments in the database of the same service.
 func (c change) besideLimit(ctx context.Context, p *place, kind string, payments int) (side, side, error) {
 	w, err := p.among(ctx, kind, payments)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 // creations returns the rows about creating payments over HTTP, with authentication and all rules.
-// Each response follows when the payment is durable.
+// Both sides respond when the payment is durable.
 func creations() []row {
 	var all []row
 	for _, kind := range []string{sqlite, postgres} {
@@ -156,7 +156,7 @@ const (
 	countPayment = `INSERT INTO counter (domain_id, name, shard, n) VALUES ($1, 'payment', $2, 1) ON CONFLICT (domain_id, name, shard) DO UPDATE SET n = counter.n + 1`
 )
 
-// answerOf returns a response of the same size as the service's response.
+// answerOf returns a response of about the same size as the service's response.
 func answerOf(id int64, now time.Time, d bareDraft) map[string]any {
 	in := d.Instructions[0]
 	return map[string]any{

@@ -56,8 +56,8 @@ func distances() []row {
 
 // crowd is a number of clients that is large enough: while some wait for the network, others are
 // served. Each client waits for its own response, so n clients do at most n acts in the time of one
-// call. For example, at 4,000 calls a second, a call of 64 clients takes 16 ms. If a call takes 6
-// ms more, these clients reach at most 0.73 of that rate, regardless of the service.
+// call. For example, when 64 clients together make 4,000 calls a second, each call takes 16 ms. If
+// a call takes 6 ms more, these clients reach at most 0.73 of that rate, regardless of the service.
 const crowd = 256
 
 // waitsOf is the number of calls that one client makes in a measurement.

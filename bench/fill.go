@@ -14,7 +14,8 @@ const copyStep = 50_000
 // numbers selects the ids of copies, from $1 to $2, for the statements below.
 const numbers = `WITH RECURSIVE n(i) AS (SELECT CAST($1 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i < CAST($2 AS BIGINT)) `
 
-// multiply makes copies of a row with statements that take its id as $3.
+// multiply makes copies with statements that take the id of the original, or of the first original,
+// as $3.
 func (w *instance) multiply(ctx context.Context, p *place, id int64, copies int, texts ...string) error {
 	writer, err := p.writerTo(ctx, w.kind, w.database)
 	if err != nil {
@@ -50,10 +51,10 @@ func (p *place) settle(ctx context.Context, database string) error {
 	return nil
 }
 
-// copyPayment copies payments of one line. It copies the payments with the ids from $3 on, one
-// after the other. The labels and references of the copies are unique, and the labels begin with
-// the same text. The account numbers of the copies are in plain text, as in payments from before
-// encryption. An encrypted value can be decrypted only in its own row.
+// copyPayment copies payments of one line. It copies the originals in turn, of which the first has
+// the id $3. The labels and references of the copies are unique, and the labels begin with the same
+// text. The account numbers of the copies are in plain text, as in payments from before encryption.
+// An encrypted value can be decrypted only in its own row.
 var copyPayment = []string{
 	`INSERT INTO payment_transition (payment_id, seq, domain_id, previous_seq, from_state, to_state, cause, actor, bank_status, at) ` + numbers +
 		`SELECT i, seq, domain_id, previous_seq, from_state, to_state, cause, actor, bank_status, at FROM n CROSS JOIN payment_transition WHERE payment_id = ` + inTurn + ` ORDER BY i, seq`,
@@ -69,7 +70,7 @@ var copyPayment = []string{
 		`SELECT i, i, domain_id, number, kind, 'copy ' || CAST(i AS TEXT), connector_uuid, mechanism, waits, fields, state, created, lease_until FROM n CROSS JOIN attempt WHERE payment_id = ` + inTurn,
 }
 
-// inTurn selects the id of the payment that is copied.
+// inTurn is the id of the original of copy i.
 var inTurn = fmt.Sprintf("CAST($3 AS BIGINT) + i %% %d", len(originals))
 
 // copyTransaction makes transactions on 7000 different days before 2022.

@@ -31,7 +31,8 @@ func (g growing) besideTenth(ctx context.Context, p *place, kind string) (side, 
 	})
 }
 
-// storedPayments and the constants below are the numbers of rows in the smaller database.
+// The constants with stored in their names are the numbers of rows in the smaller database.
+// deliveriesOf is the number of deliveries in a measurement.
 const (
 	storedPayments     = 20_000
 	storedTransactions = 100_000

@@ -1,10 +1,10 @@
-// Command bench compares the service with the limits of this machine. For each row, it measures the
-// service and a limit program alternately. The limit program does only the necessary work. Both run
-// in one process.
+// Command bench compares the service with the limits of this machine. For most rows, it measures
+// the service and a limit program alternately, in one process. The limit program does only the
+// necessary work.
 //
 // It owns the loads, the limit programs and the table. Most goals do not depend on the machine,
-// because they limit the ratio of the service to its limit program. A row fails when a side gives a
-// wrong response, even if the side is fast.
+// because they limit the ratio of the service to its limit program. The run fails when a side gives
+// a wrong response, even if the side is fast.
 package main
 
 import (

@@ -127,7 +127,7 @@ func (l longList) connect(ctx context.Context) error {
 	return l.awaitFirst(ctx, c)
 }
 
-// awaitFirst waits until the read that sharing started has ended.
+// awaitFirst waits until the service has stored transactions of the shared accounts.
 func (l longList) awaitFirst(ctx context.Context, c *caller) error {
 	for range 300 {
 		answer, err := c.call(ctx, http.MethodGet, l.base+"/users/me/transactions?limit=1", nil)

@@ -146,7 +146,7 @@ func (p *place) payingService(ctx context.Context, kind, database string) (*inst
 	return w, w.start(ctx)
 }
 
-// open opens a service that does not listen yet.
+// open opens a service that does not serve requests yet.
 func (p *place) open(ctx context.Context, database string, with ...func(*service.Config)) (*instance, error) {
 	folder, err := os.MkdirTemp(p.folder, "passerelle-bench-")
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"passerelle/webhook"
 )
 
-// posts returns the rows about large numbers of waiting webhooks.
+// posts returns the rows about large numbers of waiting deliveries.
 func posts() []row {
 	var all []row
 	for _, kind := range []string{sqlite, postgres} {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// reads returns the rows about reading stored objects.
+// reads returns the rows about reading one payment.
 func reads() []row {
 	var all []row
 	for _, kind := range []string{sqlite, postgres} {
@@ -72,7 +72,7 @@ func (p *place) getting(base, token string, ids []int64) side {
 	}
 }
 
-// getter is the limit program for reading one object.
+// getter is the limit program for reading one payment.
 type getter struct {
 	reader bareReader
 	ids    []int64

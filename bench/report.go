@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// report prints the table. It also writes it to a file if the options name one.
+// report prints the table, and writes it to a file if the options name a folder for results.
 func (o options) report(ctx context.Context, out io.Writer, all []outcome) error {
 	table := tableOf(all)
 	if _, err := io.WriteString(out, table); err != nil {

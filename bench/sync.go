@@ -180,8 +180,8 @@ const together = 50
 
 const transactionColumns = 19
 
-// upsertTransactions writes the same columns as the service, except for the id, which the
-// database sets.
+// upsertTransactions writes the columns that the service writes, except id, which the database
+// sets, and manual.
 var upsertTransactions = func() string {
 	rows := make([]string, together)
 	for i := range rows {

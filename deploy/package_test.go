@@ -221,8 +221,8 @@ func TestInstallationLeadsToAPayment(t *testing.T) {
 	}
 }
 
-// TestRPM installs, upgrades and removes the RPM in a separate root folder. There is no systemd in
-// this folder, so the test starts the service with the command in the unit.
+// TestRPM installs, upgrades and removes the RPM in a separate root folder. systemd does not run
+// there, so the test runs commands of the program instead of the service.
 func TestRPM(t *testing.T) {
 	root, err := machine()
 	if err != nil {

@@ -39,9 +39,9 @@ func OpenDay(day passerelle.Date, scheme passerelle.AccountScheme) bool {
 	return calendar.IsWorkday(day.In(time.UTC))
 }
 
-// NextOpenDay returns the first open day after now, in UTC. A first_open_day payment that is
-// ordered now is executed on that day. It never returns the day of now, because most banks begin on
-// the next day.
+// NextOpenDay returns the first open day after the day of now in UTC. A first_open_day payment that
+// is ordered now is due on that day. NextOpenDay never returns the day of now, because most banks
+// begin on the next day.
 func NextOpenDay(now time.Time, scheme passerelle.AccountScheme) passerelle.Date {
 	return openDayFrom(passerelle.DateOf(now, time.UTC).AddDays(1), scheme)
 }

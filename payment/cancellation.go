@@ -8,11 +8,11 @@ import (
 	"passerelle"
 )
 
-// MayCancel returns nil when a cancellation may be requested now. cancellable says whether the
-// payment's connector can cancel. cancellable is ignored for a created payment, and for a payer who
-// has not approved the payment (see Unapproved). MayCancel fails with Conflict when the payment has
-// ended, has an instant instruction or is being cancelled. It fails with Invalid, code
-// notSupported, when the connector cannot cancel.
+// MayCancel returns nil when a cancellation may be requested now. It always allows the cancellation
+// of a created payment, and a cancellation by a payer who has not approved the payment (see
+// Unapproved). It fails with Conflict when the payment has ended. For all other payments, it fails
+// with Invalid, code notSupported, when cancellable says that the connector cannot cancel, and with
+// Conflict when an instruction is instant or a cancellation is under way.
 func (p *Payment) MayCancel(by Actor, cancellable bool) error {
 	instant := func(in Instruction) bool { return in.DateType == Instant }
 	switch {
@@ -41,8 +41,9 @@ func (p *Payment) Unapproved() bool {
 
 // AskCancellation stores a request for a cancellation. The code says who requests the cancellation,
 // and becomes the payment's error code if the bank grants the cancellation. After the bank's page,
-// the payer is redirected to redirectURI. Callers must call AskCancellation before they call the
-// bank. The state does not change until Apply handles the bank's response.
+// the payer is redirected to redirectURI with the parameter state. Callers must call
+// AskCancellation before they call the bank. The state does not change until Apply handles the
+// bank's response.
 func (p *Payment) AskCancellation(code ErrorCode, redirectURI, state string) {
 	p.CancelCode, p.CancelRedirectURI, p.CancelState = code, redirectURI, state
 }
@@ -51,9 +52,9 @@ func (p *Payment) AskCancellation(code ErrorCode, redirectURI, state string) {
 // bank. The state does not change, because only the bank's response decides about the order.
 func (p *Payment) Abandon(now time.Time) { p.record(NoteAbandoned, ByPayer, "", now) }
 
-// RefuseCancellation drops a requested cancellation and adds a note about it. It keeps the
-// redirect address, because the payer may still be on the bank's page. Apply does the same when
-// a report refuses the cancellation.
+// RefuseCancellation drops a requested cancellation, if there is one, and adds a note about it. It
+// keeps the redirect address, because the payer may still be on the bank's page. Apply does the
+// same when a report refuses the cancellation.
 func (p *Payment) RefuseCancellation(by Actor, now time.Time) {
 	if p.Detail != Cancelling && p.CancelCode == "" {
 		return

@@ -41,8 +41,8 @@ func cancelling(t testing.TB, state payment.State, lines int) *payment.Payment {
 }
 
 // TestEveryReportInEverySituation applies all reports about an order and its cancellation to
-// payments in all states, with and without a requested cancellation. The file has the form of
-// the state table. In final states all reports are stale.
+// payments in all states, with and without a requested cancellation. The first lines of the file
+// explain its form. In final states all reports are stale.
 func TestEveryReportInEverySituation(t *testing.T) {
 	type situation struct {
 		name string
@@ -167,7 +167,8 @@ func TestMayCancel(t *testing.T) {
 }
 
 // TestMayCancelAgain: after a refused cancellation, the client can request another one. The payment
-// keeps the redirect address of the first cancellation for the payer.
+// keeps the redirect address of the first cancellation, because the payer may still be on the
+// bank's page.
 func TestMayCancelAgain(t *testing.T) {
 	p := cancelling(t, payment.Pending, 1)
 	p.Instructions[0].DateType = payment.Deferred
@@ -226,8 +227,8 @@ func TestCancellingABulk(t *testing.T) {
 	}
 }
 
-// TestApprovingWhileCancelling: when the payer approves the order, the question about its
-// cancellation is still open.
+// TestApprovingWhileCancelling: after the payer approves the order, the cancellation still waits
+// for the payer's action.
 func TestApprovingWhileCancelling(t *testing.T) {
 	p := cancelling(t, payment.Validating, 1)
 	steps, err := p.Apply(processing, now)
@@ -243,7 +244,7 @@ func TestApprovingWhileCancelling(t *testing.T) {
 }
 
 // TestApprovalDefaultsToRedirect: a cancellation that needs approval has the action redirect by
-// default, and the order's own action returns after a refusal.
+// default. The report that refuses the cancellation sets the action of the order again.
 func TestApprovalDefaultsToRedirect(t *testing.T) {
 	p := in(t, payment.Validating, 1)
 	p.AskCancellation(payment.CancelledByUser, "https://client.example/back", "")

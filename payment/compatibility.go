@@ -22,12 +22,12 @@ const (
 	PayerMandatory PayerAccount = "mandatory"
 )
 
-// Settings describe the payments that a connector can make: the payment_settings of a connector.
-// A nil map or slice and a zero number mean no restriction. Schemes, DateTypes, Currencies and
-// Mechanisms are different: they list the supported values.
+// Settings describe the payments that a connector can make: the payment_settings of a connector. A
+// nil map or slice and a zero number mean no restriction. Mechanisms, Schemes, DateTypes,
+// Frequencies and Currencies are different: they list the supported values.
 type Settings struct {
-	// Mechanisms are the ways in which a payer can validate. They contain webauth, also for an
-	// embedded approval, because the webview and most clients name no mechanism.
+	// Mechanisms are the ways in which a payer can validate. They always contain webauth, because
+	// the webview and most clients name no mechanism.
 	Mechanisms      []string
 	Schemes         []passerelle.AccountScheme
 	DateTypes       []DateType
@@ -40,35 +40,35 @@ type Settings struct {
 	PayerAccount  PayerAccount
 	// Accounts say which accounts are at the bank. The bank makes payments from these accounts.
 	Accounts AccountRanges
-	// MaxLabel is the maximum length of an instruction label, in characters. It is at most
-	// LongestLabel. Zero means MaxLabel of this package.
+	// MaxLabel is the maximum length of an instruction label, in characters, from MaxLabel of this
+	// package to LongestLabel. Zero means MaxLabel of this package.
 	MaxLabel int
 	// PartialTracking lists the date types for which a payment may end in state accepted.
 	PartialTracking []DateType
 	// TrustedBeneficiary lists the date types that need a trusted beneficiary.
 	TrustedBeneficiary []DateType
 	Cancellable        bool
-	// Minimum and Maximum limit the sum, in minor units, for each date type.
+	// Minimum and Maximum limit the sum, in minor units, for each date type. A sum above Maximum is
+	// only a Warning.
 	Minimum map[DateType]int64
 	Maximum map[DateType]int64
-	// MinDays and MaxDays limit the number of days until the execution day.
+	// MinDays and MaxDays limit the number of days until an execution day that the payment names.
 	MinDays int
 	MaxDays int
-	// OpenDaysOnly means that the execution day must be an open day, as OpenDay defines it.
+	// OpenDaysOnly means that such an execution day must be an open day, as OpenDay defines it.
 	OpenDaysOnly bool
 }
 
 // Severity says whether an incompatibility excludes the connector.
 type Severity string
 
-// These are the types of incompatibility.
+// These are the severities of an incompatibility.
 const (
 	Incompatible Severity = "incompatible"
 	Warning      Severity = "warning"
 )
 
-// Reason is a rule of a connector that a payment breaks. If the rule has a parameter, Reason
-// contains both compared values.
+// Reason is a rule of a connector that a payment breaks, with the two compared values.
 type Reason struct {
 	Code           string
 	Severity       Severity
@@ -77,8 +77,8 @@ type Reason struct {
 	PaymentValue   any
 }
 
-// Incompatibilities lists the rules of a connector that the payment breaks. An empty list means
-// that the connector can make the payment.
+// Incompatibilities lists the rules of a connector that the payment breaks. Carries also checks the
+// length of labels.
 func (p *Payment) Incompatibilities(s Settings, now time.Time) []Reason {
 	var reasons []Reason
 	for _, rule := range compatibilityRules {
@@ -89,13 +89,13 @@ func (p *Payment) Incompatibilities(s Settings, now time.Time) []Reason {
 	return reasons
 }
 
-// Carries reports whether no rule of a connector excludes the payment. It also checks the length of
-// labels, for which no Reason exists.
+// Carries reports whether the connector can make the payment. It also checks the length of labels,
+// for which no Reason exists.
 func (p *Payment) Carries(s Settings, now time.Time) bool {
 	return Eligible(p.Incompatibilities(s, now)) && p.LongLabel(s) < 0
 }
 
-// LongLabel returns the index of the first line whose label is longer than the connector allows, or
+// LongLabel returns the index of the first line with a longer label than the connector allows, or
 // -1.
 func (p *Payment) LongLabel(s Settings) int {
 	most := max(MaxLabel, s.MaxLabel)

@@ -39,15 +39,15 @@ type Draft struct {
 // Policy holds the domain's settings for new payments.
 type Policy struct {
 	// MaxAmount is the highest total of a payment in major units of its currency, as decimal text.
-	// An empty text, zero, or a text that is not a number means no limit.
+	// Any text that is not a positive amount of the currency means no limit.
 	MaxAmount string
 	// Periodic allows periodic payments.
 	Periodic bool
-	// MaxLabel is the maximum length of a label that the chosen connector accepts, in
-	// characters. Zero means MaxLabel of this package.
+	// MaxLabel is the maximum length of a label that the chosen connector accepts, in characters.
+	// Values below MaxLabel of this package have no effect.
 	MaxLabel int
-	// Strict refuses fields that are otherwise dropped, such as identity fields that do not
-	// apply.
+	// Strict refuses identity fields that do not apply to the kind of the identity. Otherwise these
+	// fields are dropped.
 	Strict bool
 }
 
@@ -258,8 +258,8 @@ func checkSum(d *Draft, policy Policy, _ time.Time) error {
 	return nil
 }
 
-// limit returns the highest total in minor units. It returns false without a limit, and for a limit
-// that minor units cannot express.
+// limit returns the highest total in minor units. It returns false when MaxAmount is not a positive
+// amount of the currency.
 func (policy Policy) limit(c passerelle.Currency) (passerelle.Money, bool) {
 	limit, err := passerelle.ParseMoney("limit", policy.MaxAmount, c)
 	return limit, err == nil && limit.Minor > 0

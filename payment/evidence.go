@@ -6,13 +6,13 @@ import (
 	"passerelle"
 )
 
-// Evidence records what a page of the service showed, in its exact words, when a payer acted on a
-// payment.
+// Evidence records the exact words of the page on which a payer acted on a payment.
 type Evidence struct {
 	Payment passerelle.PaymentID
 	Domain  passerelle.DomainID
 	Act     Act
-	// Attempt is the number of the bank call that the act caused, or 0 when it caused no call.
+	// Attempt is the number of the payment's newest bank call when the evidence was stored. This
+	// includes a call that the act caused. 0 means that there was no call.
 	Attempt int64
 	At      time.Time
 	// Language is the BCP 47 tag of the language of the page.
@@ -34,8 +34,8 @@ const (
 
 // ShownPayment is the summary of a payment as a page shows it.
 type ShownPayment struct {
-	// Application is the name of the application that is paid. Bank is the name of the payer's
-	// bank.
+	// Application is the name of the client that created the payment. Bank is the name of the
+	// payer's bank.
 	Application string `json:"application"`
 	Bank        string `json:"bank"`
 	Amount      string `json:"amount"`

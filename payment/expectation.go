@@ -14,9 +14,9 @@ var expectations = map[Action]string{
 	"":            "no answer: its bank processes it",
 }
 
-// Expects returns nil when the payment waits for an answer to the action. The empty action
-// stands for the validation of a created payment. It fails with a Conflict that says what is
-// expected instead.
+// Expects returns nil when the payment waits for an answer to the action. The empty action stands
+// for the validation of a created payment. Expects fails with a Conflict that names the expected
+// action, or says that the payment has ended.
 func (p *Payment) Expects(action Action) error {
 	switch {
 	case p.State.Final():

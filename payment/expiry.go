@@ -8,8 +8,8 @@ import (
 
 // ExpiresFrom returns the instant from which the days until expiry are counted. Before validation,
 // this is the creation of the payment. After validation, it is the last execution that the order
-// requests. Days begin at midnight UTC. The result is nil for a payment that has ended, and for an
-// active periodic order without an end.
+// requests, but never before the validation. Days begin at midnight UTC. The result is nil for a
+// payment that has ended, and for a pending periodic payment without an end.
 func (p *Payment) ExpiresFrom() *time.Time {
 	from := p.Created
 	switch {

@@ -19,7 +19,7 @@ const (
 	MaxDescription = 1000
 	// MaxBankWord limits a bank's own status word.
 	MaxBankWord = 100
-	// MaxBankRequests limits the list of calls to a bank.
+	// MaxBankRequests limits the text that lists the calls to a bank.
 	MaxBankRequests = 500
 	// MaxBankPaymentID limits a bank's id of a payment.
 	MaxBankPaymentID = 255
@@ -75,8 +75,9 @@ func (r Report) leadsNowhere() bool {
 	return going && r.ValidateURI == "" && (r.Status == Awaiting || cancelling)
 }
 
-// occurrencesFault refuses executions without a day or out of order, because they cannot be matched
-// with earlier reports.
+// occurrencesFault refuses executions of a payment that is not periodic, and too many executions.
+// It also refuses executions without a day or out of order, because they cannot be matched with
+// earlier reports.
 func occurrencesFault(all []Occurrence, dates DateType) string {
 	switch {
 	case len(all) > 0 && dates != Periodic:
@@ -147,8 +148,9 @@ func reachable(address string) bool {
 
 func known[T comparable](word T, words ...T) bool { return slices.Contains(words, word) }
 
-// tidy cuts the texts of a report to their limits. It removes NUL and broken UTF-8, which banks
-// send and databases refuse. It keeps markup, because pages escape it.
+// tidy cuts the texts of a report to their limits. It removes NUL and replaces broken UTF-8, which
+// databases refuse. It keeps markup, because pages escape it. It also replaces unknown error codes,
+// and fills in By and the action of a cancellation.
 func (r Report) tidy() Report {
 	r.Raw = clean(r.Raw, MaxBankWord)
 	if r.Code != "" && !r.Code.known() {
@@ -201,8 +203,8 @@ func (l Line) tidy() Line {
 // imageForm matches a data URL of a picture that browsers show but do not execute.
 var imageForm = regexp.MustCompile(`^data:image/(png|jpeg|gif);base64,[A-Za-z0-9+/]+=*$`)
 
-// Picture returns a data URL of a picture that a page may show, and "" for any other text. Pages
-// show only PNG, JPEG and GIF pictures of at most MaxFieldImage bytes.
+// Picture returns the address when it is the data URL of a picture that a page may show: PNG, JPEG
+// or GIF, at most MaxFieldImage bytes. It returns "" for any other text.
 func Picture(address string) string {
 	if len(address) > MaxFieldImage || !imageForm.MatchString(address) {
 		return ""

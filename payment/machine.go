@@ -16,7 +16,8 @@ type State string
 const (
 	// Created means that the payer has not validated the payment.
 	Created State = "created"
-	// Validating means that the bank has the order, and that the payer has an action to do.
+	// Validating means that the bank has the order, and that the payer has not approved it or the
+	// client has not confirmed it.
 	Validating State = "validating"
 	// Pending means that the payer validated at the bank, and that the bank has not confirmed the
 	// execution.
@@ -49,7 +50,7 @@ type Trigger string
 
 // These are the triggers in the state table of the interface specification.
 const (
-	// Validated means that the payer chose a bank and the bank accepted the order.
+	// Validated means that the payer chose a bank, and that the bank has the order.
 	Validated Trigger = "validated"
 	// Approved means that the payer validated in the bank's app or on its site.
 	Approved Trigger = "approved"
@@ -131,8 +132,8 @@ type Transition struct {
 }
 
 // Fire changes the state along the edge for the cause's trigger and returns the transition to be
-// stored with the payment. No other code assigns a state. Without such an edge, it returns
-// ErrIllegal and changes nothing.
+// stored with the payment. No other code changes a state; New sets the first. Without such an edge,
+// Fire returns ErrIllegal and changes nothing.
 func (p *Payment) Fire(cause Cause, now time.Time) (Transition, error) {
 	i := slices.IndexFunc(edges, func(e Edge) bool { return e.From == p.State && e.Trigger == cause.Trigger })
 	if i < 0 {

@@ -54,7 +54,8 @@ const (
 	// NoteSettled means that an operator recorded the outcome of an order that the bank could not
 	// report.
 	NoteSettled = "settled"
-	// NoteStale means that a report contained less than the stored data and changed nothing.
+	// NoteStale means that a report was older than the stored data, or came after the end of the
+	// payment, and changed nothing.
 	NoteStale = "staleReport"
 	// NoteSenseless means that a report could not be understood and changed nothing.
 	NoteSenseless = "senselessReport"
@@ -93,7 +94,7 @@ func (p *Payment) record(kind string, by Actor, text string, now time.Time) {
 func (p *Payment) add(n Note) { p.Notes = append(slices.Clip(p.Notes), n) }
 
 // recordReport adds a note about a report that was not applied. The reason is a text of this
-// service that quotes at most a few characters of the bank's text.
+// service that quotes at most 40 bytes of a value of the bank.
 func (p *Payment) recordReport(r Report, why error, now time.Time) {
 	said := clean(r.Raw, MaxBankWord)
 	kind, text := NoteSenseless, why.Error()

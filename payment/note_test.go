@@ -28,8 +28,8 @@ func wantNotes(t *testing.T, p *payment.Payment, want ...string) {
 	}
 }
 
-// TestWordsOfTheBankAreNoted: the timeline always contains the bank's texts. It contains the bank's
-// status word if no change of state shows it.
+// TestWordsOfTheBankAreNoted: each remark of the bank becomes a note. A new status word becomes a
+// note unless a change of state shows the word.
 func TestWordsOfTheBankAreNoted(t *testing.T) {
 	for name, test := range map[string]struct {
 		report payment.Report

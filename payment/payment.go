@@ -40,7 +40,7 @@ const (
 func DateTypes() []DateType { return []DateType{FirstOpenDay, Deferred, Instant, Periodic} }
 
 // InstructionState is the state of one line of a payment. It is empty until the payment is
-// validated.
+// validated or rejected.
 type InstructionState string
 
 // These are the states of an instruction.
@@ -104,8 +104,8 @@ type Instruction struct {
 	Occurred passerelle.Date
 }
 
-// Payment is a payment with its lines. Only the methods of this package change its lines and notes,
-// and only Fire changes State.
+// Payment is a payment with its lines. Only this package changes its lines and notes, and only Fire
+// changes State.
 type Payment struct {
 	ID     passerelle.PaymentID
 	Domain passerelle.DomainID

@@ -58,7 +58,7 @@ type Report struct {
 	Raw string
 	// StatusChanged means that the bank's status word differs from the last one. The timeline then
 	// gets a note even when nothing else changes. Remark is a text of the bank in addition to the
-	// status word. It always gets a note.
+	// status word. A remark always gets a note.
 	StatusChanged bool
 	Remark        string
 	// Unproved means that an order which is Awaiting may have been approved, because the bank does
@@ -103,8 +103,8 @@ type Occurrence struct {
 	Code ErrorCode
 }
 
-// Refusal is a bank's refusal of an order for a business reason. No other error of a connector
-// rejects a payment.
+// Refusal is a bank's refusal of an order for a business reason. Apart from connector.ErrNotSent
+// for a new order, no other error of a connector rejects a payment.
 type Refusal struct {
 	Code        ErrorCode
 	Description string
@@ -123,8 +123,8 @@ type Step struct {
 	Transition Transition
 }
 
-// ErrStale is returned by Apply for a report that contains less than the stored data. Nothing
-// changes then.
+// ErrStale is returned by Apply for a report that is older than the stored data, or about a payment
+// that has ended.
 var ErrStale = errors.New("report is older than the payment")
 
 // Apply changes the payment to the state in the report, through every state in between, and returns
@@ -156,8 +156,8 @@ func (p *Payment) Apply(r Report, now time.Time) ([]Step, error) {
 	return steps, nil
 }
 
-// follows returns the reason why a report cannot be applied. A granted cancellation can always
-// be applied.
+// follows returns the reason why a report cannot be applied. After the payer's approval, a report
+// with status Awaiting is stale unless it grants a cancellation.
 func (p *Payment) follows(r Report) error {
 	behind := r.Status == Awaiting && p.State == Pending && r.Cancellation != CancellationGranted
 	if p.State.Final() || behind {
@@ -273,8 +273,7 @@ func (in *Instruction) executed(day passerelle.Date) {
 	}
 }
 
-// applyOccurrences adds a note for each new execution of a periodic order. A failed execution also
-// gets a note, and does not end the order.
+// applyOccurrences adds a note for each new execution of a periodic order, also for a failed one.
 func (p *Payment) applyOccurrences(all []Occurrence, now time.Time) {
 	in := &p.Instructions[0]
 	reported := cmp.Or(in.Occurred, in.Executed)

@@ -412,8 +412,8 @@ func TestWhoDeclined(t *testing.T) {
 	}
 }
 
-// TestDayOfExecution: if the bank reports the day of execution, that day is used. For a line that
-// the bank does not name, it is the day of the report. A line that is not executed has no such day.
+// TestDayOfExecution: the bank's day of execution is used for a done line. A line that the bank
+// does not name gets the day of the report. An accepted line gets no day.
 func TestDayOfExecution(t *testing.T) {
 	p := made(t, 3)
 	reported := day(t, "2026-11-20")

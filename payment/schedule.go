@@ -31,7 +31,7 @@ var intervals = map[Frequency]interval{
 	"yearly":       {months: 12},
 }
 
-// endOfCalendar is the last day that a Date can represent.
+// endOfCalendar is the last day that a client can send.
 var endOfCalendar = passerelle.DateOf(time.Date(9999, time.December, 31, 0, 0, 0, 0, time.UTC), time.UTC)
 
 // mostOccurrences is an upper limit for the occurrences of an order. No order has more than one

@@ -13,8 +13,8 @@ const (
 
 // Sample returns an example of an event's body as compact JSON, without id_webhook_data, which
 // every delivery adds. It returns the same sample at every call. A sample has every member that the
-// real body has, except members of only some accounts and connections. The result is nil for an
-// event that is not in the catalogue.
+// real body has, except those that [Members] lists in addition. The result is nil for an event that
+// is not in the catalogue.
 func Sample(event Event) []byte { return SampleOf(event, SampleUser, SampleConnection) }
 
 // SampleOf returns the sample for a user and a connection. Only their ids differ from [Sample].

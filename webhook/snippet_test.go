@@ -18,7 +18,7 @@ import (
 	"passerelle/webhook"
 )
 
-// vector is a request with its signature from the page for receivers.
+// vector is a request with its signature in docs/webhook-vectors.json.
 type vector struct {
 	Name, Method, URL, Path, Date, Secret string
 	Body                                  []struct {
@@ -127,8 +127,8 @@ func (a *attempt) replace(name, value string) {
 	a.header(name, value)
 }
 
-// changes modify an accepted request. The results whose names begin with "ok" must also be
-// accepted, and all others refused.
+// changes modify an accepted request. A request with a name that begins with "ok" must also be
+// accepted, and any other refused.
 var changes = map[string]func(*attempt){
 	"ok by the next secret": func(a *attempt) {
 		a.header("SVC-Signature-Next", signatureOf(a))
@@ -188,7 +188,7 @@ func attempts(t *testing.T) []attempt {
 	return append(all, broken(t)...)
 }
 
-// broken returns requests with valid signatures whose compressed bodies must be refused.
+// broken returns requests with valid signatures, but with compressed bodies that must be refused.
 func broken(t *testing.T) []attempt {
 	t.Helper()
 	large := strings.Repeat(" ", 65<<20)
