@@ -219,8 +219,8 @@ func (a *Access) add(tx *store.Tx, kind TokenKind, text string, token store.Toke
 	return Grant{Text: text, Token: token, Scopes: scopes, Expires: token.Expires}, err
 }
 
-// hash returns the only stored form of a token or a secret. A fast hash is enough, because tokens
-// and secrets have at least 128 random bits.
+// hash returns the stored form of a token or a secret. A fast hash is enough, because tokens and
+// secrets have at least 128 random bits.
 func hash(secret string) []byte {
 	sum := sha256.Sum256([]byte(secret))
 	return sum[:]
