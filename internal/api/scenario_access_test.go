@@ -555,7 +555,7 @@ func (s *fixture) people(call, path string) string {
 	return path
 }
 
-// outlive replaces a token that the call has revoked.
+// outlive lets later calls get another token, user or connection after a call has removed one.
 func (s *fixture) outlive(t *testing.T, call, token string) {
 	t.Helper()
 	main := s.domainOf("")

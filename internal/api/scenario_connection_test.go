@@ -209,7 +209,7 @@ func TestUnfinishedConnectionsAreRemoved(t *testing.T) {
 	})
 }
 
-// rid waits until withdrawn data is erased.
+// rid erases the data of deleted connections and accounts.
 func (s *fixture) rid(t *testing.T) {
 	t.Helper()
 	if err := s.Aggregation.EraseWithdrawn(t.Context()); err != nil {
@@ -401,8 +401,8 @@ func TestPagesOfConnections(t *testing.T) {
 	})
 }
 
-// walk reads a list to its end and returns the ids in order. It checks that each expansion of an
-// item contains one object.
+// walk reads a list to its end and returns the ids in order. It checks the expansions of each
+// connection: one source, and one account that is not shared.
 func (s *fixture) walk(t *testing.T, path string) (ids []string) {
 	t.Helper()
 	for path != "" {
