@@ -32,7 +32,7 @@ var update = flag.Bool("update", false, "rewrite the golden files in testdata an
 // opening is the simulated real time at the start of a test.
 var opening = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
 
-// testConnector makes every payment of these tests. britishConnector makes only payments in pounds
+// testConnector makes most payments of these tests. britishConnector makes only payments in pounds
 // with sort codes.
 const (
 	testConnector    = "338178e6-3d01-564f-9a7b-52ca442459bf"
@@ -504,7 +504,7 @@ func (before record) since(after record) (rows map[string]int64, events []string
 	return rows, events
 }
 
-// untouched fails the test when anything was written after the record before.
+// untouched fails the test when the number of rows of a table has changed after the record before.
 func (s *fixture) untouched(t testing.TB, before record) {
 	t.Helper()
 	if diff := s.changed(before); diff != "" {

@@ -86,8 +86,8 @@ func (s *fixture) history(t *testing.T) {
 	}
 }
 
-// orders contains a comparison for each order of the list. Each comparison ends with the id, so no
-// two payments are equal.
+// orders contains a comparison for each order of the list. walkPages also compares the ids of equal
+// payments.
 var orders = map[string]func(a, b listed) int{
 	"id":            func(a, b listed) int { return 0 },
 	"register_date": func(a, b listed) int { return cmp.Compare(a.RegisterDate, b.RegisterDate) },
