@@ -301,7 +301,7 @@ func (p *play) settle() {
 	p.remember()
 }
 
-// occurred counts an occurrence. All occurrences must be on different days.
+// occurred counts an occurrence. Its time must be the beginning of the day in its text.
 func (p *play) occurred(row happened) {
 	p.ends.Occurrences++
 	day, _, _ := strings.Cut(row.Text, " ")
