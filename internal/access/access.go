@@ -28,7 +28,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// PaymentTokenLife is the time for which a token for one payment is valid.
+// PaymentTokenLife is the longest time for which a token for one payment is valid.
 const PaymentTokenLife = 7 * 24 * time.Hour
 
 // Access implements the use cases of tokens and applications. Now must return the real time,

@@ -403,7 +403,8 @@ func TestAuthoritiesOfADomain(t *testing.T) {
 }
 
 // TestUnwantedEventsAreStoredWithoutBody checks that a user's event is stored without a body when
-// no webhook is registered for it. The same must hold for a held event when it is released.
+// no webhook is registered for it. When an event waits until its user becomes permanent, the
+// service must remove its body then.
 func TestUnwantedEventsAreStoredWithoutBody(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		eyes := storetest.Inspect(t, r.url)

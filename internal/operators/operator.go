@@ -91,7 +91,7 @@ func (a *Operators) ResetTOTP(ctx context.Context, name string) (operatorstore.O
 	})
 }
 
-// Disable prevents an operator from signing in.
+// Disable prevents an operator from signing in, and ends the operator's sessions.
 func (a *Operators) Disable(ctx context.Context, name string) (operatorstore.Operator, error) {
 	now := a.Now()
 	return a.change(ctx, name, actDisable, func(tx *store.Tx, o operatorstore.Operator) error {

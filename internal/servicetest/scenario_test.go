@@ -158,7 +158,7 @@ func wireAccount(a passerelle.Account) map[string]any {
 	return map[string]any{"scheme_name": a.Scheme, "identification": a.Identification, "label": a.Label}
 }
 
-// compare reads the reasons why the scenario's connector cannot make the payment.
+// compare reads the rules of the scenario's connector that the payment breaks.
 func (p *play) compare() {
 	var list []struct {
 		Connector string `json:"connector_uuid"`
