@@ -217,7 +217,7 @@ func (s *fixture) rid(t *testing.T) {
 	}
 }
 
-// below returns the tables with rows that belong to connections.
+// below returns the numbers of rows in the tables with data of connections.
 func below(r record) map[string]int64 {
 	kept := map[string]int64{}
 	for _, table := range []string{"connection", "connection_source", "connection_log", "bank_account", "subscription", "consent", "withdrawal"} {

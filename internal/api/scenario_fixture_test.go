@@ -169,8 +169,8 @@ type reply struct {
 }
 
 // do sends a request, and checks the rules for all responses. The response must not be a server
-// error. JSON must have exactly one media type, the response a request id, and an error body four
-// keys. The response must match its schema in the OpenAPI document.
+// error, except 503. It must have a request id. JSON must have exactly one media type, and an error
+// body must have exactly four keys. The response must match its schema in the OpenAPI document.
 func (s *fixture) do(t testing.TB, a ask) reply {
 	t.Helper()
 	request := s.request(t, a)
@@ -484,8 +484,8 @@ func (s *fixture) counts() record { return record{rows: s.eyes.Rows()} }
 // bookkeeping lists tables whose rows are created once and later only updated.
 var bookkeeping = map[string]bool{"sequence": true, "counter": true, "connector_name": true, "audit_end": true}
 
-// since returns what was added between two records: the rows by table, and the events as "NAME
-// subject version".
+// since returns the differences between two records: the change in the number of rows by table, and
+// the added events as "NAME subject version".
 func (before record) since(after record) (rows map[string]int64, events []string) {
 	rows = map[string]int64{}
 	for table, n := range after.rows {

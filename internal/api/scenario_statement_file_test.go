@@ -164,7 +164,7 @@ func TestEventsOfAStatementFile(t *testing.T) {
 	})
 }
 
-// The service refuses a wrong file with the line of the mistake, and writes nothing.
+// The service refuses a wrong file with the reason, and writes nothing.
 func TestStatementFilesThatAreRefused(t *testing.T) {
 	s := newFixture(t, storetest.SQLite(t))
 	connection := s.fileConnection(t)
