@@ -202,8 +202,8 @@ func (f *facts) readCommands(t *testing.T) {
 
 var testForm = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w*)\(`)
 
-// readCode reads tests and variables from all files that are not pages. It also reads variables
-// from the page of commands.
+// readCode reads tests and variables from Go files, YAML files and files without an extension. It
+// also reads variables from the page of commands.
 func (f *facts) readCode(t *testing.T) {
 	t.Helper()
 	for _, name := range f.files {
@@ -758,7 +758,7 @@ func TestArchitectureHasTheTable(t *testing.T) {
 // forTests reports whether a package is below a package whose name ends in test.
 func forTests(packagePath string) bool { return strings.Contains(path.Dir(packagePath)+"/", "test/") }
 
-// importTable returns the table, with one line for each package.
+// importTable returns the table, with one line for each package that is not for tests.
 func importTable() string {
 	var lines []string
 	for name, allowed := range mayImport {

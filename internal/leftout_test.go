@@ -8,9 +8,9 @@ import (
 	"passerelle/internal/leftout"
 )
 
-// TestWhatIsLeftOut prints one line for all packages: the programs that this machine does not have,
-// so that tests that need them are skipped. The go command hides the output of a passing test. The
-// test therefore writes the line to the output of the go command itself.
+// TestWhatIsLeftOut prints one line for all packages: the programs that this machine lacks and that
+// skipped tests need. The go command hides the output of a passing test. The test therefore writes
+// the line to the output of the go command itself.
 func TestWhatIsLeftOut(t *testing.T) {
 	summary := leftout.Summary()
 	if summary == "" {

@@ -28,7 +28,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// PaymentTokenLife is the time for which a token for one payment is valid.
+// PaymentTokenLife is the longest time for which a token for one payment is valid.
 const PaymentTokenLife = 7 * 24 * time.Hour
 
 // Access implements the use cases of tokens and applications. Now must return the real time,
@@ -219,8 +219,8 @@ func (a *Access) add(tx *store.Tx, kind TokenKind, text string, token store.Toke
 	return Grant{Text: text, Token: token, Scopes: scopes, Expires: token.Expires}, err
 }
 
-// hash returns the only stored form of a token or a secret. A fast hash is enough, because tokens
-// and secrets have at least 128 random bits.
+// hash returns the stored form of a token or a secret. A fast hash is enough, because tokens and
+// secrets have at least 128 random bits.
 func hash(secret string) []byte {
 	sum := sha256.Sum256([]byte(secret))
 	return sum[:]

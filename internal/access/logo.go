@@ -87,7 +87,8 @@ func drawn(content []byte) (store.Logo, error) {
 	return store.Logo{MediaType: "image/" + form, Content: kept.Bytes()}, nil
 }
 
-// scaled returns a smaller picture that fits into bounds. The picture keeps its proportions.
+// scaled returns the picture, made smaller if it does not fit into bounds. The picture keeps its
+// proportions.
 func scaled(picture image.Image, bounds image.Point) image.Image {
 	size := picture.Bounds().Size()
 	width, height := size.X, size.Y

@@ -10,8 +10,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// CodeLife is the time for which a temporary code is valid. A code ends earlier when its user is
-// deleted.
+// CodeLife is the time for which a temporary code is valid. A code ends earlier when its user
+// expires or is deleted, or when the user's token is revoked.
 const CodeLife = 30 * time.Minute
 
 // GrantUser makes a token for a user, in the transaction that creates the user or makes the user

@@ -152,8 +152,7 @@ func TestACodeForOneUseIsSpentOnce(t *testing.T) {
 	}
 }
 
-// TestTokensEndWithTheirUser checks that a code is valid for pages and exchanges. The tokens of a
-// user must be invalid after the user's deletion.
+// TestTokensEndWithTheirUser checks that the token of a user is invalid after the user's deletion.
 func TestTokensEndWithTheirUser(t *testing.T) {
 	d := open(t)
 	u, grant := d.user(true)

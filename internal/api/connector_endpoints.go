@@ -400,8 +400,8 @@ type incompatibilitiesInput struct {
 	WithHidden bool `query:"all" doc:"include hidden connectors"`
 }
 
-// incompatibilities lists the connectors that cannot make the payment, with the reasons. Hidden
-// connectors are listed only on request.
+// incompatibilities lists the connectors that cannot make the payment or have a warning about it,
+// with the reasons. Hidden connectors are listed only on request.
 func (s *Service) incompatibilities(ctx context.Context, c *httpapi.Caller, in incompatibilitiesInput) ([]wire.Incompatibility, error) {
 	p, err := s.reach(ctx, c, in.ID, false)
 	if err != nil {

@@ -58,8 +58,8 @@ type listPaymentsOutput struct {
 }
 
 // mostCounted is the largest number of matches that a list counts, unless the caller requests the
-// exact total. The limit bounds the cost of a page. It follows the limit of pages, because no page
-// has more payments than the total says. The doc texts above name the number.
+// exact total. The limit bounds the cost of a page. It equals the limit of pages, because a page
+// must not have more payments than the total says. The doc texts above name the number.
 var mostCounted = httpapi.MaxLimit()
 
 func (s *Service) listPayments(ctx context.Context, c *httpapi.Caller, in listPaymentsInput) (listPaymentsOutput, error) {
@@ -124,7 +124,7 @@ func (s *Service) paymentFilter(c *httpapi.Caller, in listPaymentsInput) (store.
 	return filter, err
 }
 
-// checkEnds fails unless the end of an account number has exactly four characters.
+// checkEnds fails unless each supplied end of an account number has exactly four characters.
 func checkEnds(in listPaymentsInput) error {
 	for _, end := range []struct{ field, value string }{{"payer_end", in.PayerEnd}, {"beneficiary_end", in.BeneficiaryEnd}} {
 		if end.value != "" && len(end.value) != 4 {

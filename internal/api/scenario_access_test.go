@@ -418,7 +418,7 @@ func calls() map[string]string {
 func TestEveryCallWithEveryToken(t *testing.T) {
 	expected := expectations(t)
 	onEachFixture(t, func(t *testing.T, s *fixture) {
-		s.token(t, "", "expired", 0) // this comes first, because short-lived tokens would expire meanwhile
+		s.token(t, "", "expired", 0) // this comes first, because it advances the clock, and other tokens would expire
 		paths := calls()
 		for call := range expected {
 			if paths[call] == "" {
@@ -555,7 +555,7 @@ func (s *fixture) people(call, path string) string {
 	return path
 }
 
-// outlive replaces a token that the call has revoked.
+// outlive lets later calls get another token, user or connection after a call has removed one.
 func (s *fixture) outlive(t *testing.T, call, token string) {
 	t.Helper()
 	main := s.domainOf("")

@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// situations lists the states in which a payment waits. The label makes the simulated bank bring a
-// payment into the state. The text expected is the error message for a body that does not fit the
-// state. The test does not validate a payment without a label.
+// situations lists states of a payment. The label makes the simulated bank bring a payment into the
+// state. The text expected is the error message for a body that does not fit the state. The test
+// does not validate a payment without a label.
 var situations = map[string]struct{ label, expected string }{
 	"created":    {"", "must be validated first"},
 	"redirect":   {"actn(redirect)/done - x", "expects the payer to follow validate_uri (action redirect)"},
@@ -93,7 +93,7 @@ var otherRefusals = map[string]string{
 }
 
 // In each state, the service accepts a body or responds with a conflict. A conflict changes
-// nothing, and its message names the expected body.
+// nothing, and its message gives the reason.
 func TestEveryBodyInEverySituation(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for situation, about := range situations {

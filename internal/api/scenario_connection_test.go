@@ -209,7 +209,7 @@ func TestUnfinishedConnectionsAreRemoved(t *testing.T) {
 	})
 }
 
-// eraseWithdrawn erases withdrawn data.
+// eraseWithdrawn erases the data of deleted connections and accounts.
 func (s *fixture) eraseWithdrawn(t *testing.T) {
 	t.Helper()
 	if err := s.Aggregation.EraseWithdrawn(t.Context()); err != nil {
@@ -217,7 +217,7 @@ func (s *fixture) eraseWithdrawn(t *testing.T) {
 	}
 }
 
-// below returns the tables with rows that belong to connections.
+// below returns the numbers of rows in the tables with data of connections.
 func below(r record) map[string]int64 {
 	kept := map[string]int64{}
 	for _, table := range []string{"connection", "connection_source", "connection_log", "bank_account", "subscription", "consent", "withdrawal"} {
@@ -401,8 +401,8 @@ func TestPagesOfConnections(t *testing.T) {
 	})
 }
 
-// walk reads a list to its end and returns the ids in order. It checks that each expansion of an
-// item contains one object.
+// walk reads a list to its end and returns the ids in order. It checks the expansions of each
+// connection: one source, and one account that is not shared.
 func (s *fixture) walk(t *testing.T, path string) (ids []string) {
 	t.Helper()
 	for path != "" {

@@ -17,7 +17,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// These are sandbox banks with special behaviour.
+// These are simulated connectors with special behaviour.
 const (
 	lowLimit   = "2de6ced7-8747-4bd5-8052-fa6635925a0c"
 	oneByOne   = "7a4783c8-5fb4-4500-8a74-60e162321c8a"
@@ -256,7 +256,8 @@ func TestRulesAboutConnectorsAgree(t *testing.T) {
 	})
 }
 
-// refusedFor tries to choose a connector. The service must refuse the choice for one of the codes.
+// refusedFor tries to choose a connector. The service must refuse an incompatible connector for one
+// of the codes.
 func (s *fixture) refusedFor(t *testing.T, id, uuid, severity string, codes []string) {
 	t.Helper()
 	body := fmt.Sprintf(`{"connector_uuid":%q,"webview_url":"https://shop.example/pay","payer":{"scheme_name":"iban","identification":"DE89370400440532013000","label":"Payer"}}`, uuid)

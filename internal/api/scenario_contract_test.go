@@ -202,8 +202,8 @@ func pointer(key string) string {
 // goldenDocument is the file with the document. The flag -update writes it.
 const goldenDocument = "../../docs/openapi.json"
 
-// The document is a contract. It may change only on purpose, and every tool that supports OpenAPI
-// 3.1 must accept it.
+// The document is a contract. It may change only on purpose, and the validator of kin-openapi must
+// accept it.
 func TestDocumentIsTheOneReviewed(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		raw := served(t, s.API())
@@ -231,7 +231,7 @@ func TestDocumentIsTheOneReviewed(t *testing.T) {
 }
 
 // Clients read every list page by page. Each call that returns a total therefore accepts limit and
-// offset.
+// offset, except the list of scenarios.
 func TestEachListHasPages(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		lists := 0
@@ -291,7 +291,7 @@ func TestDocumentNamesTheCount(t *testing.T) {
 	})
 }
 
-// The API document contains only calls that exist.
+// The service and its document have no calls for products that are not offered.
 func TestDocumentPromisesNothingMore(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		for _, path := range []string{"/transfers", "/recipients", "/payment-links"} {

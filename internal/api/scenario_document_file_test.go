@@ -30,7 +30,7 @@ func (s *fixture) fetched(t testing.TB, d passerelle.Domain) {
 	}
 }
 
-// The service fetches files after a user shares a subscription, whoever reads the subscription.
+// The service fetches files in the background after a user shares a subscription.
 func TestFilesOfSharedSubscriptionsAreFetched(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.token(t, "", "user", 0)
@@ -48,7 +48,7 @@ func TestFilesOfSharedSubscriptionsAreFetched(t *testing.T) {
 	})
 }
 
-// The stored content of a file is encrypted, and stays readable after a change of the master key.
+// The stored content of a file is encrypted. Responses contain the plain content, also for ranges.
 func TestFilesAreSealedAtRest(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from := s.subscriber(t, "")
@@ -102,8 +102,7 @@ func TestFilesWaitForTheirConnection(t *testing.T) {
 	})
 }
 
-// The file of a document is available at each of its paths, completely and in ranges. The service
-// need not have fetched the file before.
+// The file of a document is available at each of its paths, completely and in ranges.
 func TestDownloads(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from := s.subscriber(t, "")
@@ -206,8 +205,8 @@ func TestDownloadsOfOthers(t *testing.T) {
 	})
 }
 
-// The service erases the files of a withdrawn subscription or a deleted user, with all data about
-// the files.
+// The service erases the files of a withdrawn subscription, a deleted connection or a deleted user,
+// with all data about the files.
 func TestFilesGoWithWhatTheyBelongTo(t *testing.T) {
 	for name, withdraw := range map[string]func(t *testing.T, s *fixture, from map[string]string){
 		"a subscription": func(t *testing.T, s *fixture, from map[string]string) {

@@ -124,7 +124,7 @@ func (d *deleting) Write(p []byte) (int, error) {
 }
 
 // TestExportOfOneWhoIsDeleted deletes a user while the service sends the user's archive. The
-// service must then cut off the archive, so that it is not a valid zip file.
+// archive must then end with an error.
 func TestExportOfOneWhoIsDeleted(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"autosync.enabled":"0"}`}).says(t, 200, "", "")

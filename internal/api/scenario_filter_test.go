@@ -79,8 +79,7 @@ func anyLine(keeps func(payment.Instruction) bool) func(*payment.Payment) bool {
 	return func(p *payment.Payment) bool { return slices.ContainsFunc(p.Instructions, keeps) }
 }
 
-// filters returns the filters of the list. Each filter has all values that occur, and some values
-// that do not occur.
+// filters returns filters of the list, with values that occur and values that do not occur.
 func (s *fixture) filters(all []*payment.Payment) []filter {
 	var list []filter
 	each := func(name string, of func(*payment.Payment) string) {

@@ -32,7 +32,7 @@ var update = flag.Bool("update", false, "rewrite the golden files in testdata an
 // opening is the simulated real time at the start of a test.
 var opening = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
 
-// testConnector makes every payment of these tests. britishConnector makes only payments in pounds
+// testConnector makes most payments of these tests. britishConnector makes only payments in pounds
 // with sort codes.
 const (
 	testConnector    = "338178e6-3d01-564f-9a7b-52ca442459bf"
@@ -169,8 +169,8 @@ type reply struct {
 }
 
 // do sends a request, and checks the rules for all responses. The response must not be a server
-// error. JSON must have exactly one media type, the response a request id, and an error body four
-// keys. The response must match its schema in the OpenAPI document.
+// error, except 503. It must have a request id. JSON must have exactly one media type, and an error
+// body must have exactly four keys. The response must match its schema in the OpenAPI document.
 func (s *fixture) do(t testing.TB, a ask) reply {
 	t.Helper()
 	request := s.request(t, a)
@@ -484,8 +484,8 @@ func (s *fixture) counts() record { return record{rows: s.eyes.Rows()} }
 // bookkeeping lists tables whose rows are created once and later only updated.
 var bookkeeping = map[string]bool{"sequence": true, "counter": true, "connector_name": true, "audit_end": true}
 
-// since returns what was added between two records: the rows by table, and the events as "NAME
-// subject version".
+// since returns the differences between two records: the change in the number of rows by table, and
+// the added events as "NAME subject version".
 func (before record) since(after record) (rows map[string]int64, events []string) {
 	rows = map[string]int64{}
 	for table, n := range after.rows {
@@ -504,7 +504,7 @@ func (before record) since(after record) (rows map[string]int64, events []string
 	return rows, events
 }
 
-// untouched fails the test when anything was written after the record before.
+// untouched fails the test when the number of rows of a table has changed after the record before.
 func (s *fixture) untouched(t testing.TB, before record) {
 	t.Helper()
 	if diff := s.changed(before); diff != "" {

@@ -17,8 +17,9 @@ func exactly2(text string) *exact.Decimal {
 	return &d
 }
 
-// assets creates assets in the accounts: an order, a line of a loan, two positions in account a,
-// and one position in account c. The first position has a pocket, and its values for two days.
+// assets creates assets in the accounts: an order, a line of a loan and two positions in account a,
+// and one position each in account c and in the account that is not shared. The first position has
+// a pocket, and values for two days. The institution no longer lists the second position.
 func (s *fixture) assets(t testing.TB, domainName string) map[string]string {
 	t.Helper()
 	h, who := s.balanced(t, domainName), s.domainOf(domainName)
@@ -103,7 +104,7 @@ func TestInvestmentScenarios(t *testing.T) {
 	})
 }
 
-// Pages of investments contain the complete list, in both directions.
+// Pages of investments and of pockets, selected by offset, add up to the complete list.
 func TestPagesOfInvestments(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.assets(t, "")

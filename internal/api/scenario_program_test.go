@@ -130,7 +130,7 @@ func TestConnectorPrograms(t *testing.T) {
 	})
 }
 
-// wantProgramActs checks the recorded acts that affect the whole deployment.
+// wantProgramActs checks the recorded acts on connector programs.
 func (s *fixture) wantProgramActs(t *testing.T, want ...string) {
 	t.Helper()
 	got := s.eyes.Lines(map[string]string{"audit": `SELECT act, request_id <> '' FROM audit WHERE subject = 'connector' AND subject_id > 1000000 ORDER BY id`})["audit"]

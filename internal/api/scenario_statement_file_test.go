@@ -17,8 +17,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// camtFile returns a camt.053 file with one statement and its entries. An entry has a day and an
-// amount.
+// camtFile returns a camt.053 file with one statement and its entries. An entry has a day, an
+// amount and a text.
 func camtFile(opened, opening, closed, closing string, entries ...string) string {
 	balance := func(kind, day, amount string) string {
 		return `<Bal><Tp><CdOrPrtry><Cd>` + kind + `</Cd></CdOrPrtry></Tp><Amt Ccy="EUR">` + amount + `</Amt><CdtDbtInd>CRDT</CdtDbtInd><Dt><Dt>` + day + `</Dt></Dt></Bal>` + "\n"
@@ -32,7 +32,7 @@ func camtFile(opened, opening, closed, closing string, entries ...string) string
 	return text + `</Stmt></BkToCstmrStmt></Document>`
 }
 
-// fileReport is the part of the response about the only account in the file.
+// fileReport contains those members of the response that the tests read.
 type fileReport struct {
 	Preview  bool
 	Message  string
@@ -164,7 +164,7 @@ func TestEventsOfAStatementFile(t *testing.T) {
 	})
 }
 
-// The service refuses a wrong file with the line of the mistake, and writes nothing.
+// The service refuses a wrong file with the reason, and writes nothing.
 func TestStatementFilesThatAreRefused(t *testing.T) {
 	s := newFixture(t, storetest.SQLite(t))
 	connection := s.fileConnection(t)
@@ -319,8 +319,8 @@ func (e *endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// The service refuses a body of 4 GiB long before its end. The refusal needs no more memory than
-// the largest allowed file.
+// The service refuses a body of 4 GiB long before its end. The service allocates less than 512 MiB
+// for the refusal.
 func TestEndlessStatementFile(t *testing.T) {
 	s := newFixture(t, storetest.SQLite(t))
 	connection := s.fileConnection(t)

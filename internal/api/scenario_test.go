@@ -321,7 +321,7 @@ func TestPaymentScenarios(t *testing.T) {
 	})
 }
 
-// With any token, a second validation of a payment fails and changes nothing.
+// A second validation of a payment fails and changes nothing.
 func TestValidatingTwice(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		path := "/payments/" + strconv.FormatInt(s.created(t, ""), 10)

@@ -195,7 +195,7 @@ func (h *holdings) numbers(page listedTransactions) string {
 	return strings.Join(words, " ")
 }
 
-// Each parameter selects the transactions that it describes, in every list of transactions.
+// Each parameter selects the transactions that it describes.
 func TestTransactionsSelected(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		h := s.holdings(t, "")

@@ -129,8 +129,8 @@ var noText = map[string]string{"NUL": `"a\u0000b"`, "raw invalid UTF-8": "\"a\xf
 
 const payer = `"payer":{"scheme_name":"iban","identification":"DE89370400440532013000","label":"Payer"}`
 
-// complete returns a body that can contain every object of the document. A call with alternative
-// bodies has one body for each alternative.
+// complete returns a body of a call, to which the tests add fields. A call with alternative bodies
+// has one body for each alternative.
 func complete(t *testing.T, call string) any {
 	t.Helper()
 	raw := map[string]string{
@@ -318,7 +318,7 @@ var wholeLists = map[string]bool{
 }
 
 // Every field of every body refuses values of other types and invalid text, and the error names the
-// field. An error reports every missing required field.
+// field. A missing required field is an error.
 func TestEveryFieldRefusesWhatItIsNot(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		r := s.refuser(t)
@@ -452,8 +452,8 @@ func (r *refuser) done(t *testing.T) {
 	}
 }
 
-// refused sends a request. The response must be 400. The message must begin with the field, or at
-// least contain the field's name.
+// refused sends a request. The response must have the status 400, or 413 for a body that is too
+// large. The response must have the code, and its message must contain the text message.
 func (r *refuser) refused(t *testing.T, call string, a ask, code, message string) {
 	t.Helper()
 	words := strings.Fields(call)

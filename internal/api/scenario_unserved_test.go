@@ -3,8 +3,7 @@ package api_test
 import "testing"
 
 // Some families of calls do not exist in this API. With any token, the response to such a path says
-// that the family does not exist. Other unknown paths get the usual response. Existing paths are
-// not affected.
+// that the family does not exist. Other unknown paths get the usual response.
 func TestUnservedPaths(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for _, path := range []string{"/users/me/transfers", "/users/me/accounts/1/recipients/2/transfers", "/alerts", "/users/me/forecast", "/ocr"} {

@@ -205,7 +205,7 @@ func TestBecomingPermanent(t *testing.T) {
 	})
 }
 
-// form returns an exchange as clients of this API family have sent it since 2014.
+// form returns an exchange as older clients of this API family send it: as a form, with HTTP Basic.
 func (s *fixture) form(path, code, tail string) ask {
 	main := s.domainOf("")
 	basic := base64.StdEncoding.EncodeToString([]byte(fmt.Sprintf("%d:%s%s", main.client.ID, main.secret, tail)))
@@ -235,8 +235,8 @@ func TestOneExchangeWins(t *testing.T) {
 	})
 }
 
-// After a simultaneous deletion and exchange, either the user exists with a token, or neither
-// exists.
+// A deletion succeeds whichever comes first, the deletion or a simultaneous exchange. Afterwards
+// the user does not exist.
 func TestDeletionAgainstExchange(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for range 5 {
@@ -284,8 +284,8 @@ func (s *fixture) contest(t *testing.T, n int, of func(i int) ask) map[int]int {
 	return count
 }
 
-// The event of a deletion contains the user's token. After the deletion, only the payment is left,
-// without a user.
+// A deletion erases the user's data, and the content of the events about the user. The payment is
+// left, without a user.
 func TestDeletingAUser(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		hook := `{"event":"USER_DELETED","url":"` + s.Origin + `/sandbox/receiver/deleted","id_service":{client}}`
@@ -340,8 +340,8 @@ func TestDeletingAUser(t *testing.T) {
 	})
 }
 
-// The event of a deletion contains the user's token, so the receiver can identify the user. The
-// token is no longer valid for calls.
+// The webhook of a deletion has the user's token in a header, so the receiver can identify the
+// user. The token is no longer valid for calls.
 func TestADeletionEventCarriesTheUsersToken(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		reported := make(chan string, 2)
@@ -584,7 +584,8 @@ func forgeries(t *testing.T, one, other string) map[string]string {
 	}
 }
 
-// After several wrong secrets, only requests from the same address must wait.
+// After several wrong secrets for an application, requests for this application from the same
+// address must wait.
 func TestWrongSecretsAreThrottledByAddress(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		main := s.domainOf("")

@@ -169,7 +169,7 @@ func TestPausesOfWebhooks(t *testing.T) {
 	})
 }
 
-// With the parameter all, calls find disabled and deleted webhooks. Without the parameter, only a
+// With the parameter all, GET finds disabled and deleted webhooks. Without the parameter, only a
 // change that enables, disables, deletes or restores a webhook finds such webhooks.
 func TestHiddenWebhooks(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {

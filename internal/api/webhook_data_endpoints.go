@@ -78,8 +78,9 @@ type webhookLogOutput struct {
 }
 
 // nextTry returns when the flusher sends an undelivered delivery again. It returns nil for a
-// delivery that was never tried, because the sender tries it immediately. It also returns nil for a
-// disabled or deleted webhook, because such a webhook receives nothing.
+// delivery that was never tried, because the sender tries it immediately unless failures have
+// stopped the sender. It also returns nil for a disabled or deleted webhook, because such a webhook
+// receives nothing.
 func nextTry(c *httpapi.Caller, w store.Webhook, tried bool, notBefore *time.Time) *string {
 	switch {
 	case w.Deleted != nil || w.Disabled != nil:

@@ -18,7 +18,7 @@ import (
 )
 
 // answersFile is the file with sample responses of the service for the pages of the reference. The
-// samples come from the rows of this package. The requests of these rows succeed.
+// samples come from the successful requests of the rows, and from the requests in more.
 const answersFile = "../reference/answers.json"
 
 var update = flag.Bool("update", false, "write "+answersFile+" anew")
@@ -29,7 +29,7 @@ type sample struct {
 	Kind   string          `json:"kind,omitempty"`
 	Body   string          `json:"body,omitempty"`
 	Answer json.RawMessage `json:"answer,omitempty"`
-	// exact is set when the row has no query.
+	// exact is set when the row has no query and its body, if any, is JSON.
 	exact bool
 }
 
@@ -83,7 +83,8 @@ func alike(path, address string) (same int, matches bool) {
 	return same, true
 }
 
-// take stores the response to a row, unless the operation already has a better sample.
+// take stores the successful response to a row, unless the operation already has an equally good
+// sample.
 func (all *samples) take(t *testing.T, w *fixture, r row, a servicetest.Answer) {
 	t.Helper()
 	key := all.operation(r)

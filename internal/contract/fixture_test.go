@@ -273,7 +273,7 @@ func (w *fixture) signer(t testing.TB) string {
 	return made.ID.String()
 }
 
-// account returns an account of a kind, or an account that is not shared.
+// account returns a loan account or, for the kind disabled, an account that is not shared.
 func (w *fixture) account(t testing.TB, kind string) string {
 	t.Helper()
 	var out struct {

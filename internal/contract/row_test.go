@@ -4,8 +4,8 @@
 // The package owns one row for each fact about these programs. A paper outside this repository
 // lists the facts, and the rows have the order of its sections. The package also owns the shapes of
 // responses, as the strictest reader of each program declares them. The scenarios of package api
-// check behaviour. The package uses no code under test: it sends HTTP to a complete service. A row
-// fails with the place in the response that its reader could not handle.
+// check behaviour. The package sends HTTP to a complete service. A row fails with the place in the
+// response that its reader could not handle.
 package contract_test
 
 import (

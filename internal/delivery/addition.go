@@ -25,14 +25,15 @@ const (
 	maxAdditionKey = 255
 )
 
-// deliveryMember is a member of every payload, beside the members of the event.
+// deliveryMember is the member of each JSON payload that contains the delivery's id.
 const deliveryMember = "id_webhook_data"
 
 // AddToData adds a member to the payloads of a webhook. Its value is the text that is stored for
 // the user under the key. It is null without a text or a user. The addition replaces an earlier
-// addition of the same member. AddToData fails with Invalid when payloads already have the member,
-// with Conflict when the webhook has too many additions, and with NotFound when the webhook does
-// not exist.
+// addition of the same member. AddToData fails with Invalid when the member or the key is
+// malformed, or when payloads already have the member. It fails with Conflict when the webhook
+// would have too many additions or was changed at the same time, and with NotFound when the webhook
+// does not exist or is deleted.
 func (d *Delivery) AddToData(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, member, key, by string, acts ...store.Audit) error {
 	if err := checkAddition(member, key); err != nil {
 		return err
@@ -46,7 +47,8 @@ func (d *Delivery) AddToData(ctx context.Context, domain passerelle.Domain, id p
 }
 
 // RemoveFromData removes an addition of a webhook. If the member is empty, it removes all
-// additions. It fails with NotFound when the webhook has no such addition.
+// additions. RemoveFromData fails with NotFound when the webhook does not exist or has no such
+// addition.
 func (d *Delivery) RemoveFromData(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, member, by string, acts ...store.Audit) error {
 	return d.changeAdditions(ctx, domain, id, "changed: members were removed from its payloads", by, acts, func(all map[string]string) error {
 		if member == "" {
@@ -128,8 +130,8 @@ func (d *Delivery) additions(ctx context.Context, w store.Webhook, user passerel
 	return out, nil
 }
 
-// additions returns the members that are added to payloads for a user. It reads the user's texts
-// once for each page of deliveries.
+// additions returns the members that are added to payloads for a user. It reads the texts of each
+// user once for a page of deliveries.
 func (a *authority) additions(ctx context.Context, user passerelle.UserID) ([]byte, error) {
 	if len(a.webhook.AddToData) == 0 {
 		return nil, nil

@@ -34,8 +34,8 @@ func within(addr netip.Addr, prefixes []netip.Prefix) bool {
 	return slices.ContainsFunc(prefixes, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
-// guard checks each address just before a connection to it is opened. An earlier check would not be
-// enough: a name may resolve to another address in the meantime.
+// guard returns a function that checks an address just before a connection to it is opened. An
+// earlier check would not be enough: a name may resolve to another address in the meantime.
 func (o Outbound) guard() func(network, address string, conn syscall.RawConn) error {
 	v4, v6 := o.allowed()
 	guardian := ssrf.New(o.ports(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...))
@@ -107,11 +107,11 @@ func (o Outbound) allowed() ([]netip.Prefix, []netip.Prefix) {
 // tunnel would connect to that IPv4 address.
 type carrier struct {
 	prefix netip.Prefix
-	// mark is the content that the address must have from the eighth byte on. A nil mark means any
-	// content.
+	// mark is the required content of the bytes 8 to 11 of the address, counted from 0. A nil mark
+	// means any content.
 	mark []byte
-	// at contains the positions of the four bytes of the IPv4 address. Each of these bytes is
-	// combined with mask by exclusive or.
+	// at contains the positions of the four bytes of the IPv4 address, counted from 0. Each of
+	// these bytes is combined with mask by exclusive or.
 	at   [4]int
 	mask byte
 	// vague means that addresses with the prefix may also be normal addresses, which contain no
@@ -126,7 +126,7 @@ var carriers = []carrier{
 	{prefix: netip.MustParsePrefix("::/96"), at: last, vague: true}, // IPv4-compatible, RFC 4291
 	{prefix: netip.MustParsePrefix("::ffff:0:0:0/96"), at: last},    // IPv4-translated, RFC 2765
 	{prefix: netip.MustParsePrefix("64:ff9b::/96"), at: last},       // NAT64, RFC 6052
-	// NAT64 with a local prefix of any length, RFC 8215.
+	// NAT64 with a local prefix of 48, 56, 64 or 96 bits, RFC 8215.
 	{prefix: netip.MustParsePrefix("64:ff9b:1::/48"), at: [4]int{6, 7, 9, 10}, vague: true},
 	{prefix: netip.MustParsePrefix("64:ff9b:1::/48"), at: [4]int{7, 9, 10, 11}, vague: true},
 	{prefix: netip.MustParsePrefix("64:ff9b:1::/48"), at: [4]int{9, 10, 11, 12}, vague: true},

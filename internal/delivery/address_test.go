@@ -112,7 +112,7 @@ func TestNamesOfInternalAddressesAreRefused(t *testing.T) {
 			for _, host := range list {
 				addr, err := netip.ParseAddr(strings.Trim(host, "[]"))
 				if err != nil || addr.Zone() != "" {
-					continue // a name, or an address that has no other form
+					continue // a name, or an address with a zone, which DNS cannot return
 				}
 				name := fmt.Sprintf("h%d.receiver.example", len(answers))
 				answers[name] = [][]netip.Addr{{addr}}
@@ -199,8 +199,8 @@ func TestNamesOfSeveralAddresses(t *testing.T) {
 	}
 }
 
-// TestLiveDomainsSendNothingInside checks that a live domain sends nothing to a receiver or a
-// token endpoint whose address belongs to the operator's network or to a metadata service.
+// TestLiveDomainsSendNothingInside checks that a live domain sends nothing to a receiver or a token
+// endpoint whose address is private or reserved, or belongs to a metadata service.
 func TestLiveDomainsSendNothingInside(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		r.domain = r.newDomain("live", passerelle.Live)

@@ -19,7 +19,7 @@ import (
 const (
 	// AlertMail reports that failures have stopped a webhook.
 	AlertMail = "alert"
-	// RecoveryMail reports that all deliveries have been accepted since the alert.
+	// RecoveryMail reports, after an alert, that the webhook works again and no deliveries wait.
 	RecoveryMail = "recovery"
 	// HeldMail reports that the authentication provider of webhooks was deleted.
 	HeldMail = "held"
@@ -47,9 +47,9 @@ func (n *notice) write(tx *store.Tx) error {
 }
 
 // notice decides which mails to store after a run. It reports a webhook that failures have stopped,
-// unless the last mail about this webhook is newer than the domain's interval between mails. It
-// reports the recovery of this webhook once no deliveries wait. Only the holder of the lease may
-// call it.
+// unless the domain has no recipients or the last mail about this webhook is newer than the
+// domain's interval between mails. After such a mail, it reports the recovery once no deliveries
+// wait. Only the holder of the lease may call it.
 func (s *leaseSession) notice(ctx context.Context, to target, stopped bool) (*notice, error) {
 	if !stopped && !to.webhook.Alarmed {
 		return nil, nil
@@ -83,8 +83,8 @@ type mailContent struct {
 	now     time.Time
 }
 
-// due reports whether the domain has recipients and the last mail about the webhook is older than
-// the interval.
+// due reports whether the domain has recipients, and no mail about the webhook is newer than the
+// interval.
 func (l mailContent) due() bool {
 	last := l.webhook.Alerted
 	return len(l.recipients()) > 0 && (last == nil || !l.now.Before(last.Add(l.values.Days(settings.AlertsFrequency))))

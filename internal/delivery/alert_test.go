@@ -13,8 +13,9 @@ import (
 	"passerelle/internal/store"
 )
 
-// TestTheCommandOfAnAlertRecoversAll executes the command that an alert names. The events happened
-// hours before the first request failed, and the name of the domain must be quoted in a shell.
+// TestTheCommandOfAnAlertRecoversAll checks the command and the call that an alert names.
+// Recovering since their time must make all deliveries due. The events happened hours before the
+// first request failed, and a shell needs quotes around the domain's name.
 func TestTheCommandOfAnAlertRecoversAll(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		r.domain = r.newDomain("it's mine", passerelle.Sandbox)

@@ -40,9 +40,9 @@ const (
 
 // RegisterProvider creates a provider that signs requests with a random secret. The caller must
 // show the secret to its user, because the service never shows it again. The text of the secret is
-// the key of the signature. A name has 1 to 64 letters, digits, spaces, hyphens and underscores.
-// RegisterProvider fails with Conflict when the name is in use or the domain has
-// store.MaxAuthProviders.
+// the key of the signature. A name has 1 to 64 ASCII letters, digits, spaces, hyphens and
+// underscores, without a space at either end. RegisterProvider fails with Conflict when the name is
+// in use or the domain has store.MaxAuthProviders.
 func (d *Delivery) RegisterProvider(ctx context.Context, domain passerelle.Domain, name, by string, acts ...store.Audit) (store.AuthProvider, error) {
 	secret, err := d.newSecret()
 	if err != nil {
@@ -108,10 +108,10 @@ type ProviderChange struct {
 	By string
 }
 
-// UpdateProvider changes a provider. The service then no longer uses access tokens of the previous
-// endpoint. Simultaneous changes do not overwrite each other. UpdateProvider fails with NotFound
-// when the provider does not exist, and with Conflict when too many changes of the provider happen
-// at the same time.
+// UpdateProvider changes a provider. After a change of the endpoint, the service no longer uses
+// access tokens of the previous endpoint. Simultaneous changes of different fields all take effect.
+// UpdateProvider fails with NotFound when the provider does not exist. It fails with Conflict when
+// the name is in use, or when too many changes of the provider happen at the same time.
 func (d *Delivery) UpdateProvider(ctx context.Context, domain passerelle.Domain, id int64, c ProviderChange, acts ...store.Audit) (store.AuthProvider, error) {
 	for range updateTries {
 		a, err := d.tryUpdate(ctx, domain, id, c, acts)
@@ -171,7 +171,7 @@ func (d *Delivery) Provider(ctx context.Context, domain passerelle.Domain, id in
 
 // DeleteProvider deletes a provider. It fails with NotFound when the provider does not exist. The
 // service sends nothing to webhooks with this provider until they have another provider. The
-// managers of the domain get a mail.
+// managers of the domain get a mail about these webhooks.
 func (d *Delivery) DeleteProvider(ctx context.Context, domain passerelle.Domain, id int64, by string, acts ...store.Audit) error {
 	err := d.endProviders(ctx, domain, id, func(tx *store.Tx) error {
 		tx.DeleteAuthProvider(domain.ID, id, d.now(domain))

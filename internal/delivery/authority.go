@@ -99,7 +99,8 @@ func (a *authority) endpoint() endpoint {
 	return endpoint{*a.provider, a.client, a.authorities, a.d.Now, a.limit, a.d.Log, a.d.agent}
 }
 
-// errUserToken hides its cause, because the service is at fault and not the receiver.
+// errUserToken hides its cause, because clients can read the failures of requests. The log contains
+// the cause.
 var errUserToken = errors.New("the token of the user cannot be read")
 
 // ofUser returns the credential with the token of the event's user. It queries the database once

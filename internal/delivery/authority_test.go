@@ -57,8 +57,8 @@ func TestUserTokens(t *testing.T) {
 		absent = "No user token: application %d has no permanent token of user 7 that is valid."
 	)
 	for name, test := range map[string]struct {
-		// clients is the number of applications of the domain. When owned is set, the webhook
-		// belongs to the first application.
+		// clients is the number of applications of the domain. When owned is set, the registration
+		// names the first application.
 		clients int
 		owned   bool
 		tokens  func(r *fixture, clients []passerelle.ClientID)
@@ -191,8 +191,8 @@ func TestUserTokensAreForEventsOfUsersWithoutAProvider(t *testing.T) {
 	})
 }
 
-// signers returns the names of the secrets that sign a request. It verifies the request with
-// each secret alone, under both header prefixes.
+// signers returns the names of the secrets that sign a request, and the number of headers for the
+// next signature. It verifies the request with each secret alone, under both header prefixes.
 func signers(t *testing.T, r *fixture, req *http.Request, body []byte, secrets map[string]string) (names string) {
 	t.Helper()
 	for _, name := range []string{"first", "second", "third", "fourth"} {

@@ -13,8 +13,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// body is the body of a request. It can be read several times: once for the signature, and once for
-// each request. A large body is never completely in memory.
+// body is the body of a request. It can be read several times: for the signature, and each time
+// that net/http sends the request. A large body is never completely in memory.
 type body struct {
 	size int64
 	open func() io.Reader

@@ -222,7 +222,8 @@ func (w *without) Write(piece []byte) (int, error) {
 	return len(piece), err
 }
 
-// body returns the stored parts of a delivery's body.
+// body returns the stored body of a delivery. After "erased: ", it returns the remaining content
+// and the error.
 func (r *fixture) body(w store.Webhook, id passerelle.DeliveryID) string {
 	r.t.Helper()
 	d, err := r.DB.OneDelivery(r.t.Context(), w, id)
@@ -342,8 +343,8 @@ func TestRestoredWebhookGetsMissedEvents(t *testing.T) {
 	})
 }
 
-// TestPartsAreWritten counts the parts of an unfinished body. Bodies that cannot be sent must be
-// refused.
+// TestPartsAreWritten checks that an event is refused when its body is a list, empty or not closed,
+// or when it has two bodies. A purge must keep parts that are less than a day old.
 func TestPartsAreWritten(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		emit := func(e store.EmittedEvent) error {
@@ -374,8 +375,8 @@ func TestPartsAreWritten(t *testing.T) {
 	})
 }
 
-// TestAuthoritiesOfADomain checks that only one domain trusts a receiver's certificate authority,
-// and only while the domain's setting contains this authority.
+// TestAuthoritiesOfADomain checks that a domain trusts a receiver's certificate authority only
+// while the domain's setting contains this authority.
 func TestAuthoritiesOfADomain(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		server := httptest.NewUnstartedServer(http.HandlerFunc(ok))
@@ -402,7 +403,8 @@ func TestAuthoritiesOfADomain(t *testing.T) {
 }
 
 // TestUnwantedEventsAreStoredWithoutBody checks that a user's event is stored without a body when
-// no webhook is registered for it. The same must hold for a held event when it is released.
+// no webhook is registered for it. When an event waits until its user becomes permanent, the
+// service must remove its body then.
 func TestUnwantedEventsAreStoredWithoutBody(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		eyes := storetest.Inspect(t, r.url)

@@ -33,7 +33,7 @@ func receiver(t *testing.T, handler http.HandlerFunc) string {
 func ok(http.ResponseWriter, *http.Request) {}
 
 // inside contains addresses that neither a receiver of a live domain nor a token endpoint may have.
-// Each address is in every form that a URL may contain.
+// The later entries are IPv6 addresses that contain IPv4 addresses.
 var inside = map[string][]string{
 	"loopback":        {"127.0.0.1", "127.9.9.9", "127.255.255.254", "[::1]"},
 	"unspecified":     {"0.0.0.0", "0.0.0.1", "0.255.255.255", "[::]"},
@@ -112,7 +112,7 @@ func TestMetadataIsRefusedWhateverIsAllowed(t *testing.T) {
 }
 
 // TestAllowedIPv6NetworkDoesNotAllowEmbeddedIPv4 allows an IPv6 network whose addresses contain
-// IPv4 addresses. The setting must not allow any of these IPv4 addresses.
+// IPv4 addresses. The setting must not allow private IPv4 addresses in this form.
 func TestAllowedIPv6NetworkDoesNotAllowEmbeddedIPv4(t *testing.T) {
 	only := func(networks ...string) *http.Client {
 		var o delivery.Outbound
@@ -234,7 +234,8 @@ func TestAnswersAreReadUpToABound(t *testing.T) {
 	}
 }
 
-// hostile reads a request, and then sends the bytes of the test until the connection ends.
+// hostile starts a server that reads a request and then calls say, which sends bytes until the
+// connection ends.
 func hostile(t *testing.T, say func(w io.Writer) error) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

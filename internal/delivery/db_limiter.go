@@ -6,8 +6,8 @@ import (
 )
 
 // dbLimit returns the number of sessions of failing webhooks that may use the database at the same
-// time. The limit leaves half of the processors free. The database often runs on the same machine,
-// and SQLite runs in this process.
+// time. The limit leaves half of the processors free, if there are several. The database often runs
+// on the same machine, and SQLite runs in this process.
 func dbLimit() int { return max(1, runtime.GOMAXPROCS(0)/2) }
 
 // dbLimiter limits the database access of failing webhooks. A hundred runs of the flusher can

@@ -33,9 +33,9 @@ import (
 	"passerelle/internal/tracing"
 )
 
-// maxWebhooks limits the webhooks that one process serves at the same time. A webhook that waits
-// for its receiver costs only goroutines and connections. The limit is high, so that healthy
-// webhooks are served even when many receivers are unreachable.
+// maxWebhooks limits the webhooks that a Sender or a call of RunDue serves at the same time. A
+// webhook that waits for its receiver costs only goroutines and connections. The limit is high, so
+// that healthy webhooks are served even when many receivers are unreachable.
 const maxWebhooks = 1000
 
 // Config contains the dependencies of the use cases. Every field is required, unless its comment
@@ -124,10 +124,10 @@ type jobOptions struct {
 }
 
 // RunDue does the work that is due in a domain. It sends new deliveries, and runs the flusher once
-// for every due webhook. It returns when every delivery was tried and this process has stored the
-// mails about its sessions, or when its context ends. It also waits for other senders of these
-// webhooks. A call serves at most 1,000 webhooks with new deliveries, and at most 1,000 webhooks
-// whose flusher is due.
+// for every due webhook. It returns when this work has ended and this process has stored the mails
+// about its sessions, or when its context ends. It also waits for other senders of these webhooks.
+// A call serves at most 1,000 webhooks with new deliveries, and at most 1,000 webhooks whose
+// flusher is due.
 func (d *Delivery) RunDue(ctx context.Context, domain passerelle.Domain) (Counts, error) {
 	jobs, err := d.jobs(ctx, domain)
 	if err != nil {

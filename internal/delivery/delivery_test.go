@@ -26,7 +26,7 @@ import (
 	"passerelle/webhook"
 )
 
-// clock returns the real time plus an offset that the test advances.
+// clock returns an instant that the test advances.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -132,8 +132,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// inbox is a receiver that records each request as "payment.version", and responds as a test sets
-// it.
+// inbox is a receiver that records each request as "payment.version", and sends the response that a
+// test has set.
 type inbox struct {
 	mu     sync.Mutex
 	got    []string

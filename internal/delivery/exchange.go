@@ -326,7 +326,7 @@ var advice = map[string]string{
 	nameNotFound:   "The service's name server has no address for this name. Check the spelling, and that the name exists there.",
 }
 
-// explained returns the detail of a failed request, followed by the advice for its failure.
+// explained returns the detail of a request, followed by the advice for its failure, if any.
 func explained(a store.DeliveryAttempt) string {
 	return strings.TrimSpace(a.Detail + " " + advice[strings.TrimPrefix(a.Failure, tokenEndpoint)])
 }

@@ -19,8 +19,9 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestAPanicDoesNotEndTheProcess makes the clock panic in every goroutine, once at each place that
-// calls it after a request has arrived.
+// TestAPanicDoesNotEndTheProcess makes the clock panic once for each of eight events: at the first
+// call of the clock after the first request has arrived, at the second call after the second
+// request, and so on.
 func TestAPanicDoesNotEndTheProcess(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		var left atomic.Int64

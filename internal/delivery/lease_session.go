@@ -77,8 +77,8 @@ type leaseSession struct {
 	left    passerelle.DeliveryID
 }
 
-// runSession takes the lease and does a job. The second result is false when another sender holds
-// the lease.
+// runSession takes the lease and does a job. The second result is false when it could not take the
+// lease.
 func (d *Delivery) runSession(ctx context.Context, j job, e jobOptions) (Counts, bool, error) {
 	var (
 		held bool
@@ -163,8 +163,9 @@ func (s *leaseSession) reportable(ctx context.Context, err error) error {
 	return nil
 }
 
-// take takes the lease. It returns false when another sender holds the lease. If wait is true, it
-// tries again until it gets the lease, the webhook is deleted or disabled, or the context ends.
+// take takes the lease. It returns false when another sender holds the lease, or when the webhook
+// is deleted, disabled or without its deleted provider. If wait is true, it tries again while
+// another sender holds the lease, until the context ends.
 func (s *leaseSession) take(ctx context.Context, wait bool) (bool, error) {
 	var ()
 	for {

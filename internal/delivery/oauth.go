@@ -241,8 +241,8 @@ func (g *grant) fetch(ctx context.Context) (string, time.Duration, error) {
 	return readToken(answer.StatusCode, body)
 }
 
-// certified returns a client that presents the certificate of the provider, if the provider has
-// one. The client shares no connections with other clients.
+// certified returns a client that presents the certificate of the provider and shares no
+// connections with other clients. Without a certificate, it returns the client of the domain.
 func (e endpoint) certified() (*http.Client, error) {
 	pair, err := clientCertificate(*e.Endpoint, e.now())
 	var unfit *passerelle.Error

@@ -33,9 +33,10 @@ func Payload(d store.WebhookData) string {
 
 // Resend sends a delivery again now, even an accepted delivery. It returns when the result is
 // stored. It fails with NotFound when the webhook has no such delivery. It fails with Conflict when
-// the body was erased, or when the delivery still waits for an earlier delivery. It also fails with
-// Conflict when the webhook is deleted or disabled, or when another sender holds the lease of the
-// webhook. It fails with Unavailable in the same case as [Delivery.Await].
+// the body was erased, or when the delivery is held back or waits for an earlier delivery. It also
+// fails with Conflict when the webhook is deleted or disabled, when its provider was deleted, or
+// when another sender does not release the webhook in time. It fails with Unavailable in the same
+// case as [Delivery.Await].
 func (d *Delivery) Resend(ctx context.Context, domain passerelle.Domain, w store.Webhook, id passerelle.DeliveryID, acts ...store.Audit) error {
 	if err := inUse(w); err != nil {
 		return err
@@ -97,9 +98,10 @@ func (d *Delivery) resendable(ctx context.Context, w store.Webhook, id passerell
 
 // Test sends a test payload for the webhook's event. The payload is data or, if data is nil, a
 // sample of the event. The payload is sent once, like any other payload, and is stored with the
-// other payloads. Test returns the id of the delivery. It stores nothing and fails with Conflict
-// when the webhook is deleted or disabled, or when another sender holds the lease of the webhook.
-// It fails with Unavailable in the same case as [Delivery.Await].
+// other payloads. Test returns the id of the delivery. It fails with Invalid when data is larger
+// than MaxTestBody. It stores nothing and fails with Conflict when the webhook is deleted or
+// disabled, when its provider was deleted, or when another sender does not release the webhook in
+// time. It fails with Unavailable in the same case as [Delivery.Await].
 func (d *Delivery) Test(ctx context.Context, domain passerelle.Domain, w store.Webhook, data []byte, acts ...store.Audit) (passerelle.DeliveryID, error) {
 	var (
 		id  passerelle.DeliveryID
@@ -134,7 +136,7 @@ func (d *Delivery) Test(ctx context.Context, domain passerelle.Domain, w store.W
 }
 
 // Recover makes the undelivered events since an instant due now, and returns their number. The
-// instant is in the domain's time. It stops counting at MaxDue. A webhook that failures have
+// instant is in the domain's time. Recover stops counting at MaxDue. A webhook that failures have
 // stopped then continues. The caller must wake the sender.
 func (d *Delivery) Recover(ctx context.Context, domain passerelle.Domain, w store.Webhook, since time.Time, acts ...store.Audit) (int64, error) {
 	var (

@@ -26,8 +26,8 @@ type resultBatch struct {
 	due     *time.Time
 
 	counts Counts
-	// following contains the successors of accepted deliveries. They are now the oldest undelivered
-	// deliveries of their subjects.
+	// following contains the successors of deliveries that were accepted or have an erased body.
+	// They are now the oldest undelivered deliveries of their subjects.
 	following page
 	// unwanted means that the webhook has been deleted or disabled since it was loaded.
 	unwanted bool
@@ -43,8 +43,8 @@ func (s *leaseSession) recordBatch(ctx context.Context, b resultBatch) resultBat
 }
 
 // storeBatch stores a batch and renews the lease. When the lease has lapsed, it fails and stores
-// nothing, because another sender may have sent the same deliveries. A failed delivery makes a run
-// of the flusher due.
+// nothing, because another sender may have sent the same deliveries. A failed delivery plans a run
+// of the flusher.
 func (s *leaseSession) storeBatch(ctx context.Context, b *resultBatch) (err error) {
 	defer guard(&err)
 	now := b.to.clock.Now(s.d.Now())

@@ -12,13 +12,13 @@ import (
 const (
 	// healthKept is the time for which the hourly counts of requests to webhooks are stored.
 	healthKept = 30 * 24 * time.Hour
-	// A purge reads at most a million rows of a domain.
+	// Each step of a purge reads at most a million rows of a domain.
 	purgeBatch   = 1000
 	purgeBatches = 1000
 )
 
-// KeptSince returns an instant. All events of a domain since this instant are stored, even finished
-// ones.
+// KeptSince returns the instant since which all events of a domain are stored, even finished
+// events.
 func KeptSince(values settings.Values, now time.Time) time.Time {
 	return now.AddDate(0, 0, -int(values.Int(settings.RetentionDays)))
 }

@@ -19,8 +19,8 @@ type scan struct {
 
 func (s *scan) hasNext() bool { return !s.ended || s.again }
 
-// begin returns the delivery after which the next page begins. It also reports whether this page is
-// the first of the scan.
+// begin returns the delivery after which the next page begins. It also reports whether this page
+// begins with the first delivery.
 func (s *scan) begin() (passerelle.DeliveryID, bool) {
 	if s.ended {
 		*s = scan{}
@@ -74,8 +74,9 @@ func (s *leaseSession) loadPage(ctx context.Context, fresh, first bool, after pa
 	return p
 }
 
-// untried returns the newest untried delivery, or zero when the flusher has no work. It is called
-// before the page is read. The page therefore contains all deliveries up to the result.
+// untried returns the newest untried delivery of the webhook, or zero when the flusher has no work.
+// It is called before the page is read. The scan that begins with this page therefore reads all new
+// deliveries up to the result.
 func (s *leaseSession) untried(ctx context.Context, to target) (passerelle.DeliveryID, error) {
 	if to.webhook.NextFlush == nil {
 		return 0, nil

@@ -119,7 +119,7 @@ type senderPool struct {
 type recorder struct {
 	answered   []result
 	unrecorded int       // results that are not stored yet, including those that are being stored now
-	since      time.Time // the arrival of the oldest of these results
+	since      time.Time // the arrival of the oldest of these results, or the end of the last batch if this is later
 	furthest   int       // the highest place of a delivery with a stored result
 	storing    bool
 	results    chan resultBatch

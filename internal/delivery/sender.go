@@ -32,7 +32,7 @@ type Sender struct {
 	workers  sync.WaitGroup
 }
 
-// worker is the goroutine of one webhook. again is a job that was requested while the worker is
+// worker is the goroutine of one webhook. again is a job that was requested while the worker was
 // busy. more signals such a job.
 type worker struct {
 	job
@@ -82,7 +82,7 @@ func (s *Sender) Pass(ctx context.Context) error {
 // Stop prevents new requests and waits for the requests in flight. It returns when their results
 // are stored and all leases are released. If the context ends first, it fails with the context's
 // error. In this case, deliveries without a stored result are sent again after the leases have
-// lapsed. After Stop, Pass does nothing.
+// lapsed. After Stop, Pass starts no workers.
 func (s *Sender) Stop(ctx context.Context) error {
 	s.mu.Lock()
 	s.stop()

@@ -181,7 +181,7 @@ func TestDisabledWebhooksArePaused(t *testing.T) {
 		in.seen()
 		in.answers(always(http.StatusOK))
 		r.able(w, false)
-		r.emit(3, 1) // emitted while no sender was running
+		r.emit(3, 1) // a disabled webhook gets no delivery of this event
 		r.clock.advance(time.Hour)
 		r.run(0, 0)
 		in.want(t)

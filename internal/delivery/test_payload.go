@@ -11,8 +11,8 @@ import (
 )
 
 // TestPayload reads a test payload that a person has typed. The payload must be a JSON object of at
-// most MaxTestBody bytes. It removes white space outside strings. It fails with an Invalid error
-// that names the field and the line of the mistake.
+// most MaxTestBody bytes. TestPayload removes white space outside strings. It fails with an Invalid
+// error that names the field and, for a syntax error, the line.
 func TestPayload(field, text string) ([]byte, error) {
 	if len(text) > MaxTestBody {
 		return nil, passerelle.InvalidField(field, "has %d bytes; the maximum for a test is %d", len(text), MaxTestBody)

@@ -245,8 +245,7 @@ func (r rules) span() string {
 
 // pathSetter returns a setter for a field in the path. An identifier is a positive decimal number,
 // written as the service writes it. The response to any other text is "not found", without a hint
-// about the form of identifiers. A path with identifiers separated by commas changes several
-// objects.
+// about the form of identifiers. A list of identifiers is separated by commas.
 func pathSetter(t reflect.Type, set setter) setter {
 	if t.Kind() == reflect.Slice {
 		return setIdentifiers(t, pathSetter(t.Elem(), nil))
@@ -379,9 +378,9 @@ func (f *field) fill(b *binding, v reflect.Value, n *node) error {
 	return nil
 }
 
-// unknown handles a name that is not declared. It ignores names that clients of this API family
-// send. It refuses a name that differs only in case from a known name, because the value of an
-// ignored name is lost.
+// unknown handles a name that is not declared. It ignores the name unless the request is strict,
+// because clients of this API family send additional names. It always refuses a name that differs
+// only in case from a known name, because the value of an ignored name is lost.
 func (b *binding) unknown(name string, known []string) error {
 	if err := b.misspelt(name, known); err != nil || !b.strict {
 		return err

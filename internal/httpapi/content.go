@@ -76,8 +76,7 @@ func contentAnswer(c Content, requestID string) answer {
 	return an
 }
 
-// plainName removes from a file name the characters that could lead to another folder or end a
-// line.
+// plainName replaces the characters of a file name that could lead to another folder or end a line.
 func plainName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || strings.ContainsRune(`/\:*?"<>|`, r) {

@@ -165,7 +165,7 @@ func (e Expansion) among(known map[string]reflect.Type, strict bool) (Expansion,
 }
 
 // parseExpansion reads names separated by commas. In brackets after a name are its nested names, if
-// any. A repeated name counts once, and gets the nested names of all its repetitions.
+// any. The result contains a repeated name once, with the nested names of all its repetitions.
 func parseExpansion(s string) (Expansion, error) {
 	p := expandParser{rest: s}
 	if strings.TrimSpace(s) == "" {

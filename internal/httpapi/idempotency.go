@@ -29,7 +29,8 @@ const maxKey = 255
 const settleTimeout = 10 * time.Second
 
 // repeatable runs a call at most once for each Idempotency-Key. It has no effect on a call without
-// a key, or on a call without a token, because the key would have no owner.
+// a key, or on a route that takes no key. It has no effect on a call without a token, because the
+// key would have no owner.
 func (a *API) repeatable(ctx context.Context, x *exchange) (answer, error) {
 	keys := x.request.Header["Idempotency-Key"]
 	if len(keys) == 0 || !x.endpoint.route.takesKey() || x.caller.Token == 0 {
@@ -68,9 +69,9 @@ func underWay(wait time.Duration) error {
 	return err
 }
 
-// repeatKey identifies a request by its method, path, parameters and body. The order of the query
-// parameters does not matter. The boundary of a multipart form does not matter either, because
-// programs choose a new boundary for each request.
+// repeatKey identifies a request by its method, path, parameters, media type and body. The order of
+// the query parameters does not matter. The boundary of a multipart form does not matter either,
+// because programs choose a new boundary for each request.
 func (x *exchange) repeatKey(key string) store.RepeatKey {
 	keyHash := sha256.Sum256([]byte(key))
 	hash := sha256.New()

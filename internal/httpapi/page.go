@@ -54,11 +54,11 @@ type PageWindow struct {
 	Limit int
 	// Offset is the number of rows to skip first. It is zero when the window has a position.
 	Offset int64
-	// From is the position of the item before the window, or nil for the start
-	// of the list.
+	// From is the position after which the window begins. If Backward is set, it is the position
+	// before which the window ends. It is nil for a window without a position.
 	From Position
 	// Backward is set for a window that ends before From. The handler then reads the rows in the
-	// opposite order, so the row next to From comes first.
+	// opposite order: the row next to From comes first.
 	Backward bool
 }
 

@@ -14,7 +14,7 @@ import (
 // "instructions[0].beneficiary.label".
 type path struct{ steps []step }
 
-// step is a key of an object. It is an index of a list when index is not negative.
+// step is an index of a list or, if index is negative, a key of an object.
 type step struct {
 	name  string
 	index int

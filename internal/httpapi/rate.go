@@ -21,8 +21,8 @@ const ratePeriod = time.Minute
 // prefix belong to that customer.
 const networkBits = 64
 
-// source is the sender of counted requests: a token or an address, in a domain. limit is the setting
-// with its limit.
+// source is the sender of counted requests: a token or an address, in a domain. limit is the key of
+// the setting that contains the largest number of requests per minute.
 type source struct {
 	domain  passerelle.DomainID
 	token   int64

@@ -167,8 +167,8 @@ func (p *plan) spread(body *node) error {
 }
 
 // fromQuery returns those query parameters that belong to the body. These parameters have the names
-// of the body's scalar fields. For a body with free keys, all unknown parameters belong to the body
-// too.
+// of the body's scalar fields. If the free keys of a body may be in the query, all unknown
+// parameters belong to the body too.
 func (p *plan) fromQuery(query url.Values) []string {
 	var names []string
 	for _, name := range sorted(query) {

@@ -30,8 +30,8 @@ type Route struct {
 	MaxBody int64
 	// Statuses lists additional success statuses for the OpenAPI document.
 	Statuses []int
-	// Errors lists the endpoint's further codes. The declaration already determines the codes for
-	// 400, 401, 403, 404 and 500.
+	// Errors lists the endpoint's error codes that do not follow from its declaration (see
+	// failures).
 	Errors []string
 	// Tokens is set when the response contains a token. The service does not store such a response,
 	// so repetitions do not receive it.
@@ -155,7 +155,8 @@ func newEndpoint(r Route) *endpoint {
 
 func (r Route) patterns() []string { return append([]string{r.Pattern}, r.Aliases...) }
 
-// agree panics unless the pattern and the input have the same parameters.
+// agree panics unless the pattern and the input have the same parameters. The pattern may omit
+// optional parameters and {userId}.
 func (e *endpoint) agree(pattern string) {
 	names := parameters(pattern)
 	for _, name := range names {

@@ -112,8 +112,8 @@ type exchange struct {
 	mac   func(purpose string, data []byte) []byte
 	// entered is set when the input is accepted and the endpoint runs.
 	entered bool
-	// withdrawn is set when the endpoint has deleted the object that it created, and responds with
-	// 400.
+	// withdrawn is set when a first execution responds with 400. The key then forgets the object
+	// that the endpoint may have created and deleted.
 	withdrawn bool
 }
 

@@ -23,8 +23,8 @@ type signed struct {
 	Payload    json.RawMessage `json:"response_payload"`
 }
 
-// signature returns the function that signs the response, or nil for a request without
-// signParameter. The API calls signature before the endpoint runs.
+// signature returns the function that signs the response, or nil for a request that does not ask
+// for a signature. The API calls signature before the endpoint runs.
 func (a *API) signature(ctx context.Context, x *exchange) (SignFunc, error) {
 	values, there := x.query[signParameter]
 	if !there {

@@ -101,7 +101,7 @@ func (r *recorder) WriteHeader(status int) {
 	r.ResponseWriter.WriteHeader(status)
 }
 
-// Write writes a part of the body, and counts its bytes before any transfer coding.
+// Write writes bytes of the body in parts. It counts the bytes before any transfer coding.
 func (r *recorder) Write(body []byte) (written int, err error) {
 	r.begin(http.StatusOK)
 	defer func() { r.bytes += int64(written) }()

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// ServerCertificate is the certificate of a server, in two files that may change while the server runs.
-// Open connections continue with the certificate that they began with.
+// ServerCertificate is the certificate of a server, in two files that may change while the server
+// runs. Open connections keep the certificate with which they began.
 type ServerCertificate struct {
 	chainFile, keyFile string
 	current            atomic.Pointer[keyPair]

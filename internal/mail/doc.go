@@ -7,5 +7,5 @@
 //
 // The package fails with an Invalid *passerelle.Error, before it sends anything, when the address
 // of the server or the sender is unusable. Other errors contain no address and no password. They
-// contain nothing from the server's text except its status code.
+// contain nothing from the server's text except its status codes.
 package mail

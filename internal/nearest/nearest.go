@@ -11,7 +11,7 @@ import "strings"
 const maxLength = 60
 
 // Name returns the known name that is most similar to a misspelt name. It returns an empty text
-// when every known name differs too much: in a third of its length or more.
+// when every known name differs in more than a third of the misspelt name's length plus one byte.
 func Name(name string, known []string) string {
 	if len(name) > maxLength {
 		return ""

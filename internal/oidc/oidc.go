@@ -128,7 +128,7 @@ func (p *Provider) Host() string {
 	return u.Hostname()
 }
 
-// ask fetches the discovery document.
+// ask returns the discovery document, from the cache or from the provider.
 func (p *Provider) ask(ctx context.Context) (*description, error) {
 	if found, err := p.remembered(); found != nil || err != nil {
 		return found, err

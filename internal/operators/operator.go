@@ -80,7 +80,8 @@ func (a *Operators) ResetPassword(ctx context.Context, name string) (operatorsto
 	return o, password, err
 }
 
-// ResetTOTP removes an operator's second factor and ends the operator's sessions.
+// ResetTOTP removes an operator's second factor and the counts of failed attempts. It ends the
+// operator's sessions.
 func (a *Operators) ResetTOTP(ctx context.Context, name string) (operatorstore.Operator, error) {
 	return a.change(ctx, name, actResetTOTP, func(tx *store.Tx, o operatorstore.Operator) error {
 		operatorstore.In(tx).ResetTOTP(o.ID)
@@ -90,7 +91,7 @@ func (a *Operators) ResetTOTP(ctx context.Context, name string) (operatorstore.O
 	})
 }
 
-// Disable prevents an operator from signing in.
+// Disable prevents an operator from signing in, and ends the operator's sessions.
 func (a *Operators) Disable(ctx context.Context, name string) (operatorstore.Operator, error) {
 	now := a.Now()
 	return a.change(ctx, name, actDisable, func(tx *store.Tx, o operatorstore.Operator) error {

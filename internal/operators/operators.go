@@ -107,7 +107,7 @@ func (a *Operators) SignIn(ctx context.Context, at SignInAttempt) (IssuedSession
 }
 
 // admit opens a session for a recognised operator. It fails when the operator may no longer sign
-// in. The argument twice is set when the operator has entered a second factor.
+// in. The argument twice is set when an identity provider has checked a second factor.
 func (a *Operators) admit(ctx context.Context, o operatorstore.Operator, twice bool, request string, also func(*store.Tx) error) (IssuedSession, error) {
 	step, life := single, sessionLife
 	switch {
@@ -266,8 +266,8 @@ func nameSubject(name string) []byte {
 	return sum[:]
 }
 
-// proofCounter returns the counter for the attempts of a signed-in operator to enter the password
-// again.
+// proofCounter returns the counter for wrong second factors, and for wrong passwords that a
+// signed-in operator enters again.
 func proofCounter(v SignedIn) operatorstore.SignInCounter {
 	name := nameSubject(v.Operator.Name)
 	sum := sha256.Sum256(append([]byte("proof "), name...))

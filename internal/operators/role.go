@@ -53,7 +53,7 @@ func (v SignedIn) May(ability Ability) bool {
 	return slices.Contains(abilities[Role(v.Operator.Role)], ability)
 }
 
-// These are the names of sign-in and sign-out in the audit log.
+// These are the names of this package's acts in the audit log.
 const (
 	actSignIn       = "sign in"
 	actSecondFactor = "second factor"

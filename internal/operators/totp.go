@@ -114,9 +114,9 @@ func (a *Operators) pending(v SignedIn, stored []byte) []byte {
 	return stored[:totpSize]
 }
 
-// ProposeTOTP makes a second factor for an operator, who must enter the password again. It replaces
-// the current second factor after the operator has entered the first code of the new factor, in the
-// same session and within ten minutes.
+// ProposeTOTP makes a second factor for an operator, who must enter the password again. The new
+// factor replaces the current one when the operator enters its first code, in the same session and
+// within ten minutes.
 func (a *Operators) ProposeTOTP(ctx context.Context, v SignedIn, password, request string) error {
 	if err := a.prove(ctx, v, password, request, actTOTP); err != nil {
 		return err

@@ -65,7 +65,7 @@ func (d document) chapters() []Chapter {
 }
 
 // addSample adds a request and its response to a call. Both come from a recorded request that
-// succeeded. Without a recorded request, addSample makes them from the schema of the body.
+// succeeded. Without a recorded JSON body, addSample makes the request's body from its schema.
 func (d document) addSample(samples map[string]sample, c *Call) {
 	one, is := sampleOf(samples, *c)
 	if is {

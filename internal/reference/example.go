@@ -125,7 +125,7 @@ func indented(text string) string {
 }
 
 // sampleBody returns a body that the schema allows. An object has its required members. Without
-// required members, it has one member.
+// required members, it has at most one member.
 func (d document) sampleBody(s schema) string {
 	value := d.sampleValue(s, 0)
 	text, err := json.Marshal(value)

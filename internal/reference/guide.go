@@ -142,7 +142,7 @@ func plainText(n ast.Node, source []byte) string {
 
 // leavePictures removes the blocks that show pictures, because a service does not serve pictures.
 // It also removes the block that announces a picture: a paragraph that ends with a colon, or a
-// heading.
+// heading below the second level.
 func leavePictures(tree ast.Node, source []byte) {
 	for block := tree.FirstChild(); block != nil; {
 		next := block.NextSibling()

@@ -4,9 +4,9 @@
 //
 // The package owns the presentation of the guides and of the OpenAPI document. It decides which
 // calls belong together and which paths are the same call. It also owns the words for allowed
-// values and the form of a request in each programming language. It adds no facts about the API.
-// The document comes from the code, and a test records the samples. A mistake on these pages is
-// therefore a mistake in the document or in the samples.
+// values, the explanations of error codes, and the form of a request in each programming language.
+// All other facts about the API come from the document, which the code generates, and from the
+// samples, which a test records.
 //
 // The package panics for a document that it cannot read, which is a bug. An unknown address shows
 // an error page.

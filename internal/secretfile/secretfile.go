@@ -15,7 +15,7 @@ import (
 	"passerelle/internal/keys"
 )
 
-// maxSize is larger, in bytes, than every such value.
+// maxSize is larger, in bytes, than any value with a password.
 const maxSize = 1 << 20
 
 // Text returns the content of a file that only its owner may read. It returns an empty text when

@@ -15,7 +15,8 @@ const (
 	disturbanceHolds = 20 * time.Second
 )
 
-// bankHealth is the list that this process reported last.
+// bankHealth describes the lists that this process reports. said is set when the last list was not
+// empty.
 type bankHealth struct {
 	// process is the name of this process. Each start makes a new name.
 	process string

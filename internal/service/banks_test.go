@@ -54,7 +54,7 @@ func TestAnInvalidCertificateIsLogged(t *testing.T) {
 }
 
 // TestCopiedBankFile checks that a copy of a bank file does not stop the reload of the other files.
-// The log and the commands blame the copy, with line and field. At the start, the first file by
+// The log blames the copy, with line and field. At the start and in commands, the first file by
 // name counts.
 func TestCopiedBankFile(t *testing.T) {
 	folder := t.TempDir()

@@ -87,7 +87,8 @@ func (s *Service) fetchFrom(connector string) func(context.Context) error {
 // see why a program is refused.
 const expiredKept = 24 * time.Hour
 
-// A purge removes at most one million rows, in units of purgeBatch rows.
+// A purge removes at most one million expired rows of each kind, in units of purgeBatch rows of
+// each kind.
 const (
 	purgeBatch   = 10_000
 	purgeBatches = 100

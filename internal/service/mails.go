@@ -35,7 +35,7 @@ const (
 	// mailRecord limits the time to record a mail while the process stops.
 	mailRecord = 10 * time.Second
 	// firstMailPause is the pause after the first failed attempt to send a mail. Each later pause
-	// is twice the previous pause.
+	// is twice the previous pause, up to maxMailPause.
 	firstMailPause = time.Minute
 	maxMailPause   = time.Hour
 )
@@ -89,7 +89,7 @@ func (s *Service) recordMail(ctx context.Context, m store.Mail, failure error) e
 		return nil
 	})
 	if errors.Is(err, store.ErrConflict) {
-		return nil // sending took so long that another process has sent the mail meanwhile
+		return nil // sending took longer than the lease, so another process may send the mail again
 	}
 	if err != nil {
 		return fmt.Errorf("record mail %d: %w", m.ID, err)
@@ -106,7 +106,7 @@ func mailPause(attempts int64) time.Duration {
 	return min(pause, maxMailPause)
 }
 
-// warnOfMails logs once that mails are waiting and that the service cannot send them.
+// warnOfMails warns when a domain has addresses for mails but the service has no mail server.
 func (s *Service) warnOfMails(ctx context.Context) error {
 	if s.config.Mail != nil {
 		return nil

@@ -20,8 +20,8 @@ func logins() []wire.Login {
 }
 
 // scenarios returns the scenarios of the simulated banks in the form of the API. The two forms may
-// differ only in how they represent an absent value. The function fails when only one of the forms
-// has a member.
+// differ only in how they represent an absent value. scenarios fails when the form of the API lacks
+// a member.
 func scenarios() ([]wire.Scenario, error) {
 	raw, err := json.Marshal(sandbox.Scenarios())
 	if err != nil {

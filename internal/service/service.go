@@ -77,7 +77,8 @@ type Config struct {
 	Banks string
 	// Timing is the timing of the simulated banks.
 	Timing sandbox.Timing
-	// Networks lists the private networks to which the service may send webhooks.
+	// Networks lists the private networks to which the service may send webhooks and calls of the
+	// identity provider.
 	Networks []netip.Prefix
 	// Ports lists the only ports to which the service may send webhooks. An empty list allows all
 	// ports.
@@ -404,8 +405,8 @@ func (s *Service) Serve() {
 	}
 }
 
-// Ended returns a channel that is closed when the listener ends without Stop. The channel first
-// receives the error, if any.
+// Ended returns a channel that is closed when the listener has ended. The channel first receives
+// the error if the listener ended without Stop.
 func (s *Service) Ended() <-chan error { return s.server.Ended() }
 
 // product returns the name and the version of the program in the form that headers use.
@@ -437,8 +438,7 @@ func (s *Service) panicked(w http.ResponseWriter, r *http.Request) {
 
 var errPanicked = errors.New("the handler panicked")
 
-// FirstDomain returns the domain with this name at the base URL. In a new database, it creates the
-// first domain.
+// FirstDomain creates a domain, or moves the existing domain with this name to the base URL.
 func (s *Service) FirstDomain(ctx context.Context, name string, kind passerelle.DomainKind, baseURL string) (passerelle.Domain, error) {
 	return EnsureDomain(ctx, s.DB, passerelle.Domain{Name: name, Kind: kind, BaseURL: baseURL, Created: s.config.Now()})
 }

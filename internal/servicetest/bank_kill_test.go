@@ -294,8 +294,8 @@ func (s *merchant) advanceClock(open []*sale, by string) []*sale {
 
 // expire lets payments expire that their payers can no longer approve: the response with the token
 // of the approval was lost, and the bank's page accepts no second approval. It ignores payments
-// that wait for an operator. It returns the payments that do not expire. If a payment is at a bank
-// where this cannot happen, it returns all payments immediately.
+// that wait for an operator. It returns the payments that do not expire. If one of the others is at
+// a bank where this cannot happen, it returns all the others immediately.
 func (s *merchant) expire(open []*sale) []*sale {
 	s.t.Helper()
 	lost := slices.DeleteFunc(slices.Clone(open), func(o *sale) bool { return s.waitForPerson([]*sale{o}) })

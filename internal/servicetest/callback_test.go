@@ -28,7 +28,7 @@ var (
 	newest = oldest.Add(time.Second)
 )
 
-// payerStory is a payment, with the acts of its payer and its bank. It records the deliveries.
+// payerStory is a payment, with the acts of its payer and its bank.
 type payerStory struct {
 	t    *testing.T
 	s    *servicetest.Instance

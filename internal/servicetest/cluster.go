@@ -39,7 +39,8 @@ func StartCluster(t testing.TB) *Cluster {
 }
 
 // StartClusterOn starts a server like StartCluster, with its tables in an empty folder on the disk.
-// The transaction log is on another disk, because a server that cannot write its log must stop.
+// The test may fill this disk. The transaction log is on another disk, because PostgreSQL stops
+// when it cannot write its log.
 func StartClusterOn(t testing.TB, disk string) *Cluster {
 	t.Helper()
 	c := &Cluster{t: t, data: "data"}

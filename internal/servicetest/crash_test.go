@@ -254,7 +254,7 @@ var elsewhere = map[string]string{
 // instead.
 var through = regexp.MustCompile(`\.(commit|write|ask|callBank|begin|finish|limitDB)$`)
 
-// committing returns the marks of the use cases' committing functions, except the functions in
+// committing returns the names of the use cases' committing functions, except the functions in
 // elsewhere.
 func committing(t *testing.T) (names []string) {
 	for _, folder := range []string{"initiation", "delivery", "aggregation"} {

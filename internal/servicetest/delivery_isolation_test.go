@@ -141,8 +141,8 @@ func (s *fixture) addAsked(how manner, n int) {
 	s.webhooks = append(s.webhooks, s.d.subscribe(stateUpdated, e))
 }
 
-// addBacklogged gives the failing endpoints a long backlog of events. Events of this kind no longer
-// occur.
+// addBacklogged gives the failing endpoints a long backlog of events. It then subscribes them to an
+// event that does not occur in the test.
 func (s *fixture) addBacklogged() {
 	s.addDead()
 	s.d.payAll(replicaClients, orders(eventCount(60)/changesOfPayment, nil, always))

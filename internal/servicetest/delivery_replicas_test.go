@@ -19,7 +19,8 @@ const (
 )
 
 // TestNoDuplicateWithoutFaults delivers events to many receivers from three processes with one
-// database. Without failures, no receiver may get a request twice, even when processes stop.
+// PostgreSQL database, and from one process with SQLite. Without failures, no receiver may get a
+// request twice.
 func TestNoDuplicateWithoutFaults(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) {
 		noDuplicates(t, servicetest.StartProcess(t, ""))

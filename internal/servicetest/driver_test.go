@@ -198,8 +198,7 @@ func (d *driver) inspect(o *order) (p seenPayment, seen bool) {
 // ahead has the next state of a simulated payment.
 var ahead = map[payment.State]payment.State{payment.Created: payment.Validating, payment.Validating: payment.Pending, payment.Pending: payment.Done}
 
-// step does the next step of a payment. If the step began before a kill, step only reads the
-// payment again.
+// step does the next step of a payment. When the next step is the bank's, it waits for a moment.
 func (d *driver) step(o *order, p seenPayment) {
 	path := fmt.Sprint("/payments/", o.id)
 	switch {

@@ -65,8 +65,8 @@ func resize(ctx context.Context, t testing.TB, width, height int64) {
 	}
 }
 
-// Inspect checks the shown page against the rules for all pages, accessibility first. It saves
-// pictures of the page under the name, in both colour schemes.
+// Inspect checks the shown page against the rules for all pages, and checks its accessibility. It
+// saves pictures of the page under the name, in both colour schemes.
 func Inspect(ctx context.Context, t testing.TB, name string) {
 	t.Helper()
 	Settle(ctx, t)

@@ -31,10 +31,10 @@ var manners = []struct {
 // links lists the names of the two sides of each network.
 var links = []string{"service and database", "service and receivers", "clients and service"}
 
-// TestNetwork makes the network fail in each way on each link, one after the other, while clients
-// pay, read accounts and receive events. Every wait is limited. The program reports that it is
-// alive, and soon works again. Nothing is lost or done twice. PASSERELLE_TEST_SEED repeats a run.
-// Each run logs its seed. PASSERELLE_TEST_NETWORKS is the number of scenarios.
+// TestNetwork plays random scenarios while clients pay, read accounts and receive events. In each
+// scenario, the network fails in one way on one link. Every wait is limited. The program reports
+// that it is alive, and soon works again. Nothing is lost or done twice. PASSERELLE_TEST_SEED
+// repeats a run. Each run logs its seed. PASSERELLE_TEST_NETWORKS is the number of scenarios.
 func TestNetwork(t *testing.T) {
 	t.Parallel() // the test mostly waits
 	chosen := seed()

@@ -37,8 +37,8 @@ var operations = map[string]func(*ledger){
 	},
 }
 
-// TestOperations lets an operator do every allowed operation while the service works. Clients may
-// have to wait. Nothing may be lost or done twice.
+// TestOperations lets an operator do each of the operations while clients use the service. Clients
+// may have to wait. Nothing may be lost or done twice.
 func TestOperations(t *testing.T) {
 	t.Parallel()
 	for name, operate := range operations {

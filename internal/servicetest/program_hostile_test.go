@@ -198,10 +198,10 @@ func (h holder) sync() (string, int) {
 }
 
 // TestHostileProgramsCostOthersNothing measures the time of other calls while the service reads
-// eight connections without pause. The connections belong to hostile programs of each kind, and to
-// a correct program. PASSERELLE_TEST_PAIRS is the number of such pairs of runs. Both runs of a pair
-// make the same number of reads. In the median pair, the hostile program may increase the 99th
-// percentile by a factor of at most 1.2.
+// eight connections again and again. In one run of a pair, the connections belong to a hostile
+// program, and in the other run to a correct program. PASSERELLE_TEST_PAIRS is the number of pairs
+// for each hostile program. Both runs measure the same number of calls. In the median pair, the
+// hostile program may increase the 99th percentile by a factor of at most 1.2.
 func TestHostileProgramsCostOthersNothing(t *testing.T) {
 	if pairs() == 0 {
 		measureOthers(t, "dies in its stream", 20) // this only checks that the measurement works

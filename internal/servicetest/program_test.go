@@ -131,7 +131,7 @@ func decideAt(page, decision string) (string, error) {
 }
 
 // TestPaymentThroughAProgram makes a payment at a bank in Python, on both databases, until the
-// payment is done. It makes another payment while the bank is unreachable.
+// payment is done.
 func TestPaymentThroughAProgram(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		folder := t.TempDir()

@@ -158,7 +158,7 @@ func wireAccount(a passerelle.Account) map[string]any {
 	return map[string]any{"scheme_name": a.Scheme, "identification": a.Identification, "label": a.Label}
 }
 
-// compare reads the reasons why the scenario's connector cannot make the payment.
+// compare reads the rules of the scenario's connector that the payment breaks.
 func (p *play) compare() {
 	var list []struct {
 		Connector string `json:"connector_uuid"`
@@ -301,7 +301,7 @@ func (p *play) settle() {
 	p.remember()
 }
 
-// occurred counts an occurrence. All occurrences must be on different days.
+// occurred counts an occurrence. Its time must be the beginning of the day in its text.
 func (p *play) occurred(row happened) {
 	p.ends.Occurrences++
 	day, _, _ := strings.Cut(row.Text, " ")

@@ -105,8 +105,8 @@ const tracedPayment = `{"client_redirect_uri": "https://shop.example/back", "cli
 	"amount": 12.50, "currency": "EUR", "label": "Canary Label", "execution_date_type": "instant",
 	"beneficiary": {"scheme_name": "iban", "identification": "FR7630006000011234567890189", "label": "Canary Shop"}}]}`
 
-// TestOneTraceShowsAnOrder follows an order: from the client's call, over the bank and the payer's
-// return, to the receipt of the webhook.
+// TestOneTraceShowsAnOrder follows an order from the client's call, through the bank and the
+// payer's return, to the receipt of the webhook.
 func TestOneTraceShowsAnOrder(t *testing.T) {
 	storetest.Each(t, oneTrace)
 }
@@ -132,7 +132,7 @@ func oneTrace(t *testing.T, database string) {
 	checkLog(t, s.Logs.String())
 }
 
-// checkHeaders checks that each webhook has the trace id of the change that it reports.
+// checkHeaders checks that each webhook has the trace id of one of the client's calls.
 func checkHeaders(t *testing.T, webhooks []servicetest.Received) {
 	t.Helper()
 	if len(webhooks) < 2 {

@@ -229,7 +229,8 @@ func TestWebauthRefused(t *testing.T) {
 	})
 }
 
-// When a person who did not agree comes back, nothing changes.
+// The service refuses a return with a forged state. A code that does not belong to the state gives
+// no access.
 func TestWebauthForged(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p *person) {
 		f := p.page(p.sent(p.open(p.address())).String())
@@ -325,7 +326,7 @@ func (p *person) first() (id int64) {
 }
 
 // When an application creates a connection without a browser, the connection's message contains the
-// bank's address. A person who returns from the bank sees a page that reports the success.
+// bank's address. A person who returns from the bank sees a page with the result.
 func TestWebauthWithoutABrowserAtFirst(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p *person) {
 		var out struct {

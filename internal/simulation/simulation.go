@@ -6,10 +6,10 @@
 // payments, connections and webhooks: it calls their use cases. It does not own the behaviour of
 // simulated banks (package connector/sandbox).
 //
-// The package fails with NotFound in live domains and for unknown scenarios. It fails with Invalid
-// when a clock would go backwards or too far. It fails with Conflict when another caller has moved
-// the clock, or when a scenario needs other settings. It fails with Unavailable when too many
-// callers wait for receivers of the domain.
+// The package fails with NotFound in live domains. It fails with Invalid for an unknown scenario,
+// login or event, and when a clock would go backwards or too far. It fails with Conflict when
+// another caller has moved the clock, or when a scenario needs other settings. It fails with
+// Unavailable when too many callers wait for receivers of the domain.
 package simulation
 
 import (

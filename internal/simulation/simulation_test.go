@@ -131,7 +131,8 @@ func TestLoginsMakeConnections(t *testing.T) {
 	})
 }
 
-// TestActsAreOnRecord checks that the log records an act after the act has happened, and only then.
+// TestActsAreOnRecord checks that the audit log contains each act that happened, and no refused
+// act.
 func TestActsAreOnRecord(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		ctx := t.Context()

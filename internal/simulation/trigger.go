@@ -34,8 +34,8 @@ type TestEvent struct {
 	Data []byte
 }
 
-// Triggered is the result of Trigger. The event of a temporary user is held. It has no deliveries
-// yet.
+// Triggered is the result of Trigger. The event of a temporary user is Held: it has no deliveries
+// until the user becomes permanent.
 type Triggered struct {
 	Event      webhook.Entry
 	SubjectID  int64
@@ -166,9 +166,9 @@ func (l *Simulation) emitTriggered(ctx context.Context, d passerelle.Domain, e *
 	return nil
 }
 
-// emitAbout stores an event. It holds the event if the event's user is temporary. It fails with
-// store.ErrConflict when the user has become permanent since it was read, because nothing would
-// release the event.
+// emitAbout stores an event. The event of a temporary user waits until the user becomes permanent.
+// emitAbout fails with store.ErrConflict when the user became permanent after emitAbout read the
+// user, because nothing would release the event.
 func (l *Simulation) emitAbout(ctx context.Context, d passerelle.Domain, e *store.EmittedEvent) error {
 	var user passerelle.User
 	if e.User != 0 {

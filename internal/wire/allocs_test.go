@@ -10,7 +10,7 @@ import (
 )
 
 // mostToEncode is the largest number of allocations for rendering and encoding a payment with one
-// line. It is a quarter above the measured number.
+// instruction. It is a quarter above the measured number.
 const mostToEncode = 28
 
 // TestAllocationsOfAPayment checks that responses and events do not become more expensive.

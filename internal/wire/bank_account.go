@@ -10,8 +10,8 @@ import (
 	"passerelle"
 )
 
-// BankAccount is an account of a user. The members after CoveredFrom are expansions, which are
-// absent unless the client requests them.
+// BankAccount is an account of a user. Connection and Transactions are expansions, which are absent
+// unless the client requests them.
 type BankAccount struct {
 	ID               int64                       `json:"id"`
 	IDConnection     int64                       `json:"id_connection"`

@@ -21,7 +21,8 @@ func members(t *testing.T, object any) map[string]any {
 	return out
 }
 
-// With empty settings, no list is null. The only limit is the limit for all payments.
+// With empty settings, lists are empty instead of null. The only limit is 1,000 instructions, which
+// applies to all payments.
 func TestConnectorOfFewWords(t *testing.T) {
 	got := members(t, wire.NewConnector(wire.Bank{UUID: "u", ID: 7, Name: "B", Payments: &payment.Settings{PayerAccount: payment.PayerOptional}}, wire.ConnectorView{}))
 	settings := got["payment_settings"].(map[string]any)
@@ -76,7 +77,8 @@ func TestConnectorExpansions(t *testing.T) {
 	}
 }
 
-// One reason is enough to exclude a connector. A list in a comparison is never null.
+// One reason of severity incompatible is enough to exclude a connector. A list in a comparison is
+// never null.
 func TestIncompatibility(t *testing.T) {
 	warning := payment.Reason{Code: "maxAmount", Severity: payment.Warning, ConnectorValue: json.Number("1000.00"), PaymentValue: json.Number("1000.01")}
 	excluding := payment.Reason{Code: "nspFrequency", Severity: payment.Incompatible, ConnectorValue: []payment.Frequency(nil), PaymentValue: payment.Frequency("daily")}

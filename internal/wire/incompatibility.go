@@ -6,7 +6,7 @@ import (
 	"passerelle/payment"
 )
 
-// Incompatibility lists the reasons why a connector cannot make a payment.
+// Incompatibility lists the rules of a connector that a payment breaks.
 type Incompatibility struct {
 	Type          payment.Severity `json:"type" doc:"incompatible when at least one reason is"`
 	Reasons       []Reason         `json:"reasons" doc:"all reasons"`
@@ -23,8 +23,8 @@ type Reason struct {
 	ValuePayment   any              `json:"value_payment" doc:"the payment's value in the comparison"`
 }
 
-// NewIncompatibility renders the reasons why a connector cannot make a payment. There must be at
-// least one reason.
+// NewIncompatibility renders the rules of a connector that a payment breaks. There must be at least
+// one reason.
 func NewIncompatibility(uuid string, id int64, reasons []payment.Reason) Incompatibility {
 	out := Incompatibility{Type: payment.Warning, ConnectorUUID: uuid, IDConnector: id, Reasons: make([]Reason, len(reasons))}
 	if !payment.Eligible(reasons) {

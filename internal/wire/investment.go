@@ -38,8 +38,8 @@ func newAccountWorth(w *passerelle.Worth) *Worth {
 	return &worth
 }
 
-// Investment is a position of an account. The members after LastUpdate are expansions or parts of
-// events.
+// Investment is a position of an account. Details and Pockets are expansions, which are absent
+// unless the client requests them.
 type Investment struct {
 	ID          int64        `json:"id"`
 	IDAccount   int64        `json:"id_account"`

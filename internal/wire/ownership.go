@@ -18,7 +18,7 @@ type FoundSubscription struct {
 	IDConnection int64 `json:"id_connection"`
 }
 
-// Ownership describes the holder of an account.
+// Ownership describes the holders of an account.
 type Ownership struct {
 	IDAccount         int64             `json:"id_account"`
 	IDConnection      int64             `json:"id_connection"`

@@ -7,7 +7,7 @@ import (
 	"passerelle"
 )
 
-// Subscription is a subscription of a user (interface.md, Subscription).
+// Subscription is a subscription of a user.
 type Subscription struct {
 	ID           int64                       `json:"id"`
 	IDConnection int64                       `json:"id_connection"`

@@ -14,7 +14,8 @@ import (
 	"passerelle"
 )
 
-// Transaction is a transaction of an account. Its times are in UTC.
+// Transaction is a transaction of an account. Its datetime members are in UTC. Its other instants
+// are in the domain's time zone.
 type Transaction struct {
 	ID                 int64                      `json:"id"`
 	IDAccount          int64                      `json:"id_account"`
@@ -84,8 +85,8 @@ type Counterparty struct {
 	Type                  *string `json:"type" doc:"creditor or debtor"`
 }
 
-// NewTransaction renders a transaction of an account in a currency. A category with a parent
-// becomes parent.code.
+// NewTransaction renders a transaction of an account in a currency. A category of the form
+// parent.code becomes a code and a parent code.
 func NewTransaction(t passerelle.Transaction, c passerelle.Currency, zone *time.Location) Transaction {
 	value, simplified := t.Value, cmp.Or(t.SimplifiedWording, t.TransactionDetails.Wording)
 	return Transaction{

@@ -377,7 +377,8 @@ func (s *Service) userLogs(ctx context.Context, c *httpapi.Caller, in userLogsIn
 	return out, nil
 }
 
-// logs returns one page of the selected syncs, both rendered and as rows.
+// logs returns one page of the selected syncs as rows, and the response with empty logs. The caller
+// renders the logs.
 func (s *Service) logs(ctx context.Context, c *httpapi.Caller, filter bankstore.ConnectionLogFilter, in logsQuery) (connectionLogsOutput, []bankstore.ConnectionLog, error) {
 	filter.Domain, filter.Source, filter.From, filter.Until = c.Domain.ID, in.IDSource, in.From(), in.Until()
 	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Paging,

@@ -227,7 +227,8 @@ func (e embedding) connectionsAbove(ctx context.Context, ids []passerelle.Connec
 	return e.connections(ctx, slices.Collect(maps.Values(found)), asked)
 }
 
-// recentTransactions embeds in each account the transactions that the last sync added or changed.
+// recentTransactions embeds in each account the transactions that the last complete read added or
+// changed.
 func (e embedding) recentTransactions(ctx context.Context, of rendered[wire.BankAccount], connections []passerelle.ConnectionID, asked httpapi.Expansion) error {
 	distinct := slices.Compact(slices.Sorted(slices.Values(connections)))
 	rows, err := bankstore.From(e.DB).NewTransactions(ctx, e.c.Domain.ID, e.c.User, distinct, maxRecent)

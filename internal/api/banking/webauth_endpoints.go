@@ -93,8 +93,8 @@ func (s *Service) webauthURL(ctx context.Context, c *httpapi.Caller, in webauthU
 	return webauthURLOutput{URL: c.Domain.BaseURL + "/webauth?" + query.Encode()}, nil
 }
 
-// receives checks that the caller is the named application, and that this application has
-// registered the redirect address.
+// receives checks that the named application exists, and that it has registered the redirect
+// address. A token of an application must belong to the named one.
 func (s *Service) receives(ctx context.Context, c *httpapi.Caller, in webauthURLInput) error {
 	id, err := strconv.ParseInt(string(in.ClientID), 10, 64)
 	if err != nil || c.Client != 0 && int64(c.Client) != id {

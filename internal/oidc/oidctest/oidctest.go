@@ -2,8 +2,8 @@
 // redirects browsers back immediately, and signs tokens.
 //
 // The package owns one person, identified without a password, and the faults that tests set. It
-// checks that the code and the verifier belong to the sign-in. It checks nothing else, because
-// tests do not need more.
+// checks the client, and that the code and the verifier belong to the sign-in. It checks nothing
+// else, because tests do not need more.
 //
 // The package fails the test when the server cannot start.
 package oidctest
@@ -101,7 +101,7 @@ func (p *Provider) counted(next http.Handler) http.Handler {
 	})
 }
 
-// Calls returns how often tests called a path.
+// Calls returns the number of requests for a path.
 func (p *Provider) Calls(path string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 )
 
 // echo starts a network with a server that responds to each byte with the same byte. The channel
-// received gets the bytes that arrive at the client.
+// received gets each byte after the server has sent it back.
 func echo(t *testing.T) (n *network.Network, c net.Conn, received chan byte) {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -88,8 +88,8 @@ func TestTrips(t *testing.T) {
 	}
 }
 
-// TestDelay checks that many pieces travel at the same time. Together they take as long as one
-// piece.
+// TestDelay checks that many pieces travel at the same time. Together they must take less time than
+// one after the other.
 func TestDelay(t *testing.T) {
 	const pieces, delay = 20, 20 * time.Millisecond
 	n, c, _ := echo(t)
