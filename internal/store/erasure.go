@@ -91,7 +91,7 @@ var remains = []struct{ rows, erase string }{
 // EachPending calls do with each row that list returns, until list returns no row or was called
 // passes times. After a success, the row must no longer be in the list. A failing row stays in the
 // list. It does not delay other rows, because list skips as many rows as have failed. EachPending
-// returns the number of failures and the first failure.
+// returns the first failure, with the number of failures if there are several.
 func EachPending[Row any](ctx context.Context, passes int, list func(skip int) ([]Row, error), do func(Row) error) error {
 	var (
 		failed int
