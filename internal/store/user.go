@@ -92,10 +92,10 @@ func (tx *Tx) HoldUser(domain passerelle.DomainID, id passerelle.UserID) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE end_user SET version = version WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
 }
 
-// RemoveUser removes a user and drops the user's held events. Erase erases all other data later.
-// Write fails with ErrConflict when an event changed the user's version, or the user became
-// permanent, after the caller read u. DeleteUser of package bankstore calls RemoveUser, and
-// withdraws the user's connections in the same unit.
+// RemoveUser removes a user and drops the user's held events. Erase and package bankstore erase the
+// other data later. Write fails with ErrConflict when an event changed the user's version, or the
+// user became permanent, after the caller read u. DeleteUser of package bankstore calls RemoveUser,
+// and withdraws the user's connections in the same unit.
 func (tx *Tx) RemoveUser(u passerelle.User, realNow time.Time) {
 	tx.unit.ExecOne(ErrConflict, `DELETE FROM end_user WHERE +domain_id = $1 AND id = $2 AND version = $3 AND (permanent IS NULL) = $4`,
 		int64(u.Domain), int64(u.ID), u.Version, u.Permanent == nil)
