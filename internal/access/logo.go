@@ -22,7 +22,7 @@ const (
 	maxLogoSide = 2048
 )
 
-// logoSizes lists the possible sizes of a stored logo. The first size is twice the size on pages,
+// logoSizes lists the largest sizes of a stored logo. The first size is twice the size on pages,
 // for screens with a high resolution. The second size is the size on pages. It is for logos that
 // would make pages too large at the first size.
 var logoSizes = []image.Point{{320, 80}, {160, 40}}
@@ -87,7 +87,8 @@ func drawn(content []byte) (store.Logo, error) {
 	return store.Logo{MediaType: "image/" + form, Content: kept.Bytes()}, nil
 }
 
-// scaled returns a smaller picture that fits into bounds. The picture keeps its proportions.
+// scaled returns the picture, made smaller if it does not fit into bounds. The picture keeps its
+// proportions.
 func scaled(picture image.Image, bounds image.Point) image.Image {
 	size := picture.Bounds().Size()
 	width, height := size.X, size.Y

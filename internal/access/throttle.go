@@ -9,8 +9,8 @@ import (
 )
 
 // maxThrottled limits the number of callers with wrong secrets that the throttle keeps in memory.
-// Beyond the limit, each new caller replaces an old one, so an attacker needs this number of failed
-// attempts to make the throttle forget an earlier failure.
+// Beyond the limit, each new caller replaces an arbitrary other caller. An attacker therefore needs
+// about this number of failed attempts to make the throttle forget a certain failure.
 const maxThrottled = 10_000
 
 // throttle counts wrong secrets in this process, by application and address. It blocks the guessing

@@ -10,8 +10,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// CodeLife is the time for which a temporary code is valid. A code ends earlier when its user is
-// deleted.
+// CodeLife is the longest validity of a temporary code.
 const CodeLife = 30 * time.Minute
 
 // GrantUser makes a token for a user, in the transaction that creates the user or makes the user
@@ -93,7 +92,7 @@ func (a *Access) Spend(tx *store.Tx, code store.Token) {
 	}
 }
 
-// Use marks a code from a browser as used, in a transaction of its own. It fails with
+// Use calls Spend for a code from a browser, in a transaction of its own. It fails with
 // Unauthenticated when the code was already used.
 func (a *Access) Use(ctx context.Context, code store.Token) error {
 	err := a.DB.Write(ctx, func(tx *store.Tx) error {

@@ -152,8 +152,8 @@ func TestACodeForOneUseIsSpentOnce(t *testing.T) {
 	}
 }
 
-// TestTokensEndWithTheirUser checks that a code is valid for pages and exchanges. The tokens of a
-// user must be invalid after the user's deletion.
+// TestTokensEndWithTheirUser checks that the tokens of a user are invalid after the user's
+// deletion.
 func TestTokensEndWithTheirUser(t *testing.T) {
 	d := open(t)
 	u, grant := d.user(true)
@@ -210,8 +210,8 @@ func TestThrottle(t *testing.T) {
 	fail(20, id, "192.0.2.1")
 }
 
-// TestManyGuessers checks that memory stays limited for any number of attackers. Recent failures
-// must still count.
+// TestManyGuessers makes more callers fail than the throttle keeps. Recent failures must still
+// count.
 func TestManyGuessers(t *testing.T) {
 	d := open(t)
 	for i := range 10_100 {

@@ -29,11 +29,11 @@ type sample struct {
 	Kind   string          `json:"kind,omitempty"`
 	Body   string          `json:"body,omitempty"`
 	Answer json.RawMessage `json:"answer,omitempty"`
-	// exact is set when the row has no query.
+	// exact is set when the row has neither a query nor a form.
 	exact bool
 }
 
-// samples holds the first sample of each operation, by path and method.
+// samples contains one sample of each operation, by method and path.
 type samples struct {
 	paths map[string]map[string]json.RawMessage
 	found map[string]sample
@@ -122,7 +122,8 @@ func (w *fixture) anonymous(text string) string {
 	})
 }
 
-// short returns the response with one item in each list.
+// short returns the response with at most one item in each list, and without the ends of long
+// texts.
 func (w *fixture) short(t *testing.T, raw []byte) []byte {
 	t.Helper()
 	decoder := json.NewDecoder(bytes.NewReader(raw))
@@ -175,7 +176,8 @@ func names(t *testing.T, found map[string]sample) map[string][]string {
 	return all
 }
 
-// check compares the file with the samples. With the flag -update, it writes the file.
+// check compares the members of the responses in the file with those of the samples. With the flag
+// -update, it first writes the file.
 func (all *samples) check(t *testing.T) {
 	t.Helper()
 	if *update {

@@ -14,8 +14,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// eventShapes are the bodies of webhooks, by event, from section 9.1. PAYMENT_STATE_UPDATED is
-// missing, because its body is a Payment.
+// eventShapes are the bodies of webhooks, by event, from section 9.1.
 const eventShapes = `
 USER_CREATED             id_webhook_data int, id int, signin time, platform text
 USER_DELETED             id_webhook_data int, id int, signin time, platform text
@@ -81,9 +80,9 @@ func TestEvents(t *testing.T) {
 	})
 }
 
-// live makes the calls of a typical user. The user connects two banks and shares all accounts. The
-// service reads the accounts again. The user then withholds one account, and is deleted at the end.
-// live also makes a payment.
+// live makes calls that cause every event. Two users connect to banks and share accounts. One of
+// them deletes a connection, reads the accounts again and withholds an account. This user is
+// deleted at the end. live also makes and cancels a payment.
 func (w *fixture) live(t *testing.T) {
 	t.Helper()
 	_, other := w.user(t)

@@ -30,9 +30,10 @@ const deliveryMember = "id_webhook_data"
 
 // AddToData adds a member to the payloads of a webhook. Its value is the text that is stored for
 // the user under the key. It is null without a text or a user. The addition replaces an earlier
-// addition of the same member. AddToData fails with Invalid when payloads already have the member,
-// with Conflict when the webhook has too many additions, and with NotFound when the webhook does
-// not exist.
+// addition of the same member. AddToData fails with Invalid when the member or the key is not
+// allowed, for example because payloads already have the member. It fails with Conflict when the
+// webhook has too many additions or changes at the same time, and with NotFound when the webhook
+// does not exist.
 func (d *Delivery) AddToData(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, member, key, by string, acts ...store.Audit) error {
 	if err := checkAddition(member, key); err != nil {
 		return err

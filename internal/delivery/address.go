@@ -107,8 +107,8 @@ func (o Outbound) allowed() ([]netip.Prefix, []netip.Prefix) {
 // tunnel would connect to that IPv4 address.
 type carrier struct {
 	prefix netip.Prefix
-	// mark is the content that the address must have from the eighth byte on. A nil mark means any
-	// content.
+	// mark is the content that the ninth to twelfth byte of the address must have. A nil mark means
+	// any content.
 	mark []byte
 	// at contains the positions of the four bytes of the IPv4 address. Each of these bytes is
 	// combined with mask by exclusive or.

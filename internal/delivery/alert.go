@@ -19,7 +19,7 @@ import (
 const (
 	// AlertMail reports that failures have stopped a webhook.
 	AlertMail = "alert"
-	// RecoveryMail reports that all deliveries have been accepted since the alert.
+	// RecoveryMail reports that the receiver accepts requests again and no deliveries wait.
 	RecoveryMail = "recovery"
 	// HeldMail reports that the authentication provider of webhooks was deleted.
 	HeldMail = "held"

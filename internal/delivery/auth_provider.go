@@ -40,9 +40,9 @@ const (
 
 // RegisterProvider creates a provider that signs requests with a random secret. The caller must
 // show the secret to its user, because the service never shows it again. The text of the secret is
-// the key of the signature. A name has 1 to 64 letters, digits, spaces, hyphens and underscores.
-// RegisterProvider fails with Conflict when the name is in use or the domain has
-// store.MaxAuthProviders.
+// the key of the signature. A name has 1 to 64 ASCII letters, digits, spaces, hyphens and
+// underscores, without a space at either end. RegisterProvider fails with Conflict when the name is
+// in use or the domain has store.MaxAuthProviders.
 func (d *Delivery) RegisterProvider(ctx context.Context, domain passerelle.Domain, name, by string, acts ...store.Audit) (store.AuthProvider, error) {
 	secret, err := d.newSecret()
 	if err != nil {

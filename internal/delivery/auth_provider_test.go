@@ -70,8 +70,8 @@ func TestChangesOfProvidersAreAudited(t *testing.T) {
 	})
 }
 
-// meanwhile runs do each time after a provider was read for a change, and before the change is
-// stored.
+// meanwhile runs do each time the clock is read. An update reads the clock after it has loaded the
+// provider, and before it stores the change.
 func (r *fixture) meanwhile(do func()) {
 	real, within := r.Now, false
 	r.Now = func() time.Time {

@@ -16,7 +16,7 @@ const (
 	// MaxTimeout limits the time from the start of the connection to the last byte of the response.
 	// A domain can set no larger value.
 	MaxTimeout = 300 * time.Second
-	// MaxAnswer is the number of bytes of a response's body that are read.
+	// MaxAnswer limits the bytes of a response's body that are read.
 	MaxAnswer = 64 << 10
 
 	dialTimeout = 5 * time.Second
@@ -32,7 +32,7 @@ type Outbound struct {
 	// Timeout limits a complete exchange. Zero means MaxTimeout. The setting of a domain may end
 	// the context of a request earlier.
 	Timeout time.Duration
-	// Loopback allows the addresses of this machine, for development.
+	// Loopback allows loopback addresses, for development.
 	Loopback bool
 	// Networks lists private networks of the operator that are allowed.
 	Networks []netip.Prefix

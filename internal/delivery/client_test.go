@@ -33,7 +33,7 @@ func receiver(t *testing.T, handler http.HandlerFunc) string {
 func ok(http.ResponseWriter, *http.Request) {}
 
 // inside contains addresses that neither a receiver of a live domain nor a token endpoint may have.
-// Each address is in every form that a URL may contain.
+// Some addresses are in several forms that a URL may contain.
 var inside = map[string][]string{
 	"loopback":        {"127.0.0.1", "127.9.9.9", "127.255.255.254", "[::1]"},
 	"unspecified":     {"0.0.0.0", "0.0.0.1", "0.255.255.255", "[::]"},

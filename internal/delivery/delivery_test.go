@@ -26,7 +26,7 @@ import (
 	"passerelle/webhook"
 )
 
-// clock returns the real time plus an offset that the test advances.
+// clock is a clock that only the test advances.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time

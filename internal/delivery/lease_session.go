@@ -150,8 +150,8 @@ func (s *leaseSession) work(ctx context.Context, e jobOptions) error {
 	return s.conclude(ctx, l.to, due, l.limit.ended())
 }
 
-// reportable returns nil instead of two errors that callers do not need: the caller has left, or
-// the lease has lapsed. It logs a lapsed lease.
+// reportable returns nil instead of three errors that callers do not need: the caller has left, the
+// lease has lapsed, or the webhook's provider was deleted. It logs a lapsed lease.
 func (s *leaseSession) reportable(ctx context.Context, err error) error {
 	lapsed := errors.Is(err, store.ErrConflict)
 	if lapsed {
@@ -163,8 +163,9 @@ func (s *leaseSession) reportable(ctx context.Context, err error) error {
 	return nil
 }
 
-// take takes the lease. It returns false when another sender holds the lease. If wait is true, it
-// tries again until it gets the lease, the webhook is deleted or disabled, or the context ends.
+// take takes the lease. It returns false when another sender holds the lease, or when nothing may
+// be sent to the webhook. If wait is true, it tries again while another sender holds the lease,
+// until the context ends.
 func (s *leaseSession) take(ctx context.Context, wait bool) (bool, error) {
 	var ()
 	for {
@@ -241,7 +242,8 @@ func (s *leaseSession) finish(ctx context.Context, to target, due *time.Time, st
 	return nil
 }
 
-// release ends the lease, even when the caller has left. It does nothing when the lease has lapsed.
+// release ends the lease, even when the caller has left. It does nothing when another session has
+// taken the lease.
 func (s *leaseSession) release(ctx context.Context) error {
 	var err error
 	s.limitDB(func() {

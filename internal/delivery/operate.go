@@ -17,8 +17,8 @@ const (
 	// MaxDue limits the counting of undelivered deliveries.
 	MaxDue = 10_000
 
-	// operatorTimeout is the time for which an operator's request waits until another sender
-	// releases the webhook. The request to the receiver may then take as long as any other request.
+	// operatorTimeout is the longest time for which an operator's request waits for the lease of
+	// the webhook. The request to the receiver may then take as long as any other request.
 	operatorTimeout = 5 * time.Second
 )
 
@@ -34,8 +34,9 @@ func Payload(d store.WebhookData) string {
 // Resend sends a delivery again now, even an accepted delivery. It returns when the result is
 // stored. It fails with NotFound when the webhook has no such delivery. It fails with Conflict when
 // the body was erased, or when the delivery still waits for an earlier delivery. It also fails with
-// Conflict when the webhook is deleted or disabled, or when another sender holds the lease of the
-// webhook. It fails with Unavailable in the same case as [Delivery.Await].
+// Conflict when the webhook or its provider is deleted, when the webhook is disabled, or when
+// another sender holds the lease of the webhook. It fails with Unavailable in the same case as
+// [Delivery.Await].
 func (d *Delivery) Resend(ctx context.Context, domain passerelle.Domain, w store.Webhook, id passerelle.DeliveryID, acts ...store.Audit) error {
 	if err := inUse(w); err != nil {
 		return err
@@ -98,8 +99,8 @@ func (d *Delivery) resendable(ctx context.Context, w store.Webhook, id passerell
 // Test sends a test payload for the webhook's event. The payload is data or, if data is nil, a
 // sample of the event. The payload is sent once, like any other payload, and is stored with the
 // other payloads. Test returns the id of the delivery. It stores nothing and fails with Conflict
-// when the webhook is deleted or disabled, or when another sender holds the lease of the webhook.
-// It fails with Unavailable in the same case as [Delivery.Await].
+// when the webhook or its provider is deleted, when the webhook is disabled, or when another sender
+// holds the lease of the webhook. It fails with Unavailable in the same case as [Delivery.Await].
 func (d *Delivery) Test(ctx context.Context, domain passerelle.Domain, w store.Webhook, data []byte, acts ...store.Audit) (passerelle.DeliveryID, error) {
 	var (
 		id  passerelle.DeliveryID

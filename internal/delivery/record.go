@@ -43,8 +43,8 @@ func (s *leaseSession) recordBatch(ctx context.Context, b resultBatch) resultBat
 }
 
 // storeBatch stores a batch and renews the lease. When the lease has lapsed, it fails and stores
-// nothing, because another sender may have sent the same deliveries. A failed delivery makes a run
-// of the flusher due.
+// nothing, because another sender may have sent the same deliveries. After a failed delivery, it
+// plans a run of the flusher.
 func (s *leaseSession) storeBatch(ctx context.Context, b *resultBatch) (err error) {
 	defer guard(&err)
 	now := b.to.clock.Now(s.d.Now())

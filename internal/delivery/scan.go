@@ -75,7 +75,7 @@ func (s *leaseSession) loadPage(ctx context.Context, fresh, first bool, after pa
 }
 
 // untried returns the newest untried delivery, or zero when the flusher has no work. It is called
-// before the page is read. The page therefore contains all deliveries up to the result.
+// before the page is read. The scan therefore finds all deliveries up to the result.
 func (s *leaseSession) untried(ctx context.Context, to target) (passerelle.DeliveryID, error) {
 	if to.webhook.NextFlush == nil {
 		return 0, nil

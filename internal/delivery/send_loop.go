@@ -119,8 +119,8 @@ type senderPool struct {
 type recorder struct {
 	answered   []result
 	unrecorded int       // results that are not stored yet, including those that are being stored now
-	since      time.Time // the arrival of the oldest of these results
-	furthest   int       // the highest place of a delivery with a stored result
+	since      time.Time // the arrival of the first of these results, or the end of the last batch if that is later
+	furthest   int       // the highest place of a delivery in a batch
 	storing    bool
 	results    chan resultBatch
 	// broken means that no more results can be stored.

@@ -12,7 +12,7 @@ import (
 
 // TestPayload reads a test payload that a person has typed. The payload must be a JSON object of at
 // most MaxTestBody bytes. It removes white space outside strings. It fails with an Invalid error
-// that names the field and the line of the mistake.
+// that names the field and, for wrong JSON, the line.
 func TestPayload(field, text string) ([]byte, error) {
 	if len(text) > MaxTestBody {
 		return nil, passerelle.InvalidField(field, "has %d bytes; the maximum for a test is %d", len(text), MaxTestBody)
