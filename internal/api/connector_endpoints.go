@@ -201,8 +201,8 @@ func (s *Service) ranked(ctx context.Context, c *httpapi.Caller, banks []wire.Ba
 	return banks, nil
 }
 
-// carriers returns the connectors that can make the payment with this id. It returns nil when id is
-// nil.
+// carriers reports for each connector, by UUID, whether it can make the payment with this id. It
+// returns nil when id is nil.
 func (s *Service) carriers(ctx context.Context, c *httpapi.Caller, id *passerelle.PaymentID) (map[string]bool, error) {
 	if id == nil {
 		return nil, nil
@@ -400,8 +400,8 @@ type incompatibilitiesInput struct {
 	WithHidden bool `query:"all" doc:"include hidden connectors"`
 }
 
-// incompatibilities lists the connectors that cannot make the payment, with the reasons. Hidden
-// connectors are listed only on request.
+// incompatibilities lists the connectors that do not fully support the payment, with the reasons.
+// Hidden connectors are listed only on request.
 func (s *Service) incompatibilities(ctx context.Context, c *httpapi.Caller, in incompatibilitiesInput) ([]wire.Incompatibility, error) {
 	p, err := s.reach(ctx, c, in.ID, false)
 	if err != nil {

@@ -256,7 +256,8 @@ func TestRulesAboutConnectorsAgree(t *testing.T) {
 	})
 }
 
-// refusedFor tries to choose a connector. The service must refuse the choice for one of the codes.
+// refusedFor tries to choose a connector. The service must refuse an incompatible connector for one
+// of the codes.
 func (s *fixture) refusedFor(t *testing.T, id, uuid, severity string, codes []string) {
 	t.Helper()
 	body := fmt.Sprintf(`{"connector_uuid":%q,"webview_url":"https://shop.example/pay","payer":{"scheme_name":"iban","identification":"DE89370400440532013000","label":"Payer"}}`, uuid)

@@ -231,7 +231,7 @@ func TestDocumentIsTheOneReviewed(t *testing.T) {
 }
 
 // Clients read every list page by page. Each call that returns a total therefore accepts limit and
-// offset.
+// offset, except the list of scenarios.
 func TestEachListHasPages(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		lists := 0

@@ -160,8 +160,8 @@ func (s *fixture) unreachableWebhook(t *testing.T) {
 	}
 }
 
-// plant creates a user with rows in every table. It returns the texts that the deletion must
-// remove.
+// plant creates a user with rows in every table that can contain a user's data. It returns the
+// texts that the deletion must remove.
 func (s *fixture) plant(t *testing.T) (marks []string) {
 	t.Helper()
 	call := func(method, path, body string) reply {

@@ -32,14 +32,14 @@ var update = flag.Bool("update", false, "rewrite the golden files in testdata an
 // opening is the simulated real time at the start of a test.
 var opening = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
 
-// testConnector makes every payment of these tests. britishConnector makes only payments in pounds
+// testConnector makes most payments of these tests. britishConnector makes only payments in pounds
 // with sort codes.
 const (
 	testConnector    = "338178e6-3d01-564f-9a7b-52ca442459bf"
 	britishConnector = "c9c5a0a6-7f0e-4c39-8f5e-0d1f6b1c2e41"
 )
 
-// version is the first segment of every path.
+// version is the first segment of paths.
 const version = "/2.0"
 
 // noID is an id that no object has.
@@ -168,9 +168,9 @@ type reply struct {
 	body   []byte
 }
 
-// do sends a request, and checks the rules for all responses. The response must not be a server
-// error. JSON must have exactly one media type, the response a request id, and an error body four
-// keys. The response must match its schema in the OpenAPI document.
+// do sends a request, and checks the rules for all responses. The only status of a server error may
+// be 503. JSON must have exactly one media type. Each response must have a request id, and each
+// error body four keys. The response must match its schema in the OpenAPI document.
 func (s *fixture) do(t testing.TB, a ask) reply {
 	t.Helper()
 	request := s.request(t, a)
@@ -312,8 +312,9 @@ func encoded(t testing.TB, value any) string {
 }
 
 // token returns the text of a named token. The name of a service token consists of its scopes,
-// joined by "+". The name of a token for the payment is "own:<scope>". Other names are "config",
-// "users" and the names of invalid tokens. The empty name means no token.
+// joined by "+". The name of a token for the payment is "own:<scope>". Other names are kinds of
+// tokens such as "config" and "user", and the names of invalid tokens. The empty name means no
+// token.
 func (s *fixture) token(t testing.TB, domainName, name string, payment int64) string {
 	t.Helper()
 	who := s.domainOf(domainName)

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// hostileLists contains one list of each kind, with the token that reads it and its own parameters.
+// hostileLists contains lists of the API. Each entry has the token that reads the list, and the
+// parameters of this list alone.
 var hostileLists = []struct{ path, token, own string }{
 	{"/payments", "admin", "filter order_by min_date max_date state label payer_end min_amount max_amount id_client id_connector id_connector_source connector_uuid country reference_id"},
 	{"/payments?order_by=state", "admin", ""},
@@ -100,7 +101,7 @@ func hostileQueries(own string) []string {
 	return all
 }
 
-// escaped returns a value in escaped form. It does not escape parts that are already escaped.
+// escaped returns a value in escaped form. It returns a value with a percent sign unchanged.
 func escaped(value string) string {
 	if strings.Contains(value, "%") {
 		return value
@@ -108,8 +109,8 @@ func escaped(value string) string {
 	return url.QueryEscape(value)
 }
 
-// TestFiltersAtTheirEndsSelectNothing uses filters with an unknown value, or with an end before all
-// times. Such filters must select nothing.
+// TestFiltersAtTheirEndsSelectNothing uses filters by an unknown application, and by dates before
+// all payments. The service must refuse such a filter, or list nothing.
 func TestFiltersAtTheirEndsSelectNothing(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		s.created(t, "")

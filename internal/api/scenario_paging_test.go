@@ -63,8 +63,8 @@ func sortedQuery(path string) string {
 	return values.Encode()
 }
 
-// history creates payments over seven weeks around a new year. Amounts and states repeat. Two
-// payments are shortly before and shortly after the end of a month in Paris.
+// history creates payments over 45 days around a new year. Amounts and states repeat. Two payments
+// are shortly before and shortly after the end of a month in Paris.
 func (s *fixture) history(t *testing.T) {
 	t.Helper()
 	s.configure(t, "home", map[string]string{"api.timezone": "Europe/Paris"})
@@ -86,8 +86,8 @@ func (s *fixture) history(t *testing.T) {
 	}
 }
 
-// orders contains a comparison for each order of the list. Each comparison ends with the id, so no
-// two payments are equal.
+// orders contains the comparisons for four orders of the list. In each order, equal payments follow
+// each other by id.
 var orders = map[string]func(a, b listed) int{
 	"id":            func(a, b listed) int { return 0 },
 	"register_date": func(a, b listed) int { return cmp.Compare(a.RegisterDate, b.RegisterDate) },

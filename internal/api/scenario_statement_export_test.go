@@ -37,7 +37,8 @@ func (s *fixture) movedDays(t *testing.T, connection int64) []string {
 	return all
 }
 
-// manyDays returns a file with entries of one account over a year. Some entries are equal.
+// manyDays returns a file with entries of one account over almost a year. Three consecutive entries
+// have the same label.
 func manyDays(t *testing.T, entries int) string {
 	t.Helper()
 	day, balance := passerelle.Date{}, amounts.MustNew(10_000, 2)

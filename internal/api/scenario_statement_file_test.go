@@ -17,8 +17,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// camtFile returns a camt.053 file with one statement and its entries. An entry has a day and an
-// amount.
+// camtFile returns a camt.053 file with one statement and its entries. An entry consists of a day,
+// an amount and a label.
 func camtFile(opened, opening, closed, closing string, entries ...string) string {
 	balance := func(kind, day, amount string) string {
 		return `<Bal><Tp><CdOrPrtry><Cd>` + kind + `</Cd></CdOrPrtry></Tp><Amt Ccy="EUR">` + amount + `</Amt><CdtDbtInd>CRDT</CdtDbtInd><Dt><Dt>` + day + `</Dt></Dt></Bal>` + "\n"
@@ -32,7 +32,7 @@ func camtFile(opened, opening, closed, closing string, entries ...string) string
 	return text + `</Stmt></BkToCstmrStmt></Document>`
 }
 
-// fileReport is the part of the response about the only account in the file.
+// fileReport contains those members of the response that tests read.
 type fileReport struct {
 	Preview  bool
 	Message  string
@@ -308,7 +308,7 @@ func TestFilesThatAreTheBody(t *testing.T) {
 	s.do(t, ask{method: http.MethodPost, path: fmt.Sprintf("/users/me/connections/%d/files?preview", connection), token: "user", contentType: "text/html", body: file}).says(t, 400, "invalidValue", "Content-Type")
 }
 
-// endless is a body with a declared length of 4 GiB.
+// endless is a body without an end. It counts the bytes that were read.
 type endless struct{ sent int64 }
 
 func (e *endless) Read(p []byte) (int, error) {

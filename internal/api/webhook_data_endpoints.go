@@ -77,9 +77,9 @@ type webhookLogOutput struct {
 	Next         *string `json:"next_signature" doc:"signature with the next secret, during a rotation"`
 }
 
-// nextTry returns when the flusher sends an undelivered delivery again. It returns nil for a
-// delivery that was never tried, because the sender tries it immediately. It also returns nil for a
-// disabled or deleted webhook, because such a webhook receives nothing.
+// nextTry returns the earliest time of the next request for an undelivered delivery. It returns nil
+// for a delivery that the sender tries immediately. It also returns nil for a disabled or deleted
+// webhook, because such a webhook receives nothing.
 func nextTry(c *httpapi.Caller, w store.Webhook, tried bool, notBefore *time.Time) *string {
 	switch {
 	case w.Deleted != nil || w.Disabled != nil:

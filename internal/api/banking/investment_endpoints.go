@@ -46,7 +46,7 @@ type listAssetsInput struct {
 	httpapi.Expand[wire.Investment]
 }
 
-// assetRows returns one page of the assets of a kind at a place, and the accounts at that place.
+// assetRows returns one page of the assets of a kind at a place, and the checked place.
 func assetRows[D any](ctx context.Context, s *Service, c *httpapi.Caller, in listAssetsInput, kind bankstore.AssetKind) (settled, []passerelle.Asset[D], httpapi.Listing, error) {
 	at, err := s.settle(ctx, c, in.place())
 	if err != nil {
@@ -214,7 +214,7 @@ func (s *Service) accountsOf(ctx context.Context, c *httpapi.Caller, at settled,
 // maxPockets limits the pockets that one page of investments embeds.
 const maxPockets = 10_000
 
-// showInvestments renders positions with expansions, with one query for all positions.
+// showInvestments renders positions with expansions, with at most one query for all positions.
 func (s *Service) showInvestments(ctx context.Context, c *httpapi.Caller, at settled, rows []passerelle.Asset[passerelle.InvestmentDetails], accounts map[passerelle.AccountID]passerelle.BankAccount, asked httpapi.Expansion) ([]wire.Investment, error) {
 	shown := make([]wire.Investment, len(rows))
 	place := map[passerelle.AssetID]*[]wire.Pocket{}
