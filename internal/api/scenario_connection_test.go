@@ -209,7 +209,7 @@ func TestUnfinishedConnectionsAreRemoved(t *testing.T) {
 	})
 }
 
-// rid erases withdrawn data.
+// rid waits until withdrawn data is erased.
 func (s *fixture) rid(t *testing.T) {
 	t.Helper()
 	if err := s.Aggregation.EraseWithdrawn(t.Context()); err != nil {

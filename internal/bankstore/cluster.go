@@ -86,9 +86,8 @@ func (r Reader) ClustersOf(ctx context.Context, a StoredAccount, limit int) ([]S
 		int64(a.ID), a.Epoch, limit)
 }
 
-// CreateCluster stores a cluster of an account and sets its id. Write fails with the given error
-// when the account would have more clusters than allowed, or when its data was withdrawn: the
-// arguments are beyond and most.
+// CreateCluster stores a cluster of an account and sets its id. Write fails with the error beyond
+// when the account already has most clusters, or when its data was withdrawn.
 func (tx Tx) CreateCluster(domain passerelle.DomainID, a StoredAccount, c *passerelle.Cluster, most int, beyond error) error {
 	id, err := tx.unit.NewID("transaction_cluster")
 	if err != nil {
