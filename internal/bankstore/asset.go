@@ -31,7 +31,8 @@ type NewAsset struct {
 	// Key is the institution's key of the asset. It is unique among the assets of the same kind.
 	// Investment is the key of the position to which the asset belongs, or empty.
 	Key, Investment string
-	// Date is the day for which the details are valid, or zero.
+	// Date is the day of a position's value, of an order or of an amortization, or the day on which
+	// a pocket becomes available. It may be zero.
 	Date    passerelle.Date
 	Details any
 	// Value is the value of a unit on that day, nil when unknown.
