@@ -5,8 +5,8 @@
 // represents. It also owns the approximate time of a token's last use, and the keys that sign
 // tokens and API responses. The route table defines the scope that a call needs. Package
 // aggregation creates a user and the user's token in the same transaction. Only the creation of a
-// token returns its text. The database contains only the hash of a token. For webhooks, it also
-// contains the sealed text of permanent user tokens.
+// token returns its text. The database contains the hash of each token and, for webhooks, the
+// sealed text of permanent user tokens.
 //
 // The package fails with Unauthenticated for every invalid token, and does not say why. It fails
 // with Forbidden when a caller requests more rights than it has. It fails with the code rateLimited
@@ -90,7 +90,8 @@ func (a *Access) Admit(ctx context.Context, domain passerelle.DomainID, shown Be
 	return principal(token), nil
 }
 
-// accepts reports whether a token is valid and has a kind. The kind anyKind accepts all kinds.
+// accepts reports whether a token is valid and has a kind. It accepts every kind if kind is
+// anyKind.
 func (a *Access) accepts(token store.Token, kind TokenKind) bool {
 	return (kind == anyKind || token.Kind == string(kind)) && token.Revoked == nil && !a.expired(token)
 }
@@ -173,8 +174,8 @@ func grantable(maker Principal, scopes passerelle.Scopes) error {
 	return nil
 }
 
-// IssueOperator makes a permanent config or users token for the operator's own programs. Like the
-// methods below, it stores the change and the acts in the audit log together.
+// IssueOperator makes a permanent config or users token for the operator's own programs. It stores
+// the token and the acts in the audit log together.
 func (a *Access) IssueOperator(ctx context.Context, domain passerelle.DomainID, kind TokenKind, acts ...store.Audit) (Grant, error) {
 	scope, ok := map[TokenKind]passerelle.Scope{ConfigToken: passerelle.ScopeConfig, UsersToken: passerelle.ScopeUsers}[kind]
 	if !ok {

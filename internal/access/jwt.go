@@ -66,8 +66,7 @@ func (a *Access) SigningKey(ctx context.Context, field string, client store.Clie
 }
 
 // GrantSigned makes a signed token for a user, like GrantUser. The payload contains the scope for
-// the client, and the service never reads that scope. The token of a temporary user expires with
-// the user. Other tokens expire at token.Expires.
+// the client, and the service never reads that scope. The token expires at token.Expires.
 func (a *Access) GrantSigned(tx *store.Tx, signer jose.Signer, issuer, scope string, token store.Token) (Grant, Payload, error) {
 	text, p, err := a.sign(signer, issuer, scope, token)
 	if err != nil {

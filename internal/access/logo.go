@@ -22,7 +22,7 @@ const (
 	maxLogoSide = 2048
 )
 
-// logoSizes lists the possible sizes of a stored logo. The first size is twice the size on pages,
+// logoSizes lists the largest sizes of a stored logo. The first size is twice the size on pages,
 // for screens with a high resolution. The second size is the size on pages. It is for logos that
 // would make pages too large at the first size.
 var logoSizes = []image.Point{{320, 80}, {160, 40}}

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// A token has the form psl_<kind>_<48 hex digits><8 hex digits>. Scanners and support recognise it
-// by its prefix. The last eight digits are a checksum, by which the service recognises a mistyped
-// token without a query.
+// A token that is not signed has the form psl_<kind>_<48 hex digits><8 hex digits>. Scanners and
+// support recognise it by its prefix. The last eight digits are a checksum, by which the service
+// recognises a mistyped token without a query.
 
 var tokenPrefix = map[TokenKind]string{
 	UserToken:    "psl_usr_",

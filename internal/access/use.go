@@ -79,8 +79,8 @@ func (a *Access) KeepUses(ctx context.Context) error {
 	return nil
 }
 
-// compare orders credentials. All processes write credentials in this order, so no two processes
-// wait for each other's rows.
+// compare orders credentials. All processes write credentials in this order, so they cannot
+// deadlock.
 func (c credential) compare(o credential) int {
 	return cmp.Or(cmp.Compare(c.domain, o.domain), cmp.Compare(c.client, o.client), cmp.Compare(c.token, o.token))
 }

@@ -93,7 +93,7 @@ func (a *Access) Spend(tx *store.Tx, code store.Token) {
 	}
 }
 
-// Use marks a code from a browser as used, in a transaction of its own. It fails with
+// Use calls Spend for a code from a browser, in a transaction of its own. It fails with
 // Unauthenticated when the code was already used.
 func (a *Access) Use(ctx context.Context, code store.Token) error {
 	err := a.DB.Write(ctx, func(tx *store.Tx) error {

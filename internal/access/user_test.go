@@ -209,8 +209,8 @@ func TestThrottle(t *testing.T) {
 	fail(20, id, "192.0.2.1")
 }
 
-// TestManyGuessers checks that memory stays limited for any number of attackers. Recent failures
-// must still count.
+// TestManyGuessers makes more callers fail than the throttle keeps. Recent failures must still
+// count.
 func TestManyGuessers(t *testing.T) {
 	d := open(t)
 	for i := range 10_100 {

@@ -22,7 +22,7 @@ const (
 
 // RunDue does the work that is due in a domain: it ends consents, reads connections, and removes
 // connections that were never established. A failed step does not prevent the other steps. It
-// returns the number of connections that it read.
+// returns the number of connections that were due.
 func (a *Aggregation) RunDue(ctx context.Context, d passerelle.Domain) (int, error) {
 	errs := []error{a.LapseConsents(ctx, d)}
 	var read int
@@ -65,8 +65,8 @@ func (a *Aggregation) EraseWithdrawn(ctx context.Context) error {
 	return nil
 }
 
-// readOne reads a connection. The run is nil when another run is already reading the connection. It
-// is also nil when the service must not read the connection without the user.
+// readOne reads a connection. The run is nil when the connection could not be locked, or when
+// another run has read it since it was listed.
 func (a *Aggregation) readOne(ctx context.Context, d passerelle.Domain, c bankstore.Connection, attended bool) (*syncRun, error) {
 	run, reader, err := a.takeLease(ctx, d, c.User, c.ID)
 	var refused *passerelle.Error

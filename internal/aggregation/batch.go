@@ -207,8 +207,8 @@ const maxConnections = 100
 
 // SyncAll reads the connections of a user and returns them, oldest first. attended says whether the
 // user is present. It skips connections that another run is reading. Without the user, it also
-// skips connections that require the user. It fails with Conflict when the user has more than
-// maxConnections.
+// skips connections whose consent has ended or whose daily limit is reached. It fails with Conflict
+// when the user has more than maxConnections.
 func (a *Aggregation) SyncAll(ctx context.Context, d passerelle.Domain, user passerelle.UserID, attended bool) ([]bankstore.Connection, error) {
 	all, err := a.atMost(ctx, d, user)
 	if err != nil {

@@ -17,7 +17,7 @@ const (
 	clusterDepth = 1000
 	// maxClusters limits the series that the service finds in an account. A client can create a
 	// cluster while the account has fewer than maxClusters clusters, including clusters that the
-	// service found.
+	// service found and clusters that the user removed.
 	maxClusters = 300
 )
 

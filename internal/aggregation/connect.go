@@ -44,8 +44,8 @@ type Request struct {
 	Background bool
 	// Execution is the right to execute the request under its idempotency key, if it has one.
 	Execution store.Execution
-	// Acts are acts of an operator. The service records them after it has taken the lease and
-	// before it calls the institution. A request for a new connection has no acts.
+	// Acts are acts of an operator. The service records them when it takes the lease, before it
+	// calls the institution. A request for a new connection has no acts.
 	Acts []store.Audit
 }
 
@@ -128,7 +128,7 @@ func (a *Aggregation) newRun(d passerelle.Domain, user passerelle.User, profile 
 }
 
 // Resume continues a connection: with new values, after the user acted elsewhere, or to read the
-// connection again. Without the user, it does nothing when the daily limit of the institution is
+// connection again. Without the user, it reads nothing when the daily limit of the institution is
 // reached or the consent has ended. Resume fails with NotFound when the user has no such
 // connection, and with Invalid for a wrong value. It fails with Conflict when another run is
 // reading the connection, or when its connector is no longer offered.
@@ -178,8 +178,8 @@ func (run *syncRun) prepare(ctx context.Context, r Request) (map[string]string, 
 	return run.sort(ctx, values)
 }
 
-// firstRead starts the first read of a connection in the background. Until the read ends, the state
-// of the connection is validating. If the process crashes, the connection becomes due.
+// firstRead starts a read of a connection in the background. Until the read ends, the state of the
+// connection is validating. If the process crashes, the connection becomes due.
 func (a *Aggregation) firstRead(ctx context.Context, run *syncRun, reader connector.DataReader, r readRequest) (bankstore.Connection, error) {
 	former, overdue := run.lease.c, run.started.Add(maxRunTime)
 	run.lease.c.State, run.lease.c.Message, run.lease.c.Fields, run.lease.c.URL, run.lease.c.NextTry = passerelle.Validating, "", "", "", &overdue

@@ -186,8 +186,8 @@ func bounded(o connector.Outcome, now time.Time) (connector.Outcome, error) {
 	return o, nil
 }
 
-// storable replaces or removes characters that some databases cannot store: NUL, and invalid UTF-8
-// such as half of a surrogate pair.
+// storable replaces characters that some databases cannot store: NUL, and invalid UTF-8 such as
+// half of a surrogate pair.
 func storable(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 }

@@ -9,8 +9,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// These constants limit one pass over a domain: the users at a time, the rows of each kind in a
-// transaction, and the number of transactions.
+// These constants limit one pass over a domain: the users in a page, the rows of each kind in a
+// transaction, and the number of pages.
 const (
 	eraseUsers   = 100
 	eraseBatch   = 1000
@@ -34,7 +34,8 @@ func (a *Aggregation) ExpireUsers(ctx context.Context, d passerelle.Domain) erro
 	})
 }
 
-// EraseUsers erases the data of a domain's deleted users.
+// EraseUsers erases the data of a domain's deleted users, except bank data. EraseWithdrawn erases
+// bank data.
 func (a *Aggregation) EraseUsers(ctx context.Context, d passerelle.Domain) error {
 	return store.EachPending(ctx, eraseBatches, func(failed int) ([]store.Erasure, error) {
 		return a.DB.ErasuresDue(ctx, d.ID, a.Now(), failed, eraseUsers)

@@ -58,8 +58,8 @@ func booked(key string, day int) passerelle.TransactionDetails {
 	}
 }
 
-// soundBooks returns valid data: two accounts, three transactions of the first account, and a
-// subscription with a bill.
+// soundBooks returns valid data: two accounts, three transactions of the first account, two
+// subscriptions, and a bill of the first subscription.
 func soundBooks() institutionData {
 	total := decimal.MustNew(3999, 2)
 	return institutionData{

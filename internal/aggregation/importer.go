@@ -252,8 +252,8 @@ func (im *importer) storeWithEvent(event func() (store.EmittedEvent, error), fn 
 	return nil
 }
 
-// Wanted reports whether an account is shared, and the first day to read. The first read includes
-// all days. Later reads include the days since the last complete read, and earlier days that may
+// Wanted reports whether an account is shared, and the first day to read. The first read begins at
+// the horizon. Later reads include the days since the last complete read, and earlier days that may
 // still change.
 func (im *importer) Wanted(key string) (passerelle.Date, bool) {
 	a := im.accounts[key]

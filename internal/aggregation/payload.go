@@ -167,9 +167,8 @@ func (r *reporter) owned(ctx context.Context, accounts []*syncedAccount) (store.
 	}))
 }
 
-// report contains the accounts and subscriptions in a run's final events. An account or
-// subscription is included when it is shared and was read, when it has changed, or when it is no
-// longer listed.
+// report contains the accounts and subscriptions in a run's final events. A shared account or
+// subscription is included when it was read, when it has changed, or when it is no longer listed.
 type report struct {
 	accounts      []bankstore.StoredAccount
 	subscriptions []bankstore.StoredSubscription

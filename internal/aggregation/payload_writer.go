@@ -10,8 +10,8 @@ import (
 	"passerelle/internal/wire"
 )
 
-// payloadBuffer is the number of bytes of a body that are held in memory before they are stored as
-// a part.
+// payloadBuffer is the number of bytes that a payloadWriter collects in memory before it stores
+// them in parts.
 const payloadBuffer = 64 << 10
 
 // payloadWriter writes the body of an event. A short body stays in memory, and a long one is

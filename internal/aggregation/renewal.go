@@ -43,7 +43,7 @@ func (a *Aggregation) lapse(ctx context.Context, d passerelle.Domain, c bankstor
 	run, _, err := a.takeLease(ctx, d, c.User, c.ID)
 	var refused *passerelle.Error
 	if errors.As(err, &refused) {
-		return nil // the connection was deleted, or another run is reading it
+		return nil // the connection was deleted, another run is reading it, or its connector was removed
 	}
 	if err == nil && (!run.lapsed() || run.waits()) {
 		err = run.lease.release(ctx)

@@ -30,11 +30,11 @@ type AccountChange struct {
 	Origin string
 }
 
-// ChangeAccounts applies a user's change to accounts, and returns the changed accounts by id. All
-// accounts of one connection change, or none of them. Enabling stores the consent and makes the
-// service read the accounts soon. Disabling ends the consent, and immediately hides the accounts'
-// rows. ChangeAccounts fails with the locked error when a read of the connection takes longer than
-// LeaseTimeout.
+// ChangeAccounts applies a user's change to accounts, and returns the changed accounts in the order
+// of their ids. All accounts of one connection change, or none of them. Enabling stores the consent
+// and makes the service read the accounts soon. Disabling ends the consent, and immediately hides
+// the accounts' rows. ChangeAccounts fails with the locked error when a read of the connection
+// takes longer than LeaseTimeout.
 func (a *Aggregation) ChangeAccounts(ctx context.Context, d passerelle.Domain, user passerelle.UserID, ids []passerelle.AccountID, change AccountChange) ([]bankstore.StoredAccount, error) {
 	all, err := a.accounts(ctx, d, user, ids)
 	if err != nil {

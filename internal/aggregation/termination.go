@@ -13,8 +13,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// When the institution is unreachable, the service tries again after a minute. Each later pause is
-// twice as long, up to a day.
+// After a failure, the service tries again after a minute. Each later pause is twice as long, up to
+// a day. terminationTime limits one call to the institution.
 const (
 	firstTermination   = time.Minute
 	longestTermination = 24 * time.Hour

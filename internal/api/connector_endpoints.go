@@ -201,8 +201,8 @@ func (s *Service) ranked(ctx context.Context, c *httpapi.Caller, banks []wire.Ba
 	return banks, nil
 }
 
-// carriers returns the connectors that can make the payment with this id. It returns nil when id is
-// nil.
+// carriers reports for each connector, by UUID, whether it can make the payment with this id. It
+// returns nil when id is nil.
 func (s *Service) carriers(ctx context.Context, c *httpapi.Caller, id *passerelle.PaymentID) (map[string]bool, error) {
 	if id == nil {
 		return nil, nil

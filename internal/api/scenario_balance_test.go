@@ -104,8 +104,8 @@ func TestDeltasOfAnAccount(t *testing.T) {
 	})
 }
 
-// The longest period of a list of balances is a year. In leap years, the period has 366 days. The
-// list contains each day once.
+// A list of balances has at most 366 days, the length of a leap year. The list contains each day
+// once.
 func TestBalancesOfAYear(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.balanced(t, "")

@@ -62,7 +62,8 @@ func TestCategoryScenarios(t *testing.T) {
 	})
 }
 
-// A user has at most a hundred categories. The service deletes these categories with the user.
+// A user can create at most a hundred categories. The service deletes these categories with the
+// user.
 func TestOwnCategoriesAreBounded(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for i := range 100 {

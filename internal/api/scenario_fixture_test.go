@@ -39,7 +39,7 @@ const (
 	britishConnector = "c9c5a0a6-7f0e-4c39-8f5e-0d1f6b1c2e41"
 )
 
-// version is the first segment of every path.
+// version is the first segment of paths.
 const version = "/2.0"
 
 // noID is an id that no object has.
@@ -312,8 +312,9 @@ func encoded(t testing.TB, value any) string {
 }
 
 // token returns the text of a named token. The name of a service token consists of its scopes,
-// joined by "+". The name of a token for the payment is "own:<scope>". Other names are "config",
-// "users" and the names of invalid tokens. The empty name means no token.
+// joined by "+". The name of a token for the payment is "own:<scope>". Other names are kinds of
+// tokens such as "config" and "user", and the names of invalid tokens. The empty name means no
+// token.
 func (s *fixture) token(t testing.TB, domainName, name string, payment int64) string {
 	t.Helper()
 	who := s.domainOf(domainName)

@@ -308,7 +308,7 @@ func TestFilesThatAreTheBody(t *testing.T) {
 	s.do(t, ask{method: http.MethodPost, path: fmt.Sprintf("/users/me/connections/%d/files?preview", connection), token: "user", contentType: "text/html", body: file}).says(t, 400, "invalidValue", "Content-Type")
 }
 
-// endless is a body with a declared length of 4 GiB.
+// endless is a body without an end. It counts the bytes that were read.
 type endless struct{ sent int64 }
 
 func (e *endless) Read(p []byte) (int, error) {

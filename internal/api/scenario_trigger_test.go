@@ -19,7 +19,7 @@ func mostMiB(call string) int {
 	return 1
 }
 
-// A client can trigger any event in a sandbox, with its own data or a sample. It cannot trigger the
+// A client can trigger events in a sandbox, with its own data or a sample. It cannot trigger the
 // events that sandboxes emit themselves: the events of payments, USER_CREATED and USER_DELETED.
 func TestTriggerScenarios(t *testing.T) {
 	trigger := func(body string) ask {

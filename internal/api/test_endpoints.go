@@ -45,7 +45,7 @@ func (s *Service) testSync(ctx context.Context, c *httpapi.Caller, _ httpapi.Not
 	return s.Aggregation.Show(read, c.Location), err
 }
 
-// maxTested is the number of webhooks that one call tests, all at the same time.
+// maxTested limits the webhooks that one call tests, all at the same time.
 const maxTested = 20
 
 type testedOutput struct {

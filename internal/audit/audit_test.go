@@ -273,8 +273,8 @@ func TestBrokenChainDoesNotAffectOthers(t *testing.T) {
 	})
 }
 
-// TestProcessesTakeTurns runs many concurrent units, and two processes that chain at the same time.
-// The result must be one chain.
+// TestProcessesTakeTurns runs many concurrent units, and three processes that chain at the same
+// time. The result must be one chain.
 func TestProcessesTakeTurns(t *testing.T) {
 	onEach(t, func(t *testing.T, o fixture) {
 		const writers, acts = 4, 50

@@ -5,8 +5,9 @@
 // documents. An incomplete copy has another name. The package does not know the schema, and reads
 // no rows.
 //
-// The package fails before it changes anything. It never overwrites a file, and never restores into
-// a database with content.
+// The package never overwrites a file, and never restores into a database with content. A failure
+// leaves no file and no table. The exception is a failure after the copy of a PostgreSQL database
+// was restored: the error then says so.
 package backup
 
 import (

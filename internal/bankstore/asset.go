@@ -31,7 +31,8 @@ type NewAsset struct {
 	// Key is the institution's key of the asset. It is unique among the assets of the same kind.
 	// Investment is the key of the position to which the asset belongs, or empty.
 	Key, Investment string
-	// Date is the day for which the details are valid, or zero.
+	// Date is the day of a position's value, of an order or of an amortization, or the day on which
+	// a pocket becomes available. It may be zero.
 	Date    passerelle.Date
 	Details any
 	// Value is the value of a unit on that day, nil when unknown.
@@ -135,8 +136,8 @@ type AssetFilter struct {
 	Investment passerelle.AssetID
 	IDs        []passerelle.AssetID // nil for all
 	Kind       AssetKind
-	// Reading selects assets that a read changed, and positions with a pocket that the read
-	// changed. Zero means all.
+	// Reading selects assets that a read changed or no longer listed, and positions with a pocket
+	// that the read changed. Zero means all.
 	Reading int64
 	// All includes assets of disabled and deleted accounts, and assets that the institution no
 	// longer lists.

@@ -79,14 +79,15 @@ func (r Reader) CountClusters(ctx context.Context, f ClusterFilter) (int64, erro
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM `+clusterSource+c.String(), c.Args...)
 }
 
-// ClustersOf lists the clusters of an account for its sync, including removed clusters.
+// ClustersOf lists at most limit clusters that syncs have found in an account, including clusters
+// that the user removed.
 func (r Reader) ClustersOf(ctx context.Context, a StoredAccount, limit int) ([]StoredCluster, error) {
 	return database.Collect(ctx, r.rows, scanCluster, `SELECT `+clusterColumns+` FROM transaction_cluster s WHERE s.account_id = $1 AND s.epoch = $2 AND s.key IS NOT NULL ORDER BY s.id LIMIT $3`,
 		int64(a.ID), a.Epoch, limit)
 }
 
-// CreateCluster stores a cluster of an account and sets its id. Write fails with the argument
-// beyond when the number of the account's clusters would exceed the argument most.
+// CreateCluster stores a cluster of an account and sets its id. Write fails with the error beyond
+// when the account already has most clusters, or when its data was withdrawn.
 func (tx Tx) CreateCluster(domain passerelle.DomainID, a StoredAccount, c *passerelle.Cluster, most int, beyond error) error {
 	id, err := tx.unit.NewID("transaction_cluster")
 	if err != nil {
@@ -108,8 +109,9 @@ func (tx Tx) UpdateCluster(domain passerelle.DomainID, user passerelle.UserID, c
 		c.Wording, c.Mean.String(), c.Increment, database.OptionalDate(c.Next), int64(c.Category), c.Enabled, int64(domain), int64(user), int64(c.ID))
 }
 
-// RefreshCluster stores the values that a sync has computed for a cluster. It leaves the values
-// that the user may change, and does nothing when the user has removed the cluster in the meantime.
+// RefreshCluster stores the values that a sync has computed for a cluster. It does not change the
+// wording, the category and whether the cluster is enabled. It does nothing when the user has
+// removed the cluster in the meantime.
 func (tx Tx) RefreshCluster(domain passerelle.DomainID, c passerelle.Cluster) {
 	tx.unit.Exec(`UPDATE transaction_cluster SET mean = $1, increment = $2, next_date = $3 WHERE +domain_id = $4 AND id = $5 AND deleted IS NULL`,
 		c.Mean.String(), c.Increment, database.OptionalDate(c.Next), int64(domain), int64(c.ID))

@@ -60,7 +60,8 @@ func newConnectionSet(s fixture) *connectionSet {
 	return c
 }
 
-// below adds an account and a subscription in each condition to a connection.
+// below adds four accounts and four subscriptions to a connection. Two of each are enabled, one is
+// disabled and one is deleted.
 func (c *connectionSet) below(of idRow) {
 	for n, condition := range []string{"", "", "disabled", "deleted"} {
 		row := of
@@ -115,9 +116,9 @@ func (c *connectionSet) inTrouble(t *rapid.T) lists.List {
 	return q
 }
 
-// drawBelow draws a filter for objects that belong to connections. It draws an owner, one or
-// several connections, ids, and whether hidden objects are included. A nil list does not filter,
-// and an empty list selects nothing.
+// drawBelow draws a filter for objects that belong to connections. It draws an owner, and whether
+// hidden objects are included. In some draws, it also draws one connection, several connections or
+// ids. A nil list does not filter, and an empty list selects nothing.
 func (c *connectionSet) drawBelow(t *rapid.T, rows []idRow) (f bankstore.AccountFilter, ids []int64) {
 	f.Domain, f.User = c.drawOwner(t)
 	f.All = rapid.Bool().Draw(t, "all")

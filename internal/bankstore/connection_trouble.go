@@ -11,7 +11,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// TroubleFilter selects a domain's connections with a failed last read.
+// TroubleFilter selects a domain's connections that have a state: their last read failed or is not
+// complete.
 type TroubleFilter struct {
 	Domain passerelle.DomainID
 	// States are the states of the connections, and Connector is the UUID of their connector.
@@ -20,7 +21,7 @@ type TroubleFilter struct {
 	Connector string
 }
 
-// ConnectionsInTrouble lists the connections whose last read failed, ordered by id. It merges the
+// ConnectionsInTrouble lists the connections that the filter selects, ordered by id. It merges the
 // page from one list for each state, because an index contains each list in order.
 func (r Reader) ConnectionsInTrouble(ctx context.Context, f TroubleFilter, w store.Window) ([]Connection, error) {
 	states := f.States
@@ -44,14 +45,14 @@ func (r Reader) ConnectionsInTrouble(ctx context.Context, f TroubleFilter, w sto
 		strings.Join(lists, " UNION ALL "), p.Order, limit), s.Args...)
 }
 
-// Trouble is the number of connections in one state that prevents reading.
+// Trouble is the number of connections in one state.
 type Trouble struct {
 	State string
 	Count int64
 }
 
-// Troubles counts the connections of a domain that cannot be read, by state. The most frequent
-// state comes first. It reads at most store.MaxOverviewRows connections.
+// Troubles counts the connections of a domain that have a state, by state. The most frequent state
+// comes first. It reads at most store.MaxOverviewRows connections.
 func (r Reader) Troubles(ctx context.Context, domain passerelle.DomainID) ([]Trouble, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (Trouble, error) {
 		var one Trouble

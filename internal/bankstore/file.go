@@ -226,9 +226,9 @@ func (tx Tx) ClaimFile(domain passerelle.DomainID, id passerelle.FileID, lease t
 		lease.Microseconds(), int64(domain), int64(id))
 }
 
-// KeepFile ends a lease after the content was stored. Write fails with ErrConflict when the lease
-// has lapsed, when the file has changed, or when no row refers to the file any more. A file to
-// which no row refers is removed later.
+// KeepFile ends a lease after the content was stored. Write fails with ErrConflict when another
+// process has taken the lease, when the file has changed, or when no row refers to the file any
+// more. A file to which no row refers is removed later.
 func (tx Tx) KeepFile(domain passerelle.DomainID, l LeasedFile, mediaType string, size int64, at time.Time) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE stored_file SET stored = $1, size = $2, media_type = $3, next_fetch = NULL, failures = 0, lease_until = 0
 		WHERE +domain_id = $4 AND id = $5 AND lease_until = $6 AND due IS NULL`, database.Micros(at), size, mediaType, int64(domain), int64(l.ID), l.Until)

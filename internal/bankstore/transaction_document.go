@@ -49,8 +49,8 @@ func (r Reader) DocumentsOf(ctx context.Context, f DocumentFilter, transactions 
 
 // AttachDocument attaches a document to a transaction of the same user. It does nothing when the
 // document is already attached. Write fails with ErrNotFound when the user does not have the
-// document or the transaction. It fails with the argument beyond when the number of the
-// transaction's documents would exceed the argument most.
+// document or the transaction. It fails with the given error when the transaction would have more
+// documents than allowed: the arguments are beyond and most.
 //
 // AttachDocument locks both rows until the unit ends. A process that erases one of them must wait.
 // It then finds the attachment.

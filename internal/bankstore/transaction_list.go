@@ -37,9 +37,9 @@ type TransactionFilter struct {
 	Income *bool
 	// Wording selects transactions whose label contains this text. Search selects transactions with
 	// this text in their label, day or category. It also selects transactions whose value equals
-	// the text.
+	// the text, regardless of the sign.
 	Wording, Search string
-	// Least and Most limit the value. Values, if not nil, lists the only values to select.
+	// Least and Most limit the value. Values, if not empty, lists the only values to select.
 	Least, Most *decimal.Decimal
 	Values      []decimal.Decimal
 	// within lists the selected accounts, if a TransactionSpan has recorded them. undocumented is
@@ -61,7 +61,7 @@ const MaxWithin = 16
 // Within limits the filter to the accounts of its span, if the span has recorded them. The query
 // then need not look up the account of each transaction. If no transaction in the accounts has a
 // document, the query also skips the lookup of documents. If the user stops sharing an account
-// after the span was read, the query still returns the account's transactions once.
+// after the span was read, this one query still returns the account's transactions.
 func (f TransactionFilter) Within(s TransactionSpan) TransactionFilter {
 	f.undocumented = s.documented == 0
 	if f.Account == 0 {
@@ -120,8 +120,8 @@ func (f TransactionFilter) accounts(c *database.Clauses) {
 }
 
 // exact is a stored decimal in two integers: the digits before the point, and the fraction in
-// ten-billionths. Both have the sign of the decimal. One integer could exceed 64 bits, and SQLite
-// would turn it into a float.
+// ten-billionths. Both have the sign of the decimal. A single integer for the whole decimal could
+// exceed 64 bits, and SQLite would turn it into a float.
 type exact struct{ whole, rest string }
 
 // exactOf returns the SQL expressions for the two parts of the decimal that a column stores. The
@@ -197,7 +197,7 @@ func (f TransactionFilter) bounds(c *database.Clauses) {
 const label = `COALESCE(t.custom_folded, t.folded) LIKE %s ESCAPE '!'`
 
 // search adds the condition that a label, a day or a category contains the text, or that the value
-// equals the text.
+// equals the text, regardless of the sign.
 func (f TransactionFilter) search(c *database.Clauses) {
 	part := c.Bind(contains(database.Fold(f.Search)))
 	clause := fmt.Sprintf(label+" OR t.date LIKE %[1]s ESCAPE '!' OR t.application_date LIKE %[1]s ESCAPE '!' OR LOWER(COALESCE(t.categories, '')) LIKE %[1]s ESCAPE '!'", part)
@@ -207,7 +207,7 @@ func (f TransactionFilter) search(c *database.Clauses) {
 	c.All = append(c.All, "("+clause+")")
 }
 
-// words adds the conditions on texts and on exact values.
+// words adds the conditions on texts, on values and on the limits of values.
 func (f TransactionFilter) words(c *database.Clauses) {
 	if f.Wording != "" {
 		c.And(label, contains(database.Fold(f.Wording)))
@@ -247,7 +247,8 @@ func (f TransactionFilter) source() string {
 	return `bank_transaction t CROSS JOIN bank_account a WHERE `
 }
 
-// Transactions lists transactions, the newest first. A position consists of the day and the id.
+// Transactions lists transactions, the newest first. The position of a window consists of the day
+// and the id of a transaction.
 func (r Reader) Transactions(ctx context.Context, f TransactionFilter, w store.Window) ([]passerelle.Transaction, error) {
 	sql, args := f.page(w)
 	return database.Collect(ctx, r.rows, scanTransaction, sql, args...)
@@ -283,7 +284,7 @@ func (r Reader) CountTransactions(ctx context.Context, f TransactionFilter) (int
 }
 
 // TransactionSpan is the number of transactions in the accounts of a filter, and their first and
-// last day. It ignores the other conditions of the filter.
+// last day. Of the other fields of the filter, it uses only Deleted and ByDate.
 type TransactionSpan struct {
 	Accounts, Transactions int64
 	First, Last            passerelle.Date
@@ -294,7 +295,7 @@ type TransactionSpan struct {
 }
 
 // Currency returns the currency of an account. The second result is false when the span does not
-// contain the account.
+// list the account: a span lists the accounts only if there are at most MaxWithin of them.
 func (s TransactionSpan) Currency(id passerelle.AccountID) (passerelle.Currency, bool) {
 	for _, a := range s.noted {
 		if a.account == int64(id) {
@@ -359,7 +360,7 @@ func (s *TransactionSpan) add(row database.Row) error {
 	return err
 }
 
-// ChangedTransactions lists the transactions of an account that changed since the account's last
+// ChangedTransactions lists an account's transactions that have changed since the account's last
 // complete read, ordered by id.
 func (r Reader) ChangedTransactions(ctx context.Context, a StoredAccount, after passerelle.TransactionID, limit int) ([]passerelle.Transaction, error) {
 	return database.Collect(ctx, r.rows, scanTransaction, `SELECT `+transactionColumns+` FROM bank_transaction t

@@ -43,7 +43,7 @@ func (s StoredSubscription) Holding() store.Holding {
 	return store.HoldingOf("subscription", int64(s.ID), &s.Epoch)
 }
 
-// Holding returns the name of the connection and all its data.
+// Holding returns the one name that covers the connection and all its data.
 func (c Connection) Holding() store.Holding { return store.HoldingOf("connection", int64(c.ID), nil) }
 
 // A withdrawn object is hidden immediately. Its rows are erased soon after, in steps. The bodies of
@@ -105,8 +105,8 @@ var erasable = map[string][]struct{ table, condition string }{
 }
 
 // EraseWithdrawn removes at most limit rows of withdrawn objects in one short unit, the oldest
-// withdrawal first. It reports whether there are more rows. Only one loop should call it,
-// repeatedly. Concurrent calls would do the same work twice.
+// withdrawal first. It returns false when there is no withdrawal left to work on. Only one loop
+// should call it, repeatedly. Concurrent calls would do the same work twice.
 func EraseWithdrawn(ctx context.Context, db *store.DB, limit int) (bool, error) {
 	e, err := database.One(ctx, db.Rows(), scanWithdrawal, `SELECT id, domain_id, user_id, kind, subject_id, epoch, created FROM withdrawal ORDER BY id LIMIT 1`)
 	if errors.Is(err, store.ErrNotFound) {
@@ -208,9 +208,10 @@ func (tx Tx) HoldSubscription(domain passerelle.DomainID, s StoredSubscription) 
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE subscription SET epoch = epoch WHERE +domain_id = $1 AND id = $2 AND epoch = $3 AND disabled IS NULL`, int64(domain), int64(s.ID), s.Epoch)
 }
 
-// DeleteUser removes a user. It hides all of the user's data and drops held events. Erase and
-// EraseWithdrawn then erase the other data. Write fails with ErrConflict when the user has changed
-// since it was read, by an event or by becoming permanent. The argument now is in the domain's time.
+// DeleteUser removes a user. It hides all of the user's data, and removes the events that waited
+// until the user became permanent. Erase and EraseWithdrawn then erase the other data. Write fails
+// with ErrConflict when an event changed the user's version, or the user became permanent, after
+// the caller read u. The argument now is in the domain's time.
 func (tx Tx) DeleteUser(u passerelle.User, now, realNow time.Time) {
 	tx.units.RemoveUser(u, realNow)
 	tx.withdrawUser(u.Domain, u.ID, now)

@@ -21,7 +21,8 @@ type Certificate struct {
 	// Institution is the institution that holds the accounts.
 	Institution string
 	Accounts    []CertifiedAccount
-	// Made is the time at which the certificate is made. The page shows it in its own time zone.
+	// Made is the time at which the certificate is made. The page shows it in the time zone of this
+	// value.
 	Made time.Time
 }
 

@@ -33,8 +33,8 @@ type paymentData struct {
 	Timeline     []timelineRow
 	Evidence     []evidenceRow
 	Acts         []actButton
-	// Objections lists the first banks that do not support the payment. Objecting is the number of
-	// all such banks.
+	// Objections lists the first banks that do not fully support the payment. Objecting is the
+	// number of all such banks.
 	Objections []objection
 	Objecting  int
 	// Refundable is set when the operator can create a payment in the other direction. RefundOf is
@@ -106,8 +106,8 @@ func (c *Console) revealing(pc *page.Context, show func(pc *page.Context, reveal
 	return show(pc, true)
 }
 
-// mayDo reports whether the operator may do the act of a button. In live domains, acts that call a
-// bank need a second factor.
+// mayDo reports whether the operator may do the act of a button. In live domains, all acts except
+// simulations need a second factor.
 func mayDo(pc *page.Context, act string) bool {
 	if act == actSimulate {
 		return pc.Who.May(operators.Simulate)
@@ -180,7 +180,8 @@ func (c *Console) showRest(pc *page.Context, p *payment.Payment, revealed bool, 
 	return err
 }
 
-// evidence returns the payer's evidence, oldest first. It masks payees unless the data is revealed.
+// evidence returns the payer's evidence, oldest first. In a live domain, it hides personal data
+// until the operator reveals it.
 func (c *Console) evidence(pc *page.Context, id passerelle.PaymentID, revealed bool) ([]evidenceRow, error) {
 	kept, err := c.DB.Evidence(pc, pc.Domain.ID, id)
 	if err != nil {
@@ -277,8 +278,8 @@ func accountText(a passerelle.Account, revealed bool) string {
 	return a.Masked()
 }
 
-// identityFacts returns the rows about a person or an organisation. It returns no rows when the
-// identity was not loaded.
+// identityFacts returns the rows about a person or an organisation. It returns no rows without an
+// identity.
 func identityFacts(whose string, i *passerelle.Identity) []page.DetailRow {
 	if i == nil {
 		return nil
@@ -351,7 +352,7 @@ func (c *Console) isUnknown(pc *page.Context, p *payment.Payment) (bool, error) 
 	return last.State == store.AttemptUnknown, nil
 }
 
-// settledStates maps each of these acts to the resulting state of the payment.
+// settledStates maps each act that settles a payment to the resulting state of the payment.
 var settledStates = map[string]payment.State{actSettleDone: payment.Done, actSettleAccepted: payment.Accepted, actSettleRejected: payment.Rejected}
 
 // clientActs returns the acts that an operator may do on behalf of the application.

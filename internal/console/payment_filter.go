@@ -187,7 +187,7 @@ func (l *listing) within(uuids []string) {
 	l.Connectors = slices.DeleteFunc(l.Connectors, func(one string) bool { return !slices.Contains(uuids, one) })
 }
 
-// arrange chooses the order of the rows. A database index has the selected rows in this order.
+// arrange chooses the order of the rows, for which a database index exists.
 func (l *listing) arrange() {
 	switch {
 	case l.LabelStart != "":

@@ -238,7 +238,8 @@ func TestLongPaymentExportIsReadInPages(t *testing.T) {
 	})
 }
 
-// planted creates a payment in a live domain. Its label, payer and state contain a person's name.
+// planted creates a payment in a live domain. The payment's label, payer and client_state contain a
+// person's name.
 func (d *fixture) planted() passerelle.PaymentID {
 	d.t.Helper()
 	client, _, err := d.Access.Register(d.t.Context(), d.Domain.ID, "shop", []string{"https://shop.example/back"})

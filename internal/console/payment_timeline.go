@@ -62,7 +62,7 @@ type requestRow struct {
 // MarshalText returns the request in one line, for support files.
 func (r requestRow) MarshalText() ([]byte, error) { return []byte(r.At + ": " + r.Text), nil }
 
-// timeline returns all events of a payment: requests, calls to the bank, changes, and deliveries.
+// timeline returns the events of a payment: requests, calls to the bank, changes, and deliveries.
 func (c *Console) timeline(pc *page.Context, p *payment.Payment, revealed bool) ([]timelineRow, error) {
 	timelines, err := c.DB.Timeline(pc, pc.Domain.ID, []passerelle.PaymentID{p.ID})
 	if err != nil {
@@ -267,8 +267,8 @@ type reason struct {
 	Text     string           `json:"text"`
 }
 
-// objections returns the reasons why connectors of the domain cannot make the payment. It includes
-// hidden connectors.
+// objections returns the connectors of the domain that do not fully support the payment, with the
+// reasons. It includes hidden connectors.
 func (c *Console) objections(pc *page.Context, p *payment.Payment) ([]objection, error) {
 	list, err := c.Initiation.Compatibility(pc, pc.Domain, p, true)
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 const actRefund = "refund payment"
 
 // refundable reports whether the operator can create a payment in the other direction. The bank
-// must have executed or accepted this payment, the payer's account must be known, and there must be
-// exactly one beneficiary.
+// must have executed or accepted this payment, the payer's account must be known, and the payment
+// must have exactly one instruction and not be periodic.
 func refundable(pc *page.Context, p *payment.Payment) bool { return mayAct(pc) && paidBack(p) }
 
 // paidBack reports whether a payment may have refunds.
@@ -93,8 +93,8 @@ func (c *Console) addRefund(pc *page.Context, found *refunds, p, other *payment.
 	}
 }
 
-// refunded returns the payment that p refunds, or zero. Only a payment between the same accounts
-// counts, because applications choose the client_state of their own payments.
+// refunded returns the payment that p refunds, or zero. The refund must come from the account that
+// received the payment, because applications choose the client_state of their own payments.
 func (c *Console) refunded(pc *page.Context, p *payment.Payment) (passerelle.PaymentID, error) {
 	text, is := strings.CutPrefix(p.ClientState, refundMark)
 	id, err := strconv.ParseInt(text, 10, 64)

@@ -33,7 +33,7 @@ type sample struct {
 	exact bool
 }
 
-// samples holds the first sample of each operation, by path and method.
+// samples contains one sample of each operation, by method and path.
 type samples struct {
 	paths map[string]map[string]json.RawMessage
 	found map[string]sample
@@ -123,7 +123,8 @@ func (w *fixture) anonymous(text string) string {
 	})
 }
 
-// short returns the response with one item in each list.
+// short returns the response with at most one item in each list, and without the ends of long
+// texts.
 func (w *fixture) short(t *testing.T, raw []byte) []byte {
 	t.Helper()
 	decoder := json.NewDecoder(bytes.NewReader(raw))
@@ -176,7 +177,8 @@ func names(t *testing.T, found map[string]sample) map[string][]string {
 	return all
 }
 
-// check compares the file with the samples. With the flag -update, it writes the file.
+// check compares the members of the responses in the file with those of the samples. With the flag
+// -update, it first writes the file.
 func (all *samples) check(t *testing.T) {
 	t.Helper()
 	if *update {

@@ -23,7 +23,7 @@ const (
 // picture is a logo of one pixel.
 const picture = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
-// opening returns the time to which all tests in this package set the clock.
+// opening returns the time to which most tests in this package set the clock.
 func opening() time.Time { return time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC) }
 
 // fixture is a service in use. It has a user who shares all accounts of a bank and all

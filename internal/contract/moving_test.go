@@ -385,7 +385,8 @@ func proveLive(t *testing.T, w *fixture) {
 	}
 }
 
-// Each line of the guide has a check, and each check belongs to a line.
+// TestMovingIn checks that each line of the guide has a check, and that each check belongs to a
+// line.
 func TestMovingIn(t *testing.T) {
 	all := read(t, every...)
 	lines := tableLines(t, movingPage)

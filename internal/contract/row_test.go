@@ -30,14 +30,14 @@ type row struct {
 	// call is the method and the address without the host. In call, body and as, words in braces
 	// name objects of the test.
 	call string
-	// as is the Authorization header, or "" for no header. The words user, config, users, service
-	// and basic are short forms.
+	// as is the Authorization header, or "" for no header. The words user, config, users, service,
+	// temporary, validating and basic are short forms.
 	as string
 	// kind is the content type of body.
 	kind, body string
 	status     int
-	// shapes are the shapes of the response, one for each reader. When shapes is empty, the
-	// response must have no body.
+	// shapes are the shapes of the response, one for each reader. When shapes and gives are empty,
+	// the response must have no body.
 	shapes string
 	// leads is the beginning of the address to which the response redirects.
 	leads string

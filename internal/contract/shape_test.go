@@ -236,7 +236,7 @@ func spelled(pattern string) func(any) bool {
 	}
 }
 
-// The check reports a value that does not fit its shape.
+// TestShapes checks that a value that does not fit its shape is reported.
 func TestShapes(t *testing.T) {
 	all := read(t, `
 Small   id int, name? str?, at time, of (a|b)?

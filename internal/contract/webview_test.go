@@ -98,7 +98,7 @@ var endings = []ending{
 	{"manage: connection_deleted", "SDK", "manage?code={new code}&connection_id={well}&state=x", forget, "connection_deleted=true&connection_id={well}&state=x"},
 }
 
-// Every callback has the parameters that programs read, and no others.
+// TestCallbacks checks that every callback has exactly the parameters that programs read.
 func TestCallbacks(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		s.OK(s.Call("PUT", "/clients/"+s.ClientID, s.ConfigToken, map[string]any{"redirect_uris": []string{receives}}))

@@ -8,8 +8,8 @@ import (
 	"passerelle"
 )
 
-// Micros returns the stored form of an instant: microseconds since the epoch, in UTC. Both
-// databases compare these numbers in the same way, independently of the session's time zone.
+// Micros returns the stored form of an instant: microseconds since 1970, in UTC. Both databases
+// compare these numbers in the same way, independently of the session's time zone.
 func Micros(t time.Time) int64 { return t.UnixMicro() }
 
 // Instant returns the instant that Micros stored.

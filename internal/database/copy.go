@@ -59,8 +59,8 @@ func Analyze(ctx context.Context, url string) error {
 	})
 }
 
-// TableSizes returns the size in bytes of each table of the PostgreSQL database at an address,
-// by schema and name.
+// TableSizes returns the size in bytes, without indexes, of each table in the PostgreSQL database
+// at an address, by schema and name. It leaves out the server's own tables.
 func TableSizes(ctx context.Context, url string) (map[string]int64, error) {
 	sizes := map[string]int64{}
 	err := once(ctx, url, func(conn *pgx.Conn) error {
@@ -79,8 +79,8 @@ func TableSizes(ctx context.Context, url string) (map[string]int64, error) {
 	return sizes, err
 }
 
-// Filled reports whether a PostgreSQL database already has tables in the schema into which a
-// restore would write.
+// Filled reports whether a PostgreSQL database already has tables, in any schema except the
+// server's own schemas.
 func Filled(ctx context.Context, url string) (bool, error) {
 	var filled bool
 	err := once(ctx, url, func(conn *pgx.Conn) error {

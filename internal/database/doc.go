@@ -50,11 +50,11 @@
 //
 // A migration may contain lines for one database between "-- only sqlite" or "-- only postgres" and
 // "-- end". Columns are BIGINT, TEXT, BOOLEAN and bytes. Instants are BIGINT microseconds since
-// 1970 in UTC, and amounts are in minor units. Optional values are pointers. Empty bytes may be
-// read as nil. If PostgreSQL cannot infer the type of a parameter, as in INSERT … SELECT $1, write
-// CAST($1 AS BIGINT). A trigger on PostgreSQL must raise an ERRCODE of class 23, so that both
-// databases report ErrConstraint. No constraint may be deferrable, and no statement may contain OR
-// ROLLBACK.
+// 1970 in UTC, and amounts of payments are in minor units. Optional values are pointers. Empty
+// bytes may be read as nil. If PostgreSQL cannot infer the type of a parameter, as in INSERT …
+// SELECT $1, write CAST($1 AS BIGINT). A trigger on PostgreSQL must raise an ERRCODE of class 23,
+// so that both databases report ErrConstraint. No constraint may be deferrable, and no statement
+// may contain OR ROLLBACK.
 //
 // # Failures
 //

@@ -64,9 +64,9 @@ func (p *Handle) Migrate(ctx context.Context) error {
 	return p.MigrateShown(ctx, func(int64, int64) {})
 }
 
-// MigrateShown does the same as Migrate. It also calls shown with the number of applied migrations
-// and the number of all migrations to apply. The first number starts at zero again when the
-// migrations are tried again.
+// MigrateShown does the same as Migrate. Before each migration, it also calls shown with the number
+// of applied migrations and the number of all migrations to apply. The first number starts at zero
+// again when the migrations are tried again.
 func (p *Handle) MigrateShown(ctx context.Context, shown func(done, total int64)) error {
 	var applied []string
 	err := p.engine.migrate(ctx, func(s session) error {

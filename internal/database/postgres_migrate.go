@@ -77,8 +77,9 @@ func (p *postgresEngine) migrateOnce(ctx context.Context, fn func(session) error
 	})
 }
 
-// selectHolders lists the sessions that have held a lock on a table of the schema for at least
-// as long as a migration waits. It omits their statements, which may contain any data.
+// selectHolders lists at most three sessions that hold a lock on a table of the schema, in a
+// transaction that has lasted at least as long as a migration waits. It omits their statements,
+// which may contain any data.
 const selectHolders = `SELECT format('process %s of %s (%s%s)', a.pid, COALESCE(NULLIF(a.application_name, ''), 'no name'), COALESCE(a.state, 'not shown to this role'),
 		COALESCE(', for ' || CAST(extract(epoch FROM clock_timestamp() - a.xact_start) AS BIGINT) || ' s', ''))
 	FROM pg_stat_activity a WHERE a.pid <> pg_backend_pid() AND COALESCE(a.xact_start < clock_timestamp() - make_interval(secs => $1), TRUE)

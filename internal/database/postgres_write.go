@@ -124,7 +124,7 @@ const (
 	// committed.
 	leaveMark = `INSERT INTO unit_mark (slot, unit, at) VALUES ($1, $2, {now}) ON CONFLICT (slot) DO UPDATE SET unit = excluded.unit, at = excluded.at
 		WHERE unit_mark.unit >= 0`
-	// sweepMarks removes the slots of processes that have ended.
+	// sweepMarks removes the slots that no process has used for a day.
 	sweepMarks = `DELETE FROM unit_mark WHERE slot IN (SELECT slot FROM unit_mark WHERE at < {now} - CAST(86400000000 AS BIGINT) FOR UPDATE SKIP LOCKED)`
 )
 

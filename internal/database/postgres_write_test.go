@@ -404,7 +404,7 @@ func TestLateUnitIsNotExecutedTwice(t *testing.T) {
 	}
 }
 
-// TestSlotsAreSwept checks that the slots of processes that have ended are removed.
+// TestSlotsAreSwept checks that a slot that no process has used for a day is removed.
 func TestSlotsAreSwept(t *testing.T) {
 	address := storetest.Postgres(t)
 	db := open(t, address)

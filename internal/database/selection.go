@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Selection is a filter in SQL: a source of rows, conditions and their arguments. Its methods
-// return a narrower selection and do not change the receiver.
+// Selection is a filter in SQL: a source of rows, conditions and their arguments. The methods that
+// add conditions return a narrower selection and do not change the receiver.
 type Selection struct {
 	From  string
 	Where []string
@@ -30,7 +30,7 @@ func (s Selection) And(clause string, values ...any) Selection {
 // Conditions joins all conditions with AND.
 func (s Selection) Conditions() string { return strings.Join(s.Where, " AND ") }
 
-// Bind adds an argument and returns its placeholder.
+// Bind adds an argument to the receiver and returns its placeholder.
 func (s *Selection) Bind(value any) string {
 	s.Args = append(slices.Clip(s.Args), value)
 	return fmt.Sprintf("$%d", len(s.Args))

@@ -29,8 +29,8 @@ type sequences struct {
 }
 
 // block contains the reserved ids from next up to end. The id end itself is not reserved. size is
-// the number of reserved ids. lock guards the fields. lock is a channel and not a mutex, so that
-// waiting ends with the context.
+// the number of ids that the last reservation added. lock guards the fields. lock is a channel and
+// not a mutex, so that waiting ends with the context.
 type block struct {
 	lock      chan struct{}
 	next, end int64

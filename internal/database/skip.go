@@ -12,9 +12,9 @@ import (
 
 // SkipIDs makes a restored database skip ids, because the original database may have assigned the
 // next ids to objects that clients and receivers know. SkipIDs advances the source of ids of each
-// table, even of a table without rows. It returns the number of these tables, which is zero for a
-// database without the schema of the service. On PostgreSQL, it covers the schemas of all services
-// in the database. No process may use the database.
+// table, even of a table without rows. It returns the number of tables whose ids the database
+// itself assigns, which is zero for a database without the schema of the service. On PostgreSQL, it
+// covers the schemas of all services in the database. No process may use the database.
 func SkipIDs(ctx context.Context, address string, ids int64) (int64, error) {
 	var (
 		tables int64
@@ -72,8 +72,8 @@ func skipSQLite(ctx context.Context, path string, ids int64) (tables int64, err 
 	return tables, classify(tx.Commit())
 }
 
-// skipPostgres does the same for PostgreSQL, where each table with ids owns a sequence of the
-// server.
+// skipPostgres does the same for PostgreSQL, where each table whose ids the server assigns owns a
+// sequence of the server.
 func skipPostgres(ctx context.Context, tx pgx.Tx, ids int64) (int64, error) {
 	rows, err := tx.Query(ctx, `SELECT table_schema FROM information_schema.columns
 		WHERE table_name = 'sequence' AND column_name IN ('name', 'next') GROUP BY table_schema HAVING count(*) = 2`)

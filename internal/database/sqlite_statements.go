@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// statementLimit limits the prepared statements of a connection. The code contains fewer
-// statements, but lists of different lengths could lead to more.
+// statementLimit limits the prepared statements of a connection, because lists of different lengths
+// lead to any number of different statements.
 const statementLimit = 512
 
 // preparer contains the methods that the pool of readers and the writer's connection have in

@@ -33,7 +33,8 @@ func (p *concurrency) room() int {
 	}
 	// Each timeout lowers the limit by one, because the other requests may also time out.
 	room := min(p.start+p.successes, maxInFlight) - p.timeouts
-	// Requests in flight count as failures here. At most maxFailures requests can therefore fail.
+	// Requests in flight count as failures here. At most maxFailures requests can therefore fail in
+	// a row.
 	return min(room, maxFailures-p.failed)
 }
 

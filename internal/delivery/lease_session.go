@@ -150,8 +150,8 @@ func (s *leaseSession) work(ctx context.Context, e jobOptions) error {
 	return s.conclude(ctx, l.to, due, l.limit.ended())
 }
 
-// reportable returns nil instead of two errors that callers do not need: the caller has left, or
-// the lease has lapsed. It logs a lapsed lease.
+// reportable returns nil instead of three errors that callers do not need: the caller has left, the
+// lease has lapsed, or the webhook's provider was deleted. It logs a lapsed lease.
 func (s *leaseSession) reportable(ctx context.Context, err error) error {
 	lapsed := errors.Is(err, store.ErrConflict)
 	if lapsed {
@@ -242,7 +242,8 @@ func (s *leaseSession) finish(ctx context.Context, to target, due *time.Time, st
 	return nil
 }
 
-// release ends the lease, even when the caller has left. It does nothing when the lease has lapsed.
+// release ends the lease, even when the caller has left. It does nothing when another session has
+// taken the lease.
 func (s *leaseSession) release(ctx context.Context) error {
 	var err error
 	s.limitDB(func() {

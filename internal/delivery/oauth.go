@@ -286,7 +286,7 @@ type earlierFault struct {
 	ago, again time.Duration
 }
 
-// detail returns a sentence that says when the failure happened.
+// detail says when the endpoint failed, and when the service calls it again.
 func (f earlierFault) detail() string {
 	return fmt.Sprintf("The service did not call the token endpoint for this request. The endpoint failed in this way %s ago, and is called again in %s.", seconds(f.ago), seconds(f.again+time.Second-1))
 }

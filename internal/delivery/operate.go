@@ -17,8 +17,8 @@ const (
 	// MaxDue limits the counting of undelivered deliveries.
 	MaxDue = 10_000
 
-	// operatorTimeout is the time for which an operator's request waits until another sender
-	// releases the webhook. The request to the receiver may then take as long as any other request.
+	// operatorTimeout is the longest time for which an operator's request waits for the lease of
+	// the webhook. The request to the receiver may then take as long as any other request.
 	operatorTimeout = 5 * time.Second
 )
 

@@ -24,8 +24,8 @@ func KeptSince(values settings.Values, now time.Time) time.Time {
 }
 
 // Purge removes finished events of a domain, with their records, when they are older than the
-// domain's setting allows. It also gives up the undelivered deliveries of deleted webhooks. Other
-// undelivered events stay at any age.
+// domain's setting allows. It also gives up the undelivered deliveries of webhooks that were
+// deleted more than a day ago. Other undelivered events stay at any age.
 func (d *Delivery) Purge(ctx context.Context, domain passerelle.Domain) error {
 	values, err := settings.Load(ctx, &d.DB.Reader, domain.ID)
 	if err != nil {

@@ -138,7 +138,7 @@ func (f *Documents) fetchAndStore(ctx context.Context, d passerelle.Domain, id p
 	return cleanType(<-mediaTypes), size, nil
 }
 
-// capped is a writer that fails when a file becomes too large.
+// capped is a reader that fails when a file becomes too large.
 type capped struct {
 	io.Reader
 	left int64

@@ -54,8 +54,9 @@ func TestBaseURLs(t *testing.T) {
 	}
 }
 
-// No other domain may have a domain's name or host. When a value is wrong or belongs to another
-// domain, the error names the field, and the log records no act.
+// TestDomainsAreMadeAndMoved checks that two domains cannot have the same name or host. When a
+// value is wrong or belongs to another domain, the error must name the field, and no act may be
+// recorded.
 func TestDomainsAreMadeAndMoved(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		db, err := store.Open(t.Context(), url, store.Options{Keys: keys.Generate()})

@@ -5,9 +5,9 @@
 // consent that a file implies. It does not own the formats (package statementfile), the identity of
 // entries (package connector/statements) or the storing (package aggregation).
 //
-// For a wrong file, the package fails with a *passerelle.Error that has the field file and the
-// line. It has then stored nothing. A crash while the package stores a file leaves a part of the
-// file stored. A second import of the same file completes it.
+// For a wrong file, the package fails with a *passerelle.Error. Most of these errors have the field
+// file and name the line. It has then stored nothing. A crash while the package stores a file
+// leaves a part of the file stored. A second import of the same file completes it.
 package imports
 
 import (
@@ -67,7 +67,7 @@ type AccountReport struct {
 	Gaps []statementfile.Gap
 }
 
-// Preview returns what a file would add. It stores nothing.
+// Preview reports the changes that a file would make. It stores nothing.
 func (i *Imports) Preview(ctx context.Context, d passerelle.Domain, f File) (FileReport, error) {
 	if err := i.takesFiles(ctx, d, f); err != nil {
 		return FileReport{}, err
@@ -244,7 +244,7 @@ func mapping(text string) (*statementfile.Mapping, error) {
 	return m, nil
 }
 
-// Check returns what a file would add, like Preview. It fails for the same files as Import.
+// Check returns the same report as Preview. It fails for the same files as Import.
 func (i *Imports) Check(ctx context.Context, d passerelle.Domain, f File) (FileReport, error) {
 	report, err := i.Preview(ctx, d, f)
 	if err == nil && !f.Unbalanced {

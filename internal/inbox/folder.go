@@ -13,7 +13,8 @@ import (
 	"passerelle"
 )
 
-// Named returns the named files, and the files in the named folders, ordered by name.
+// Named returns the named files, and the files in the named folders except hidden files. The files
+// of a folder are ordered by name.
 func Named(names []string) ([]WaitingFile, error) {
 	var files []WaitingFile
 	for _, name := range names {

@@ -190,9 +190,10 @@ var errNoConnector = errors.New("this program does not have the connector the or
 // bankCall makes one call to a connector, or several in a row.
 type bankCall func(context.Context, connector.Initiator, connector.Order) (payment.Report, error)
 
-// callBank calls the bank. It waits for at most answerTime. It returns a refusal by the bank as a
-// report, and a panic of the connector as an error. It does not wait for a connector that ignores
-// its deadline. It drops the late result of such a connector.
+// callBank calls the bank. It waits for at most answerTime, and a tenth of answerTime longer for a
+// late connector. It returns a refusal by the bank as a report, and a panic of the connector as an
+// error. It does not wait for a connector that ignores its deadline. It drops the late result of
+// such a connector.
 func (i *Initiation) callBank(ctx context.Context, s bankSession, call bankCall) (payment.Report, error) {
 	if s.bank == nil {
 		return payment.Report{}, fmt.Errorf("%w: %s", errNoConnector, s.attempt.Connector)

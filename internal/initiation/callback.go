@@ -37,8 +37,8 @@ func heldUntil(d passerelle.Domain, values settings.Values, step payment.Step) t
 
 // Returned records that the payer is about to be redirected to the client's callback with the state
 // of the payment. It returns the payment with the state that the redirect must report. In domains
-// that do not emit every event, it drops the undelivered events about this state and about earlier
-// states.
+// that do not emit every event, it drops the held back deliveries about this state and about
+// earlier states.
 //
 // The payer is redirected even if the payment changes repeatedly or the database fails. In these
 // cases, the client's webhooks receive events about states that the redirect has already reported.
@@ -79,8 +79,8 @@ func (i *Initiation) recordReturn(ctx context.Context, d passerelle.Domain, p *p
 	return p, err
 }
 
-// storeReturn stores the payer's return, and drops events. Receivers do not need these events,
-// because the redirect reports the present state.
+// storeReturn stores the payer's return, and drops held back deliveries. Receivers do not need
+// these deliveries, because the redirect reports the present state.
 func (i *Initiation) storeReturn(ctx context.Context, p *payment.Payment, now time.Time) error {
 	err := i.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.PayerReturned(p, now)

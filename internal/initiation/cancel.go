@@ -145,8 +145,7 @@ func checkWayBack(s bankSession, c CancelRequest, registered []string) error {
 	return checkRegistered(s.domain, s.payment.Client, "client_redirect_uri", uri, registered)
 }
 
-// withdraw ends a payment that was not sent to a bank, or that the payer has not approved at the
-// bank.
+// withdraw ends a payment that was not sent to a bank.
 func (i *Initiation) withdraw(ctx context.Context, s bankSession, c CancelRequest, record addition) (*payment.Payment, error) {
 	p := s.payment
 	steps, err := p.Refuse(&payment.Refusal{Code: c.code()}, payment.Cause{Actor: c.By}, i.now(s.domain))

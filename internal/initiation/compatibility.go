@@ -33,7 +33,8 @@ func (i *Initiation) Compatibility(ctx context.Context, d passerelle.Domain, p *
 	return list, err
 }
 
-// Able returns the connectors of the domain that can make the payment, including hidden connectors.
+// Able reports for each connector of the domain, including hidden connectors, whether it can make
+// the payment.
 func (i *Initiation) Able(ctx context.Context, d passerelle.Domain, p *payment.Payment) (map[string]bool, error) {
 	profiles, err := i.initiatorsFor(ctx, d, p)
 	able := map[string]bool{}

@@ -28,7 +28,7 @@ const (
 	longestBankWait  = 24 * time.Hour
 )
 
-// batch is the number of payments that a pass handles at the same time. A pass handles all of them
+// batch limits the payments in a pass, for each kind of work. A pass handles all of them
 // concurrently. If a payment had to wait for others, its lease could lapse.
 const batch = 32
 

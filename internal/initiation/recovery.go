@@ -134,8 +134,8 @@ var refusals = map[payment.Action]struct {
 // atOnce is a wait that has already ended, even for a clock that counts in milliseconds.
 const atOnce = -time.Millisecond
 
-// retryDelay returns the wait before the bank is asked after a failed call. The wait is zero unless
-// the call may still be running.
+// retryDelay returns the wait before the bank is asked after a failed call. The wait is over at
+// once unless the call may still be running.
 func (s bankSession) retryDelay(why error) time.Duration {
 	if errors.Is(why, bankcall.ErrAbandoned) {
 		return s.backoff()

@@ -12,7 +12,7 @@ import (
 // column uses this index. The index has 32 bytes. Equal values have equal indexes within a domain
 // and column. Indexes differ between domains and columns, and are useless without the key file. A
 // rotation of the master key does not change an index. The argument column is the full name of the
-// column, such as "payments.payer_iban".
+// column, such as "payment.payer_identification".
 func (r *Ring) Index(domain int64, column, value string) []byte {
 	scope := binary.BigEndian.AppendUint64([]byte(column), uint64(domain))
 	return sum(r.derived("index", scope), []byte(value))

@@ -6,8 +6,9 @@ import (
 )
 
 // CheckPrivate fails when others can read or write an open file with a secret. It checks the open
-// file, because another file may have taken the name since. If root owns the file, the file's group
-// may read it, because Kubernetes and systemd pass secrets to services in this way.
+// file, because another file may have taken the name since. If root owns the file and the process
+// does not run as root, the file's group may read it, because Kubernetes and systemd pass secrets
+// to services in this way.
 func CheckPrivate(file *os.File) error {
 	stat, err := file.Stat()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// keepOwner gives a file the owner and group of another file, if the process has the permission.
+// keepOwner gives a file the owner and group of another file, if the process runs as root.
 func keepOwner(path string, like os.FileInfo) error {
 	of, known := like.Sys().(*syscall.Stat_t)
 	if !known || os.Geteuid() != 0 {

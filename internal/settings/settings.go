@@ -124,7 +124,7 @@ const ByCommand = "command"
 // Change checks values and sets keys: all of them or none. Nil resets a key to its default. Names
 // may be aliases. Two names of one key must have the same value. Change records who made each
 // change, and the acts of an operator. It changes keys in a fixed order. It therefore always
-// reports the same error, and two writers never wait for each other's rows.
+// reports the same error, and two writers cannot deadlock.
 func Change(ctx context.Context, db *store.DB, domain passerelle.DomainID, changes map[string]*string, by string, now time.Time, acts ...store.Audit) error {
 	wanted, err := canonical(changes)
 	if err != nil {

@@ -160,8 +160,8 @@ func (a *account) booked() []transaction {
 }
 
 // days sets the days of the balances. The day of the opening balance is the day before the first
-// movement. The day of the closing balance is the day of the last update, or the day of the last
-// movement if that day is later.
+// movement, or the day of the last update if that day is earlier. The day of the closing balance is
+// the day of the last update, or the day of the last movement if that day is later.
 func (a *account) days(s *cfonb.Statement) error {
 	var err error
 	day, _, _ := strings.Cut(*a.LastUpdate, " ")

@@ -20,7 +20,8 @@ const oneConnection = `0130006    00001EUR2 12345678901  171126                 
 0730006    00001EUR2 12345678901  201126                                                  0000000024811G                
 `
 
-// The service can send three events as statements. Their samples result in the expected statements.
+// TestSamples checks the statements for the samples of the three events that the service can send
+// as statements.
 func TestSamples(t *testing.T) {
 	for event, want := range map[webhook.Event]struct {
 		text    string
@@ -82,7 +83,7 @@ func TestWhatAStatementCarries(t *testing.T) {
 	}
 }
 
-// An amount is not rounded when it has more digits than its currency.
+// TestDecimals checks that an amount with more digits than its currency is not rounded.
 func TestDecimals(t *testing.T) {
 	s, _ := onlyStatement(t, `,"transactions":[{"id":1,"value":-0.00012,"date":"2026-11-20"}]`)
 	if s.Account.Decimals != 5 || s.Balance != 150000 || s.Movements[0].Amount != -12 {

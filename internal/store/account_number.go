@@ -88,7 +88,8 @@ func (r *Reader) blindEnd(domain passerelle.DomainID, column, last string) strin
 	return string(out)
 }
 
-// blinded returns the filter with blind values in place of account numbers.
+// blinded returns the filter with blind values in place of account numbers, if the store encrypts
+// account numbers.
 func (r *Reader) blinded(ctx context.Context, f PaymentFilter) (PaymentFilter, error) {
 	if f.Payer == "" && f.PayerEnd == "" && f.Beneficiary == "" && f.BeneficiaryEnd == "" {
 		return f, nil
@@ -110,7 +111,8 @@ func beneficiaryPlace(domain passerelle.DomainID, id passerelle.PaymentID) keys.
 	return keys.Place{Domain: int64(domain), Table: "payment", Column: "beneficiary_numbers", Row: int64(id)}
 }
 
-// payerNumber returns the blind value of the payer's account number, and the encrypted number.
+// payerNumber returns the blind value of the payer's account number, and the encrypted number. If
+// the store does not encrypt account numbers, it returns the number itself and nil.
 func (tx *Tx) payerNumber(p *payment.Payment) (*string, []byte, error) {
 	var (
 		column *string
@@ -131,8 +133,9 @@ func (tx *Tx) payerNumber(p *payment.Payment) (*string, []byte, error) {
 	return &blind, sealed, nil
 }
 
-// beneficiaryNumbers returns the blind value of each line's account number, and the encrypted form
-// of all numbers together.
+// beneficiaryNumbers returns the blind value of each instruction's account number, and the
+// encrypted form of all numbers together. If the store does not encrypt account numbers, it returns
+// the numbers themselves and nil.
 func (tx *Tx) beneficiaryNumbers(p *payment.Payment) ([]string, []byte, error) {
 	var (
 		sealed []byte
@@ -158,8 +161,9 @@ func (tx *Tx) beneficiaryNumbers(p *payment.Payment) ([]string, []byte, error) {
 	return columns, sealed, nil
 }
 
-// openNumbers replaces the blind values in a payment with the account numbers. It must run before
-// the lines of the payment are loaded.
+// openNumbers decrypts the account numbers of a payment. It replaces the payer's blind value, and
+// stores the beneficiaries' numbers in p.numbers. It must run before the payment's instructions are
+// loaded, because loading replaces their blind values.
 func (r *Reader) openNumbers(p *storedPayment) error {
 	if r.keys == nil && (p.payerNumber != nil || p.beneficiaryNumbers != nil) {
 		return fmt.Errorf("%w: there is no key file at hand", ErrSealed)
@@ -188,8 +192,8 @@ func (r *Reader) openNumbers(p *storedPayment) error {
 // then encrypts the numbers of older payments, with one unit for each payment. Until
 // SealAccountNumbers finishes, a search by number does not find payments with unencrypted numbers.
 // A process that began to write before the call may leave some numbers unencrypted.
-// SealAccountNumbers calls progress with the number of payments seen. After an error, the next call
-// continues where this one stopped.
+// SealAccountNumbers calls progress after each batch, with the number of payments encrypted so far.
+// After an error, the next call continues where this one stopped.
 func (db *DB) SealAccountNumbers(ctx context.Context, batch int, progress func(seen int64)) (int64, error) {
 	var sealed int64
 	err := db.Write(ctx, func(tx *Tx) error {

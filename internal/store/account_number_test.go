@@ -41,7 +41,7 @@ func (s fixture) numbered() *payment.Payment {
 	return p
 }
 
-// clearNumbers counts unencrypted account numbers in the database.
+// clearNumbers counts the rows that contain an unencrypted account number.
 func (s fixture) clearNumbers() (n int64) {
 	s.t.Helper()
 	for _, text := range []string{

@@ -8,8 +8,8 @@ import (
 	"passerelle/internal/database"
 )
 
-// Addressee is a webhook with all data that a request to it needs. One statement reads all this
-// data.
+// Addressee is a webhook with its domain and its authentication provider. One statement reads all
+// three.
 type Addressee struct {
 	Webhook
 	Served ServedDomain

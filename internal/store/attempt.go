@@ -65,7 +65,7 @@ type AttemptOrder struct {
 	// It is nil when no payer took part.
 	Device []byte
 	// Callback is the query with which the bank sent the payer back, encrypted like the fields. The
-	// store keeps the query until a call passes it to the bank.
+	// store keeps the query until a call has passed it to the bank, or the payment ends.
 	Callback []byte
 	// Reported is the number of reports that the bank had sent on its own initiative when the
 	// attempt was loaded.
@@ -97,7 +97,6 @@ const (
 func (a Attempt) Live() bool { return a.State == AttemptOpen || a.State == AttemptUnknown }
 
 // ErrSealed reports that a sealed value cannot be decrypted: it was altered, or its key is missing.
-// A read that fails with ErrSealed still returns its other data.
 var ErrSealed = errors.New("a sealed value does not open")
 
 func (r *Reader) scanAttempt(row database.Row) (Attempt, error) {
@@ -159,7 +158,8 @@ func attemptPlace(domain passerelle.DomainID, id int64, column string) keys.Plac
 }
 
 // Attempt loads the last attempt of a payment. It fails with ErrNotFound when the payment has no
-// attempt. With ErrSealed, it returns the attempt without the encrypted parts of the order.
+// attempt. With ErrSealed, it returns the attempt, but some or all encrypted parts of the order are
+// missing.
 func (r *Reader) Attempt(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID) (Attempt, error) {
 	var last Attempt
 	_, err := database.One(ctx, r.rows, func(row database.Row) (struct{}, error) {
@@ -184,8 +184,8 @@ func (r *Reader) OrderAge(ctx context.Context, of Attempt) (time.Duration, error
 	return time.Duration(micros) * time.Microsecond, err
 }
 
-// UnknownOutcomes lists payments whose last bank call has an unknown outcome. It searches at most
-// MaxOverviewRows attempts without a stored response.
+// UnknownOutcomes lists at most limit payments whose last bank call has an unknown outcome. It
+// searches at most MaxOverviewRows attempts without a stored response.
 func (r *Reader) UnknownOutcomes(ctx context.Context, domain passerelle.DomainID, limit int) ([]passerelle.PaymentID, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (passerelle.PaymentID, error) {
 		var id passerelle.PaymentID
@@ -195,7 +195,7 @@ func (r *Reader) UnknownOutcomes(ctx context.Context, domain passerelle.DomainID
 		WHERE state = 'unknown' LIMIT $3`, int64(domain), MaxOverviewRows, limit)
 }
 
-// CountUnknownOutcomes counts the payments that UnknownOutcomes returns.
+// CountUnknownOutcomes counts the payments that UnknownOutcomes finds without a limit.
 func (r *Reader) CountUnknownOutcomes(ctx context.Context, domain passerelle.DomainID) (int64, error) {
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*)
 		FROM (SELECT state FROM attempt WHERE domain_id = $1 AND state <> 'answered' ORDER BY lease_until LIMIT $2) AS place WHERE state = 'unknown'`,

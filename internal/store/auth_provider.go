@@ -184,7 +184,8 @@ func (f ProviderFilter) where() (string, []any) {
 	return clause, args
 }
 
-// AuthProviders lists a window of the selected providers in the order of their ids.
+// AuthProviders lists a window of the selected providers by id. A backward window has the greatest
+// id first.
 func (r *Reader) AuthProviders(ctx context.Context, f ProviderFilter, w Window) ([]AuthProvider, error) {
 	where, args := f.where()
 	order := ` ORDER BY id`

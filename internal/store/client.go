@@ -156,9 +156,9 @@ func (tx *Tx) CreateClient(c *Client) error {
 	return tx.UpdateClient(Client{ID: c.ID, Domain: c.Domain, Name: c.Name, SecretHash: c.SecretHash, RedirectURIs: c.RedirectURIs}, *c)
 }
 
-// UpdateClient stores all fields of a client except its keys and its logo. Write fails with
-// ErrNotFound when the client is deleted, and with ErrConflict when a stored field differs from the
-// field in the argument former.
+// UpdateClient stores all fields of a client except its key, its logo and its times. Write fails
+// with ErrNotFound when the client is deleted, and with ErrConflict when a stored field differs
+// from the field in the argument former.
 func (tx *Tx) UpdateClient(former, c Client) error {
 	before, err := storedClient(former)
 	if err != nil {
@@ -236,7 +236,7 @@ type Logo struct {
 }
 
 // SetLogo replaces the logo of a client, and sets the id of the logo. Write fails with ErrNotFound
-// when the client is unknown.
+// when the client does not exist or is deleted.
 func (tx *Tx) SetLogo(domain passerelle.DomainID, id passerelle.ClientID, l *Logo, now time.Time) error {
 	newID, err := tx.unit.NewID("client_logo")
 	if err != nil {

@@ -254,8 +254,8 @@ func (tx *Tx) recordAttempts(w Webhook, batch []DeliveryAttempt) error {
 	return nil
 }
 
-// insertAttempts stores a chunk of requests. It omits the columns about failures when no request in
-// the chunk failed.
+// insertAttempts stores a chunk of requests. It omits the columns about failures and the next
+// signature when these are empty in the whole chunk.
 func (tx *Tx) insertAttempts(w Webhook, first int64, chunk []DeliveryAttempt) {
 	columns, values := `id, delivery_id, at, duration, status, signed, signature`, DeliveryAttempt.always
 	if slices.ContainsFunc(chunk, DeliveryAttempt.remarkable) {

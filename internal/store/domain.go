@@ -26,7 +26,7 @@ func scanDomainAnd(row database.Row, more ...any) (passerelle.Domain, error) {
 	return d, err
 }
 
-// Domains lists every domain, oldest first. Loops and the operator's commands use it.
+// Domains lists every domain, oldest first.
 func (r *Reader) Domains(ctx context.Context) ([]passerelle.Domain, error) {
 	return database.Collect(ctx, r.rows, scanDomain, `SELECT `+domainColumns+` FROM domain ORDER BY id`)
 }

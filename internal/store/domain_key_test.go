@@ -11,10 +11,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// scalingPage says which keys begin with the domain.
+// scalingPage says how many keys begin with the domain.
 const scalingPage = "../../docs/scaling.md"
 
-// These expressions match the lines of the recorded schema with columns and keys.
+// These expressions match the lines with columns and keys in the recorded schema. keyTable matches
+// the table of keys on the page.
 var (
 	columnLine  = regexp.MustCompile(`(?m)^column (\w+)\.(\w+) `)
 	primaryLine = regexp.MustCompile(`(?m)^constraint \w+\.(\w+) PRIMARY KEY`)
@@ -23,7 +24,8 @@ var (
 	keyTable    = regexp.MustCompile(`(?m)^\| Keys \|.*\n(?:\|.*\n)+`)
 )
 
-// keyCounts contains numbers of keys, by the place of the domain in the key.
+// keyCounts counts the keys that begin with the domain, the other keys of tables with a domain, and
+// the keys of tables without a domain.
 type keyCounts struct{ first, without, elsewhere int }
 
 // add counts a key by its first column, and by whether its table has the domain.
@@ -67,8 +69,8 @@ func countedKeys(schema string) string {
 }
 
 // TestScalingPageCountsTheKeys checks that the page about engines that distribute data says how
-// many keys contain the domain. A table can be distributed by the domain only when its keys contain
-// the domain.
+// many keys begin with the domain. A table can be distributed by the domain only when its keys
+// contain the domain.
 func TestScalingPageCountsTheKeys(t *testing.T) {
 	schema, err := os.ReadFile(filepath.Join("testdata", "schema.postgres.sql"))
 	if err != nil {

@@ -91,7 +91,7 @@ var remains = []struct{ rows, erase string }{
 // EachPending calls do with each row that list returns, until list returns no row or was called
 // passes times. After a success, the row must no longer be in the list. A failing row stays in the
 // list. It does not delay other rows, because list skips as many rows as have failed. EachPending
-// returns the number of failures and the first failure.
+// returns the first failure, with the number of failures if there are several.
 func EachPending[Row any](ctx context.Context, passes int, list func(skip int) ([]Row, error), do func(Row) error) error {
 	var (
 		failed int
@@ -138,9 +138,10 @@ func (r *Reader) ErasuresDue(ctx context.Context, domain passerelle.DomainID, re
 	}, `SELECT domain_id, user_id, since FROM erasure WHERE domain_id = $1 AND due <= $2 ORDER BY due LIMIT $3 OFFSET $4`, int64(domain), database.Micros(realNow), limit, skip)
 }
 
-// Erase erases all data of a deleted user that may be erased now. Each unit erases at most batch
-// rows of each kind. If some data cannot be erased yet, the erasure is due again at the time next,
-// in real time. The argument now is the domain's time.
+// Erase erases the data of a deleted user that may be erased now, except bank data, which package
+// bankstore erases. Each unit erases at most batch rows of each kind. If some data cannot be erased
+// yet, the erasure is due again at the time next, in real time. The argument now is the domain's
+// time.
 func (db *DB) Erase(ctx context.Context, e Erasure, batch int, now, realNow, next time.Time) error {
 	for {
 		if err := db.Write(ctx, func(tx *Tx) error { tx.erase(e, batch, now); return nil }); err != nil {

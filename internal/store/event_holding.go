@@ -48,9 +48,9 @@ func (r *Reader) AnyBodyWith(ctx context.Context, domain passerelle.DomainID, us
 	return len(found) > 0, err
 }
 
-// VoidBodiesWith erases the bodies of at most limit events of a user that contain a holding, and
-// calls voided for each event. It drops the open deliveries of these events and records the reason.
-// It keeps held events, without their bodies.
+// VoidBodiesWith erases at most limit bodies of a user's events that contain a holding, and calls
+// voided for each event. It drops the pending deliveries of these events and records the reason. It
+// keeps held events, without their bodies.
 func (tx *Tx) VoidBodiesWith(domain passerelle.DomainID, user passerelle.UserID, h Holding, at time.Time, limit int, voided func()) {
 	sql, args := bodiesWith(domain, user, h, limit)
 	tx.unit.Exec(`UPDATE delivery SET dropped = $4, drop_reason = 'its data was withdrawn' WHERE event_id IN (`+sql+`) AND COALESCE(delivered, dropped) IS NULL`, append(args, database.Micros(at))...)

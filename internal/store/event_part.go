@@ -66,7 +66,8 @@ func (b *EventBody) Close() error {
 	return nil
 }
 
-// flush stores the bytes in memory as the next part, if memory has at least enough bytes.
+// flush stores the bytes in memory as the next part, if their number is at least the argument
+// enough.
 func (b *EventBody) flush(enough int) error {
 	if len(b.pending) < enough {
 		return nil
@@ -98,7 +99,7 @@ func (r *Reader) Body(ctx context.Context, domain passerelle.DomainID, d Deliver
 	return &parts{ctx: ctx, from: r, domain: domain, event: d.EventID, left: d.Parted, page: d.Body, whole: d.Parted == 0 && len(d.Body) == 0}
 }
 
-// parts reads a body that is stored in parts.
+// parts reads a body that is stored in one piece or in parts.
 type parts struct {
 	ctx    context.Context
 	from   *Reader

@@ -9,7 +9,7 @@ import (
 	"passerelle/internal/keys"
 )
 
-// Tests use these functions and methods beside the exported names of this package.
+// Tests use these names beside the exported names of this package.
 
 const (
 	KeyLease      = keyLease

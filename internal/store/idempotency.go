@@ -50,7 +50,8 @@ type Claim struct {
 	Answer []byte
 	// Other is true when the key belongs to a different request.
 	Other bool
-	// Wait is the longest time that the running execution may still take.
+	// Wait is the time until the lease of the running execution lapses, at least one second. The
+	// execution may renew its lease.
 	Wait time.Duration
 }
 

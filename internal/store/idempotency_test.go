@@ -249,8 +249,8 @@ func TestPurgeAnswers(t *testing.T) {
 	})
 }
 
-// TestRequestsWithoutAKey checks that every call with the zero Execution does nothing. Use cases
-// therefore need not check for the zero value.
+// TestRequestsWithoutAKey checks that calls with the zero Execution do nothing. Use cases therefore
+// need not check for the zero value.
 func TestRequestsWithoutAKey(t *testing.T) {
 	onEachWithDomain(t, func(t *testing.T, db *store.DB, _ passerelle.DomainID) {
 		mustWrite(t, db, func(tx *store.Tx) error {

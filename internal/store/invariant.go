@@ -129,10 +129,10 @@ type Breach struct {
 	What      []string
 }
 
-// CheckInvariants checks all data of a domain. It checks each rule in a separate snapshot, so that
-// other work can continue. Separate snapshots suffice, because each rule holds at every moment. The
-// time is proportional to the size of the data. Events from before the instant since may have been
-// removed.
+// CheckInvariants checks all invariants of a domain. It checks each rule in a separate snapshot, so
+// that other work can continue. Separate snapshots suffice, because each rule holds at every
+// moment. The time is proportional to the size of the data. Events from before the instant since
+// may have been removed.
 func (r *Reader) CheckInvariants(ctx context.Context, domain passerelle.DomainID, since time.Time) ([]Breach, error) {
 	var breaches []Breach
 	for _, invariant := range invariants {

@@ -9,9 +9,9 @@ import (
 	"passerelle/internal/database"
 )
 
-// MaxMails limits the mails that a domain keeps: it keeps the newest mails. MaxUnsentMails is a
-// higher limit for unsent mails. Without this limit, the table of a domain without a mail server
-// would grow forever.
+// The store removes sent mails that are older than the newest MaxMails mails of their domain. It
+// removes all mails that are older than the newest MaxUnsentMails. Without this second limit, the
+// mails of a domain without a mail server would accumulate forever.
 const (
 	MaxMails       = 1000
 	MaxUnsentMails = 10_000
@@ -91,7 +91,7 @@ func (tx *Tx) CreateMail(m *Mail) error {
 }
 
 // ClaimMail leases the mail that has been due for the longest time, in any domain, and counts the
-// attempt. The argument now is real time. The result into stays nil when no mail is due.
+// attempt. The argument now is real time. *into stays nil when no mail is due.
 func (tx *Tx) ClaimMail(now time.Time, lease time.Duration, into **Mail) {
 	tx.unit.OnRetry(func() { *into = nil })
 	tx.unit.Query(func(row database.Row) error {
@@ -132,7 +132,7 @@ const MaxWaiting = 1000
 // Outage describes the failures of a webhook's receiver.
 type Outage struct {
 	// Since is the time of the first failed request after the last accepted one, or nil when no
-	// request failed.
+	// request has failed since.
 	Since *time.Time
 	// Failure is the reason for the latest failure.
 	Failure string

@@ -47,8 +47,8 @@ type Listed struct {
 }
 
 // Payments reads a window of a domain's payments with their lines and identities. It executes three
-// queries for any number of rows, and one more for each payment that changes between these queries.
-// It fails for an order that the interface specification does not name.
+// queries for any number of rows, and reads each payment that changes between these queries again.
+// It fails for an unknown order. The order "label" and a filter by label require each other.
 func (r *Reader) Payments(ctx context.Context, f PaymentFilter, w Window, sensitive bool) ([]Listed, error) {
 	order, known := paymentOrders[w.Order]
 	if !known {

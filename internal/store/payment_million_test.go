@@ -213,8 +213,8 @@ func (s fixture) comparePages(t *testing.T, list stretchOfList, first, deep stor
 	}
 }
 
-// TestMillionLikeAThousand reads a page that operators open, from lists of a thousand payments and
-// of many more. In a long run, the longer list may take at most three times as long.
+// TestMillionLikeAThousand reads the first page of each list, among a thousand payments and among
+// many more. In a long run, the longer list may take at most three times as long.
 func TestMillionLikeAThousand(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		n, long := crowd(t)

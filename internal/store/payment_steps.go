@@ -15,7 +15,8 @@ import (
 // has a few attempts, and a few deliveries for each webhook.
 const maxSteps = 1000
 
-// Attempts lists the bank calls about a payment, oldest first, without the fields of the order.
+// Attempts lists at most maxSteps bank calls about a payment, oldest first, without the encrypted
+// data of the order.
 func (r *Reader) Attempts(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID) ([]Attempt, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (Attempt, error) {
 		var (
@@ -45,8 +46,8 @@ type SubjectDelivery struct {
 	DropReason         string
 }
 
-// DeliveriesAbout lists the deliveries of all events about one subject, in the order of the events'
-// versions.
+// DeliveriesAbout lists at most maxSteps deliveries of the events about one subject, in the order
+// of the events' versions.
 func (r *Reader) DeliveriesAbout(ctx context.Context, domain passerelle.DomainID, subject string, id int64) ([]SubjectDelivery, error) {
 	all, err := database.Collect(ctx, r.rows, func(row database.Row) (SubjectDelivery, error) {
 		var (

@@ -75,7 +75,8 @@ func TestIdentityWithoutSensitivePart(t *testing.T) {
 	})
 }
 
-// TestChangedPaymentIsReadBack changes a payment through all its states.
+// TestChangedPaymentIsReadBack applies several reports to a payment, and reads the payment after
+// each of them.
 func TestChangedPaymentIsReadBack(t *testing.T) {
 	reports := []payment.Report{
 		{

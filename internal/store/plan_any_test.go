@@ -83,7 +83,7 @@ var more = []string{
 	`INSERT INTO received (domain_id, name, at, headers, body, verdict) SELECT CAST($3 AS BIGINT), 'x', i, '', CAST('' AS BYTEA), '' FROM n`,
 }
 
-// crowdAll adds thousands of rows of every kind to the domain.
+// crowdAll adds thousands of rows of every kind.
 func (s fixture) crowdAll() *userAccounts {
 	s.t.Helper()
 	const from, n = 100_000, 20 * fewDeliveries

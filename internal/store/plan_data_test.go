@@ -26,9 +26,9 @@ func newUserAccounts(t *testing.T, s fixture) *userAccounts {
 	return &userAccounts{s, bankstoretest.NewUser(t, s.db, s.domain)}
 }
 
-// plannedAccounts is a fixture that explains statements before it executes them. PostgreSQL gets
-// statistics of a million rows, and high costs for sequential scans and sorts. A plan with one of
-// these steps therefore lacks an index.
+// plannedAccounts returns a fixture that explains statements before it executes them. PostgreSQL
+// gets statistics of a million rows, and high costs for sequential scans and sorts. A plan with one
+// of these steps therefore lacks an index.
 func plannedAccounts(t *testing.T, url string) (*userAccounts, *explained) {
 	isPostgres := !strings.HasPrefix(url, "sqlite:")
 	if isPostgres {

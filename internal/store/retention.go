@@ -24,8 +24,9 @@ type Retention struct {
 	// Events is an instant in the domain's time. Older events are removed after all their
 	// deliveries have ended. Health is the instant before which health records are removed.
 	Events, Health time.Time
-	// Batch is the number of rows of each kind that one transaction removes. Batches limits the
-	// number of transactions in a call. The next call continues.
+	// Batch is the number of rows that one statement removes. For the attempts of finished
+	// deliveries, it is ten times as many. Batches limits the number of transactions in a call. The
+	// next call continues.
 	Batch, Batches int
 }
 

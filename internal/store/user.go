@@ -52,7 +52,7 @@ func (r *Reader) CountUsers(ctx context.Context, domain passerelle.DomainID) (in
 
 const countedUsers = "user"
 
-// ExpiredUsers lists at most limit temporary users of a domain who expired before an instant of
+// ExpiredUsers lists at most limit temporary users of a domain who have expired at an instant of
 // real time. It leaves out the first skip users.
 func (r *Reader) ExpiredUsers(ctx context.Context, domain passerelle.DomainID, before time.Time, skip, limit int) ([]passerelle.User, error) {
 	return database.Collect(ctx, r.rows, scanUser, `SELECT `+userColumns+` FROM end_user WHERE domain_id = $1 AND expires <= $2 ORDER BY expires LIMIT $3 OFFSET $4`,
@@ -92,10 +92,10 @@ func (tx *Tx) HoldUser(domain passerelle.DomainID, id passerelle.UserID) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE end_user SET version = version WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
 }
 
-// RemoveUser removes a user and drops the user's held events. Erase erases all other data later.
-// Write fails with ErrConflict when the user has changed since it was read, by an event or by
-// becoming permanent. DeleteUser of package bankstore calls RemoveUser, and withdraws the user's
-// connections in the same unit.
+// RemoveUser removes a user and drops the user's held events. Erase and package bankstore erase the
+// other data later. Write fails with ErrConflict when an event changed the user's version, or the
+// user became permanent, after the caller read u. DeleteUser of package bankstore calls RemoveUser,
+// and withdraws the user's connections in the same unit.
 func (tx *Tx) RemoveUser(u passerelle.User, realNow time.Time) {
 	tx.unit.ExecOne(ErrConflict, `DELETE FROM end_user WHERE +domain_id = $1 AND id = $2 AND version = $3 AND (permanent IS NULL) = $4`,
 		int64(u.Domain), int64(u.ID), u.Version, u.Permanent == nil)

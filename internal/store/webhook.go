@@ -128,8 +128,8 @@ func (r *Reader) WebhooksToFlush(ctx context.Context, domain passerelle.DomainID
 		int64(domain), database.Micros(now), limit)
 }
 
-// LeaseWebhook makes holder the only sender to a webhook for the duration of the lease. Write
-// fails with ErrConflict while another holder has a lease.
+// LeaseWebhook makes holder the only sender to a webhook for the duration of the lease. Write fails
+// with ErrConflict while any holder has a lease, or when the webhook is deleted.
 func (tx *Tx) LeaseWebhook(w Webhook, holder string, lease time.Duration) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE webhook SET holder = $1, lease_until = {now} + $2 WHERE +domain_id = $3 AND id = $4 AND deleted IS NULL AND lease_until < {now}`,
 		holder, lease.Microseconds(), int64(w.Domain), int64(w.ID))

@@ -151,8 +151,8 @@ func earlier(a, b passerelle.Date) passerelle.Date {
 	return b
 }
 
-// balancesOf returns the balances of accounts by currency. It makes one query for each currency. It
-// omits accounts without a currency or a balance.
+// balancesOf returns the balances of accounts by currency. It makes one query for the accounts, and
+// one for each currency. It omits accounts without a currency or a balance.
 func (s *Service) balancesOf(ctx context.Context, f bankstore.AccountFilter, first, last passerelle.Date) ([]wire.CurrencyBalances, error) {
 	accounts, err := bankstore.From(s.DB).BankAccounts(ctx, f, store.Window{Limit: maxBalanced + 1})
 	if err != nil {

@@ -29,8 +29,8 @@ func (s *Service) documentEditRoutes() []httpapi.Route {
 	}
 }
 
-// maxDocument is the largest body of a call that changes a document, in bytes. The body includes
-// the file.
+// maxDocument is the largest body of a call that creates or changes a document, in bytes. The body
+// includes the file.
 const maxDocument = 10 << 20
 
 type editDocumentInput struct {

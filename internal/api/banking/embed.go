@@ -15,8 +15,9 @@ import (
 )
 
 // These are the limits of expansions. maxBelow limits the accounts or subscriptions of a
-// connection. maxRecent limits the transactions that accounts show. maxEmbedded limits the objects
-// in a response. An object counts each time it is written, because nested expansions multiply.
+// connection, on average over all connections in the response. maxRecent limits the transactions
+// that accounts show. maxEmbedded limits the objects in a response. An object counts each time it
+// is written, because nested expansions multiply.
 const (
 	maxBelow    = 1000
 	maxRecent   = 1000

@@ -33,8 +33,7 @@ type importFileInput struct {
 	Mapping    string               `body:"mapping" max:"4096" doc:"how to read CSV files, a JSON object; remembered for the next files of the connection" example:"{\"account\":{\"iban\":\"FR7630006000011234567890189\",\"currency\":\"EUR\"}}"`
 }
 
-// importFileOutput reports the content of a file. Unbalanced lists the line numbers of the
-// statements that do not balance.
+// importFileOutput reports the content of a file.
 type importFileOutput struct {
 	Preview  bool          `json:"preview" doc:"whether this is a preview, so nothing was changed"`
 	Format   string        `json:"format" doc:"camt053, mt940, cfonb120, ofx or csv"`

@@ -39,7 +39,8 @@ type listInformationsOutput struct {
 	Total        int                           `json:"total"`
 }
 
-// informations returns the notes about a transaction that the caller may see.
+// informations returns the notes about a transaction. It fails when the caller may not see the
+// transaction.
 func (s *Service) informations(ctx context.Context, c *httpapi.Caller, in ofTransaction) (listInformationsOutput, error) {
 	if _, err := s.readTransaction(ctx, c, in, nil); err != nil {
 		return listInformationsOutput{}, err

@@ -215,7 +215,7 @@ func (s *Service) accountsOf(ctx context.Context, c *httpapi.Caller, at settled,
 // maxPockets limits the pockets that one page of investments embeds.
 const maxPockets = 10_000
 
-// showInvestments renders positions with expansions, with one query for all positions.
+// showInvestments renders positions with expansions, with at most one query for all positions.
 func (s *Service) showInvestments(ctx context.Context, c *httpapi.Caller, at settled, rows []passerelle.Asset[passerelle.InvestmentDetails], accounts map[passerelle.AccountID]passerelle.BankAccount, asked httpapi.Expansion) ([]wire.Investment, error) {
 	shown := make([]wire.Investment, len(rows))
 	place := map[passerelle.AssetID]*[]wire.Pocket{}

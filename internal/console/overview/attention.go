@@ -50,7 +50,8 @@ func (h *handler) concerns(pc *page.Context) ([]concern, error) {
 	return append(grave, other...), nil
 }
 
-// unknownConcerns returns one problem for each order with an unknown outcome.
+// unknownConcerns returns a problem for each of the first orders with an unknown outcome, and one
+// problem for all others.
 func (h *handler) unknownConcerns(pc *page.Context) ([]concern, error) {
 	ids, err := h.DB.UnknownOutcomes(pc, pc.Domain.ID, maxConcerns)
 	if err != nil {
@@ -83,7 +84,8 @@ func moreText(found int64, one, many string) string {
 	return page.UpTo(more, store.MaxOverviewRows-maxConcerns) + " more " + many
 }
 
-// webhookConcerns returns one problem for each webhook with a receiver that accepts no request now.
+// webhookConcerns returns a problem for each of the first webhooks with a receiver that accepts no
+// request now, and one problem for all others.
 func (h *handler) webhookConcerns(pc *page.Context) ([]concern, error) {
 	failing, err := h.DB.Webhooks(pc, store.WebhookFilter{Domain: pc.Domain.ID, Failing: true}, store.Window{Limit: maxConcerns})
 	if err != nil {
@@ -177,8 +179,8 @@ func waitingText(events int64, since string) string {
 	return text + ", the oldest for " + since + "."
 }
 
-// bankConcerns returns a problem for each bank with failing calls, and for each certificate that
-// expires soon.
+// bankConcerns returns a problem for each bank with failing calls, and for each bank with a
+// certificate that has expired or expires soon.
 func (h *handler) bankConcerns(pc *page.Context) ([]concern, error) {
 	var all []concern
 	for _, bank := range h.Aggregation.Connectors.Unhealthy(h.Now()) {
@@ -209,8 +211,8 @@ func expiry(left time.Duration) string {
 	return "expires in " + page.Age(left)
 }
 
-// worst keeps the first problems. It replaces the other problems with rest, and formats words with
-// their number as the text of rest.
+// worst keeps the first problems. If there are several others, it replaces them with rest, and
+// formats words with their number as the text of rest.
 func worst(all []concern, words string, rest concern) []concern {
 	more := len(all) - maxConcerns
 	if more <= 1 {
@@ -321,7 +323,8 @@ func (h *handler) backupConcerns(pc *page.Context) ([]concern, error) {
 	return []concern{one}, nil
 }
 
-// operatorConcerns returns a problem when the operator's own account has no second factor.
+// operatorConcerns returns a problem when the operator has signed in to a live domain without a
+// second factor.
 func (h *handler) operatorConcerns(pc *page.Context) ([]concern, error) {
 	if pc.Certain() {
 		return nil, nil

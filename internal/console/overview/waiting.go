@@ -10,8 +10,8 @@ import (
 )
 
 // A payment has waited too long when it has waited manyTimes as long as payments with its bank
-// usually take. The limit is at least shortWait, and at most longWait. It is longWait for a bank with
-// fewer than fewPayments payments in the last weeks.
+// usually take. The limit is at least shortWait, and at most longWait. It is longWait for a bank
+// with fewer than fewPayments executed or accepted payments in the last weeks.
 const (
 	manyTimes   = 20
 	fewPayments = 20

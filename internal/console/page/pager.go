@@ -83,6 +83,7 @@ func place(text string, numbers int) ([]any, bool) {
 }
 
 // Within returns the rows of a window from a list in memory. The rows keep the order of the list.
+// For a backward window, they have the reverse order.
 func Within[T any, ID ~int64](w store.Window, all []T, id func(T) ID) []T {
 	at := slices.IndexFunc(all, func(one T) bool { return w.From != nil && w.From[0] == int64(id(one)) })
 	if !w.Backward {

@@ -17,8 +17,8 @@ import (
 )
 
 // sessions contains the PostgreSQL sessions that a connection of this program has left, by the
-// settings of their startup message. A new session is a new process of the server that first loads
-// the schema, which takes longer than most tests.
+// settings of their startup message. For a new session, the server starts a process that first
+// loads the schema. This takes longer than most tests.
 var sessions struct {
 	sync.Mutex
 	kept  map[string][]*session
@@ -28,7 +28,7 @@ var sessions struct {
 // keptSessions limits the kept sessions of one program. The server of the tests accepts 300 in all.
 const keptSessions = 60
 
-// session is an established session with what the server sent when it began.
+// session is an established session, with the bytes that the server sent at its beginning.
 type session struct {
 	net.Conn
 	startup  string // its settings
@@ -37,7 +37,7 @@ type session struct {
 
 // Dial connects to a server. On the server at PASSERELLE_TEST_POSTGRES, the connection gets a kept
 // session with the same settings if there is one, and leaves its session when it closes. The server
-// resets the session in between, so a connection finds what a new session would have.
+// resets the session in between, so that it is like a new session.
 func Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	dial := func() (net.Conn, error) { return (&net.Dialer{}).DialContext(ctx, network, address) }
 	if !isTestServer(address) {

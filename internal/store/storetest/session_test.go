@@ -41,7 +41,7 @@ func end(t *testing.T, conn *pgx.Conn) {
 	}
 }
 
-// A kept session shows a connection nothing of the connection before.
+// TestKeptSessionsAreReset checks that a kept session contains nothing of the connection before.
 func TestKeptSessionsAreReset(t *testing.T) {
 	address := storetest.Postgres(t)
 	first := open(t, address)
@@ -66,7 +66,8 @@ func TestKeptSessionsAreReset(t *testing.T) {
 	}
 }
 
-// A session is not kept inside a transaction, and not taken after its end or with other settings.
+// TestSessionsThatAreNotKept checks that a session in a transaction is not kept. A kept session
+// must not be used after its end or with other settings.
 func TestSessionsThatAreNotKept(t *testing.T) {
 	address := storetest.Postgres(t)
 	for name, spoil := range map[string]func(t *testing.T, conn *pgx.Conn){
