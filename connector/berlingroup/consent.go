@@ -187,8 +187,8 @@ func (v *reading) approvedFormer(ctx context.Context) bool {
 	return false
 }
 
-// unlessDenied converts a *denied into a message to the customer. It returns all other errors
-// unchanged.
+// unlessDenied converts a *denied that the customer can correct into a message to the customer, and
+// any other *denied into the refusal of the read. It returns all other errors unchanged.
 func (v *reading) unlessDenied(err error) (string, error) {
 	var message string
 	var denial *denied
@@ -264,7 +264,8 @@ func (v *reading) consentRefused(ctx context.Context, message string) error {
 	return &interruption{connector.Outcome{State: v.renewal(), Message: cmp.Or(message, "Access was refused.")}}
 }
 
-// granted stores a valid consent and the time at which it ends.
+// granted stores a valid consent and the time at which it ends. It ends the former consents at the
+// bank.
 func (v *reading) granted(ctx context.Context) error {
 	var state consentAnswer
 	if err := v.get(ctx, request{call: "consent", path: v.memory.path()}, &state); err != nil {
@@ -278,7 +279,7 @@ func (v *reading) granted(ctx context.Context) error {
 		Consent: v.memory.Consent, Valid: true, Until: until.AddDays(1).In(time.UTC), Calls: v.memory.Calls, Accounts: v.memory.Accounts,
 		Approval: authorisation{OAuth: v.memory.Approval.OAuth}, Formers: v.memory.Formers,
 	}
-	var kept []readMemory // Terminate ends these
+	var kept []readMemory // Terminate tries again to end these
 	for _, m := range v.memory.Formers {
 		if m.Consent != v.memory.Consent && v.end(ctx, &m) != nil {
 			kept = append(kept, m)

@@ -89,7 +89,8 @@ func (b *Bank) exchangeCode(ctx context.Context, a *authorisation, p person) err
 	return b.askTokens(ctx, a.OAuth, form, p.save)
 }
 
-// refresh gets a new token. If the server issues no token, refresh drops the stored token.
+// refresh gets a new token. If the server says that the refresh token is invalid, refresh drops
+// both stored tokens.
 func (b *Bank) refresh(ctx context.Context, g *grant, save func(context.Context)) error {
 	before := g.Token
 	err := b.askTokens(ctx, g, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {g.Refresh}}, save)

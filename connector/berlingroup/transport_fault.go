@@ -17,8 +17,8 @@ import (
 	"passerelle/connector/berlingroup/handshake"
 )
 
-// fault describes a failed call for the operator. The text names the bank and the request, if it
-// was made, and contains no other data from the request or the response.
+// fault describes a failed call for the operator. The text names the bank, the call and its
+// X-Request-ID. It contains no personal data.
 func (b *Bank) fault(r request, err error, says string) error {
 	if r.id != "" && r.form == nil {
 		says += "; X-Request-ID " + r.id

@@ -104,8 +104,8 @@ func (b *Bank) show(w http.ResponseWriter, r *http.Request, id string) {
 	b.showOrder(w, r, http.StatusOK, o, domain, key)
 }
 
-// decide records the payer's decision and sends the browser back. Only the first decision counts.
-// Later decisions get the result of the first.
+// decide records the payer's decision and sends the browser back. Only the first decision about a
+// question counts. A different later decision gets a page with the first one.
 func (b *Bank) decide(w http.ResponseWriter, r *http.Request, id string) {
 	domain, key, ok := b.orderOf(id)
 	if !ok {

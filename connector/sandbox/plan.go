@@ -86,7 +86,7 @@ type miss struct {
 	Code   payment.ErrorCode `json:"code"`
 }
 
-// finished reports whether the plan contains an end.
+// finished reports whether no step can follow the last one.
 func (p *plan) finished() bool {
 	return len(p.Steps) > 0 && slices.Contains([]verb{end, mute}, p.Steps[len(p.Steps)-1].Do)
 }

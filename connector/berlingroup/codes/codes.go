@@ -265,7 +265,7 @@ var statuses = map[int]Meaning{
 
 // Judge returns the meaning of a refusal: the meaning of the first message with a known code or,
 // without such a message, of the HTTP status. It also returns the bank's text. A text without a
-// known code becomes a BankMessage for users.
+// known code becomes a BankMessage for users, unless the status has a remedy for the operator.
 func Judge(status int, all []Message) (Meaning, string) {
 	for _, m := range all {
 		if found, known := m.Meant(); known {
