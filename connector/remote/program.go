@@ -139,7 +139,7 @@ func deadline(ctx context.Context) time.Time {
 	return time.Now().Add(callTime)
 }
 
-// fault describes a failure for the operator. The text contains no content of bodies.
+// fault describes a failure for the operator.
 func (p *Program) fault(call string, err error, says string) error {
 	return &connector.Fault{Says: fmt.Sprintf("the connector at %s (%s): %s", p.address, call, says), Err: err}
 }

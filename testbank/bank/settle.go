@@ -170,7 +170,7 @@ func settledStatus(tx *ledger.Tx, o *Order) (string, error) {
 }
 
 // occur executes a periodic order once. Then it schedules the next execution or ends the order. It
-// skips an execution if the account has insufficient funds.
+// skips an execution that the bank refuses, for example for lack of funds.
 func (b *Bank) occur(tx *ledger.Tx, o *Order, at time.Time) error {
 	reason := mannerOf(o).Reason
 	if reason == "" {
