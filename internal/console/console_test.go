@@ -114,7 +114,8 @@ func TestUnknownAndInvalidAddresses(t *testing.T) {
 	})
 }
 
-// Each role sees only the buttons that it may use. The service refuses forms without a button.
+// Each role sees only the buttons that it may use. When a role does not see a button, the service
+// also refuses the button's form.
 func TestRoles(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		token := d.Token("payments:admin")
@@ -194,7 +195,7 @@ func TestActsAreThoseOfTheUseCasesAndOnRecord(t *testing.T) {
 	})
 }
 
-// The service records an act that calls a bank together with the intention of the call.
+// When an act calls a bank, the audit log has the act.
 func TestABankIsAskedOnRecord(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)
@@ -277,8 +278,8 @@ func link(t *testing.T, a answer, rel string) string {
 	return html.UnescapeString(before[strings.LastIndex(before, `href="`)+len(`href="`):])
 }
 
-// fromElsewhere opens an address as a link on another site does. Browsers then send no cookie that
-// is only for requests from the console's own pages.
+// fromElsewhere opens an address as a link on another site does. Browsers then send no cookie with
+// the attribute SameSite=Strict.
 func (d *fixture) fromElsewhere(path string) answer {
 	d.t.Helper()
 	request, err := http.NewRequestWithContext(d.t.Context(), http.MethodGet, d.Origin+path, nil)
@@ -290,7 +291,8 @@ func (d *fixture) fromElsewhere(path string) answer {
 	return d.do(request)
 }
 
-// A link on another site opens the page in a second step, which comes from the console.
+// The response to a link on another site is a page of the console, which makes the browser request
+// the address again.
 func TestLinksFromOtherSites(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -341,7 +343,7 @@ func TestSigningInLeadsToTheRequestedPage(t *testing.T) {
 	})
 }
 
-// A person who opens the address of a form with GET sees the page of the object.
+// A GET request for the address of a form leads to the page that shows the form.
 func TestTheAddressOfAFormLeadsToItsPage(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Administrator)
