@@ -45,9 +45,9 @@ type Profile struct {
 	Countries []string
 	// Sources are the channels by which the connector reaches its bank.
 	Sources []Source
-	// Hidden connectors are not offered to payers.
+	// Hidden connectors are not offered to people.
 	Hidden bool
-	// Sandbox connectors move no money and refuse to load in live domains.
+	// Sandbox connectors move no money. Live domains cannot use them.
 	Sandbox bool
 	// Payments is nil when the connector initiates no payments.
 	Payments *payment.Settings
@@ -219,7 +219,8 @@ type set struct {
 }
 
 // NewRegistry makes a registry. It fails when connectors share a UUID, a numeric id or the id of a
-// source, and when the abilities of a connector differ from its profile.
+// source, when the abilities of a connector differ from its profile, and when a profile's limit for
+// labels is out of range.
 func NewRegistry(connectors ...Connector) (*Registry, error) {
 	r := &Registry{}
 	return r, r.Replace(connectors...)

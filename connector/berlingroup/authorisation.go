@@ -597,10 +597,11 @@ func (b *Bank) passes(d *denied) bool {
 	return d.a.busy() || b.judge(d.r, d.a).what.Code == payment.Bug && d.a.status <= http.StatusForbidden
 }
 
-// ask asks the bank for the states of the present authorisation and of the earlier ones.
-// Authorisations that are still open change nothing. When the present one has failed, the customer
-// continues with the last of the earlier pages, unless the customer refused. If that page is too old,
-// renew starts one new authorisation.
+// ask asks the bank for the states of the present authorisation and of the earlier ones. When a
+// state shows that a response of the bank was lost, ask prepares a restart of the present
+// authorisation. When the present one has failed, the customer continues with the last of the
+// earlier pages, unless the customer refused. If that page is too old, renew starts one new
+// authorisation.
 func (b *Bank) ask(ctx context.Context, a *authorisation, p person) error {
 	if err := b.askEarlier(ctx, a, p); err != nil {
 		return err

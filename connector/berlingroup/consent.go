@@ -206,8 +206,8 @@ func (v *reading) unlessDenied(err error) (string, error) {
 	return cmp.Or(message, "The bank does not accept this."), nil
 }
 
-// prepareNextStep prepares the customer's next step. It requests another page when the bank issued
-// the present one too long ago. When several people must authorise, the next one enters their user
+// prepareNextStep prepares the customer's next step. It requests a new consent when the bank issued
+// the present page too long ago. When several people must authorise, the next one enters their user
 // name.
 func (v *reading) prepareNextStep(ctx context.Context, status, message string) error {
 	a := &v.memory.Approval

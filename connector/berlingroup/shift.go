@@ -30,8 +30,8 @@ type tally struct{ many, page int }
 type sieve struct {
 	page    int
 	tallies map[string]tally
-	// handed maps the names of the transactions without ids that were passed on to whether each was
-	// pending.
+	// handed has the name of each transaction without an id that was passed on. The value says
+	// whether the transaction was pending.
 	handed   map[string]bool
 	withheld []heldBack
 	// least holds the smallest count of each content in the passes so far. An earlier pass without

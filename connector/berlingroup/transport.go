@@ -145,8 +145,8 @@ func note(ctx context.Context, r request) {
 	}
 }
 
-// call makes one exchange. It fails with connector.ErrNotSent when no byte of the request was
-// sent, and with a *connector.Fault when the operator can act.
+// call makes one exchange. It fails with connector.ErrNotSent when the bank certainly did not read
+// the request, and with a *connector.Fault when the operator can act.
 func (b *Bank) call(ctx context.Context, r request) (answer, error) {
 	begun := b.now()
 	r.id = cmp.Or(r.id, newID())

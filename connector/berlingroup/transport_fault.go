@@ -23,7 +23,7 @@ func (b *Bank) fault(r request, err error, says string) error {
 	if r.id != "" && r.form == nil {
 		says += "; X-Request-ID " + r.id
 	}
-	if r.address != "" { // an address of the authorisation server
+	if r.address != "" { // the target of a link, or an address of the authorisation server
 		says = strings.ReplaceAll(says, "address.api", "oauth.metadata")
 	}
 	return &connector.Fault{Says: fmt.Sprintf("%s (%s): %s", b.profile.Name, r.call, says), Err: err}

@@ -225,7 +225,8 @@ func (p *Program) measured(ctx context.Context, name string, call func() error) 
 // another connection.
 var orderCalls = map[string]bool{callInitiate: true, callAnswer: true, callCancel: true}
 
-// send sends a signed request. Its error is connector.ErrNotSent when no byte was sent.
+// send sends a signed request. Its error is connector.ErrNotSent when there was no connection to
+// the program.
 func (p *Program) send(ctx context.Context, name string, body any) (*http.Response, string, error) {
 	r, nonce, err := p.request(ctx, name, body)
 	if err != nil {

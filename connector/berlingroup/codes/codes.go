@@ -1,11 +1,11 @@
 // Package codes translates the statuses and error codes of the XS2A API to the terms of the
 // service.
 //
-// It owns three tables. One maps statuses to states of a payment. One maps error codes, in both
-// forms of error bodies, to our codes or to remedies for the operator. One maps errors of
-// authorisation servers to remedies. Its callers ask the bank and act on the result. The package only
-// computes and never fails: an unknown status does not change a payment, and for an unknown code, the
-// HTTP status decides.
+// It maps statuses to states of a payment. It maps error codes, in both forms of error bodies, to
+// our codes, to states of a connection, and to remedies for the operator. It maps errors of
+// authorisation servers to remedies. Its callers ask the bank and act on the result. The package
+// only computes and never fails: an unknown status has the lowest rank, and for an unknown code,
+// the HTTP status decides.
 package codes
 
 import (
