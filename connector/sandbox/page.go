@@ -145,8 +145,8 @@ func (b *Bank) take(ctx context.Context, domain passerelle.DomainID, key string,
 }
 
 // Decide presses a button on an order's page, for a scenario. It returns the address to which the
-// browser would be redirected. It fails with Invalid when there is no such button, and with a
-// Conflict when the page does not offer the button now.
+// browser would be redirected. It fails with Invalid when there is no such button, and with
+// Conflict when the page does not offer the button now, unless this button was pressed last.
 func (b *Bank) Decide(ctx context.Context, domain passerelle.DomainID, key, button, account string) (string, error) {
 	c := choice{decision: decision(button), account: account}
 	if !c.known() {

@@ -185,8 +185,8 @@ func (p *planner) opening() int {
 	return len(p.Steps)
 }
 
-// approve adds the payer's approval on the bank's page, unless the plan has other questions or
-// ends earlier.
+// approve adds the payer's approval on the bank's page, unless the plan has other questions, needs
+// no approval, or fails before one.
 func (p *planner) approve() {
 	at := p.opening()
 	first := p.Steps[at]
