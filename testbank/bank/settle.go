@@ -197,8 +197,8 @@ func (b *Bank) occur(tx *ledger.Tx, o *Order, at time.Time) error {
 	return b.putOrder(tx, o)
 }
 
-// checkOrders checks that orders agree with the books: a final order has one booking for each line
-// and execution, and a refused order has no booking.
+// checkOrders checks that orders agree with the books: an order has one movement for each entered
+// line or each execution, and a refused order has none.
 func checkOrders(tx *ledger.Tx) ([]string, error) {
 	orders, err := ledger.List[Order](tx, orderKind, "")
 	if err != nil {
