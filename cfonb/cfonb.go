@@ -93,7 +93,7 @@ type Movement struct {
 	// Amount is negative for outgoing money, in units of the last decimal.
 	Amount int64
 	// Label has 31 columns. A longer label continues in further records and is broken between
-	// words. A word of more than 31 characters is cut.
+	// words. A word of more than 31 characters is split.
 	Label string
 	// Entry is the number of the entry in the statement. It has at most seven digits.
 	Entry int

@@ -8,8 +8,8 @@ import (
 )
 
 // Write writes statements one after the other. Each line ends with a line feed. Only one statement
-// is in memory at a time. A statement is written completely or not at all. When a value does not
-// fit, Write fails after it has written the earlier statements.
+// is in memory at a time. When a value of a statement does not fit, Write fails. It has then
+// written the earlier statements and no part of this one.
 func Write(w io.Writer, statements iter.Seq[Statement]) error {
 	n := 0
 	for s := range statements {

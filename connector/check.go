@@ -65,7 +65,7 @@ func checkClaims(s payment.Settings) error {
 	)
 }
 
-// checkForms checks the form of each text in a field.
+// checkForms returns an error for the first text of a field that does not have the form.
 func checkForms(field string, list []string, form *regexp.Regexp, right string) error {
 	i := slices.IndexFunc(list, func(one string) bool { return !form.MatchString(one) })
 	if i < 0 {

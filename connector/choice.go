@@ -12,9 +12,10 @@ import (
 // maxValue is the maximum length of a field's value.
 const maxValue = 4096
 
-// Choose returns the source for a connection: the named source or, without a name, the first source
-// by priority that supports the mechanism. An empty mechanism means the connector's default or,
-// without a default, any mechanism. The error is Invalid and lists the possible choices.
+// Choose returns the source for a connection, and the mechanism. It chooses the named source or,
+// without a name, the first source by priority. The source must be enabled and support the wanted
+// mechanism. Without a name and a wanted mechanism, Choose prefers sources with the connector's
+// default mechanism. The error is Invalid.
 func (p Profile) Choose(name string, wanted passerelle.AuthMechanism) (Source, passerelle.AuthMechanism, error) {
 	open := p.readable(wanted)
 	if name == "" && wanted == "" && p.Mechanism != "" && len(p.readable(p.Mechanism)) > 0 {

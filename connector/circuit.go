@@ -22,8 +22,8 @@ const (
 // figures.
 const remembered = 256
 
-// breaker counts the failures since the last success, and opens when there are too many. until is
-// the time of the next allowed call. probing means that a probe is under way.
+// breaker counts consecutive failures, and opens when there are too many. An open breaker allows no
+// call before until, and then one call at a time. probing means that such a call is under way.
 type breaker struct {
 	inARow  int
 	until   time.Time
@@ -84,8 +84,8 @@ type callHealth struct {
 	many    int
 }
 
-// Enter lets a call of a kind through unless the circuit is open for that kind. Each call that is
-// let through must end with Record or Leave.
+// Enter reports whether a call of a kind may start. An open circuit allows one call after openTime.
+// Each allowed call must end with Record or Leave.
 func (c *Circuit) Enter(call string, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -67,7 +67,7 @@ func result(good bool) connector.CallResult {
 }
 
 // TestRefusedService checks that a refusal of the service counts as a failure. Health reports
-// Refused until a call of the same kind has another result.
+// Refused until a call of the same kind is Answered or Failed.
 func TestRefusedService(t *testing.T) {
 	var c connector.Circuit
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

@@ -7,10 +7,10 @@
 // order. A connector changes no payment and decides nothing about retries. The rules of package
 // payment check its reports.
 //
-// Callers must tell four failures apart. A *payment.Refusal means that the bank refused the order
-// for a business reason. No other error rejects a payment. ErrNotSent means that nothing of an
-// order reached the bank. ErrUnknownOrder means that the bank has no order with the key. After
-// every other error, the outcome is unknown, and the service asks the bank.
+// Callers must tell four failures apart. A *payment.Refusal means that the bank refused the order.
+// No other error of Initiate rejects a payment. ErrNotSent means that the call had no effect at the
+// bank. ErrUnknownOrder means that the bank has no order with the key. After every other error, the
+// outcome is unknown, and the service asks the bank.
 package connector
 
 import (
@@ -25,10 +25,12 @@ import (
 	"passerelle/payment"
 )
 
-// ErrNotSent means that a call failed before it sent data to the bank.
+// ErrNotSent means that a call had no effect: it failed before it sent data to the bank, or the
+// bank was closed or busy.
 var ErrNotSent = errors.New("nothing was sent to the bank")
 
-// ErrUnknownOrder is returned by Status when the bank has no order with the key.
+// ErrUnknownOrder means that the bank has no order with the key, or that the connector cannot
+// identify the order.
 var ErrUnknownOrder = errors.New("the bank knows no such order")
 
 // Profile describes what a connector can do and what clients see of it.
@@ -43,9 +45,9 @@ type Profile struct {
 	Countries []string
 	// Sources are the channels by which the connector reaches its bank.
 	Sources []Source
-	// Hidden connectors are not offered to payers.
+	// Hidden connectors are not offered to people.
 	Hidden bool
-	// Sandbox connectors move no money and refuse to load in live domains.
+	// Sandbox connectors move no money. Live domains cannot use them.
 	Sandbox bool
 	// Payments is nil when the connector initiates no payments.
 	Payments *payment.Settings
@@ -216,8 +218,9 @@ type set struct {
 	unhealthy unhealthy
 }
 
-// NewRegistry makes a registry. It fails when connectors share a name or a source, or lack
-// an ability that their profile claims.
+// NewRegistry makes a registry. It fails when connectors share a UUID, a numeric id or the id of a
+// source, when the abilities of a connector differ from its profile, and when a profile's limit for
+// labels is out of range.
 func NewRegistry(connectors ...Connector) (*Registry, error) {
 	r := &Registry{}
 	return r, r.Replace(connectors...)

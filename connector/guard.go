@@ -14,9 +14,10 @@ import (
 // ErrPanicked is returned by Guard when the connector panics.
 var ErrPanicked = errors.New("the connector panicked")
 
-// Guard calls a connector. A panic becomes ErrPanicked. The text of the returned error names only
-// the kinds of errors. It omits the connector's own text, because errors are logged and that text
-// may contain personal data. errors.Is and errors.As see the original error.
+// Guard calls a connector. A panic becomes ErrPanicked. The text of the returned error contains the
+// texts of Faults and the kinds of other errors. It omits all other text of the connector, because
+// errors are logged and that text may contain personal data. errors.Is and errors.As see the
+// original error.
 func Guard(ask func() error) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -44,7 +45,7 @@ func (f *Fault) Error() string { return f.Says }
 func (f *Fault) Unwrap() error { return f.Err }
 
 // causeOf returns the part of a panic that may be logged. For a runtime error this is the text,
-// which contains no values. For any other cause it is only the type.
+// which contains only types and numbers such as an index. For any other cause it is only the type.
 func causeOf(cause any) string {
 	if fault, ok := cause.(runtime.Error); ok {
 		return fault.Error()

@@ -17,14 +17,14 @@ type BankHealth struct {
 	// LastSuccess and LastFailure are zero when no call succeeded or failed.
 	LastSuccess, LastFailure time.Time
 	// Failures is the number of consecutive failures up to now. Open means that the bank gets only
-	// occasional probes.
+	// occasional probes, for all calls or for some kind of call.
 	Failures int
 	Open     bool
-	// Refused means that the last call of some kind was refused because of the service itself.
-	// Refused does not depend on Open, because the operator can act after the first such call.
+	// Refused means that the last call of some kind was Refused or Suspected. It does not depend on
+	// Open, because the operator can act after the first such call.
 	Refused bool
-	// Elsewhere means that another process has stopped calling the bank for now. This process
-	// continues to call it.
+	// Elsewhere means that another process has stopped calling the bank for now. It does not stop
+	// the calls of this process.
 	Elsewhere bool
 	Calls     []CallHealth
 	// Certificates are the operator's certificates at the bank.
@@ -43,8 +43,8 @@ func (h BankHealth) fails() bool { return h.Disturbed() || h.Refused }
 type CallHealth struct {
 	Call string
 	// Calls is the number of all calls. The other figures cover only the most recent calls. Window
-	// is the number of these calls, Good is how many got a response, and P95 is the 95th percentile
-	// of the durations.
+	// is the number of these calls, Good is how many of them were Answered, and P95 is the 95th
+	// percentile of their durations.
 	Calls, Window, Good int
 	P95                 time.Duration
 }

@@ -23,8 +23,8 @@ type amountForm struct {
 
 var errMark = errors.New(`may have a point or a comma for thousands; send a mapping with decimal`)
 
-// spacesAndQuotes removes separators of thousands. It also removes currency signs, because the
-// currency is in a column.
+// spacesAndQuotes removes spaces and quotes, which separate thousands, and currency signs. It also
+// replaces the minus sign U+2212 with a hyphen.
 var spacesAndQuotes = strings.NewReplacer(" ", "", "\u00a0", "", "\u202f", "", "'", "", "\u2019", "", "\u2212", "-", "€", "", "$", "", "£", "")
 
 // namedCurrency matches a currency code before or after an amount.

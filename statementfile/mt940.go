@@ -339,7 +339,8 @@ func dayOf(year, day string) (passerelle.Date, error) {
 	return d, err
 }
 
-// bookingDay returns the day MMDD that is nearest to the value day.
+// bookingDay returns the day MMDD in the year of the value day or, around New Year, in the year
+// that brings it closest to the value day. For a blank text, it returns the value day.
 func bookingDay(value passerelle.Date, text string) (passerelle.Date, error) {
 	if strings.TrimSpace(text) == "" {
 		return value, nil

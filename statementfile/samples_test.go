@@ -21,8 +21,7 @@ type samples struct {
 	// root is the folder with the samples, and files matches their names.
 	root  string
 	files *regexp.Regexp
-	// refused maps each file that the reader refuses to the reason: the file has no statement of a
-	// bank account or a card.
+	// refused maps each file that the reader refuses to the reason.
 	refused map[string]string
 	// altered maps each file whose balances do not match to the change that somebody made.
 	altered map[string]string

@@ -182,7 +182,7 @@ func passwordKey(data string) (*rsa.PrivateKey, error) {
 	return key, nil
 }
 
-// Serve serves the banks until the context ends, and then closes them.
+// Serve serves the banks until the context ends or a server fails, and then closes them.
 func (p *Program) Serve(ctx context.Context) error {
 	failed := make(chan error, len(p.servers))
 	for _, s := range p.servers {

@@ -17,8 +17,8 @@ type clientCommand struct {
 	Delete clientDelete `cmd:"" help:"Delete an application and revoke its tokens."`
 }
 
-// clientView is the printed form of an application. Only the command that generates a secret prints
-// it.
+// clientView is the printed form of an application. Only the commands that generate a secret print
+// the secret.
 type clientView struct {
 	ID           passerelle.ClientID `json:"id"`
 	Name         string              `json:"name"`

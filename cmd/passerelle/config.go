@@ -115,7 +115,7 @@ type settingChangeView struct {
 	At       string  `json:"timestamp"`
 }
 
-// Run lists all changes.
+// Run lists the newest changes of the settings that match.
 func (l *configLog) Run(c *console, g *configCommand) error {
 	if err := checkLimit(l.Limit); err != nil {
 		return err

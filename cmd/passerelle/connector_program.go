@@ -15,7 +15,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// programKeys is the flag for the key file that encrypts the secrets of programs.
+// programKeys is the flag for the key file with the keys that encrypt the secrets of programs.
 type programKeys struct {
 	KeyFile string `default:"passerelle-data/keys" type:"path" help:"Key file of the deployment, with the keys that encrypt the program's secret."`
 }
@@ -112,7 +112,7 @@ type fileView struct {
 	File string `json:"file"`
 }
 
-// Run writes the programs. It never overwrites a file.
+// Run writes the example programs of a language into a folder. It never overwrites a file.
 func (n *connectorNew) Run(c *console) error {
 	written, err := start.Write(n.Language, n.Folder)
 	if err != nil {

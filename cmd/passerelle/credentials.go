@@ -174,8 +174,9 @@ func (k *credentials) register(ctx context.Context, s *service.Service, d passer
 // firstOperator is the name of the operator that dev makes.
 const firstOperator = "admin"
 
-// operator makes sure that there is a first operator. If the operator has changed the password, dev
-// does not know the new password and does not change it.
+// operator makes sure that there is a first operator. If the stored credentials of an existing
+// operator are missing, it resets the password. If the operator has changed the password, dev does
+// not know the new password and does not change it.
 func (k *consoleCredentials) operator(ctx context.Context, s *service.Service) error {
 	made := k.ConsoleUser != ""
 	k.ConsoleURL, k.ConsoleUser = "http://"+s.Addr()+"/console/", firstOperator

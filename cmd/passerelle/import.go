@@ -27,7 +27,7 @@ type importCommand struct {
 // errRefused means that the service refused files, which the command has already printed.
 var errRefused = errors.New("some files were refused")
 
-// Run previews all files. It imports them only if the service refuses no file.
+// Without --watch, Run previews all files. It imports them only if the service refuses no file.
 func (i *importCommand) Run(c *console) error {
 	to, err := i.open(c.ctx)
 	if err != nil {

@@ -123,7 +123,7 @@ type rewrapView struct {
 // rewrapBatch is the number of values that one transaction changes.
 const rewrapBatch = 500
 
-// Run re-encrypts all values.
+// Run re-encrypts the values that have an older key.
 func (r *keysRewrap) Run(c *console) error {
 	if r.Retire {
 		return r.locked(func(ring *keys.Ring) error {
@@ -137,8 +137,9 @@ func (r *keysRewrap) Run(c *console) error {
 	return r.do(c, ring, func(db *store.DB) (any, error) { return rewrap(c, db) })
 }
 
-// retire repeats rewrapping until it finds no value with an older key. A process that has not read
-// the new key still encrypts with an older key.
+// retire rewraps twice, and then removes the older keys. It fails when the second pass still finds
+// a value with an older key, because a process that has not read the new key still encrypts with an
+// older key.
 func (r *keysRewrap) retire(c *console, db *store.DB, ring *keys.Ring) (rewrapView, error) {
 	view, err := rewrap(c, db)
 	if err != nil {

@@ -164,7 +164,7 @@ func complain(diagnostics io.Writer, text string) {
 	fmt.Fprintln(diagnostics, "passerelle:", strings.ReplaceAll(strings.Join(lines, "; "), ":; ", ": "))
 }
 
-// sentence returns the error's text for people, if it has one.
+// sentence returns the message of a passerelle.Error, and the text of any other error.
 func sentence(err error) string {
 	var wrong *passerelle.Error
 	if errors.As(err, &wrong) {
@@ -173,8 +173,8 @@ func sentence(err error) string {
 	return err.Error()
 }
 
-// explain returns the sentence of an error. The sentence begins with the flag if the flag's name
-// differs from the name of the API's field.
+// explain returns the sentence of an error. If the sentence begins with the name of an API field,
+// explain replaces the name with the flag for the field.
 func explain(command *kong.Context, err error) string {
 	var wrong *passerelle.Error
 	if !errors.As(err, &wrong) {

@@ -21,8 +21,8 @@ type operatorCommand struct {
 	TOTPReset operatorTOTPReset `cmd:"" name:"totp-reset" help:"Remove an operator's second factor, and end their sessions."`
 }
 
-// operatorView is the printed form of an operator, with times in UTC. Only the command that
-// generates a password prints it.
+// operatorView is the printed form of an operator, with times in UTC. Only the commands that
+// generate a password print the password.
 type operatorView struct {
 	ID           store.OperatorID `json:"id"`
 	Name         string           `json:"name"`

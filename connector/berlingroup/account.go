@@ -120,9 +120,9 @@ func (v *reading) listFamily(ctx context.Context, family string) ([]bankAccount,
 // maxAccounts is the maximum number of accounts that are read for a customer.
 const maxAccounts = 1000
 
-// withKeys uses account numbers as keys, because a bank may give its resources new ids for each
-// consent. The key of an account without a number, or with the same number as another account,
-// is its resource id.
+// withKeys makes the keys of accounts from their numbers and currencies, because a bank may give
+// its resources new ids for each consent. An account without a number, or with the key of an
+// earlier account, gets a key from its resource id.
 func withKeys(all []bankAccount) []bankAccount {
 	taken := map[string]bool{}
 	for i := range all {
@@ -203,8 +203,9 @@ var (
 	bestBalances   = []string{"expected", "forwardAvailable", "interimAvailable", "nonInvoiced"}
 )
 
-// balance returns the booked balance, and the part of the expected balance that is not booked. A
-// value that the bank does not report is nil.
+// balance returns the booked balance, and the part of the expected balance that is not booked.
+// Without a booked balance, it returns one of bestBalances and nil. A value that the bank does not
+// report is nil.
 func (a *bankAccount) balance() (*decimal.Decimal, *decimal.Decimal) {
 	booked := a.newest(bookedBalances)
 	expected := a.newest([]string{"expected"})
@@ -221,8 +222,8 @@ func (a *bankAccount) balance() (*decimal.Decimal, *decimal.Decimal) {
 	return booked, &difference
 }
 
-// newest returns the newest balance of the first type in the list that the bank reports. It
-// ignores a balance that includes a credit line.
+// newest returns the newest balance of the first type in the list that the bank reports. It ignores
+// balances that include a credit line or have another currency than the account.
 func (a *bankAccount) newest(types []string) *decimal.Decimal {
 	for _, wanted := range types {
 		var best *decimal.Decimal

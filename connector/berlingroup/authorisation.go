@@ -18,19 +18,19 @@ import (
 // step is the action that an authorisation waits for.
 type step string
 
-// These are the steps of an authorisation. The empty step means that the state of the authorisation
-// is unknown.
+// These are the steps of an authorisation. The comment of a step says what the authorisation waits
+// for. The empty step means that the state of the authorisation is unknown.
 const (
-	atStart          step = "start"          // us, to start the authorisation
-	atPage           step = "page"           // the person, at the bank's page
-	atServer         step = "server"         // the person, at the authorisation server's page
-	inApp            step = "app"            // the person, in the bank's app
+	atStart          step = "start"          // this service starts the authorisation
+	atPage           step = "page"           // the person acts at the bank's page
+	atServer         step = "server"         // the person acts at the authorisation server's page
+	inApp            step = "app"            // the person acts in the bank's app
 	atIdentification step = "identification" // the person's user name
 	atPassword       step = "password"       // the person's password
 	atAdditional     step = "additional"     // the person's second password
 	atMethod         step = "method"         // the person's choice of how to receive a code
 	atCode           step = "code"           // the code that the person received
-	atConfirmation   step = "confirmation"   // us, to confirm after the person came back
+	atConfirmation   step = "confirmation"   // this service confirms after the person came back
 	authorised       step = "authorised"
 	failed           step = "failed"
 )
@@ -52,7 +52,7 @@ type authorisation struct {
 	// Sealed means that the bank requires an encrypted password.
 	Sealed bool `json:"sealed,omitempty"`
 	// First, FirstStep and FirstSealed are the initial values of At, Step and Sealed. The connector
-	// uses them when it has to start the authorisation.
+	// uses them when it has to start the authorisation again.
 	First       string `json:"first,omitempty"`
 	FirstStep   step   `json:"first_step,omitempty"`
 	FirstSealed bool   `json:"first_sealed,omitempty"`
@@ -105,8 +105,9 @@ func startAt(at string) authorisation {
 	return authorisation{Step: atStart, At: at, Post: true, First: at, FirstStep: atStart}
 }
 
-// replace makes next the present authorisation. It keeps the former authorisation in Earlier,
-// because the customer may still use the former one.
+// replace makes next the present authorisation. It keeps a former authorisation with an address in
+// Earlier, because the customer may still use the former one. Without an address, only the bank's
+// list can name it.
 func (a *authorisation) replace(next authorisation) {
 	former := *a
 	former.Earlier, former.Unlisted, former.Resumed = nil, false, 0
@@ -190,7 +191,7 @@ func (p person) grant(a *authorisation) *grant {
 	return p.granted
 }
 
-// header returns the headers about the customer's device and the return addresses.
+// header returns the headers about the customer, the customer's device and the return addresses.
 func (p person) header() http.Header {
 	h := deviceHeader(p.device)
 	if p.name != "" {
@@ -272,7 +273,7 @@ func (b *Bank) update(r request, into *authorisation, said scaAnswer, header htt
 		}
 	}
 	if c := next.Challenge; c != nil && len(c.Image) > payment.MaxFieldImage {
-		c.Image = nil // pages cannot show the image, and it would fill the stored memory
+		c.Image = nil // pages cannot show the image, and the image would fill the stored memory
 	}
 	if err := b.nextStep(r, &next, said); err != nil {
 		return err
@@ -429,8 +430,8 @@ func mayHaveStarted(err error) bool {
 	return err != nil && !errors.Is(err, connector.ErrNotSent)
 }
 
-// proceed does the steps that do not involve the customer: it starts the authorisation and finds
-// the page of the authorisation server.
+// proceed does the steps that do not involve the customer: it starts the authorisation, finds the
+// page of the authorisation server, and gets the picture of a challenge.
 func (b *Bank) proceed(ctx context.Context, a *authorisation, p person) error {
 	if a.Step == atStart {
 		r := request{call: "authorise", method: http.MethodPost, header: p.header(), body: struct{}{}}
@@ -535,7 +536,8 @@ func (b *Bank) sendAnswer(ctx context.Context, a *authorisation, p person, value
 }
 
 // back stores the query with which the customer returned from a page. The connector does not trust
-// the query: it asks the bank for the result, and uses only a code that the bank issued.
+// the query to say that the customer approved: it asks the bank. The query can say that the
+// customer refused.
 func (a *authorisation) back(query url.Values) {
 	if query == nil || a.Step != atPage && a.Step != atServer {
 		return
@@ -595,10 +597,11 @@ func (b *Bank) passes(d *denied) bool {
 	return d.a.busy() || b.judge(d.r, d.a).what.Code == payment.Bug && d.a.status <= http.StatusForbidden
 }
 
-// ask asks the bank for the states of the present authorisation and of the earlier ones.
-// Authorisations that are still open change nothing. When the present one has failed, the customer
-// continues with the last of the earlier pages, unless the customer refused. If that page is too old,
-// renew starts one new authorisation.
+// ask asks the bank for the states of the present authorisation and of the earlier ones. When a
+// state shows that a response of the bank was lost, ask prepares a restart of the present
+// authorisation. When the present one has failed, the customer continues with the last of the
+// earlier pages, unless the customer refused. If that page is too old, renew starts one new
+// authorisation.
 func (b *Bank) ask(ctx context.Context, a *authorisation, p person) error {
 	if err := b.askEarlier(ctx, a, p); err != nil {
 		return err

@@ -22,9 +22,9 @@ type Finding struct {
 	Wrong         bool
 }
 
-// Check calls the bank and reports the results: our certificates and their roles, the connection,
-// the bank's response to a request for an unknown resource, and the metadata of the authorisation
-// server. It moves no money and creates nothing at the bank.
+// Check calls the bank and reports the results: our certificates and their roles, the IBAN
+// prefixes, the bank's response to a request for an unknown resource, the clocks, our address, and
+// the metadata of the authorisation server. It moves no money and creates nothing at the bank.
 func (b *Bank) Check(ctx context.Context) []Finding {
 	findings := append(b.CheckCertificates(b.now()), b.checkRanges()...)
 	findings = append(findings, b.checkInterface(ctx)...)
@@ -128,8 +128,8 @@ func (b *Bank) checkClock(a answer) []Finding {
 }
 
 // checkAddress reports the address that the service sends in orders and consents when the user's
-// address is unknown. A private address is wrong unless the bank is in a private network too. It
-// leaves the report of an unresolved bank name to checkInterface.
+// address is unknown. A private address is wrong unless the bank's address is private or a loopback
+// address. It leaves the report of an unresolved bank name to checkInterface.
 func (b *Bank) checkAddress(ctx context.Context) []Finding {
 	own, err := b.route.Own(ctx)
 	if err != nil {
@@ -187,7 +187,7 @@ func (b *Bank) metadata(ctx context.Context) (metadata, error) {
 var errNoMetadata = errors.New("no usable metadata")
 
 // page reports whether browsers may be sent to an address of the bank: https addresses and, in a
-// sandbox, the loopback address.
+// sandbox, http addresses on this machine.
 func (b *Bank) page(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.User != nil {

@@ -436,8 +436,8 @@ func newStatusFixture(t *testing.T, status, asked *int) *fixture {
 	return w.with("[oauth]", "[ignored]").with("[ignored]\nmetadata = \""+w.server.URL+"/.well-known/oauth-authorization-server\"\nclient_id = \"PSDDE-TEST-1\"\n", "").with(`"oauth", `, "")
 }
 
-// TestHealth: the connector does not call a failing bank for some time. A single call then finds
-// out whether the bank works again.
+// TestHealth: the connector stops calling a bank after five failures. A bank that is loaded again
+// starts without failures.
 func TestHealth(t *testing.T) {
 	status, asked := http.StatusServiceUnavailable, 0
 	w := newStatusFixture(t, &status, &asked)

@@ -187,8 +187,8 @@ func (v *reading) approvedFormer(ctx context.Context) bool {
 	return false
 }
 
-// unlessDenied converts a *denied into a message to the customer. It returns all other errors
-// unchanged.
+// unlessDenied converts a *denied that the customer can correct into a message to the customer, and
+// any other *denied into the refusal of the read. It returns all other errors unchanged.
 func (v *reading) unlessDenied(err error) (string, error) {
 	var message string
 	var denial *denied
@@ -206,8 +206,8 @@ func (v *reading) unlessDenied(err error) (string, error) {
 	return cmp.Or(message, "The bank does not accept this."), nil
 }
 
-// prepareNextStep prepares the customer's next step. It requests another page when the bank issued
-// the present one too long ago. When several people must authorise, the next one enters their user
+// prepareNextStep prepares the customer's next step. It requests a new consent when the bank issued
+// the present page too long ago. When several people must authorise, the next one enters their user
 // name.
 func (v *reading) prepareNextStep(ctx context.Context, status, message string) error {
 	a := &v.memory.Approval
@@ -264,7 +264,8 @@ func (v *reading) consentRefused(ctx context.Context, message string) error {
 	return &interruption{connector.Outcome{State: v.renewal(), Message: cmp.Or(message, "Access was refused.")}}
 }
 
-// granted stores a valid consent and the time at which it ends.
+// granted stores a valid consent and the time at which it ends. It ends the former consents at the
+// bank.
 func (v *reading) granted(ctx context.Context) error {
 	var state consentAnswer
 	if err := v.get(ctx, request{call: "consent", path: v.memory.path()}, &state); err != nil {
@@ -278,7 +279,7 @@ func (v *reading) granted(ctx context.Context) error {
 		Consent: v.memory.Consent, Valid: true, Until: until.AddDays(1).In(time.UTC), Calls: v.memory.Calls, Accounts: v.memory.Accounts,
 		Approval: authorisation{OAuth: v.memory.Approval.OAuth}, Formers: v.memory.Formers,
 	}
-	var kept []readMemory // Terminate ends these
+	var kept []readMemory // Terminate tries again to end these
 	for _, m := range v.memory.Formers {
 		if m.Consent != v.memory.Consent && v.end(ctx, &m) != nil {
 			kept = append(kept, m)

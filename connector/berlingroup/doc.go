@@ -7,7 +7,7 @@
 // for the next call.
 //
 // It fails like every connector: with a refusal when the bank refuses, with connector.ErrNotSent
-// when no byte of an order was sent, and with connector.ErrUnknownOrder when nothing identifies the
-// order at the bank. After any other error, the outcome is unknown. Load fails with
-// the complaints of tomlfile for an invalid bank file.
+// when the bank certainly did not read an order or is closed or busy, and with
+// connector.ErrUnknownOrder when nothing identifies the order at the bank. After any other error,
+// the outcome is unknown. Load fails with the complaints of tomlfile for an invalid bank file.
 package berlingroup

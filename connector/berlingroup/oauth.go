@@ -82,14 +82,15 @@ type tokens struct {
 	Refresh string `json:"refresh_token"`
 }
 
-// exchangeCode exchanges the code for a token. It drops a code that the server refuses: the server
-// did not issue the code to this service, or has already exchanged it.
+// exchangeCode exchanges the code for a token. It drops a code that the server calls invalid: the
+// server did not issue the code to this service, or has already exchanged it.
 func (b *Bank) exchangeCode(ctx context.Context, a *authorisation, p person) error {
 	form := url.Values{"grant_type": {"authorization_code"}, "code": {a.OAuth.Code}, "redirect_uri": {cmp.Or(a.OAuth.Back, p.back)}, "code_verifier": {a.OAuth.Verifier}}
 	return b.askTokens(ctx, a.OAuth, form, p.save)
 }
 
-// refresh gets a new token. If the server issues no token, refresh drops the stored token.
+// refresh gets a new token. If the server says that the refresh token is invalid, refresh drops
+// both stored tokens.
 func (b *Bank) refresh(ctx context.Context, g *grant, save func(context.Context)) error {
 	before := g.Token
 	err := b.askTokens(ctx, g, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {g.Refresh}}, save)

@@ -138,7 +138,7 @@ func (c canceller) Cancel(ctx context.Context, o connector.Order) (payment.Repor
 	return v.keep(v.cancel(v.requests.logging(ctx)))
 }
 
-// requestID returns the id of an order at the bank. The id is the same in every call that sends the
+// requestID returns the X-Request-ID of an order. The id is the same in every call that sends the
 // order.
 func requestID(key string) string {
 	var id [16]byte
@@ -169,8 +169,8 @@ type placedOrder struct {
 	Messages    []codes.Message `json:"tppMessages"`
 }
 
-// status returns the status of the order. It takes over the bank's text for the payer only if no
-// approval is needed, because otherwise the text is about the approval.
+// status returns the status of the order. It takes over the bank's text for the payer only if the
+// status is final, because otherwise the text is about the approval.
 func (p placedOrder) status() paymentStatus {
 	s := paymentStatus{Transaction: p.Transaction, Messages: p.Messages}
 	if s.ended() {
@@ -236,8 +236,8 @@ func (v *ordering) later() payment.Report {
 	return payment.Report{Status: payment.Awaiting, CheckAfter: shortly}
 }
 
-// taken stores the bank's id of an accepted order. It takes the id from the body or, if the body
-// cannot be parsed, from the header with the order's address.
+// taken stores the bank's id of an accepted order, and reports whether the response contains the
+// id. The id comes from the body or, if the body has no id, from the header Location.
 func (v *ordering) taken(r request, a answer, id string) bool {
 	if at, err := url.Parse(a.header.Get("Location")); id == "" && err == nil && a.succeeded() {
 		if _, name, found := strings.Cut(at.Path, r.path+"/"); found {
@@ -287,8 +287,8 @@ func (v *ordering) stands(ctx context.Context) (payment.Report, error) {
 	return v.carryOn(ctx, status)
 }
 
-// askProgress asks for the state of the payer's authorisations. If the bank's responses had no link
-// to an authorisation, askProgress first reads the list of the order's authorisations.
+// askProgress asks for the state of the payer's authorisations. If the address of an authorisation
+// is unknown, askProgress first reads the bank's list of the order's authorisations.
 func (v *ordering) askProgress(ctx context.Context, a *authorisation) error {
 	unknown := a.Own == "" && (a.Page != "" || a.Step == inApp)
 	if (unknown || a.Unlisted) && v.memory.Cancelling == nil {
@@ -299,8 +299,8 @@ func (v *ordering) askProgress(ctx context.Context, a *authorisation) error {
 	return v.ask(ctx, a, v.person())
 }
 
-// list adds the authorisations that the bank lists. If the present authorisation has started but has
-// no address, list sets the address of the last listed one.
+// list adds the last mostEarlier authorisations that the bank lists. If the present authorisation
+// has started but has no address, list sets the address of the last listed one.
 func (v *ordering) list(ctx context.Context, a *authorisation) error {
 	r := request{call: "authorisation", method: http.MethodGet, path: v.memory.Path + "/authorisations", header: deviceHeader(v.Device)}
 	listed, _, err := v.callAbout(ctx, a, v.person(), r)
@@ -321,8 +321,7 @@ func (v *ordering) list(ctx context.Context, a *authorisation) error {
 	return nil
 }
 
-// mostEarlier is the maximum number of earlier authorisations. When there are more, the payer keeps
-// the last page.
+// mostEarlier limits the earlier authorisations. At this limit, the payer keeps the last page.
 const mostEarlier = 5
 
 // tried drops the error *denied, because the status of the order shows the result of the denied
@@ -357,9 +356,9 @@ func (v *ordering) askStatus(ctx context.Context) (paymentStatus, error) {
 // ours.
 var errBlind = errors.New("the payer's grant has ended")
 
-// reportWithoutStatus returns the report of a pending order when the bank does not report its
-// status. The first time, it adds a remark for the operator to the timeline. After that, it only
-// returns the error.
+// reportWithoutStatus reports a pending order when the bank accepts no token of ours for its
+// status: once, with a remark for the operator in the timeline. In all other cases, it returns the
+// error.
 func (v *ordering) reportWithoutStatus(err error) (payment.Report, error) {
 	if !errors.Is(err, errBlind) || v.memory.Blind || v.Payment.State != payment.Pending || v.Payment.CancelCode != "" {
 		return payment.Report{}, err
@@ -373,7 +372,8 @@ func (v *ordering) approved(s paymentStatus) bool {
 	return v.shown(s) || v.unclear(s) && v.presumed()
 }
 
-// shown reports whether the status or the authorisation shows the payer's approval.
+// shown reports whether the payment's state, the status or the authorisation shows the payer's
+// approval.
 func (v *ordering) shown(s paymentStatus) bool {
 	return v.Payment.State == payment.Pending || v.memory.Approval.Step == authorised || codes.Rank(s.Transaction) >= codes.Rank(codes.Executing)
 }

@@ -47,7 +47,8 @@ const (
 	maxRemittance   = 140
 )
 
-// order returns the body for a payment. It contains the debtor account if the bank accepts one.
+// order returns the body for a payment. It contains the payment's debtor account, if any, unless
+// the bank refuses one.
 func (p *Profile) order(of payment.Payment, service string) orderBody {
 	var body orderBody
 	if of.Payer != nil && payers[p.DebtorAccount] != payment.PayerNotUsed {
@@ -103,8 +104,8 @@ var byWeeks = []payment.Frequency{"daily", "weekly", "two-weekly"}
 // lastDay stands for the last day of each month.
 const lastDay = 31
 
-// repeat returns the schedule of a periodic order. If a scheduled day is closed, the bank executes
-// the payment on the next open day.
+// repeat sets the schedule of a periodic order. If a scheduled day is closed, the bank executes the
+// payment on the next open day.
 func (o *orderBody) repeat(in payment.Instruction) {
 	o.Start, o.Frequency, o.Rule = in.StartDate.String(), frequencies[in.Frequency], "following"
 	if !in.EndDate.IsZero() {

@@ -581,8 +581,8 @@ func TestOrdersThatTimeOut(t *testing.T) {
 	}
 }
 
-// TestTextsAboutTheOperator checks that only the timeline contains the bank's text about our
-// certificate in the status of an order.
+// TestTextsAboutTheOperator checks that the bank's text about our certificate reaches only the
+// timeline, not the payer.
 func TestTextsAboutTheOperator(t *testing.T) {
 	bank := &answering{status: 200, body: map[string]any{"transactionStatus": "RJCT", "tppMessages": []any{map[string]string{"category": "ERROR", "code": "CERTIFICATE_REVOKED", "text": "Why."}}}}
 	o := ordersByKind["single"]
@@ -705,7 +705,7 @@ func TestAbandonedOrdersThatAreNotRefused(t *testing.T) {
 				report, err := w.initiator().Status(t.Context(), o)
 				got := result{report.Status, report.Unproved}
 				if last == "ACTC" && got.Status == payment.Settled {
-					got.Status = payment.Processing // it is the best that this bank reports
+					got.Status = payment.Processing // this bank reports no later status
 				}
 				if err != nil || got != test.want {
 					t.Errorf("%+v, after %v at a bank with %s: %+v, %v", test, after, last, report, err)
@@ -1332,8 +1332,8 @@ func TestLinkedPictures(t *testing.T) {
 	}
 }
 
-// TestUrgentPayments: if a bank file has the TARGET product, every kind of payment uses this
-// product.
+// TestUrgentPayments: if a bank file has only the TARGET product, every kind of payment that the
+// bank offers uses this product.
 func TestUrgentPayments(t *testing.T) {
 	bank := &answering{status: 201, body: map[string]any{"transactionStatus": "RCVD", "paymentId": "P1", "_links": map[string]any{}}}
 	w := newFixture(t, bank, nil).with(`single = ["sepa-credit-transfers", "instant-sepa-credit-transfers"]`, `single = ["target-2-payments"]`)

@@ -215,7 +215,7 @@ func (v *reading) readOnce(ctx context.Context) error {
 	return v.readAccounts(ctx)
 }
 
-// outcomeOf ends a read that the bank refuses.
+// outcomeOf converts the error of a read into an outcome or an error of the connector.
 func (v *reading) outcomeOf(err error) (connector.Outcome, error) {
 	var refused *readRefusal
 	if errors.Is(err, errUnfit) {
@@ -324,7 +324,7 @@ func (v *reading) count(call string) error {
 	return nil
 }
 
-// forget drops calls that are older than callsWindow.
+// forget drops the kinds of calls that were last made callsWindow ago or earlier.
 func (m *readMemory) forget(now time.Time) {
 	for call, made := range m.Calls {
 		if now.Sub(slices.MaxFunc(made, time.Time.Compare)) >= callsWindow {

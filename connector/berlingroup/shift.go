@@ -19,7 +19,7 @@ const (
 	// maxPasses limits the passes of a read.
 	maxPasses = 5
 	// maxWithheld limits the withheld transactions. The connector passes on further transactions
-	// before the next pass.
+	// without certainty.
 	maxWithheld = 50_000
 )
 
@@ -30,12 +30,12 @@ type tally struct{ many, page int }
 type sieve struct {
 	page    int
 	tallies map[string]tally
-	// handed maps the names of the transactions without ids that were passed on to whether each was
-	// pending.
+	// handed has the name of each transaction without an id that was passed on. The value says
+	// whether the transaction was pending.
 	handed   map[string]bool
 	withheld []heldBack
-	// least holds the smallest count of each content in the passes so far. A pass without the
-	// content counts as one, because the transaction may be new.
+	// least holds the smallest count of each content in the passes so far. An earlier pass without
+	// the content counts as one, because the transaction may be new.
 	least map[string]int
 	// again means that this is not the first pass. open means that the transactions are not certain.
 	again, open bool
@@ -54,7 +54,7 @@ func newSieve() sieve {
 
 // withholds counts a transaction without an id, and reports whether the pass withholds it. The
 // first pass withholds a transaction if an earlier page has one with equal contents. Later passes
-// withhold all transactions, up to maxWithheld.
+// drop transactions that an earlier pass has passed on, and withhold all others, up to maxWithheld.
 func (s *sieve) withholds(content string, d passerelle.TransactionDetails) bool {
 	before := s.tallies[content]
 	if before.many == 0 {

@@ -12,10 +12,10 @@ import (
 // If the bank supports it, a read without the customer requests only the entries since the last
 // read: entries after a reference, or a delta. A delta begins where the bank's last report to us
 // ended. A read with a delta therefore requests a single report. A second report in the same read
-// would omit the entries of the first one. Neither method reports deleted entries. In four cases, a
-// read therefore requests everything by date: once a week, when the customer is present, after an
-// unfinished read, and while a transaction without an id is pending. Such a transaction may get an
-// id when it is booked.
+// would omit the entries of the first one. Neither method reports deleted entries. A read therefore
+// requests everything by date once a week. It also does so when the customer is present, when the
+// sink wants older transactions, when the bank's history is short, after an unfinished read, and
+// while a transaction without an id is pending. Such a transaction may get an id when it is booked.
 
 // accountMemory is the stored data about an account between two reads.
 type accountMemory struct {
@@ -31,9 +31,9 @@ type accountMemory struct {
 const (
 	// wholeDays is the number of days between two reads by date.
 	wholeDays = 7
-	// rereadDays is the number of days before the last read that a read requests again. Only
-	// accounts with stored transactions use this number. For other accounts, a read requests a much
-	// longer period.
+	// rereadDays is the number of days before the last read from which the service wants
+	// transactions again. For accounts without stored transactions, the service wants a much longer
+	// period.
 	rereadDays = 31
 	// farDays is a number of days beyond the date of any transaction. A read of only new entries
 	// reports completeness only from that distant day on, because otherwise the service would mark
@@ -60,7 +60,7 @@ func (v *reading) sinceLast(a *bankAccount, from passerelle.Date) url.Values {
 	return nil
 }
 
-// readSince passes on new entries. It returns false when the bank cannot select them.
+// readSince passes on new entries. It returns false when the account must be read by date instead.
 func (v *reading) readSince(ctx context.Context, a *bankAccount, selected url.Values) (bool, error) {
 	last := v.memory.Accounts[a.key]
 	v.memory.Accounts[a.key] = accountMemory{Read: last.Read, Names: last.Names} // drops Reference: if this read is interrupted, the next one requests everything, because a bank reports new entries only once

@@ -252,8 +252,8 @@ func (t *transaction) identity(a *Accounts) identity.Transaction {
 // amount, because banks repeat references.
 func entryID(sum, reference string) string { return named("entry", sum+"/"+reference) }
 
-// named returns the bank's id with its kind as prefix. An id that is too long is replaced with its
-// hash.
+// named returns the bank's id with its kind as prefix. An id that is too long or contains invalid
+// characters is replaced with its hash.
 func named(kind, name string) string {
 	if len(name) > maxText || bounded(name) != name {
 		return kind + "-hash/" + identity.Hash(name)

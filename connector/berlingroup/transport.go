@@ -26,7 +26,8 @@ const (
 	dialTime = 10 * time.Second
 	// smallAnswer limits all responses except lists, in bytes.
 	smallAnswer = 1 << 20
-	// largeAnswer limits a page of a list, in bytes.
+	// largeAnswer limits a page of a list of accounts, in bytes. Package arrival limits lists of
+	// transactions.
 	largeAnswer = 16 << 20
 	// maxDepth is the maximum nesting of JSON. The standard needs seven levels.
 	maxDepth = 64
@@ -46,7 +47,8 @@ type request struct {
 	form url.Values
 	// id is the X-Request-ID. An empty id stands for a new one.
 	id string
-	// address replaces the address of the bank's API, for the authorisation server.
+	// address is a full address that replaces path: the target of a link, or an address of the
+	// authorisation server.
 	address string
 	// accept contains the accepted media types of the response. Empty means JSON.
 	accept string
@@ -135,15 +137,16 @@ func (l *requestLog) logging(ctx context.Context) context.Context {
 	return context.WithValue(ctx, requestLogKey{}, l)
 }
 
-// note adds a request to the log, if there is one.
+// note adds a request to the log, if there is one. It omits requests for tokens, which have no
+// X-Request-ID.
 func note(ctx context.Context, r request) {
 	if l, logged := ctx.Value(requestLogKey{}).(*requestLog); logged && r.form == nil {
 		*l = append((*l)[max(0, len(*l)+1-mostLogged):], r.call+" "+r.id)
 	}
 }
 
-// call makes one exchange. It fails with connector.ErrNotSent when no byte of the request was
-// sent, and with a *connector.Fault when the operator can act.
+// call makes one exchange. It fails with connector.ErrNotSent when the bank certainly did not read
+// the request, and with a *connector.Fault when the operator can act.
 func (b *Bank) call(ctx context.Context, r request) (answer, error) {
 	begun := b.now()
 	r.id = cmp.Or(r.id, newID())
@@ -247,8 +250,8 @@ func (b *Bank) broken(ctx context.Context, r request, err error, unsent bool) er
 // the operator can act.
 var errUnfit = errors.New("our certificate is of no use at the bank")
 
-// errElsewhere means that a redirect or a link leads to another host. A request to that host would
-// disclose secrets.
+// errElsewhere means that the bank redirects a request, or that a link leads to another host. A
+// request to that host would disclose secrets.
 var errElsewhere = errors.New("it redirects to another address, which Passerelle does not follow: correct address.api")
 
 func (r request) most() int64 {

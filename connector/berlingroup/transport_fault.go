@@ -17,13 +17,13 @@ import (
 	"passerelle/connector/berlingroup/handshake"
 )
 
-// fault describes a failed call for the operator. The text names the bank and the request, if it
-// was made, and contains no other data from the request or the response.
+// fault describes a failed call for the operator. The text names the bank, the call and its
+// X-Request-ID. It contains no personal data.
 func (b *Bank) fault(r request, err error, says string) error {
 	if r.id != "" && r.form == nil {
 		says += "; X-Request-ID " + r.id
 	}
-	if r.address != "" { // an address of the authorisation server
+	if r.address != "" { // the target of a link, or an address of the authorisation server
 		says = strings.ReplaceAll(says, "address.api", "oauth.metadata")
 	}
 	return &connector.Fault{Says: fmt.Sprintf("%s (%s): %s", b.profile.Name, r.call, says), Err: err}

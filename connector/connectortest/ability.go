@@ -165,8 +165,7 @@ func keptOrderGoesOn(ctx context.Context, s Subject) error {
 	return s.expect(1, "an order, kept")
 }
 
-// endedOrderIsNotCancelled checks that the bank's outcome is final, whether the bank decides it
-// before or after the request to cancel.
+// endedOrderIsNotCancelled checks that a request to cancel does not change an order that has ended.
 func endedOrderIsNotCancelled(ctx context.Context, s Subject) error {
 	able, cancels := s.Initiator.(connector.Canceller)
 	if !cancels {

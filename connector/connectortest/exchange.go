@@ -110,8 +110,8 @@ func refusedOrderIsDeclined(ctx context.Context, s Subject) error {
 // return.
 const prompt = 5 * time.Second
 
-// cancelledCallReturns checks that a cancelled call returns. The call must not report ErrNotSent if
-// something was sent.
+// cancelledCallReturns checks that a call with a cancelled context returns an error in time, and
+// sends no order.
 func cancelledCallReturns(ctx context.Context, s Subject) error {
 	over, cancel := context.WithCancel(ctx)
 	cancel()

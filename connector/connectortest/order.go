@@ -21,7 +21,8 @@ type Parties struct {
 	Fields map[string]string
 }
 
-// lastingDays is the number of days by which a lasting order is deferred.
+// lastingDays is the number of days until a deferred or periodic order begins, within the limits of
+// the settings.
 const lastingDays = 30
 
 // Orders returns a function that makes orders with one line, as the profile of a connector allows.

@@ -90,5 +90,5 @@ func (p *play) follow(ctx context.Context) error {
 	return fmt.Errorf("the payment is still %s after %d questions", p.payment.State, maxChecks)
 }
 
-// actions lists the actions that have an answer.
+// actions lists all actions that a report can request.
 var actions = []payment.Action{payment.Redirect, payment.Decoupled, payment.FillFields, payment.Confirm, payment.PSUValidation}

@@ -230,8 +230,8 @@ func keysStay(ctx context.Context, s Customer) error {
 
 var errFull = errors.New("the sink accepts no more")
 
-// sinkFailureComesBack checks that the connector returns an error of the sink unchanged. The
-// connector must not report this error as a failure of the bank.
+// sinkFailureComesBack checks that the connector returns an error of the sink. The connector must
+// not report this error as a failure of the bank.
 func sinkFailureComesBack(ctx context.Context, s Customer) error {
 	request, err := s.agreed(ctx, newCollected())
 	if err != nil {
@@ -275,8 +275,8 @@ func strangeMemory(ctx context.Context, s Customer) error {
 	return nil
 }
 
-// awayAtFirst checks a read without consent and without the user. The read must ask for the user,
-// and must work once the user is present.
+// awayAtFirst checks a read without consent and without the user. The read must succeed or ask for
+// the user. It must work once the user is present.
 func awayAtFirst(ctx context.Context, s Customer) error {
 	away := s.Request()
 	away.Present, away.Device, away.ReturnURL = false, connector.Device{}, ""
@@ -288,7 +288,7 @@ func awayAtFirst(ctx context.Context, s Customer) error {
 	return err
 }
 
-// readsMayCoincide checks that reads of different users do not wait for each other.
+// readsMayCoincide checks that concurrent reads succeed.
 func readsMayCoincide(ctx context.Context, s Customer) error {
 	request, err := s.agreed(ctx, newCollected())
 	if err != nil {

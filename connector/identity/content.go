@@ -27,7 +27,7 @@ func (a Alike) Next(content string) string {
 	return content + "/" + strconv.Itoa(a[content])
 }
 
-// Hash returns a short text for a long text.
+// Hash returns the first 16 bytes of the text's SHA-256, in hexadecimal.
 func Hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:16])

@@ -139,7 +139,7 @@ func deadline(ctx context.Context) time.Time {
 	return time.Now().Add(callTime)
 }
 
-// fault describes a failure for the operator. The text contains no content of bodies.
+// fault describes a failure for the operator.
 func (p *Program) fault(call string, err error, says string) error {
 	return &connector.Fault{Says: fmt.Sprintf("the connector at %s (%s): %s", p.address, call, says), Err: err}
 }
@@ -225,7 +225,8 @@ func (p *Program) measured(ctx context.Context, name string, call func() error) 
 // another connection.
 var orderCalls = map[string]bool{callInitiate: true, callAnswer: true, callCancel: true}
 
-// send sends a signed request. Its error is connector.ErrNotSent when no byte was sent.
+// send sends a signed request. Its error is connector.ErrNotSent when there was no connection to
+// the program.
 func (p *Program) send(ctx context.Context, name string, body any) (*http.Response, string, error) {
 	r, nonce, err := p.request(ctx, name, body)
 	if err != nil {

@@ -44,8 +44,7 @@ func connectionName(domain passerelle.DomainID, connection passerelle.Connection
 	return binary.BigEndian.AppendUint64(name, uint64(connection)) //nolint:gosec // as above
 }
 
-// AccessCode returns the code with which a customer returns after the permission for a connection
-// to read.
+// AccessCode returns the code with which a customer returns after allowing a connection to read.
 func (b *Bank) AccessCode(domain passerelle.DomainID, connection passerelle.ConnectionID) string {
 	return b.codeOf(connectionName(domain, connection))
 }

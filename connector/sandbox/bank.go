@@ -47,7 +47,7 @@ func (b *Bank) connector(v variant) connector.Connector {
 	return c
 }
 
-// testConnector reads and initiates payments.
+// testConnector reads data and initiates payments.
 type testConnector struct {
 	cancellingConnector
 	customers.Reader

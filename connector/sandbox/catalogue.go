@@ -11,8 +11,8 @@ import (
 	"passerelle/payment"
 )
 
-// Scenarios lists all behaviours of the simulated banks towards a payment. At least one scenario
-// contains each state, transition, action, error code, incompatibility, date type and frequency.
+// Scenarios lists all behaviours of the simulated banks towards a payment. Each state, transition,
+// action, error code, incompatibility, date type and frequency occurs in at least one scenario.
 // Each call returns a new list, which the caller may change.
 func Scenarios() []Scenario {
 	return slices.Concat(
@@ -443,7 +443,7 @@ func incompatible() []Scenario {
 	}
 }
 
-// odd returns scenarios with banks whose invalid reports change nothing.
+// odd returns scenarios with banks that send unusual or invalid reports.
 func odd() []Scenario {
 	redirect := actions(payment.Redirect)
 	return []Scenario{

@@ -104,8 +104,8 @@ func (b *Bank) show(w http.ResponseWriter, r *http.Request, id string) {
 	b.showOrder(w, r, http.StatusOK, o, domain, key)
 }
 
-// decide records the payer's decision and sends the browser back. Only the first decision counts.
-// Later decisions get the result of the first.
+// decide records the payer's decision and sends the browser back. Only the first decision about a
+// question counts. A different later decision gets a page with the first one.
 func (b *Bank) decide(w http.ResponseWriter, r *http.Request, id string) {
 	domain, key, ok := b.orderOf(id)
 	if !ok {
@@ -145,8 +145,8 @@ func (b *Bank) take(ctx context.Context, domain passerelle.DomainID, key string,
 }
 
 // Decide presses a button on an order's page, for a scenario. It returns the address to which the
-// browser would be redirected. It fails with Invalid when there is no such button, and with a
-// Conflict when the page does not offer the button now.
+// browser would be redirected. It fails with Invalid when there is no such button, and with
+// Conflict when the page does not offer the button now, unless this button was pressed last.
 func (b *Bank) Decide(ctx context.Context, domain passerelle.DomainID, key, button, account string) (string, error) {
 	c := choice{decision: decision(button), account: account}
 	if !c.known() {

@@ -86,7 +86,7 @@ type miss struct {
 	Code   payment.ErrorCode `json:"code"`
 }
 
-// finished reports whether the plan contains an end.
+// finished reports whether no step can follow the last one.
 func (p *plan) finished() bool {
 	return len(p.Steps) > 0 && slices.Contains([]verb{end, mute}, p.Steps[len(p.Steps)-1].Do)
 }
@@ -185,8 +185,8 @@ func (p *planner) opening() int {
 	return len(p.Steps)
 }
 
-// approve adds the payer's approval on the bank's page, unless the plan has other questions or
-// ends earlier.
+// approve adds the payer's approval on the bank's page, unless the plan has other questions, needs
+// no approval, or fails before one.
 func (p *planner) approve() {
 	at := p.opening()
 	first := p.Steps[at]

@@ -58,8 +58,8 @@ var (
 		fields: []payment.Field{{Name: "openapisms", Type: "text", Label: "Code received by SMS", Required: true}},
 		right:  map[string]string{"openapisms": "1234"}, attempts: 1, failed: refusal(payment.AuthenticationFailed),
 	}
-	// severalForm has fields of several kinds: a field with a pattern, a list, an optional field,
-	// and a field that selects another script.
+	// severalForm has fields of several kinds: a field with a pattern, a list, and an optional
+	// field.
 	severalForm = form{
 		fields: []payment.Field{
 			{Name: "code", Type: "text", Label: "Code on your card (1234)", Regex: `^(?=\d{4}$)\d+$`, Required: true},

@@ -48,7 +48,7 @@ func (o *order) completed(now time.Time) (bool, time.Time) {
 	return true, past[len(past)-1].Day.In(time.UTC)
 }
 
-// running reports the executions so far. More executions follow.
+// running reports a series with further executions. The caller adds the executions so far.
 func (s scene) running(step) payment.Report {
 	r := payment.Report{Status: payment.Processing, Raw: "running"}
 	if _, next := s.occurrences(s.now); !next.IsZero() {

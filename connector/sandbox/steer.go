@@ -59,7 +59,7 @@ type payer struct {
 	offered bool
 }
 
-// payers lists the paying accounts that select scripts. The first is preselected.
+// payers lists the paying accounts. Some of them select scripts. The first is preselected.
 var payers = []payer{
 	{"FR7699999000010000000000018", "Main account", "", true},
 	{"FR7699999000010000000000115", "Account without funds", "rjct(insufficientFunds)", true},

@@ -121,7 +121,7 @@ func statesNamed(text string) ([]passerelle.ConnectionState, bool) {
 	return []passerelle.ConnectionState{one}, slices.Contains(states, one)
 }
 
-// connections lists the connections of a domain in any state except working, newest first.
+// connections lists the connections of a domain that cannot be read, newest first.
 func (c *Console) connections(pc *page.Context) error {
 	banks, err := c.Aggregation.Banks(pc, pc.Domain)
 	if err != nil {
@@ -186,8 +186,8 @@ func (c *Console) endingConsents(pc *page.Context, data troublesData) error {
 	return pages.Send(pc, "connections", "Connections", data)
 }
 
-// bankNamed returns the UUID of the connector that has the text as its UUID or name. For an empty
-// text, it returns an empty UUID and true.
+// bankNamed returns the UUID of the connector that has the text as its UUID or name, and whether
+// the text is valid. An empty text is valid and names no connector.
 func bankNamed(banks []wire.Bank, text string) (string, bool) {
 	if text == "" {
 		return "", true

@@ -36,7 +36,7 @@ var embedded embed.FS
 var pages = page.MustPages(embedded)
 
 // Config has the functions and values that New needs from the service. Every field except Provider
-// is required.
+// and Design is required.
 type Config struct {
 	page.Config
 	// Address returns the IP address of a request's sender.

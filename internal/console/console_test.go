@@ -114,8 +114,8 @@ func TestUnknownAndInvalidAddresses(t *testing.T) {
 	})
 }
 
-// TestRoles checks that each role sees only the buttons that it may use. The service must refuse
-// the acts of all other buttons.
+// Each role sees only the buttons that it may use. When a role does not see a button, the service
+// also refuses the button's form.
 func TestRoles(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		token := d.Token("payments:admin")
@@ -195,7 +195,7 @@ func TestActsAreThoseOfTheUseCasesAndOnRecord(t *testing.T) {
 	})
 }
 
-// TestABankIsAskedOnRecord does an act that calls a bank. The audit log must contain this act once.
+// When an act calls a bank, the audit log has the act.
 func TestABankIsAskedOnRecord(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)
@@ -291,8 +291,8 @@ func (d *fixture) fromElsewhere(path string) answer {
 	return d.do(request)
 }
 
-// TestLinksFromOtherSites follows links on another site, with which the browser sends no session
-// cookie. The response must be a page that opens the same address again.
+// The response to a link on another site is a page of the console, which makes the browser request
+// the address again.
 func TestLinksFromOtherSites(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -343,8 +343,7 @@ func TestSigningInLeadsToTheRequestedPage(t *testing.T) {
 	})
 }
 
-// TestTheAddressOfAFormLeadsToItsPage checks that a GET request to the address of a form is
-// redirected to the page with this form.
+// A GET request for the address of a form leads to the page that shows the form.
 func TestTheAddressOfAFormLeadsToItsPage(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Administrator)

@@ -7,8 +7,8 @@ import (
 	"passerelle/internal/console/page"
 )
 
-// In a live domain, an operator who signed in with only a password sees no names, and cannot move a
-// payment.
+// In a live domain, names are masked unless they are revealed, and a password alone is not enough
+// for acts.
 func TestAPasswordAloneInLiveDomains(t *testing.T) {
 	for kind, want := range map[passerelle.DomainKind]string{passerelle.Live: "Š…", passerelle.Sandbox: "Šárka <b>"} {
 		pc := &page.Context{Domain: passerelle.Domain{Kind: kind}}

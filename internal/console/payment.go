@@ -106,8 +106,8 @@ func (c *Console) revealing(pc *page.Context, show func(pc *page.Context, reveal
 	return show(pc, true)
 }
 
-// mayDo reports whether the operator may do the act of a button. In live domains, all acts except
-// simulations need a second factor.
+// mayDo reports whether the operator may do the act of a button. In a live domain, these acts need
+// a second factor.
 func mayDo(pc *page.Context, act string) bool {
 	if act == actSimulate {
 		return pc.Who.May(operators.Simulate)
@@ -180,8 +180,8 @@ func (c *Console) showRest(pc *page.Context, p *payment.Payment, revealed bool, 
 	return err
 }
 
-// evidence returns the payer's evidence, oldest first. In a live domain, it hides personal data
-// until the operator reveals it.
+// evidence returns the payer's evidence, oldest first. Unless the data is revealed, it masks the
+// payer's account in live domains and omits the instructions.
 func (c *Console) evidence(pc *page.Context, id passerelle.PaymentID, revealed bool) ([]evidenceRow, error) {
 	kept, err := c.DB.Evidence(pc, pc.Domain.ID, id)
 	if err != nil {

@@ -79,7 +79,7 @@ func party(pc *page.Context, a passerelle.Account, revealed bool) createdParty {
 	return createdParty{Scheme: a.Scheme, Number: accountText(a, revealed), Label: nameText(pc, a.Label, revealed), Issuer: a.Issuer}
 }
 
-// withoutNulls returns the members of an identity that have a value.
+// withoutNulls returns the members of an identity that are neither null nor false.
 func withoutNulls(identity *wire.Identity) map[string]any {
 	if identity == nil {
 		return nil

@@ -323,7 +323,7 @@ func (c *Console) clientChoices(pc *page.Context) ([]choice, error) {
 func (c *Console) isClient(pc *page.Context, value string) (bool, error) {
 	id, err := strconv.ParseInt(value, 10, 64)
 	if err != nil {
-		return false, nil //nolint:nilerr // no user has this number
+		return false, nil //nolint:nilerr // no application has this number
 	}
 	_, err = c.DB.Client(pc, pc.Domain.ID, passerelle.ClientID(id))
 	if errors.Is(err, store.ErrNotFound) {

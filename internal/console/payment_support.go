@@ -11,8 +11,8 @@ import (
 )
 
 // support is the data of a payment that an operator may send to support. It has only the fields
-// below. It contains no names of people, no label, account number or address, and no message from a
-// bank or an application.
+// below. It contains no name of a person, no label, account number or address, and no message of a
+// bank. The only texts of the application are the references of the instructions.
 type support struct {
 	Domain       passerelle.DomainKind `json:"domain_kind"`
 	Written      string                `json:"written"`

@@ -19,8 +19,8 @@ import (
 const actRefund = "refund payment"
 
 // refundable reports whether the operator can create a payment in the other direction. The bank
-// must have executed or accepted this payment, the payer's account must be known, and the payment
-// must have exactly one instruction and not be periodic.
+// must have executed or accepted this payment, and the payer's account must be known. The payment
+// must have exactly one instruction, and must not be periodic.
 func refundable(pc *page.Context, p *payment.Payment) bool { return mayAct(pc) && paidBack(p) }
 
 // paidBack reports whether a payment may have refunds.

@@ -58,7 +58,7 @@ func (k *task) reads(texts ...string) {
 	}
 }
 
-// troubled is a service that has every kind of problem.
+// troubled names the objects of a service that has every kind of problem.
 type troubled struct {
 	paid, rejected, stopped int64
 	endpoint                *receiver

@@ -77,7 +77,7 @@ func (d *fixture) wantsExactTimes(path string) int {
 	return elements
 }
 
-// elsewhere lists the routes that have no page of their own.
+// elsewhere lists the routes that the test does not open.
 var elsewhere = []string{"", "provider", "provider/back", "sign-in", "second-factor", "domains/#/clients/#/logo/#", "domains/#/payments/#/support", "domains/#/payments/#/confirm", "domains/#/payments/#/refund"}
 
 // timed is a sandbox in which every page shows objects, with the numbers of these objects. The key

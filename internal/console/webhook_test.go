@@ -264,7 +264,7 @@ func TestHealthAtAGlance(t *testing.T) {
 	})
 }
 
-// Each webhook's page shows the settings of the domain.
+// The page of each webhook shows the form of bodies that the domain's settings choose.
 func TestHowBodiesAreSent(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)

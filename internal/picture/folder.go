@@ -41,8 +41,9 @@ type ownLogo struct {
 }
 
 // Load reads the logos in a folder: UUID.png, UUID.jpg or UUID.jpeg, with at most 1 MiB, and at
-// most 2048 pixels in each direction. They replace all earlier logos. Load omits all other files,
-// and its error names these files.
+// most 2048 pixels in each direction. They replace all earlier logos. Load ignores files with other
+// extensions. It omits files that it cannot read as such a picture, and its error names these
+// files.
 func (l *Logos) Load(folder string) error {
 	files, err := os.ReadDir(folder)
 	if err != nil {

@@ -40,8 +40,8 @@ func shownIn(amount, when, terms string) payment.ShownPayment {
 	}
 }
 
-// The service stores the content of the page that the payer saw together with the act. A refused or
-// repeated act stores nothing.
+// When a payer acts on a page, the service stores the page's content in the transaction of the act.
+// A refused or repeated act stores nothing.
 func TestWhatThePayerSawIsKept(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		p := s.create(t, nil)

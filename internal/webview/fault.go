@@ -55,8 +55,8 @@ func (e *explained) Error() string { return e.fault.Error() + ": " + e.detail }
 // Unwrap returns the fault without the detail.
 func (e *explained) Unwrap() error { return e.fault }
 
-// wrongLink converts an error about a link to an error page. It returns nil and internal errors
-// unchanged.
+// wrongLink converts an Invalid error about a link to an error page. It returns nil and all other
+// errors unchanged.
 func wrongLink(err error) error {
 	if errors.Is(err, passerelle.Invalid) {
 		return &explained{errWrong, messageOf(err)}
@@ -118,7 +118,8 @@ func stateOf(state string) result {
 	return result{stateParameter: {state}}
 }
 
-// fail sends an error page, and logs the details that the page does not show.
+// fail sends an error page. For a failure of the service, it also logs the details that the page
+// does not show.
 func (w *Webview) fail(pc *pageContext, err error) {
 	ctx, request := pc.context(), w.RequestID(pc.context())
 	faults := web.Faults{Pages: pages, Log: w.Log, Failure: "a payment page could not be served", NoPage: errNoPage, Busy: errBusy, Bug: errBug, Method: errMethod}

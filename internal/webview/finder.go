@@ -54,8 +54,8 @@ func (w *Webview) bankLogo(writer http.ResponseWriter, request *http.Request) {
 	web.Picture(writer, request, picture.MediaType, content)
 }
 
-// The service does not store the banks with which a person paid before. Only a cookie in the
-// person's browser lists them.
+// The service stores no list of the banks with which a person paid. Only a cookie in the person's
+// browser contains this list.
 const (
 	recentCookie = "recent_banks"
 	recentLife   = 180 * 24 * time.Hour

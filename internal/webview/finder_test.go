@@ -164,7 +164,7 @@ func TestCountriesOfBanks(t *testing.T) {
 }
 
 // The banks with which a person paid come first the next time. Only the person's browser stores
-// these banks.
+// this list of banks.
 func TestBanksUsedBeforeComeFirst(t *testing.T) {
 	each(t, european, func(t *testing.T, s *stack) {
 		pay := func(bank string) {

@@ -128,8 +128,8 @@ func (p *walker) in(t *testing.T) *walker {
 	return &other
 }
 
-// After wrong codes, the pages ask for codes again for the same connection. They report missing
-// values before the service sends anything.
+// After a wrong password, the page asks again for the sign-in details of the same connection. The
+// pages report missing values before the service sends anything.
 func TestConnectWithAWrongPassword(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		page := p.open(p.link("connect", "connector_uuids", sandbox.TestConnector))

@@ -143,8 +143,8 @@ func (f filter) account(a passerelle.BankAccount) bool {
 	return f.accounts() && among(f.IBANs, plainNumber(a.IBAN)) && among(f.Types, string(a.Type)) && among(f.Usages, string(a.Usage))
 }
 
-// accounts reports whether the filter lets users share accounts at all. A client that names
-// capabilities gets only the data of these capabilities.
+// accounts reports whether the filter lets users share accounts at all. This is not so when the
+// client asks only for documents.
 func (f filter) accounts() bool {
 	return len(f.Capabilities) == 0 || slices.ContainsFunc(f.Capabilities, func(c string) bool { return c != documentCapability })
 }

@@ -29,8 +29,9 @@ type listBody struct {
 // managed is a connection in the list.
 type managed struct {
 	chooser.Institution
-	// Standing describes the state of the connection. Bad is set when the person must act. Detail
-	// distinguishes the connection from other connections to the same institution.
+	// Standing describes the state of the connection. Bad is set when the service cannot read the
+	// connection. Detail distinguishes the connection from other connections to the same
+	// institution.
 	Standing, Detail string
 	Bad              bool
 }
@@ -197,7 +198,8 @@ func (f filter) covers(b wire.Bank) bool {
 	return overlap(f.Types, b.AccountTypes)
 }
 
-// stateText returns the state of a connection in words, and whether the person must act.
+// stateText returns the state of a connection in words. It also reports whether the service cannot
+// read the connection.
 func (s *flowConnection) stateText(words web.Words, zone *time.Location) (string, bool) {
 	switch {
 	case s.c.State == "" && s.c.LastUpdate != nil:

@@ -80,8 +80,8 @@ func (p *walker) quiet() {
 	p.OK(p.Call("POST", "/sandbox/run", p.ConfigToken, nil))
 }
 
-// A link about one connection shows only that connection. Such a flow ends with this connection.
-// When the application has no address, the flow ends on a last page.
+// A link about one connection shows only that connection. The flow ends when the person removes
+// this connection. When the link has no redirect address, the flow ends on a last page.
 func TestManageOneConnection(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.connection("anna")

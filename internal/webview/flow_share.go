@@ -24,7 +24,7 @@ type sharingBody struct {
 	// Standing describes the state of a managed connection. Forget is the address for deleting the
 	// connection. Files is the address for uploading statement files.
 	Standing, Forget, Files string
-	// Mend describes what the person must do when the connection needs an action.
+	// Mend is the content about a connection that cannot be read. It is nil for other connections.
 	Mend *flowBody
 	// What, Until and Stop are the terms of the consent: which data is read, until when, and how to
 	// end the consent.
@@ -32,7 +32,8 @@ type sharingBody struct {
 	// PickAll is the address of the page with all items ticked. PickNone is its address with no
 	// items ticked.
 	PickAll, PickNone string
-	// Count is the text of the button. A script makes this text from the texts in Counted.
+	// Count is the text of the button. When the person ticks an item, a script makes a new text
+	// from the texts in Counted.
 	Count                   string
 	Counted                 counted
 	Accounts, Subscriptions []item
@@ -83,8 +84,8 @@ func (w *Webview) shareable(pc *pageContext, s *flowConnection) (shareable, erro
 	return all, nil
 }
 
-// showSharing shows the items that the person can share. It ticks only items that are already
-// shared, because a consent must be an explicit act of the person.
+// showSharing shows the items that the person can share. At first, it ticks only items that are
+// already shared, because a consent must be an explicit act of the person.
 func (w *Webview) showSharing(pc *pageContext, s *flowConnection) error {
 	all, err := w.shareable(pc, s)
 	if err != nil {
@@ -247,7 +248,7 @@ func newAccountItem(words web.Words, a passerelle.BankAccount) item {
 	return i
 }
 
-// kindOf returns the usual name for accounts of a type.
+// kindOf returns the end of the key of the text that names accounts of a type.
 func kindOf(t passerelle.AccountType) string {
 	details := t.Details()
 	switch {
@@ -301,7 +302,7 @@ func (w *Webview) share(pc *pageContext, s *flowConnection, form url.Values) err
 	return w.shared(pc, s)
 }
 
-// shared continues after a choice. It redirects to the client, or shows the next step.
+// shared redirects the browser to the next page after a choice.
 func (w *Webview) shared(pc *pageContext, s *flowConnection) error {
 	if s.Flow == flowManage {
 		web.Redirect(pc.writer, s.address(pc, "step", stepSaved))
@@ -344,7 +345,8 @@ func newSelection(all shareable, form url.Values) selection {
 	return c
 }
 
-// take notes an item in one of the maps of a selection, if the choice changes it.
+// take counts an item if it is ticked. If the choice changes the item, take notes this in the map
+// changed.
 func take[T ~int64](c *selection, changed map[T]bool, id T, ticked, shared bool) {
 	if ticked != shared {
 		changed[id] = ticked

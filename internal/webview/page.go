@@ -14,13 +14,13 @@ import (
 
 // frame has the data that every page needs around its content.
 type frame struct {
-	// Seller is the application that requests the payment.
+	// Seller is the name of the application that sent the person to the page.
 	Seller    string
 	Payment   passerelle.PaymentID
 	Languages []translation
 	// Form is the token in every form.
 	Form string
-	// Steps lists the steps of the flow. It is empty for a flow with only one step.
+	// Steps lists the steps of the flow. It is empty when the page does not show them.
 	Steps []journeyStep
 }
 

@@ -122,7 +122,8 @@ func (w *Webview) bankName(p *payment.Payment) string {
 	return c.Profile().Name
 }
 
-// settings returns the settings of the chosen bank, or nil when no bank is chosen.
+// settings returns the settings of the chosen bank. It returns nil when no bank is chosen, or when
+// the bank's connector is no longer installed.
 func (w *Webview) settings(p *payment.Payment) *payment.Settings {
 	c, known := w.Initiation.Connectors.Initiator(p.Connector)
 	if !known {

@@ -40,8 +40,8 @@ func (w *Webview) confirmCancellation(pc *pageContext, s *payerSession) error {
 }
 
 // cancel cancels a payment that no bank has received. Otherwise it asks the bank to cancel the
-// payment. When the bank requires an approval of the cancellation, the payment's page leads the
-// payer to that approval.
+// payment, or abandons the payment if the bank cannot cancel it. When the bank requires an approval
+// of the cancellation, the payment's page leads the payer to that approval.
 func (w *Webview) cancel(pc *pageContext, s *payerSession, _ url.Values) error {
 	p, err := w.Initiation.Cancel(pc.context(), pc.domain, s.payment.ID, initiation.CancelRequest{
 		By: payment.ByPayer, Evidence: evidenceOf(pc, s, payment.ActCancel, w.bankName(s.payment), ""),

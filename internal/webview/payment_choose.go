@@ -94,7 +94,8 @@ func (w *Webview) listBanks(pc *pageContext, s *payerSession, d draft, all []ban
 	return pages.Send(pc.writer, page)
 }
 
-// countryOf returns the country that an account number contains.
+// countryOf returns GB for a sort code. For other accounts, it returns the first two characters of
+// the number, which are the country of an IBAN.
 func countryOf(a passerelle.Account) string {
 	if a.Scheme == passerelle.SortCode {
 		return "GB"

@@ -146,8 +146,8 @@ func (w *Webview) principal(pc *pageContext, code string) (access.Principal, err
 	return principal, nil
 }
 
-// acceptable reports whether the client may redirect people to the URI. These pages ignore other
-// addresses, and therefore never redirect to a stranger's address.
+// acceptable reports whether the client may redirect people to the URI. These pages never redirect
+// people to other addresses of a link.
 func (w *Webview) acceptable(pc *pageContext, by access.Principal, uri string) bool {
 	if uri == "" {
 		return false

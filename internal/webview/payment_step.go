@@ -119,8 +119,8 @@ type stepBody struct {
 	// After is the number of seconds until the page asks the bank again, or 0 for never. Left is
 	// the number of seconds for which the page continues to ask.
 	After, Left int
-	// Leave is the address for leaving the page when the payer can no longer cancel. Long is set
-	// when the wait is longer than usual.
+	// Leave is the address for leaving the page without an outcome. It is empty when the page
+	// offers only to cancel. Long is set when the wait is longer than usual.
 	Leave string
 	Long  bool
 	// Cancel is the address for cancelling the payment. It is empty when the payer cannot cancel.

@@ -42,7 +42,7 @@ func (b bank) Profile() connector.Profile {
 	return profile
 }
 
-// stack has the part of the service that these pages need, with a real database and a real
+// stack has the part of the service that the webview needs, with a real database and a real
 // listener. Its browser follows no redirects.
 type stack struct {
 	*initiation.Initiation
@@ -226,8 +226,8 @@ func (s *stack) request(t *testing.T, method, address string) *http.Request {
 	return request
 }
 
-// post sends a form like a browser on a page of that site. It adds the hidden fields of the page's
-// forms.
+// post sends a form. The argument site is the value of the header Sec-Fetch-Site. If the form has
+// no token, post adds the token of the payment's forms.
 func (s *stack) post(t *testing.T, address, site string, form url.Values) answer {
 	t.Helper()
 	if token := s.token(t, address); token != "" && !form.Has("csrf") {

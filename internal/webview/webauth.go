@@ -38,7 +38,8 @@ const (
 
 // webauth redirects a person to their institution's page, for a new connection or for a connection
 // that waits for the person. When this fails, webauth redirects the person to the client with the
-// error. It shows a page instead if the client may not receive the person.
+// error. It shows a page instead if the client may not receive the person, if the code is not
+// valid, or after an internal error.
 func (w *Webview) webauth(pc *pageContext) error {
 	if pc.request.Method != http.MethodGet {
 		return errMethod

@@ -53,7 +53,6 @@ const NotificationPath = "/2.0" + notification.Path
 // family use the second root.
 func PageRoots() []string { return []string{"/webview", "/2.0/auth/webview"} }
 
-// flowPayment is the flow of a payment.
 const flowPayment = "payment"
 
 var flows = []string{flowPayment, flowConnect, flowReconnect, flowManage}

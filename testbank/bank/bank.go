@@ -21,9 +21,9 @@ type Bank struct {
 	book    *ledger.Book
 	planned planned
 	clock   func() time.Time
-	// ahead is how far the bank's time is ahead of the machine's time.
+	// ahead is how far the bank's time is ahead of the machine's time, in milliseconds.
 	ahead atomic.Int64
-	// skew is the simulated error of the machine's clock.
+	// skew is the simulated error of the machine's clock, in nanoseconds.
 	skew atomic.Int64
 	// settlement is how long a transfer is pending.
 	settlement time.Duration

@@ -49,8 +49,8 @@ type paymentBody struct {
 	Months        []string   `json:"monthsOfExecution"`
 }
 
-// DecodeBody decodes a JSON object. It refuses any other body, and the refusal names the place of
-// the error.
+// DecodeBody decodes a JSON object. It refuses any other body. The refusal names the place of the
+// error, if that is known.
 func DecodeBody(body []byte, into any) error {
 	if !utf8.Valid(body) {
 		return wrongFormat("", "the body is not UTF-8")

@@ -240,7 +240,8 @@ func (b *Bank) endConsent(tx *ledger.Tx, c *Consent, status string) error {
 	return tx.Put(c)
 }
 
-// consentDue ends a consent that has expired.
+// consentDue ends a valid consent as expired, and a consent that was not authorised in time as
+// rejected.
 func (b *Bank) consentDue(tx *ledger.Tx, c *Consent) error {
 	if c.Status == "valid" {
 		return b.endConsent(tx, c, "expired")

@@ -290,8 +290,8 @@ func (b *Bank) askNext(tx *ledger.Tx, o *Order) error {
 	return nil
 }
 
-// fail ends an authorisation as failed and rejects its order or consent, unless the order asks to stay
-// open.
+// fail ends an authorisation as failed. It rejects the order or consent, unless the order asks to
+// stay open. When a cancellation was not authorised, the order continues.
 func (b *Bank) fail(tx *ledger.Tx, a *Authorisation, reason string) error {
 	a.end("failed")
 	if a.Subject.Kind == OfConsent {

@@ -23,7 +23,7 @@ const (
 	Malformed Wire = "malformed"
 	// Huge sends a response of 1 GiB, or less if the reader stops.
 	Huge Wire = "huge"
-	// Deep responds with deeply nested objects.
+	// Deep responds with deeply nested arrays.
 	Deep Wire = "deep"
 	// Elsewhere redirects the caller to another host.
 	Elsewhere Wire = "elsewhere"

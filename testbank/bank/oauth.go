@@ -185,8 +185,8 @@ func (b *Bank) Refresh(ctx context.Context, party, token string) (*Token, *Token
 	return access, refresh, err
 }
 
-// CheckToken checks that an access token allows a call. The scope belongs to the order or consent
-// in the called path.
+// CheckToken checks that an access token allows a call. The scope names the order or consent of the
+// call.
 func (b *Bank) CheckToken(ctx context.Context, party, token, scope string) error {
 	var t Token
 	err := b.update(ctx, func(tx *ledger.Tx) error { return tx.Get(accessToken, token, &t) })

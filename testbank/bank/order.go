@@ -21,7 +21,7 @@ type Line struct {
 	// Reason is the ISO 20022 code for the refusal of this line. It is empty when the bank did not
 	// refuse the line.
 	Reason string `json:"reason,omitempty"`
-	// Entered means that the movement is pending. Posted means that it is booked.
+	// Entered means that the books have the movement. Posted means that it is booked.
 	Entered bool `json:"entered,omitempty"`
 	Posted  bool `json:"posted,omitempty"`
 }
@@ -128,8 +128,8 @@ func (b *Bank) Reported(o *Order) string {
 	return o.Status
 }
 
-// progress lists the statuses of a successful order. A bank whose last status is in the list
-// reports no later status.
+// progress lists the statuses of a successful order. A bank reports no status after its last one,
+// unless the last one is ACSC.
 var progress = []string{"RCVD", "PDNG", "PATC", "ACTC", "ACCP", "ACFC", "ACSP", "ACWC", "ACWP", "ACSC", "ACCC"}
 
 var _ ledger.Document = (*Order)(nil)

@@ -113,7 +113,8 @@ const (
 	AllPSD2   = "all-psd2"
 )
 
-// usual returns a bank with redirect and all features of the standard.
+// usual returns a bank with the redirect approach and most features of the standard, modified by
+// change.
 func usual(name, shows string, change func(*Profile)) Profile {
 	p := Profile{
 		Name: name, Shows: shows,

@@ -170,7 +170,7 @@ func settledStatus(tx *ledger.Tx, o *Order) (string, error) {
 }
 
 // occur executes a periodic order once. Then it schedules the next execution or ends the order. It
-// skips an execution if the account has insufficient funds.
+// skips an execution that the bank refuses, for example for lack of funds.
 func (b *Bank) occur(tx *ledger.Tx, o *Order, at time.Time) error {
 	reason := mannerOf(o).Reason
 	if reason == "" {
@@ -197,8 +197,8 @@ func (b *Bank) occur(tx *ledger.Tx, o *Order, at time.Time) error {
 	return b.putOrder(tx, o)
 }
 
-// checkOrders checks that orders agree with the books: a final order has one booking for each line
-// and execution, and a refused order has no booking.
+// checkOrders checks that orders agree with the books: an order has one movement for each entered
+// line or each execution, and a refused order has none.
 func checkOrders(tx *ledger.Tx) ([]string, error) {
 	orders, err := ledger.List[Order](tx, orderKind, "")
 	if err != nil {

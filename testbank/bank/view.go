@@ -20,8 +20,8 @@ type Summary struct {
 	Amount    string `json:"amount"`
 	Status    string `json:"status"`
 	Reason    string `json:"reason,omitempty"`
-	// Booked is the number of booked movements, one for each line and execution. Moved is their sum
-	// in euros.
+	// Booked is the number of movements, one for each line and execution. It includes pending
+	// movements. Moved is their sum in euros.
 	Booked int64  `json:"booked"`
 	Moved  string `json:"moved"`
 }

@@ -2,6 +2,6 @@
 // their customers' decisions and their failures.
 //
 // It owns a JSON interface without certificates, which must listen only on the loopback address. It
-// refuses requests that a browser sends from another site. It does not decide anything:
-// package bank does. Wrong requests fail with 400 and a sentence.
+// refuses requests from pages in a browser. It does not decide anything: package bank does. A wrong
+// request fails with a sentence, and mostly with the status 400.
 package control

@@ -34,7 +34,7 @@ type Issued struct {
 	Key         crypto.Signer
 }
 
-// NewAuthority makes an authority, valid from a day before now.
+// NewAuthority makes an authority, valid from 30 days before now.
 func NewAuthority(name string, now time.Time) (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

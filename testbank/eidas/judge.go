@@ -28,8 +28,8 @@ var (
 	Seal = sealNumber
 )
 
-// Judge checks that a certificate comes from one of the authorities, has the type, is valid now and
-// names an organization. The error is a Fault.
+// Judge checks that a certificate comes from one of the authorities, has the type, is valid now,
+// and names an organization and a role. The error is a Fault.
 func Judge(c *x509.Certificate, kind asn1.ObjectIdentifier, authorities *x509.CertPool, now time.Time) error {
 	if c == nil {
 		return Missing

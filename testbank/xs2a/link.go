@@ -55,8 +55,8 @@ func (a *API) embeddedLink(auth *bank.Authorisation) string {
 	return a.encrypted(name)
 }
 
-// encrypted returns the name of a link for a password. If the bank requires encryption, the name is
-// the one for encrypted passwords.
+// encrypted returns the name of a link. If the link is for a password and the bank requires
+// encryption, the name is the one for encrypted passwords.
 func (a *API) encrypted(name string) string {
 	if a.Bank.Profile.EncryptsPasswords {
 		return strings.Replace(name, "PsuAuthentication", "EncryptedPsuAuthentication", 1)

@@ -1,11 +1,11 @@
 // Package codes translates the statuses and error codes of the XS2A API to the terms of the
 // service.
 //
-// It owns three tables. One maps statuses to states of a payment. One maps error codes, in both
-// forms of error bodies, to our codes or to remedies for the operator. One maps errors of
-// authorisation servers to remedies. Its callers ask the bank and act on the result. The package only
-// computes and never fails: an unknown status does not change a payment, and for an unknown code, the
-// HTTP status decides.
+// It maps statuses to states of a payment. It maps error codes, in both forms of error bodies, to
+// our codes, to states of a connection, and to remedies for the operator. It maps errors of
+// authorisation servers to remedies. Its callers ask the bank and act on the result. The package
+// only computes and never fails: an unknown status has the lowest rank, and for an unknown code,
+// the HTTP status decides.
 package codes
 
 import (
@@ -265,7 +265,7 @@ var statuses = map[int]Meaning{
 
 // Judge returns the meaning of a refusal: the meaning of the first message with a known code or,
 // without such a message, of the HTTP status. It also returns the bank's text. A text without a
-// known code becomes a BankMessage for users.
+// known code becomes a BankMessage for users, unless the status has a remedy for the operator.
 func Judge(status int, all []Message) (Meaning, string) {
 	for _, m := range all {
 		if found, known := m.Meant(); known {

@@ -23,8 +23,8 @@ var ranks = map[string]int{
 // refusal is zero.
 func Rank(status string) int { return ranks[status] }
 
-// Ended reports whether an order with a status needs no further approval. Except for InPart, such a
-// status is the last one.
+// Ended reports whether an order with a status needs no further approval. Except for InPart and
+// Settled, such a status is the last one.
 func Ended(status string) bool { return ends[status] != "" }
 
 // ends maps the statuses of Ended to states of the order, whether or not the payer has approved.

@@ -1,7 +1,8 @@
 // Package route finds the address from which this machine calls a bank.
 //
 // It owns this address, which is looked up once unless the operator names it. It does not own
-// connections. It fails when the name of the bank cannot be resolved.
+// connections. It fails when the name of the bank cannot be resolved, and when there is no route to
+// the bank.
 package route
 
 import (

@@ -21,8 +21,8 @@ import (
 // maxSize limits the size of a file, in bytes.
 const maxSize = 1 << 20
 
-// A Complaint is one mistake in a file. Line and Column count from 1. Both are zero when a field is
-// missing.
+// A Complaint is one mistake in a file. Line and Column count from 1. Both are zero when the
+// position is unknown.
 type Complaint struct {
 	Path         string
 	Line, Column int
@@ -44,8 +44,8 @@ func (c *Complaint) Error() string {
 	return fmt.Sprintf("%s: %s: %s", place, c.Field, c.Message)
 }
 
-// Read decodes a file and returns the places of its fields. Its error joins Complaints, one for
-// each field that the target does not have.
+// Read decodes a file and returns the places of its fields. Its error joins Complaints: one for
+// each field that the target does not have, or a single one for another mistake.
 func Read(path string, into any) (*Places, error) {
 	content, err := Bounded(path)
 	if err != nil {
@@ -59,8 +59,8 @@ func Read(path string, into any) (*Places, error) {
 	return locate(path, content)
 }
 
-// Bounded reads a file of at most 1 MiB. Its error does not name the file, because the complaint
-// with this error contains the path.
+// Bounded reads a file of at most 1 MiB. Its error does not name the file, because callers add the
+// path.
 func Bounded(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err == nil && info.Size() > maxSize {

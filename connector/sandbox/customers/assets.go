@@ -65,8 +65,8 @@ func invested() []holding {
 	}
 }
 
-// price returns the value of a unit on a day, in hundredths. The value rises slowly and varies by
-// up to three percent from day to day.
+// price returns the value of a unit on a day, in hundredths. The value rises slowly. On each day,
+// it differs from this trend by up to three percent of the purchase price.
 func (c customer) price(p position, day passerelle.Date) int64 {
 	since := day.In(time.UTC).Sub(beginning.In(time.UTC)) / (24 * time.Hour)
 	d := c.dice("price", p.key, day.String())
@@ -136,8 +136,8 @@ func pockets(h holding) []passerelle.PocketDetails {
 	return all
 }
 
-// orders returns one order for each recent month. Every other day it also returns an order that
-// waits for execution.
+// orders returns the orders of a securities account: one for each of the last three months, and
+// every other day one that waits for execution. Other accounts have no orders.
 func (c customer) orders(h holding) []passerelle.MarketOrderDetails {
 	if h.kind != "market" {
 		return nil

@@ -45,7 +45,7 @@ type holding struct {
 	key, name string
 	kind      passerelle.AccountType
 	currency  passerelle.Currency
-	// opening is the balance on the first day, in hundredths.
+	// opening is the balance before the first day, in hundredths.
 	opening int64
 	// perDay is the maximum number of transactions on a day.
 	perDay int
@@ -184,7 +184,7 @@ func hundredths(d decimal.Decimal) int64 {
 	return n
 }
 
-// coming returns the transactions of the next days that the institution already knows.
+// coming returns the direct debits of the next five days.
 func (c customer) coming(h holding) []passerelle.TransactionDetails {
 	var list []passerelle.TransactionDetails
 	if len(h.monthly) == 0 {

@@ -23,8 +23,8 @@ type manner struct {
 	accounts func() []holding
 	// most limits the number of transactions of an account. Zero means no limit.
 	most int
-	// changes means that data changes from one day to the next. Accounts and subscriptions appear,
-	// disappear and are renamed. Transactions are corrected and disappear.
+	// changes means that data changes from one day to the next. Accounts and subscriptions appear
+	// and disappear, and accounts are renamed. Transactions are corrected and disappear.
 	changes, foreignText, repeats bool
 	// receipts means that monthly transactions have an attachment.
 	receipts bool

@@ -129,8 +129,8 @@ func receipts(r regular, day passerelle.Date) []passerelle.AttachmentDetails {
 	return []passerelle.AttachmentDetails{{Key: receiptKey, Name: name + "-" + day.String() + ".pdf", Description: r.party.Label, MediaType: "application/pdf"}}
 }
 
-// receipt returns the page of an attachment, or nil when there is no such attachment. The key of
-// the transaction selects it.
+// receipt returns the receipt for a transaction, or nil when the attachment has another key. It
+// does not check that the transaction exists.
 func (c customer) receipt(of connector.FileName) []byte {
 	if of.Attachment != receiptKey || of.Transaction == "" {
 		return nil

@@ -262,8 +262,8 @@ func (m manner) stop(req connector.DataRequest, at *memory) (connector.Outcome, 
 	return connector.Outcome{}, false
 }
 
-// hurdle is one step for the user. It removes the user's answer from the request, so that the
-// answer is not used for the next step.
+// hurdle is one step for the user. It may change the request, so that one approval in the app does
+// not count for a later step.
 type hurdle func(req *connector.DataRequest) (outcome connector.Outcome, waits bool)
 
 func byCode(req *connector.DataRequest) (connector.Outcome, bool) {
@@ -394,8 +394,8 @@ func (p *pages) handOver() error {
 	return err
 }
 
-// day returns the transactions of a day. If the customer's data changes, every other day one label
-// is corrected and one transaction is missing.
+// day returns the transactions of a day. If the customer's data changes, every other read corrects
+// the first label of each of the last 20 days, and omits one transaction of these days.
 func (c customer) day(h holding, day passerelle.Date) []passerelle.TransactionDetails {
 	list := c.transactionsOn(h, day)
 	if !c.manner.changes || !c.odd() || len(list) == 0 || day.Compare(c.today.AddDays(-20)) < 0 {

@@ -50,8 +50,8 @@ func (h *handler) concerns(pc *page.Context) ([]concern, error) {
 	return append(grave, other...), nil
 }
 
-// unknownConcerns returns a problem for each of the first orders with an unknown outcome, and one
-// problem for all others.
+// unknownConcerns returns one problem for each of the first orders with an unknown outcome, and one
+// problem that counts the others.
 func (h *handler) unknownConcerns(pc *page.Context) ([]concern, error) {
 	ids, err := h.DB.UnknownOutcomes(pc, pc.Domain.ID, maxConcerns)
 	if err != nil {
@@ -84,8 +84,8 @@ func moreText(found int64, one, many string) string {
 	return page.UpTo(more, store.MaxOverviewRows-maxConcerns) + " more " + many
 }
 
-// webhookConcerns returns a problem for each of the first webhooks with a receiver that accepts no
-// request now, and one problem for all others.
+// webhookConcerns returns one problem for each of the first failing webhooks, and one problem that
+// counts the others.
 func (h *handler) webhookConcerns(pc *page.Context) ([]concern, error) {
 	failing, err := h.DB.Webhooks(pc, store.WebhookFilter{Domain: pc.Domain.ID, Failing: true}, store.Window{Limit: maxConcerns})
 	if err != nil {
@@ -323,8 +323,8 @@ func (h *handler) backupConcerns(pc *page.Context) ([]concern, error) {
 	return []concern{one}, nil
 }
 
-// operatorConcerns returns a problem when the operator has signed in to a live domain without a
-// second factor.
+// operatorConcerns returns a problem when the operator signed in to a live domain without a second
+// factor.
 func (h *handler) operatorConcerns(pc *page.Context) ([]concern, error) {
 	if pc.Certain() {
 		return nil, nil

@@ -31,8 +31,8 @@ type faultData struct {
 	Title, Text, Request string
 }
 
-// fail sends an error page, and logs the details that the page does not show. It redirects a person
-// who is not signed in to the sign-in page.
+// fail sends an error page. For a failure of the service, it also logs the details that the page
+// does not show. It redirects a person who is not signed in to the sign-in page.
 func (h *Handler) fail(pc *Context, err error) {
 	if errors.Is(err, operators.ErrNoSession) {
 		web.Redirect(pc.Writer, Root+"sign-in")

@@ -199,7 +199,7 @@ func (c *handler) selectScenarios(pc *page.Context, data *scenariosData) {
 	}
 }
 
-// numberedScenario is a scenario, with its index in the catalogue.
+// numberedScenario is a scenario, with its position in the catalogue. Positions begin with 1.
 type numberedScenario struct {
 	number int64
 	scenarioRow

@@ -139,7 +139,7 @@ func (c *List) Help(page *web.Page) {
 	}
 }
 
-// sortEntries sorts by name and puts the institutions of the sandbox last.
+// sortEntries sorts by name, and puts the sandbox's institutions with special behaviour last.
 func sortEntries(all []Institution) {
 	for i := range all {
 		all[i].key = folded(all[i].Name)
@@ -174,8 +174,8 @@ func withRecent(there, found []Institution, recent []string) []Institution {
 }
 
 // divide splits a list into sections: institutions used before, favourites, other institutions, and
-// institutions of the sandbox with special behaviour. The argument most limits the number of other
-// institutions.
+// institutions of the sandbox with special behaviour. An institution after the first most
+// institutions is listed only if the user used it before or if it is a favourite.
 func (c *List) divide(r Inquiry, all []Institution, most int) {
 	sections := []Section{{Heading: "choose.recent"}, {Heading: "choose.favourites"}, {Heading: "choose.all"}, {Heading: "choose.apart"}}
 	for i, e := range all {
@@ -203,8 +203,8 @@ func (c *List) divide(r Inquiry, all []Institution, most int) {
 	}
 }
 
-// matching returns the entries with a name or a country that contains all searched words. Entries
-// with a name that begins with the words come first.
+// matching returns the entries with a name that contains all searched words. Names that begin with
+// the first word come first, and then names in which another word begins with it.
 func matching(all []Institution, search string) []Institution {
 	wanted := strings.Fields(folded(search))
 	if len(wanted) == 0 {
