@@ -358,7 +358,7 @@ func TestResendingAndRecovering(t *testing.T) {
 		if a.location != d.webhookPath(id) {
 			t.Errorf("recovering: %d to %q: %s", a.status, a.location, a.body)
 		}
-		d.shows(a.location, []string{"1 undelivered, now being sent."})
+		d.shows(a.location, []string{"1 waiting event is being sent now."})
 		d.OK(d.Call("POST", "/sandbox/run", d.ConfigToken, nil))
 		if got := d.deliveries(id)[0]; got["state"] != "delivered" || len(to.all()) != 3 {
 			t.Errorf("recovered: %v, %d requests", got, len(to.all()))

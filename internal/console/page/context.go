@@ -170,16 +170,30 @@ func (pc *Context) Lead(address, done string) error {
 	return nil
 }
 
-// takeDone returns the confirmation of the last act and removes it, so only one page shows it.
-func (pc *Context) takeDone() string {
+// failedCookie contains the failure that the next page shows.
+const failedCookie = "console_failed"
+
+// LeadFailed redirects to an address like Lead, after an act without success. The page at that
+// address shows the failure.
+func (pc *Context) LeadFailed(address, failure string) error {
+	if err := pc.SetCookie(failedCookie, failure); err != nil {
+		return fmt.Errorf("store the failure for the next page: %w", err)
+	}
+	web.Redirect(pc.Writer, address)
+	return nil
+}
+
+// takeOnce returns the text about the last act in a cookie and removes it, so only one page shows
+// it.
+func (pc *Context) takeOnce(cookie string) string {
 	if pc.Request.Method != http.MethodGet || pc.Part() {
 		return ""
 	}
-	done, is := pc.Cookie(doneCookie)
+	text, is := pc.Cookie(cookie)
 	if is {
-		web.Cookie{Name: doneCookie, Path: Root, Strict: true, Secure: pc.secure}.Forget(pc.Writer)
+		web.Cookie{Name: cookie, Path: Root, Strict: true, Secure: pc.secure}.Forget(pc.Writer)
 	}
-	return done
+	return text
 }
 
 // secretCookie contains a new secret, and the address of the page that shows it.

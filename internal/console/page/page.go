@@ -47,8 +47,9 @@ func MustPages(files fs.FS) *Templates {
 type frame struct {
 	Operator, Role, Form string
 	Domain               *passerelle.Domain
-	// Problem describes the mistake in a form, and Done confirms an act.
-	Problem, Done string
+	// Problem describes the mistake in a form. Done confirms an act, and Failed says why an act had no
+	// success.
+	Problem, Done, Failed string
 	// Clock is the time on a sandbox's clock. It is nil when the clock shows the real time.
 	Clock *clockReading
 	// Menu has the links to the pages of the domain and of the deployment.
@@ -75,7 +76,7 @@ func newFrame(pc *Context, data any) frame {
 		f.Domain, f.Searched, f.Query, root, f.Clock = &pc.Domain, pc.Domain, pc.Query, pc.Path(""), pc.readClock()
 	}
 	if pc.Who.ID != 0 {
-		f.Done = pc.takeDone()
+		f.Done, f.Failed = pc.takeOnce(doneCookie), pc.takeOnce(failedCookie)
 		f.Form, f.Menu = pc.Who.FormToken(), menuOf(f.Domain, root, pc.Request.URL.Path)
 	}
 	return f

@@ -21,6 +21,10 @@ type When struct {
 // longAgo is the smallest age for which lists show the day instead of the age.
 const longAgo = 7 * 24 * time.Hour
 
+// soon is the least time until a future instant that lists show as future. The clocks of machines
+// differ by less than that.
+const soon = 5 * time.Second
+
 // When converts an instant on the domain's clock.
 func (pc *Context) When(at time.Time) When {
 	w := pc.newWhen(at, pc.Now())
@@ -47,6 +51,8 @@ func (pc *Context) newWhen(at, now time.Time) When {
 		w.Age = at.In(zone).Format(time.DateOnly)
 	case age <= -time.Minute:
 		w.Age = "in " + Age(-age)
+	case age <= -soon:
+		w.Age = "in under 1 min"
 	case age < time.Minute:
 		w.Age = "just now"
 	}

@@ -130,7 +130,7 @@ func newWebhookRow(pc *page.Context, w store.Webhook, h store.Health) webhookRow
 // These are the names of the states of webhooks on pages.
 const (
 	webhookInUse    = "enabled"
-	webhookStopped  = "stopped"
+	webhookStopped  = "only retries"
 	webhookHeldUp   = "held back"
 	webhookDisabled = "disabled"
 	webhookDeleted  = "deleted"
