@@ -14,6 +14,7 @@ import (
 	"passerelle"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/console/page"
+	"passerelle/internal/console/webhooks"
 	"passerelle/internal/operatorstore"
 	"passerelle/internal/search"
 	"passerelle/internal/store"
@@ -237,11 +238,11 @@ func beginsWith(p *payment.Payment, text string) bool {
 	})
 }
 
-// findEvent adds the meaning of a webhook event, with a link to the webhooks.
+// findEvent adds the meaning of a webhook event, with a link to the page that explains the event.
 func findEvent(pc *page.Context, data *searchData) {
 	event, known := webhook.Lookup(strings.ToUpper(pc.Query))
 	if known {
-		link := foundLink{Name: fmt.Sprintf("%s: sent %s", event.Event, event.Description), Address: pc.Path("/webhooks")}
+		link := foundLink{Name: fmt.Sprintf("%s: sent %s", event.Event, event.Description), Address: pc.Path("%s", webhooks.EventPath(event))}
 		data.Groups = append(data.Groups, foundGroup{Name: "Event of webhooks", Links: []foundLink{link}})
 	}
 }

@@ -112,7 +112,7 @@ func newTimed(t *testing.T, s *servicetest.Instance) timed {
 	clients, err := d.DB.Clients(t.Context(), d.Domain.ID)
 	must(t, err)
 	return timed{d, people{d, map[string]int64{
-		"domains": int64(d.Domain.ID), "payments": 1, "users": int64(connections[0].User), "connections": int64(connections[0].ID), "webhooks": 1, "data": 1,
+		"domains": int64(d.Domain.ID), "payments": 1, "users": int64(connections[0].User), "connections": int64(connections[0].ID), "webhooks": 1, "data": 1, "events": 14,
 		"clients": int64(clients[0].ID), "connectors": model.Profile().ID, "auth": last,
 	}, 0}}
 }

@@ -21,6 +21,8 @@ type webhookData struct {
 	Facts []page.DetailRow
 	// MayDeliver and MaySetUp are the rights of the operator.
 	MayDeliver, MaySetUp bool
+	// Meaning is the address of the page that explains the event, or empty.
+	Meaning string
 	// Trouble says why the webhook does not send, with the remedy.
 	Trouble trouble
 	// Sending is set while the service sends undelivered events.
@@ -66,6 +68,9 @@ func (h *hooks) showWebhook(pc *page.Context, w store.Webhook) error {
 		webhookRow: rows[0], Facts: append(webhookFacts(pc, w, rows[0]), page.Details("Bodies", bodyForm(values, w.Event))...),
 		MayDeliver: mayDeliver(pc), MaySetUp: pc.MaySetUp(),
 		States: store.WebhookState("").Values(), Only: query.Get("state"), First: query.Get("first"), Last: query.Get("last"),
+	}
+	if event, known := webhook.Lookup(string(w.Event)); known {
+		data.Meaning = pc.Path("%s", EventPath(event))
 	}
 	waiting, err := h.DB.WebhookData(pc, store.WebhookDataFilter{Domain: pc.Domain.ID, Webhook: w.ID, State: store.WebhookPending}, store.Window{Backward: true, Limit: 1})
 	if err != nil {
