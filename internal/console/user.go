@@ -91,7 +91,7 @@ func (c *Console) soughtUser(pc *page.Context, data usersData) error {
 }
 
 func newUserRow(pc *page.Context, u passerelle.User) userRow {
-	return userRow{ID: u.ID, Created: pc.When(u.Created), Platform: string(u.Platform), Expires: pc.WhenEver(u.Expires)}
+	return userRow{ID: u.ID, Created: pc.When(u.Created), Platform: string(u.Platform), Expires: pc.RealWhenEver(u.Expires)}
 }
 
 // userData is the content of a user's page. It has the data of the user, and a page of one of the

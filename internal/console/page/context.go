@@ -41,6 +41,8 @@ type Context struct {
 	LeadTo string
 
 	handler *Handler
+	// clocks has the clocks of the times on the page.
+	clocks clocks
 	// host is the domain of the host in the address.
 	host passerelle.Domain
 	// secure is set when people reach the console over https.
