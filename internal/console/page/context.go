@@ -41,6 +41,9 @@ type Context struct {
 	LeadTo string
 
 	handler *Handler
+	// last is the domain that the operator viewed last, on a page outside a domain. It is nil without
+	// such a domain.
+	last *passerelle.Domain
 	// clocks has the clocks of the times on the page.
 	clocks clocks
 	// host is the domain of the host in the address.
@@ -121,8 +124,10 @@ func (pc *Context) Moment(at *time.Time) string {
 
 // Path returns an address below the path of the domain.
 func (pc *Context) Path(format string, args ...any) string {
-	return fmt.Sprintf("%sdomains/%d", Root, pc.Domain.ID) + fmt.Sprintf(format, args...)
+	return pathOf(pc.Domain) + fmt.Sprintf(format, args...)
 }
+
+func pathOf(d passerelle.Domain) string { return fmt.Sprintf("%sdomains/%d", Root, d.ID) }
 
 // By returns the text that names the operator in records of changes.
 func (pc *Context) By() string { return fmt.Sprintf("operator %d", pc.Who.Operator.ID) }
