@@ -128,7 +128,7 @@ func TestTasksOfOperators(t *testing.T) {
 		{"find the failing connection of a user, and its remedy", func(k *task) {
 			k.choose("Failing connections")
 			k.click(fmt.Sprintf(`main a[href$="/connections/%d"]`, in.connection))
-			k.reads("What to do", "The institution cannot be reached. The service retries automatically.", fmt.Sprint("user ", in.user))
+			k.reads("What to do", "The bank cannot be reached. The service retries automatically.", fmt.Sprint("user ", in.user))
 			if got := k.value(`document.querySelector(".tabs [aria-current]").textContent`); got != "Connections" {
 				t.Errorf("the current tab is %q", got)
 			}
