@@ -62,6 +62,30 @@ func (r Reader) Troubles(ctx context.Context, domain passerelle.DomainID) ([]Tro
 		GROUP BY state ORDER BY n DESC, state`, int64(domain), store.MaxOverviewRows)
 }
 
+// UserConnections is the number of a user's connections. Failing counts the connections that cannot be
+// read. It does not count those that a sync reads now.
+type UserConnections struct{ All, Failing int64 }
+
+// ConnectionsOfUsers counts the connections of users. Users without connections are not in the map.
+func (r Reader) ConnectionsOfUsers(ctx context.Context, domain passerelle.DomainID, users ...passerelle.UserID) (map[passerelle.UserID]UserConnections, error) {
+	s := database.Selection{From: "connection"}.And("domain_id = $%d", int64(domain)).And("deleted IS NULL")
+	s = database.Among(s, "user_id", users)
+	type counted struct {
+		user passerelle.UserID
+		n    UserConnections
+	}
+	rows, err := database.Collect(ctx, r.rows, func(row database.Row) (counted, error) {
+		var one counted
+		err := row.Scan(&one.user, &one.n.All, &one.n.Failing)
+		return one, err
+	}, `SELECT user_id, count(*), sum(CASE WHEN state IS NULL OR state = 'validating' THEN 0 ELSE 1 END) FROM connection WHERE `+s.Conditions()+` GROUP BY user_id`, s.Args...)
+	all := make(map[passerelle.UserID]UserConnections, len(rows))
+	for _, one := range rows {
+		all[one.user] = one.n
+	}
+	return all, err
+}
+
 // ConnectionsEnding lists the connections that ConsentsEnding counts. The consent that ends first
 // comes first. A position is the end of the consent in microseconds, and the id.
 func (r Reader) ConnectionsEnding(ctx context.Context, domain passerelle.DomainID, from, until time.Time, w store.Window) ([]Connection, error) {

@@ -54,3 +54,29 @@ func TestConnectionsInTrouble(t *testing.T) {
 		want(bankstore.TroubleFilter{States: []passerelle.ConnectionState{passerelle.Decoupled}}, store.Window{Limit: 9})
 	})
 }
+
+// TestConnectionsOfUsers counts all connections of users and the failing ones. It must not count
+// deleted connections, and those of other users or domains.
+func TestConnectionsOfUsers(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
+		add := func(domain passerelle.DomainID, user passerelle.UserID, state passerelle.ConnectionState) passerelle.ConnectionID {
+			c := bankstore.Connection{Domain: domain, User: user, Connector: "c1", Created: now, Active: true, State: state}
+			s.write(func(tx *store.Tx) error {
+				return bankstore.In(tx).CreateConnection(&c, nil, bankstoretest.Holder, time.Minute)
+			})
+			return c.ID
+		}
+		add(s.domain, 7, passerelle.Wrongpass)
+		add(s.domain, 7, passerelle.Validating)
+		add(s.domain, 7, "")
+		add(s.domain, 8, "")
+		add(s.domain, 9, passerelle.Bug)
+		add(s.other, 8, passerelle.Bug)
+		gone := add(s.domain, 7, passerelle.Bug)
+		s.write(func(tx *store.Tx) error { bankstore.In(tx).DeleteConnection(s.domain, 7, gone, now); return nil })
+		got, err := bankstore.From(s.db).ConnectionsOfUsers(t.Context(), s.domain, 7, 8, 10)
+		wantSame(t, map[passerelle.UserID]bankstore.UserConnections{7: {All: 3, Failing: 1}, 8: {All: 1}}, got, err)
+		got, err = bankstore.From(s.db).ConnectionsOfUsers(t.Context(), s.domain)
+		wantSame(t, map[passerelle.UserID]bankstore.UserConnections{}, got, err)
+	})
+}

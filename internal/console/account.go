@@ -1,8 +1,10 @@
 package console
 
 import (
+	"errors"
 	"html/template"
 
+	"passerelle"
 	"passerelle/internal/console/page"
 	"passerelle/internal/operators"
 )
@@ -67,20 +69,34 @@ func (c *Console) backToAccount(pc *page.Context, err error, done string) error 
 	return pc.After(err, done, page.Root+"account", c.account)
 }
 
+// These are the messages about a wrong password or code on the account page. They name the field.
+const (
+	wrongPassword = "Your current password is not correct. Nothing was changed."
+	wrongCode     = "The six digits are not correct. Type the digits that the app shows now. If they stay wrong, correct the clock of the phone."
+)
+
+// named replaces the error about a wrong password or code with a text that names the field.
+func named(err error, text string) error {
+	if errors.Is(err, operators.ErrRefused) {
+		return passerelle.Conflicting("%s", text)
+	}
+	return err
+}
+
 func (c *Console) changePassword(pc *page.Context) error {
 	if pc.Field("next") != pc.Field("again") {
 		pc.Problem = "The two new passwords differ."
 		return c.account(pc)
 	}
-	return c.backToAccount(pc, c.Operators.ChangePassword(pc, pc.Who, pc.Field("present"), pc.Field("next"), c.RequestID(pc)), "Your password was changed, and your other sessions have ended.")
+	return c.backToAccount(pc, named(c.Operators.ChangePassword(pc, pc.Who, pc.Field("present"), pc.Field("next"), c.RequestID(pc)), wrongPassword), "Your password was changed, and your other sessions have ended.")
 }
 
 func (c *Console) proposeTOTP(pc *page.Context) error {
-	return c.backToAccount(pc, c.Operators.ProposeTOTP(pc, pc.Who, pc.Field("present"), c.RequestID(pc)), "")
+	return c.backToAccount(pc, named(c.Operators.ProposeTOTP(pc, pc.Who, pc.Field("present"), c.RequestID(pc)), wrongPassword), "")
 }
 
 func (c *Console) confirmTOTP(pc *page.Context) error {
-	return c.backToAccount(pc, c.Operators.ConfirmTOTP(pc, pc.Who, pc.Field("code"), c.RequestID(pc)), "The second factor is on.")
+	return c.backToAccount(pc, named(c.Operators.ConfirmTOTP(pc, pc.Who, pc.Field("code"), c.RequestID(pc)), wrongCode), "The second factor is on.")
 }
 
 func (c *Console) withdrawTOTP(pc *page.Context) error {

@@ -87,8 +87,8 @@ func TestProvidersThatGetTokens(t *testing.T) {
 			return append([]string{"type", "oauth", "name", "tokens", "url", "https://token.example/get", "client_id", hostile, "client_secret", "of-the-client"}, fields...)
 		}
 		for reported, fields := range map[string][]string{
-			"config.url:": with("url", "token.example"), "config.client_id:": with("client_id", ""), "config.client_secret:": with("client_secret", ""),
-			"config.public_cert:": with("public_cert", "x", "private_cert", "y"), "config.private_cert:": with("public_cert", "x"), "name:": with("name", "a/b"),
+			"Token endpoint:": with("url", "token.example"), "Client id:": with("client_id", ""), "Client secret:": with("client_secret", ""),
+			"Certificate:": with("public_cert", "x", "private_cert", "y"), "Private key:": with("public_cert", "x"), "name:": with("name", "a/b"),
 		} {
 			a := d.wants(form+"?type=oauth", form, 422, reported, fields...)
 			if strings.Contains(a.body, "of-the-client") || strings.Contains(a.body, hostile) {
@@ -105,7 +105,7 @@ func TestProvidersThatGetTokens(t *testing.T) {
 			d.shows(path, []string{"https://token.example/get", "planted"}, "of-the-client", hostile)
 		}
 		d.wants(page, page+"/rotate", 422, "has no secret to rotate", "overlap", "1h")
-		d.wants(page+"/edit", page+"/edit", 422, "config.url:", "name", "tokens", "url", "x", "client_id", "other")
+		d.wants(page+"/edit", page+"/edit", 422, "Token endpoint:", "name", "tokens", "url", "x", "client_id", "other")
 		d.wants(page+"/edit", page+"/edit", 303, "", "name", "others", "url", "https://token.example/2", "client_id", "other", "client_secret", "")
 		if changed := d.onlyProvider(); changed.Secret != "of-the-client" || changed.Name != "others" || changed.Endpoint.ClientID != "other" || changed.Endpoint.URL != "https://token.example/2" {
 			t.Errorf("changed: %+v %+v", changed, changed.Endpoint)

@@ -149,7 +149,7 @@ func (c *Console) client(pc *page.Context) error {
 	if one.Logo != 0 {
 		data.Logo = pc.Path("/clients/%d/logo/%d", one.ID, one.Logo)
 	}
-	return pages.Send(pc, "client", fmt.Sprintf("Application %d", one.ID), data)
+	return pages.Send(pc, "client", fmt.Sprintf("%s, application %d", one.Name, one.ID), data)
 }
 
 // changeClient changes an application.

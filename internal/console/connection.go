@@ -32,20 +32,59 @@ const (
 	actDeleteConnection = "delete connection"
 )
 
-// resolutions maps each state of a connection to a text that says how the state ends.
+// resolutions maps each state of a connection to a text that says how the state ends. In the texts,
+// %s is the word for the connection's bank or provider.
 var resolutions = map[passerelle.ConnectionState]string{
-	passerelle.SCARequired:                 "The user must confirm at the institution. Ask them to reconnect in the webview.",
-	passerelle.WebauthRequired:             "The user must sign in on the institution's page. Ask them to reconnect in the webview.",
-	passerelle.AdditionalInformationNeeded: "The institution asks the user for more information. Ask them to answer in the webview.",
-	passerelle.Decoupled:                   "The user must confirm in the institution's app, and then continue in the webview.",
+	passerelle.SCARequired:                 "The user must confirm at the %s. Ask the user to reconnect in the webview.",
+	passerelle.WebauthRequired:             "The user must sign in on the page of the %s. Ask the user to reconnect in the webview.",
+	passerelle.AdditionalInformationNeeded: "The %s asks the user for more information. Ask the user to answer in the webview.",
+	passerelle.Decoupled:                   "The user must confirm in the app of the %s, and then continue in the webview.",
 	passerelle.Validating:                  "Synchronisation is in progress. There is nothing to do.",
-	passerelle.ActionNeeded:                "The user must act on the institution's site. The site says what to do.",
-	passerelle.PasswordExpired:             "The user must change the password at the institution, and then enter the new one in the webview.",
-	passerelle.Wrongpass:                   "The user must enter the right credentials in the webview. The service also retries the stored ones now and then, because institutions can be wrong.",
-	passerelle.RateLimiting:                "The institution accepts no more requests for now. The service retries automatically.",
-	passerelle.WebsiteUnavailable:          "The institution cannot be reached. The service retries automatically.",
+	passerelle.ActionNeeded:                "The user must act on the site of the %s. The site says what to do.",
+	passerelle.PasswordExpired:             "The user must change the password at the %s, and then enter the new one in the webview.",
+	passerelle.Wrongpass:                   "The user must enter the right credentials in the webview. The service also retries the stored ones now and then, because the %s can be wrong.",
+	passerelle.RateLimiting:                "The %s accepts no more requests for now. The service retries automatically.",
+	passerelle.WebsiteUnavailable:          "The %s cannot be reached. The service retries automatically.",
 	passerelle.Bug:                         "Synchronisation failed unexpectedly. The service retries automatically. If it keeps failing, the connector has a bug.",
-	passerelle.NotSupported:                "The institution offers nothing that this connector can read. The user can only delete the connection.",
+	passerelle.NotSupported:                "The %s offers nothing that this connector can read. The user can only delete the connection.",
+}
+
+// resolution returns the text that says how a state ends.
+func resolution(state passerelle.ConnectionState, institution string) string {
+	return strings.ReplaceAll(resolutions[state], "%s", institution)
+}
+
+// These are the words for what a connector reads.
+const (
+	wordBank     = "bank"
+	wordProvider = "provider"
+)
+
+// institutionWord returns the word for what a connector reads: a bank, or a provider that has only
+// documents.
+func (c *Console) institutionWord(uuid string) string {
+	reader, known := c.Aggregation.Connectors.DataReader(uuid)
+	if !known || reader.Profile().Data == nil {
+		return wordBank
+	}
+	if capabilities := reader.Profile().Data.Capabilities; slices.Contains(capabilities, "document") && !slices.Contains(capabilities, "bank") {
+		return wordProvider
+	}
+	return wordBank
+}
+
+// sourceText describes a source for readers who do not know the names of sources in the API. It
+// returns an empty text for other names.
+func sourceText(name, institution string) string {
+	switch name {
+	case "openapi":
+		return "the API of the " + institution
+	case "directaccess":
+		return "the user's login at the " + institution
+	case "fallback":
+		return "used when the other source fails"
+	}
+	return ""
 }
 
 // connectionRow is a connection in a list.
@@ -202,10 +241,14 @@ func bankNamed(banks []wire.Bank, text string) (string, bool) {
 // connectionData is the content of a connection's page.
 type connectionData struct {
 	connectionRow
-	Facts   []page.DetailRow
-	Sources []sourceRow
-	Syncs   []syncRow
-	Pager   page.Pager
+	// Institution is the word for what the connector reads.
+	Institution string
+	// InWebview is set when the user must act in the webview.
+	InWebview bool
+	Facts     []page.DetailRow
+	Sources   []sourceRow
+	Syncs     []syncRow
+	Pager     page.Pager
 	// Reading is set while a sync reads the connection.
 	Reading, MayAct bool
 	// Revealable is set when the page hides something that the operator may see. Revealed is set
@@ -215,7 +258,7 @@ type connectionData struct {
 
 // sourceRow is a source of a connection.
 type sourceRow struct {
-	Name                  string
+	Name, Text            string
 	State                 page.ConnectionWord
 	Read, Until, Disabled page.When
 }
@@ -238,7 +281,7 @@ func connectionIDs(pc *page.Context) (passerelle.UserID, passerelle.ConnectionID
 
 func (c *Console) connection(pc *page.Context) error { return c.showConnection(pc, false) }
 
-// revealConnection shows the institution's messages without masks, and records this act.
+// revealConnection shows the bank's messages without masks, and records this act.
 func (c *Console) revealConnection(pc *page.Context) error { return c.revealUser(pc, c.showConnection) }
 
 func (c *Console) showConnection(pc *page.Context, revealed bool) error {
@@ -250,13 +293,17 @@ func (c *Console) showConnection(pc *page.Context, revealed bool) error {
 	if err != nil {
 		return err
 	}
-	data := connectionData{connectionRow: c.connectionRow(pc, one), Facts: connectionFacts(pc, one, revealed), Reading: one.Locked, MayAct: mayAct(pc), Revealed: revealed}
+	institution := c.institutionWord(one.Connector)
+	data := connectionData{
+		connectionRow: c.connectionRow(pc, one), Institution: institution, InWebview: strings.Contains(resolutions[one.State], "webview"),
+		Facts: connectionFacts(pc, one, institution, revealed), Reading: one.Locked, MayAct: mayAct(pc), Revealed: revealed,
+	}
 	sources, err := bankstore.From(c.DB).SourcesOf(pc, pc.Domain.ID, id)
 	if err != nil {
 		return fmt.Errorf("list the sources of connection %d: %w", id, err)
 	}
 	for _, s := range sources {
-		data.Sources = append(data.Sources, sourceRow{s.Name, page.ConnectionWord(s.State), pc.WhenEver(s.LastUpdate), pc.WhenEver(s.AccessExpire), pc.WhenEver(s.Disabled)})
+		data.Sources = append(data.Sources, sourceRow{s.Name, sourceText(s.Name, institution), page.ConnectionWord(s.State), pc.WhenEver(s.LastUpdate), pc.WhenEver(s.AccessExpire), pc.WhenEver(s.Disabled)})
 	}
 	w := pc.Window(2)
 	syncs, err := bankstore.From(c.DB).ConnectionLogs(pc, bankstore.ConnectionLogFilter{Domain: pc.Domain.ID, User: user, Connection: id}, w)
@@ -274,7 +321,7 @@ func (c *Console) showConnection(pc *page.Context, revealed bool) error {
 	return pages.Send(pc, "connection", fmt.Sprintf("Connection %d", id), data)
 }
 
-// hasMessage reports whether the institution sent a message, now or in one of the shown reads.
+// hasMessage reports whether the bank sent a message, now or in one of the shown reads.
 func hasMessage(one bankstore.Connection, syncs []bankstore.ConnectionLog) bool {
 	return one.Message != "" || slices.ContainsFunc(syncs, func(l bankstore.ConnectionLog) bool { return l.Message != "" })
 }
@@ -284,12 +331,12 @@ func hidesMessages(pc *page.Context) bool {
 	return pc.Domain.Kind != passerelle.Sandbox && pc.MayReveal()
 }
 
-func connectionFacts(pc *page.Context, one bankstore.Connection, revealed bool) []page.DetailRow {
+func connectionFacts(pc *page.Context, one bankstore.Connection, institution string, revealed bool) []page.DetailRow {
 	facts := slices.Concat(
-		page.Details("What to do", resolutions[one.State], "The institution says", nameText(pc, one.Message, revealed)),
+		page.Details("What to do", resolution(one.State, institution), "The "+institution+"'s message", nameText(pc, one.Message, revealed)),
 		page.At("Created", pc.When(one.Created)),
 		page.At("First complete sync", pc.WhenEver(one.Established)),
-		page.At("Last sync", pc.WhenEver(one.LastUpdate)),
+		page.At("Last successful sync", pc.WhenEver(one.LastUpdate)),
 		page.At("Next sync", pc.WhenEver(one.NextTry)),
 		page.At("Removed unless complete by then", pc.WhenEver(one.Expire)),
 		page.At("Consent ends", pc.WhenEver(one.ConsentUntil)),
@@ -311,7 +358,7 @@ func newSyncRow(pc *page.Context, l bankstore.ConnectionLog, revealed bool) sync
 }
 
 // syncConnection reads a connection now, without its user. The connection does not change when the
-// institution does not allow such a read.
+// bank does not allow such a read.
 func (c *Console) syncConnection(pc *page.Context) error {
 	if !mayAct(pc) {
 		return page.ErrForbidden
@@ -321,7 +368,7 @@ func (c *Console) syncConnection(pc *page.Context) error {
 		Absent: true, Background: true, Acts: []store.Audit{pc.Record(actSync, "connection", int64(id))},
 	})
 	if err == nil && one.State != passerelle.Validating {
-		pc.Problem = "Not synchronised: without the user present, the institution allows no further synchronisation today, or none at all."
+		pc.Problem = fmt.Sprintf("Not synchronised: without the user present, the %s allows no further synchronisation today, or none at all.", c.institutionWord(one.Connector))
 		return c.connection(pc)
 	}
 	return pc.After(err, "Synchronisation has started.", pc.Path("/users/%d/connections/%d", user, id), c.connection)

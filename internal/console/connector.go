@@ -142,10 +142,12 @@ type connectorData struct {
 type channelRow struct {
 	wire.Source
 	Since page.When
+	// Text describes the source in words, or is empty.
+	Text string
 }
 
-func newChannelRow(pc *page.Context, s wire.Source) channelRow {
-	row := channelRow{Source: s}
+func newChannelRow(pc *page.Context, s wire.Source, institution string) channelRow {
+	row := channelRow{Source: s, Text: sourceText(s.Name, institution)}
 	if s.Disabled == nil {
 		return row
 	}
@@ -243,7 +245,7 @@ func (c *Console) connectorPage(pc *page.Context) error {
 		data.Paying, data.Amounts = payingFacts(*b.Payments), amounts(*b.Payments)
 	}
 	for _, s := range b.Sources {
-		data.Channels = append(data.Channels, newChannelRow(pc, s))
+		data.Channels = append(data.Channels, newChannelRow(pc, s, c.institutionWord(data.UUID)))
 	}
 	c.addHealth(pc, &data)
 	return pages.Send(pc, "connector", b.Name, data)

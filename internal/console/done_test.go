@@ -89,7 +89,7 @@ func TestSettling(t *testing.T) {
 		_, err := d.Initiation.Validate(t.Context(), d.Domain, passerelle.PaymentID(id), initiation.Choice{Connector: sandbox.TestConnector, Validated: true, WebviewURL: d.Origin + "/before"})
 		must(t, err)
 		confirm := d.paymentPath(id) + "/confirm?act=settle+payment+as+done"
-		d.shows(d.paymentPath(id), []string{"The bank did not confirm the order.", ", key ", "The bank executed it…", "The bank has it…", "The bank does not have it…", ">outcome unknown<"}, "has not chosen a bank", ">waits for the payer</span>")
+		d.shows(d.paymentPath(id), []string{"The bank did not confirm the order.", "The key of the order is ", "The bank executed it…", "The bank has it…", "The bank does not have it…", ">outcome unknown<"}, "has not chosen a bank", ">waits for the payer</span>")
 		for _, list := range []string{"/payments", "/payments/unknown", fmt.Sprint("/search?q=", id)} {
 			d.shows(d.domainPath(list), []string{`title="unknown">outcome unknown<`}, ">waits for the payer</span>")
 		}

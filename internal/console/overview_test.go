@@ -104,13 +104,13 @@ func TestFiguresOfADomain(t *testing.T) {
 		d.amounted("2.50")
 		d.enter(operators.Viewer)
 		d.wantTexts(d.domainPath(""), 24,
-			"Payments, 24 hours 4 2 in the 24 hours before", "Amount 1,029.50 EUR 15.00 EUR before", "Success 66.6 % of executed or rejected payments, 50.0 % before",
-			"Time until executed 25 s on average, 1 min before",
+			"Payments, 24 hours 4 2 in the 24 hours before", "Amount 1,029.50 EUR 15.00 EUR before", "Executed or accepted 66.6 % of payments that were executed (also in part), accepted or rejected; 50.0 % before",
+			"Time until executed or accepted 25 s on average, 1 min before",
 			"11:00: 0 registered, 0 executed or accepted, 0 rejected; 0 in the period before", "09:00: 3 registered, 2 executed or accepted, 1 rejected; 2 in the period before",
-			"10:00: 1 registered, 0 executed or accepted, 0 rejected; 0 in the period before", "Banque Exemple 2 100.0 % 100.0 % 0.0 % 25 s",
+			"10:00: 1 registered, 0 executed or accepted, 0 rejected; 0 in the period before", "Banque Exemple 2 100.0 % 100.0 % 0.0 % 25 s", "No bank chosen 2 0.0 % 0.0 % 50.0 % –", // together, the rows have the 4 payments of the period
 		)
 		d.wantTexts(d.domainPath("?by=days"), 14,
-			"Payments, 14 days 6 0 in the 14 days before", "Amount 1,044.50 EUR none before", "Success 60.0 % of executed or rejected payments", "Time until executed 36 s on average",
+			"Payments, 14 days 6 0 in the 14 days before", "Amount 1,044.50 EUR none before", "Executed or accepted 60.0 % of payments that were executed (also in part), accepted or rejected", "Time until executed or accepted 36 s on average",
 			"Sat 21 Nov: 2 registered, 1 executed or accepted, 1 rejected; 0 in the period before", "Sun 22 Nov: 4 registered, 2 executed or accepted, 1 rejected; 0 in the period before",
 			"Mon 9 Nov: 0 registered",
 		)
@@ -119,8 +119,8 @@ func TestFiguresOfADomain(t *testing.T) {
 		again := newFixture(t, d.Instance)
 		again.enter(operators.Developer)
 		again.wantTexts(d.domainPath(""), 24,
-			"Payments, 24 hours 0 4 in the 24 hours before", "Amount none 1,029.50 EUR before", "Success none of executed or rejected payments, 66.6 % before",
-			"Time until executed none executed 25 s before",
+			"Payments, 24 hours 0 4 in the 24 hours before", "Amount none 1,029.50 EUR before", "Executed or accepted none of payments that were executed (also in part), accepted or rejected; 66.6 % before",
+			"Time until executed or accepted none 25 s before",
 		)
 	})
 }

@@ -23,10 +23,12 @@ type paymentData struct {
 	State page.StateWord
 	// Amount and Payee describe the payment. Next describes its next step.
 	Amount, Payee, Next string
-	// Code is the reason for the rejection of the payment, and Advice explains it.
-	Code   string
-	Advice advice
-	Facts  []page.DetailRow
+	// Code is the reason for the rejection of the payment, and Advice explains it. Message is what the
+	// bank wrote about the rejection.
+	Code    string
+	Advice  advice
+	Message string
+	Facts   []page.DetailRow
 	// Instructions lists the first instructions, and Omitted is the number of the others.
 	Instructions []instructionRow
 	Omitted      int
@@ -141,6 +143,11 @@ func (c *Console) show(pc *page.Context, revealed bool) error {
 	if unknown {
 		data.State, data.Next = page.Unknown, nextForUnknown
 	}
+	if message := nameText(pc, p.ErrorDescription, revealed); data.Code != "" {
+		data.Message = message
+	} else {
+		data.Facts = append(data.Facts, page.Details("The bank's message", message)...)
+	}
 	if err := c.showRefunds(pc, p, &data); err != nil {
 		return err
 	}
@@ -223,12 +230,11 @@ func (c *Console) facts(pc *page.Context, p *payment.Payment, revealed bool) []p
 	facts := append(page.At("Registered", pc.When(p.Created)), page.Details(
 		"Execution", dateTypeText(p.DateType()),
 		"State in the API", strings.Join(strings.Fields(string(p.State)+" "+string(p.Detail)+" "+string(p.Action)), ", "),
-		"The bank says", nameText(pc, p.ErrorDescription, revealed),
 		"Connector", c.connector(p),
 		"Bank's reference", p.BankPaymentID,
 		"Application", fmt.Sprint(p.Client),
 		"Payer returns to", p.ClientRedirectURI,
-		"Application's state", nameText(pc, p.ClientState, revealed),
+		"Returned to the application", nameText(pc, p.ClientState, revealed),
 	)...)
 	if p.Payer != nil {
 		facts = append(facts, page.Details("Payer", nameText(pc, p.Payer.Label, revealed), "Payer's account", accountText(*p.Payer, revealed))...)

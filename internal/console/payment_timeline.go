@@ -33,7 +33,7 @@ type timelineRow struct {
 	States string `json:"states,omitempty"`
 	// Address is the page of a delivery.
 	Address string `json:"-"`
-	// Because describes the cause.
+	// Because describes the cause. The page shows What, Because and Text as sentences.
 	Because string          `json:"because,omitempty"`
 	Who     string          `json:"who,omitempty"`
 	Bank    page.BankStatus `json:"bank_status,omitempty"`
@@ -96,31 +96,65 @@ func (c *Console) timeline(pc *page.Context, p *payment.Payment, revealed bool) 
 	return rows, nil
 }
 
-// causes maps each trigger to a text about the cause of a change of state.
-var causes = map[payment.Trigger]string{
-	payment.Validated: "a bank was chosen and has the order",
-	payment.Approved:  "approved at the bank",
-	payment.Executed:  "the bank executed all of it",
-	payment.Admitted:  "the bank accepted it and reports nothing more",
-	payment.Mixed:     "the bank refused part of it",
-	payment.Refused:   "refused, cancelled or failed",
-	payment.Lapsed:    "no final response in time",
+// becomes maps each state to a sentence that says that a payment reached this state.
+var becomes = map[payment.State]string{
+	payment.Validating: "The payment waits for approval.",
+	payment.Pending:    "The payment is in progress.",
+	payment.Done:       "The payment is executed.",
+	payment.Accepted:   "The payment is accepted.",
+	payment.Partial:    "The payment is partly executed.",
+	payment.Rejected:   "The payment is rejected.",
+	payment.Expired:    "The payment is expired.",
 }
 
-// noteTexts maps each kind of note to a text.
+// causes maps each trigger to a sentence about the cause of a change of state.
+var causes = map[payment.Trigger]string{
+	payment.Validated: "The payer chose a bank, and the bank has the order.",
+	payment.Approved:  "The payer approved the payment at the bank.",
+	payment.Executed:  "The bank executed the whole payment.",
+	payment.Admitted:  "The bank accepted the payment, and does not report its execution.",
+	payment.Mixed:     "The bank refused a part of the payment.",
+	payment.Refused:   "The payment was refused, or it failed.",
+	payment.Lapsed:    "The bank gave no final response in time.",
+}
+
+// refusals maps each actor to a sentence about the end of a payment that this actor caused.
+var refusals = map[payment.Actor]string{
+	payment.ByClient:  "The application cancelled the payment, or refused to confirm it.",
+	payment.ByPayer:   "The payer cancelled or refused the payment.",
+	payment.ByBank:    "The bank refused the payment.",
+	payment.ByService: "The service ended the payment.",
+}
+
+// causeText returns a sentence about the cause of a change of state.
+func causeText(cause payment.Cause) string {
+	if cause.Trigger == payment.Refused {
+		return cmp.Or(refusals[cause.Actor], causes[payment.Refused])
+	}
+	return causes[cause.Trigger]
+}
+
+// noteTexts maps each kind of note to a sentence.
 var noteTexts = map[string]string{
-	payment.NoteCancelling:            "cancellation waits for the payer",
-	payment.NoteCancellationGranted:   "the bank grants the cancellation",
-	payment.NoteCancellationRefused:   "the cancellation is refused, the order continues",
-	payment.NoteCancellationOvertaken: "the payment ended before its cancellation was decided",
-	payment.NoteAbandoned:             "the payer abandoned the payment, and can still approve it at the bank",
-	payment.NoteOccurrence:            "executed once",
-	payment.NoteOccurrenceFailed:      "one execution failed, the order continues",
-	payment.NoteBankStatus:            "new status or message of the bank",
-	payment.NoteOutcomeUnknown:        "the outcome of a call to the bank is unknown",
-	payment.NoteSettled:               "an operator stated the outcome",
-	payment.NoteStale:                 "the bank reported an older state, nothing changed",
-	payment.NoteSenseless:             "the bank's report was not understood, nothing changed",
+	payment.NoteCancelling:            "The cancellation waits for the payer.",
+	payment.NoteCancellationGranted:   "The bank grants the cancellation.",
+	payment.NoteCancellationRefused:   "The cancellation is refused. The order continues.",
+	payment.NoteCancellationOvertaken: "The payment ended before its cancellation was decided.",
+	payment.NoteAbandoned:             "The payer abandoned the payment, and can still approve it at the bank.",
+	payment.NoteOccurrence:            "The bank executed the order once.",
+	payment.NoteOccurrenceFailed:      "One execution failed. The order continues.",
+	payment.NoteBankStatus:            "The bank reported a new status or message.",
+	payment.NoteOutcomeUnknown:        "The outcome of a call to the bank is unknown.",
+	payment.NoteSettled:               "An operator recorded the outcome.",
+	payment.NoteStale:                 "The bank reported an older state. Nothing changed.",
+	payment.NoteSenseless:             "The service did not understand the bank's report. Nothing changed.",
+}
+
+// noteActors maps an actor to a sentence that says who caused a note. It has no entry for the bank
+// and the service, because the texts of their notes name them.
+var noteActors = map[payment.Actor]string{
+	payment.ByClient: "The application caused this.",
+	payment.ByPayer:  "The payer caused this.",
 }
 
 // happened returns the row for a change of state or a note.
@@ -130,7 +164,7 @@ func (c *Console) happened(pc *page.Context, row store.TimelineRow, p *payment.P
 		if !n.Day.IsZero() {
 			at = n.Day.In(pc.Zone)
 		}
-		shown := timelineRow{At: pc.Time(at), Kind: timelineNote, What: cmp.Or(noteTexts[n.Kind], n.Kind), Who: string(n.Actor), Bank: page.BankStatus(n.Bank), at: n.At}
+		shown := timelineRow{At: pc.Time(at), Kind: timelineNote, What: cmp.Or(noteTexts[n.Kind], n.Kind), Because: noteActors[n.Actor], Who: string(n.Actor), Bank: page.BankStatus(n.Bank), at: n.At}
 		text := nameText(pc, n.Text, revealed)
 		if n.Kind == payment.NoteBankStatus {
 			shown.Said = said(n.Bank, text, n.Requests)
@@ -140,13 +174,13 @@ func (c *Console) happened(pc *page.Context, row store.TimelineRow, p *payment.P
 		return shown
 	}
 	t := row.Transition
-	shown := timelineRow{At: pc.Time(t.At), Kind: timelineState, Because: causes[t.Cause.Trigger], Who: string(t.Cause.Actor), Bank: page.BankStatus(t.Cause.Bank), at: t.At}
+	shown := timelineRow{At: pc.Time(t.At), Kind: timelineState, Because: causeText(t.Cause), Who: string(t.Cause.Actor), Bank: page.BankStatus(t.Cause.Bank), at: t.At}
 	if t.From == "" {
-		shown.Kind, shown.What, shown.States = timelineRequest, "registered", string(t.To)
-		shown.Because = fmt.Sprintf("requested by application %d", p.Client)
+		shown.Kind, shown.What, shown.States = timelineRequest, fmt.Sprintf("Application %d created the payment.", p.Client), string(t.To)
+		shown.Because = ""
 		return shown
 	}
-	shown.What, shown.States = page.StateWord(t.To).Word(), string(t.From)+" → "+string(t.To)
+	shown.What, shown.States = cmp.Or(becomes[t.To], string(t.To)), string(t.From)+" → "+string(t.To)
 	if t.Cause.Bank+t.Cause.Requests != "" {
 		shown.Said = saidAtEnd(pc, t, p, revealed)
 	}
@@ -176,31 +210,48 @@ func saidAtEnd(pc *page.Context, t *payment.Transition, p *payment.Payment, reve
 	return rows
 }
 
-// outcomes maps each state of a call to a bank to its description.
+// outcomes maps each state of a call to a bank to a sentence about its outcome.
 var outcomes = map[string]string{
-	store.AttemptOpen: "no answer yet", store.AttemptAnswered: "answered", store.AttemptUnknown: "outcome unknown",
+	store.AttemptOpen: "The bank has not answered yet.", store.AttemptAnswered: "The bank answered.", store.AttemptUnknown: "The outcome of this call is unknown.",
 }
+
+// answers maps each question of a bank to sentences about the two answers to it. The first answer
+// is a refusal.
+var answers = map[payment.Action][2]string{
+	payment.Redirect:      {"The payer left the bank's page without an approval.", "The payer came back from the bank's page."},
+	payment.Decoupled:     {"The payer did not approve in the bank's app.", "The service asked the bank whether the payer has approved in the app."},
+	payment.FillFields:    {"The payer did not enter what the bank asked for.", "The payer entered what the bank asked for."},
+	payment.Confirm:       {"The application refused to confirm the order.", "The application confirmed the order."},
+	payment.PSUValidation: {"The payer refused the payment.", "The payer validated the payment."},
+}
+
+// answerText returns a sentence about the answer to a question of the bank.
+func answerText(a store.Attempt) string {
+	if a.Agreed {
+		return answers[a.Action][1]
+	}
+	return answers[a.Action][0]
+}
+
+// requesters maps an actor to the beginning of a sentence about a request of this actor.
+var requesters = map[payment.Actor]string{payment.ByClient: "The application", payment.ByPayer: "The payer"}
 
 // exchange returns the row for a call to the bank.
 func (c *Console) exchange(pc *page.Context, a store.Attempt) timelineRow {
 	row := timelineRow{At: pc.Time(a.Created), Kind: timelineBank, Who: string(a.By), Text: outcomes[a.State], at: a.Created}
 	switch a.Kind {
 	case store.AttemptInitiation:
-		row.What, row.Because = "order sent to "+c.connectorName(a.Connector)+", "+a.Mechanism, "the payer validated"
+		row.What, row.Because = "The service sent the order to "+c.connectorName(a.Connector)+".", "The payer validated the payment. The approval mechanism is "+a.Mechanism+"."
 	case store.AttemptAnswer:
-		answer := "no"
-		if a.Agreed {
-			answer = "yes"
-		}
-		row.What, row.Because = fmt.Sprintf("%s answered with %s", a.Action, answer), "the bank asked"
+		row.What = answerText(a)
 	case store.AttemptCancellation:
-		row.What, row.Because = "cancellation requested", "a cancellation was requested here or through the API"
+		row.What = cmp.Or(requesters[a.By], "The service") + " asked for a cancellation."
 	}
 	if a.Inquiries > 0 {
-		row.Text += fmt.Sprintf(", bank asked %d times", a.Inquiries)
+		row.Text += " The service asked the bank for the outcome " + page.Counted(a.Inquiries, "time", "times") + "."
 	}
 	if a.Live() && a.Key != "" {
-		row.Text += ", key " + a.Key
+		row.Text += " The key of the order is " + a.Key + "."
 	}
 	return row
 }
@@ -223,8 +274,7 @@ func (c *Console) deliveriesByTransition(pc *page.Context, id passerelle.Payment
 	rows := map[int64][]timelineRow{}
 	for _, d := range deliveries {
 		row := timelineRow{
-			At: pc.Time(d.Created), Kind: timelineDelivery, What: fmt.Sprintf("webhook %d: %s", d.Webhook, deliveryText(d)),
-			Because: "reports the state change above", Who: "service", Effect: true, at: d.Created, Address: pc.Path("/webhooks/%d/data/%d", d.Webhook, d.ID),
+			At: pc.Time(d.Created), Kind: timelineDelivery, What: deliveryText(d), Who: "service", Effect: true, at: d.Created, Address: pc.Path("/webhooks/%d/data/%d", d.Webhook, d.ID),
 			Delivered: pc.WhenEver(d.Delivered), DeliveredAt: pc.Moment(d.Delivered),
 		}
 		for _, one := range requests[d.ID] {
@@ -238,21 +288,21 @@ func (c *Console) deliveriesByTransition(pc *page.Context, id passerelle.Payment
 func deliveryText(d store.SubjectDelivery) string {
 	switch {
 	case d.Delivered != nil:
-		return "delivered"
+		return fmt.Sprintf("Webhook %d reported this change.", d.Webhook)
 	case d.Dropped != nil:
-		return "given up: " + d.DropReason
+		return fmt.Sprintf("Webhook %d does not report this change: %s.", d.Webhook, d.DropReason)
 	case d.Attempts == 0:
-		return "not sent yet"
+		return fmt.Sprintf("Webhook %d has not reported this change yet.", d.Webhook)
 	}
-	return fmt.Sprintf("not delivered after %d attempts", d.Attempts)
+	return fmt.Sprintf("Webhook %d has not reported this change: %s failed.", d.Webhook, page.Counted(d.Attempts, "attempt", "attempts"))
 }
 
 func newRequestRow(pc *page.Context, l store.WebhookLog) requestRow {
-	outcome := l.Failure
+	outcome := fmt.Sprintf("The request failed after %d ms: %s.", l.Duration.Milliseconds(), l.Failure)
 	if l.Status > 0 {
-		outcome = strings.TrimSpace(fmt.Sprintf("%d %s", l.Status, l.Failure))
+		outcome = fmt.Sprintf("The endpoint answered with status %d after %d ms.", l.Status, l.Duration.Milliseconds())
 	}
-	return requestRow{pc.Time(l.At), pc.When(l.At), fmt.Sprintf("%s in %d ms", outcome, l.Duration.Milliseconds())}
+	return requestRow{pc.Time(l.At), pc.When(l.At), outcome}
 }
 
 // objection is a connector that cannot make a payment, or that has a warning about the payment.

@@ -58,8 +58,8 @@ func TestTimelineOfAPayment(t *testing.T) {
 		text := words(d.get(d.paymentPath(id)).body)
 		place := 0
 		for _, want := range []string{
-			"request registered created requested by application", "bank order sent to Banque Exemple, webauth the payer validated", "answered",
-			"state waits for approval created → validating a bank was chosen and has the order", "delivery webhook 1: delivered", ": 204 in", "the state change above service",
+			"request Application", "created the payment. created", "bank The service sent the order to Banque Exemple. The payer validated the payment. The approval mechanism is webauth.", "The bank answered.",
+			"state The payment waits for approval. created → validating The payer chose a bank, and the bank has the order.", "delivery Webhook 1 reported this change.", "The endpoint answered with status 204 after",
 		} {
 			found := strings.Index(text[place:], want)
 			if found < 0 {

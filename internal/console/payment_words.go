@@ -46,7 +46,7 @@ type advice struct{ Meaning, Remedy string }
 
 // adviceByCode has an entry for every error code of the API.
 var adviceByCode = map[payment.ErrorCode]advice{
-	payment.InvalidEmitter:       {"The bank does not accept payments from this account.", "Have the payer choose another account."},
+	payment.InvalidEmitter:       {"The bank does not accept payments from the payer's account.", "Have the payer choose another account."},
 	payment.InsufficientFunds:    {"The account does not have enough money.", "Have the payer choose another account, or try again later."},
 	payment.InvalidAmount:        {"The bank does not accept this amount.", "Compare the amount with the limits on the bank's page."},
 	payment.InvalidCurrency:      {"The bank does not pay in this currency.", "Use the currency of the payer's account."},

@@ -61,6 +61,8 @@ type listRow struct {
 	// More is the number of instructions after the first instruction. The texts belong to the first
 	// instruction.
 	More int
+	// Found is the field in which a search found the payment. Only the results of a search have it.
+	Found string
 }
 
 // listing has the filter that a form selects, and the order of the list.

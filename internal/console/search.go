@@ -14,6 +14,7 @@ import (
 	"passerelle"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/console/page"
+	"passerelle/internal/console/webhooks"
 	"passerelle/internal/operatorstore"
 	"passerelle/internal/search"
 	"passerelle/internal/store"
@@ -54,7 +55,7 @@ type foundGroup struct {
 }
 
 // Table returns the payments of the group as a table.
-func (g foundGroup) Table() paymentTable { return usualTable(g.Payments) }
+func (g foundGroup) Table() paymentTable { return foundTable(g.Payments) }
 
 type foundLink struct{ Name, Address string }
 
@@ -63,6 +64,8 @@ type foundLink struct{ Name, Address string }
 type textSearch struct {
 	name, field string
 	fits        *regexp.Regexp
+	// in returns the field of a found payment that has the text.
+	in func(pc *page.Context, p *payment.Payment, text string) string
 }
 
 // requestNumber matches the id of a request.
@@ -88,11 +91,11 @@ func (d *searchData) accountsFirst() {
 
 // textSearches lists the fields in which a search looks for the text. Each field has an index.
 var textSearches = []textSearch{
-	{"Payments by end-to-end id", "reference", regexp.MustCompile(`^\S{1,35}$`)},
-	{"Payments by bank reference", "bank", regexp.MustCompile(`^\S+$`)},
-	{"Payments from an account", "payer", regexp.MustCompile(`^[0-9A-Za-z]{4}$|^[0-9A-Za-z][0-9A-Za-z ]{6,}$`)},
-	{"Payments to an account", "beneficiary", regexp.MustCompile(`^[0-9A-Za-z]{4}$|^[0-9A-Za-z][0-9A-Za-z ]{6,}$`)},
-	{"Payments by beginning of the label", "label", regexp.MustCompile(`..`)},
+	{"Payments by end-to-end id", "reference", regexp.MustCompile(`^\S{1,35}$`), inReference},
+	{"Payments by bank reference", "bank", regexp.MustCompile(`^\S+$`), inBankReference},
+	{"Payments from an account", "payer", regexp.MustCompile(`^[0-9A-Za-z]{4}$|^[0-9A-Za-z][0-9A-Za-z ]{6,}$`), inPayer},
+	{"Payments to an account", "beneficiary", regexp.MustCompile(`^[0-9A-Za-z]{4}$|^[0-9A-Za-z][0-9A-Za-z ]{6,}$`), inBeneficiary},
+	{"Payments by beginning of the label", "label", regexp.MustCompile(`..`), inLabel},
 }
 
 // find shows the objects of the domain that match a text. Only operators who may see data that
@@ -169,10 +172,17 @@ func (c *Console) findPayments(pc *page.Context, s textSearch, data *searchData,
 		rows, group.All = rows[:maxFound], pc.Path("/payments?%s", values.Encode())
 	}
 	for _, row := range rows {
-		group.Payments = append(group.Payments, c.newListRow(pc, row.Payment))
+		group.Payments = append(group.Payments, c.foundRow(pc, row.Payment, s.in))
 	}
 	data.Groups = append(data.Groups, group)
 	return nil
+}
+
+// foundRow returns the row of a found payment. The function in returns the field that has the text.
+func (c *Console) foundRow(pc *page.Context, p *payment.Payment, in func(*page.Context, *payment.Payment, string) string) listRow {
+	row := c.newListRow(pc, p)
+	row.Found = in(pc, p, pc.Query)
+	return row
 }
 
 // findWords adds the newest payments that have all words of the text in their labels and names of
@@ -183,9 +193,9 @@ func (c *Console) findWords(pc *page.Context, data *searchData, recorded *bool) 
 	if data.Hidden || pc.Query == "" {
 		return nil
 	}
-	group, find := foundGroup{Name: "Payments by words of label or beneficiary"}, search.ByWords
+	group, find, in := foundGroup{Name: "Payments by words of label or beneficiary"}, search.ByWords, inWords
 	if strings.Contains(pc.Query, "@") {
-		group.Name, find = "Payments by e-mail address", search.ByMail
+		group.Name, find, in = "Payments by e-mail address", search.ByMail, inMail
 	}
 	if pc.Domain.Kind != passerelle.Sandbox && !*recorded {
 		if err := pc.RecordNow(actSearch, "", 0); err != nil {
@@ -202,7 +212,7 @@ func (c *Console) findWords(pc *page.Context, data *searchData, recorded *bool) 
 	}
 	found, err := data.pick(pc, read, &group)
 	for _, p := range found {
-		group.Payments = append(group.Payments, c.newListRow(pc, p.Payment))
+		group.Payments = append(group.Payments, c.foundRow(pc, p.Payment, in))
 	}
 	if len(group.Payments) > 0 {
 		data.Groups = append(data.Groups, group)
@@ -232,16 +242,14 @@ func (d *searchData) pick(pc *page.Context, read func(store.Window) ([]store.Lis
 
 // beginsWith reports whether any label of a payment begins with a text.
 func beginsWith(p *payment.Payment, text string) bool {
-	return slices.ContainsFunc(p.Instructions, func(in payment.Instruction) bool {
-		return strings.HasPrefix(strings.ToLower(in.Label), strings.ToLower(text))
-	})
+	return slices.ContainsFunc(p.Instructions, func(in payment.Instruction) bool { return beginsLabel(in, text) })
 }
 
-// findEvent adds the meaning of a webhook event, with a link to the webhooks.
+// findEvent adds the meaning of a webhook event, with a link to the page that explains the event.
 func findEvent(pc *page.Context, data *searchData) {
 	event, known := webhook.Lookup(strings.ToUpper(pc.Query))
 	if known {
-		link := foundLink{Name: fmt.Sprintf("%s: sent %s", event.Event, event.Description), Address: pc.Path("/webhooks")}
+		link := foundLink{Name: fmt.Sprintf("%s: sent %s", event.Event, event.Description), Address: pc.Path("%s", webhooks.EventPath(event))}
 		data.Groups = append(data.Groups, foundGroup{Name: "Event of webhooks", Links: []foundLink{link}})
 	}
 }
@@ -309,7 +317,9 @@ func (c *Console) findNumber(pc *page.Context, data *searchData) error {
 	}
 	p, err := c.DB.Payment(pc, pc.Domain.ID, passerelle.PaymentID(id), false)
 	if err == nil {
-		data.Groups = append(data.Groups, foundGroup{Name: "Payment by number", Payments: []listRow{c.newListRow(pc, p)}})
+		row := c.newListRow(pc, p)
+		row.Found = "Number"
+		data.Groups = append(data.Groups, foundGroup{Name: "Payment by number", Payments: []listRow{row}})
 	}
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return fmt.Errorf("find payment %d: %w", id, err)

@@ -30,26 +30,30 @@ func TestSearch(t *testing.T) {
 		for _, one := range []struct {
 			query, group string
 			paths        []string
+			found        string
 		}{
-			{fmt.Sprint(a), "Payment by number", []string{p(a)}},
-			{"MAY-1", "Payments by end-to-end id", []string{p(a)}},
-			{"rent", "Payments by beginning of the label", []string{p(c), p(a)}},
-			{"may", "Payments by words of label or beneficiary", []string{p(a)}},
-			{"RENTAL", "Payments by words of label or beneficiary", []string{p(b)}},
-			{"vermieter", "Payments by words of label or beneficiary", []string{p(b)}},
-			{"may, RENT shop", "Payments by words of label or beneficiary", []string{p(a)}},
-			{" Erika@Home.example", "Payments by e-mail address", []string{p(b)}},
-			{"FR76 3000 6000 0112 3456 7890 189", "Payments from an account", []string{p(b)}},
-			{"0189", "Payments from an account", []string{p(b)}},
-			{"3000", "Payments to an account", []string{p(c), p(b)}},
-			{"DE89370400440532013000", "Payments to an account", []string{p(c), p(b)}},
-			{fmt.Sprint(user), "Other objects with this number", []string{d.userPath(user, "")}},
-			{fmt.Sprint(connection), "Other objects with this number", []string{d.userPath(user, fmt.Sprint("/connections/", connection))}},
-			{fmt.Sprint(hook), "Other objects with this number", []string{d.webhookPath(hook)}},
-			{fmt.Sprint(data), "Other objects with this number", []string{d.dataPath(hook, data)}},
-			{d.ClientID, "Other objects with this number", []string{d.domainPath("/clients/" + d.ClientID)}},
+			{fmt.Sprint(a), "Payment by number", []string{p(a)}, "Number"},
+			{"MAY-1", "Payments by end-to-end id", []string{p(a)}, "End-to-end id MAY-1"},
+			{"rent", "Payments by beginning of the label", []string{p(c), p(a)}, "Label "},
+			{"may", "Payments by words of label or beneficiary", []string{p(a)}, "Label "},
+			{"RENTAL", "Payments by words of label or beneficiary", []string{p(b)}, "Label "},
+			{"vermieter", "Payments by words of label or beneficiary", []string{p(b)}, "Beneficiary "},
+			{"may, RENT shop", "Payments by words of label or beneficiary", []string{p(a)}, "Label "},
+			{" Erika@Home.example", "Payments by e-mail address", []string{p(b)}, "E-mail address of the payer or a beneficiary"},
+			{"FR76 3000 6000 0112 3456 7890 189", "Payments from an account", []string{p(b)}, "Payer's account FR"},
+			{"0189", "Payments from an account", []string{p(b)}, "Payer's account FR"},
+			{"3000", "Payments to an account", []string{p(c), p(b)}, "Beneficiary's account DE"},
+			{"DE89370400440532013000", "Payments to an account", []string{p(c), p(b)}, "Beneficiary's account DE"},
+			{fmt.Sprint(user), "Other objects with this number", []string{d.userPath(user, "")}, ""},
+			{fmt.Sprint(connection), "Other objects with this number", []string{d.userPath(user, fmt.Sprint("/connections/", connection))}, ""},
+			{fmt.Sprint(hook), "Other objects with this number", []string{d.webhookPath(hook)}, ""},
+			{fmt.Sprint(data), "Other objects with this number", []string{d.dataPath(hook, data)}, ""},
+			{d.ClientID, "Other objects with this number", []string{d.domainPath("/clients/" + d.ClientID)}, ""},
 		} {
 			body := d.shows(d.domainPath("/search?q="+url.QueryEscape(one.query)), []string{one.group}).body
+			if one.found != "" && !strings.Contains(html.UnescapeString(body), "<td>"+one.found) {
+				t.Errorf("%q is not said to be found in %q: %s", one.query, one.found, body)
+			}
 			for _, path := range one.paths {
 				if !strings.Contains(body, `href="`+path+`"`) {
 					t.Errorf("%q does not find %s: %s", one.query, path, body)

@@ -243,7 +243,7 @@ func TestClients(t *testing.T) {
 		d.shows(page, []string{`Secret last used</dt><dd class="digits"><time`, "https://shop.example/back\nhttps://shop.example/other", "planted"}, secret, `<b id="planted"`)
 		d.shows(list, []string{"planted"}, `<b id="planted"`)
 
-		d.wants(page, page, 422, "primary_color: must be", "name", "Shop", "primary_color", "red")
+		d.wants(page, page, 422, "Primary colour: must be", "name", "Shop", "primary_color", "red")
 		d.wants(page, page, 303, "", "name", "Shop", "redirect_uris", "https://shop.example/third", "primary_color", "#155e63", "description", "About us", "pro", "1")
 		var client struct {
 			Name         string

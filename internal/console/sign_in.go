@@ -131,7 +131,7 @@ func (c *Console) takeCode(pc *page.Context) error {
 		return err
 	}
 	pass, err := c.Operators.SecondFactor(pc, token, pc.Field("code"), c.RequestID(pc))
-	if known, is := page.UserMessage(err); is {
+	if known, is := page.UserMessage(named(err, wrongCode)); is {
 		pc.Problem = known
 		return c.sendSignIn(pc, "second-factor", "Second factor", "")
 	}

@@ -114,10 +114,10 @@ func TestTasksOfOperators(t *testing.T) {
 		}},
 		{"revive a stopped webhook", func(k *task) {
 			in.endpoint.turn(200)
-			k.reads("The service tries them again at intervals, until the endpoint accepts one.")
+			k.reads("sends only retries after 10 failures in a row", "It sends all when the endpoint accepts one.")
 			k.choose("Fix the endpoint, then send the waiting events")
-			k.reads("The last request failed: ", "Fix the endpoint, then send the undelivered payloads.")
-			k.choose("Send undelivered payloads")
+			k.reads("The last 10 requests failed.", "Fix the endpoint, then send the waiting events.", "The next attempt is")
+			k.choose("Send waiting events now")
 			p.OK(p.Call("POST", "/sandbox/run", p.ConfigToken, nil))
 			w, err := p.DB.Webhooks(t.Context(), store.WebhookFilter{Domain: p.Domain.ID, Failing: true}, store.Window{Limit: 10})
 			must(t, err)
@@ -128,7 +128,7 @@ func TestTasksOfOperators(t *testing.T) {
 		{"find the failing connection of a user, and its remedy", func(k *task) {
 			k.choose("Failing connections")
 			k.click(fmt.Sprintf(`main a[href$="/connections/%d"]`, in.connection))
-			k.reads("What to do", "The institution cannot be reached. The service retries automatically.", fmt.Sprint("user ", in.user))
+			k.reads("What to do", "The bank cannot be reached. The service retries automatically.", fmt.Sprint("user ", in.user))
 			if got := k.value(`document.querySelector(".tabs [aria-current]").textContent`); got != "Connections" {
 				t.Errorf("the current tab is %q", got)
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"golang.org/x/net/html"
 
+	"passerelle"
 	"passerelle/connector"
 	"passerelle/connector/sandbox"
 	"passerelle/internal/bankstore"
@@ -112,7 +113,7 @@ func newTimed(t *testing.T, s *servicetest.Instance) timed {
 	clients, err := d.DB.Clients(t.Context(), d.Domain.ID)
 	must(t, err)
 	return timed{d, people{d, map[string]int64{
-		"domains": int64(d.Domain.ID), "payments": 1, "users": int64(connections[0].User), "connections": int64(connections[0].ID), "webhooks": 1, "data": 1,
+		"domains": int64(d.Domain.ID), "payments": 1, "users": int64(connections[0].User), "connections": int64(connections[0].ID), "webhooks": 1, "data": 1, "events": 14,
 		"clients": int64(clients[0].ID), "connectors": model.Profile().ID, "auth": last,
 	}, 0}}
 }
@@ -160,6 +161,40 @@ func TestTimesNameTheirClock(t *testing.T) {
 	d.shows(d.paymentPath(id), []string{" UTC, by the clock of the sandbox"}, "in real time")
 	d.shows(d.domainPath("/clients"), []string{" UTC, in real time"}, "by the clock of the sandbox")
 	d.shows("/console/account", []string{` UTC">just now <small>`}, "by the clock of the sandbox", "in real time")
+}
+
+// TestAClockAheadIsNamed checks that each page of a sandbox says whether its times are by the clock of
+// the sandbox, when that clock differs from the real time.
+func TestAClockAheadIsNamed(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		d.enter(operators.Administrator)
+		d.register("PAYMENT_STATE_UPDATED", newReceiver(t, http.StatusOK, "").URL, nil)
+		d.pay()
+		pages := map[string]string{
+			"/webhooks": "Times on this page are by this clock.", "/clients": "Times on this page are real, not by this clock.", "/configuration": "",
+			d.temporary(): "Times on this page are by this clock, unless they are marked as real time.",
+		}
+		for page := range pages {
+			d.shows(d.domainPath(page), nil, "Times on this page", "(real time)")
+		}
+		simulated := d.domainPath("/simulation")
+		d.submit(simulated, simulated+"/clock", "advance", "3h")
+		for page, want := range pages {
+			body := d.shows(d.domainPath(page), []string{"Its clock is 3 h ahead:", want}).body
+			if mixed := strings.Contains(want, "marked"); strings.Contains(body, "(real time)") != mixed {
+				t.Errorf("%s marks times: %t", page, !mixed)
+			}
+		}
+	})
+}
+
+// temporary creates a user who expires, and returns the path of the user's page below the domain.
+func (d *fixture) temporary() string {
+	d.t.Helper()
+	now, end := time.Now(), time.Now().Add(time.Hour)
+	u := passerelle.User{Domain: d.Domain.ID, Platform: passerelle.SharedAccess, Created: now, Expires: &end, Version: 1}
+	must(d.t, d.DB.Write(d.t.Context(), func(tx *store.Tx) error { return tx.CreateUser(&u) }))
+	return fmt.Sprint("/users/", u.ID)
 }
 
 // TestExactTimesWithoutAMouse checks that a phone shows exact times below the ages. The payment's

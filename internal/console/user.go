@@ -48,6 +48,8 @@ type userRow struct {
 	ID               passerelle.UserID
 	Created, Expires page.When
 	Platform         string
+	// Working and Failing are the numbers of the user's connections. Only the list of users has them.
+	Working, Failing int64
 }
 
 // users lists the users of a domain, newest first.
@@ -67,8 +69,23 @@ func (c *Console) users(pc *page.Context) error {
 		return fmt.Errorf("list the users of domain %d: %w", pc.Domain.ID, err)
 	}
 	rows, data.Pager = page.Paged(pc, w, rows, func(u passerelle.User) []any { return page.ByID(u.ID) })
-	for _, u := range rows {
-		data.Rows = append(data.Rows, newUserRow(pc, u))
+	return c.sendUsers(pc, data, rows...)
+}
+
+// sendUsers sends the list with users and the numbers of their connections.
+func (c *Console) sendUsers(pc *page.Context, data usersData, users ...passerelle.User) error {
+	ids := make([]passerelle.UserID, len(users))
+	for i, u := range users {
+		ids[i] = u.ID
+	}
+	connections, err := bankstore.From(c.DB).ConnectionsOfUsers(pc, pc.Domain.ID, ids...)
+	if err != nil {
+		return fmt.Errorf("count the connections of users: %w", err)
+	}
+	for _, u := range users {
+		row, n := newUserRow(pc, u), connections[u.ID]
+		row.Working, row.Failing = n.All-n.Failing, n.Failing
+		data.Rows = append(data.Rows, row)
 	}
 	return pages.Send(pc, "users", "Users", data)
 }
@@ -85,13 +102,13 @@ func (c *Console) soughtUser(pc *page.Context, data usersData) error {
 		return err
 	}
 	if err == nil {
-		data.Rows = []userRow{newUserRow(pc, u)}
+		return c.sendUsers(pc, data, u)
 	}
 	return pages.Send(pc, "users", "Users", data)
 }
 
 func newUserRow(pc *page.Context, u passerelle.User) userRow {
-	return userRow{ID: u.ID, Created: pc.When(u.Created), Platform: string(u.Platform), Expires: pc.WhenEver(u.Expires)}
+	return userRow{ID: u.ID, Created: pc.When(u.Created), Platform: string(u.Platform), Expires: pc.RealWhenEver(u.Expires)}
 }
 
 // userData is the content of a user's page. It has the data of the user, and a page of one of the

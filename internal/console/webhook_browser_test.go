@@ -105,9 +105,11 @@ func (p *person) useActs(name string) {
 	p.checked(name + "s")
 	p.do(servicetest.Follow(`tbody a`), servicetest.Shown(`.figures`))
 	p.checked(name)
+	p.do(chromedp.Click(`details:has(#since) > summary`))
 	p.clear("#since", "2026")
 	p.do(servicetest.Follow(`form:has(#since) button`))
-	p.do(servicetest.Shown(`p[role="status"]`))
+	p.do(servicetest.Shown(`p[role="status"]`), servicetest.Shown(`section.problem`)) // the page reloads until the service has sent
+	p.do(chromedp.Click(`details:has(#since) > summary`))
 	p.clear("#since", "soon")
 	p.do(servicetest.Follow(`form:has(#since) button`))
 	p.do(servicetest.Shown(`.problem`))

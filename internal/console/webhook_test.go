@@ -143,13 +143,13 @@ func TestWebhooksAreRegisteredAndChanged(t *testing.T) {
 			values []string
 			shown  string
 		}{
-			"no address":       {[]string{"event", "USER_CREATED"}, "url"},
-			"relative":         {[]string{"event", "USER_CREATED", "url", "/hook"}, "url"},
-			"unknown event":    {[]string{"event", "USER_BORN", "url", "https://shop.example/"}, "event"},
-			"unknown provider": {[]string{"event", "USER_CREATED", "url", "https://shop.example/", "id_auth", "nobody"}, "id_auth"},
-			"no number":        {[]string{"event", "USER_CREATED", "url", "https://shop.example/", "id_service", "x"}, "id_service"},
-			"unknown client":   {[]string{"event", "USER_CREATED", "url", "https://shop.example/", "id_service", "999999"}, "id_service"},
-			"unknown user":     {[]string{"event", "USER_CREATED", "url", "https://shop.example/", "id_user", "999999"}, "id_user"},
+			"no address":       {[]string{"event", "USER_CREATED"}, "URL"},
+			"relative":         {[]string{"event", "USER_CREATED", "url", "/hook"}, "URL"},
+			"unknown event":    {[]string{"event", "USER_BORN", "url", "https://shop.example/"}, "Event"},
+			"unknown provider": {[]string{"event", "USER_CREATED", "url", "https://shop.example/", "id_auth", "nobody"}, "Authentication provider"},
+			"no number":        {[]string{"event", "USER_CREATED", "url", "https://shop.example/", "id_service", "x"}, "Application"},
+			"unknown client":   {[]string{"event", "USER_CREATED", "url", "https://shop.example/", "id_service", "999999"}, "Application"},
+			"unknown user":     {[]string{"event", "USER_CREATED", "url", "https://shop.example/", "id_user", "999999"}, "Only for user"},
 		} {
 			a := d.submit(form, form, test.values...)
 			if a.status != http.StatusUnprocessableEntity || !strings.Contains(a.body, test.shown+":") {
@@ -351,14 +351,14 @@ func TestResendingAndRecovering(t *testing.T) {
 		}
 		to.turn(200)
 		since := d.submit(d.webhookPath(id), d.webhookPath(id), "act", "recover webhook", "since", "yesterday")
-		if since.status != 422 || !strings.Contains(since.body, "since:") {
+		if since.status != 422 || !strings.Contains(since.body, "Since:") {
 			t.Errorf("recovering since yesterday: %d", since.status)
 		}
 		a := d.submit(d.webhookPath(id), d.webhookPath(id), "act", "recover webhook", "since", "2020-01-01")
 		if a.location != d.webhookPath(id) {
 			t.Errorf("recovering: %d to %q: %s", a.status, a.location, a.body)
 		}
-		d.shows(a.location, []string{"1 undelivered, now being sent."})
+		d.shows(a.location, []string{"1 waiting event is being sent now."})
 		d.OK(d.Call("POST", "/sandbox/run", d.ConfigToken, nil))
 		if got := d.deliveries(id)[0]; got["state"] != "delivered" || len(to.all()) != 3 {
 			t.Errorf("recovered: %v, %d requests", got, len(to.all()))
@@ -384,15 +384,15 @@ func TestTestsAreSent(t *testing.T) {
 			t.Errorf("no sample: %s", body)
 		}
 		for name, test := range map[string]struct{ typed, shown string }{
-			"no JSON":       {"{\r\n  \"a\": 1,\r\n  b: 2\r\n}", "data: line 3 is not JSON"},
-			"cut off":       {"{\"a\": [1,\r\n2", "data: line 2 is not JSON"},
-			"nothing":       {"", "data: line 1 is not JSON"},
-			"a list":        {"[1]", "data: must be a JSON object"},
-			"null":          {"null", "data: must be a JSON object"},
-			"two":           {"{} {}", "data: line 1 is not JSON"},
+			"no JSON":       {"{\r\n  \"a\": 1,\r\n  b: 2\r\n}", "Payload: line 3 is not JSON"},
+			"cut off":       {"{\"a\": [1,\r\n2", "Payload: line 2 is not JSON"},
+			"nothing":       {"", "Payload: line 1 is not JSON"},
+			"a list":        {"[1]", "Payload: must be a JSON object"},
+			"null":          {"null", "Payload: must be a JSON object"},
+			"two":           {"{} {}", "Payload: line 1 is not JSON"},
 			"too much":      {`{"a":"` + strings.Repeat("x", 256<<10) + `"}`, "the maximum for a test is 262144"},
-			"not UTF-8":     {"{\"a\":\"\xff\"}", "data: must be valid UTF-8"},
-			"hostile typed": {hostile, "data: line 1 is not JSON"},
+			"not UTF-8":     {"{\"a\":\"\xff\"}", "Payload: must be valid UTF-8"},
+			"hostile typed": {hostile, "Payload: line 1 is not JSON"},
 		} {
 			a := d.submit(page, page, "data", test.typed)
 			if a.status != 422 || !strings.Contains(html.UnescapeString(a.body), test.shown) {
@@ -454,10 +454,10 @@ func TestSignaturesAreChecked(t *testing.T) {
 			"GET":             {map[string]string{"method": "get"}, 200, `Only POST requests are signed, and this one is called "GET".`},
 			"no date":         {map[string]string{"date": "today"}, 422, "date: must be the value of SVC-Signature-Date"},
 			"no signature":    {map[string]string{"signature": ""}, 422, "signature: is required"},
-			"no URL":          {map[string]string{"url": ""}, 422, "url: must be"},
-			"no provider":     {map[string]string{"id_auth": ""}, 422, "id_auth: is required"},
-			"unknown one":     {map[string]string{"id_auth": "nobody"}, 422, "id_auth: no provider"},
-			"one with tokens": {map[string]string{"id_auth": "tokens"}, 422, "id_auth: must be a provider of type hmac_signature"},
+			"no URL":          {map[string]string{"url": ""}, 422, "URL: must be"},
+			"no provider":     {map[string]string{"id_auth": ""}, 422, "Authentication provider: is required"},
+			"unknown one":     {map[string]string{"id_auth": "nobody"}, 422, "Authentication provider: no provider"},
+			"one with tokens": {map[string]string{"id_auth": "tokens"}, 422, "Authentication provider: must be a provider of type hmac_signature"},
 			"hostile":         {map[string]string{"body": hostile, "method": hostile, "url": "/" + hostile, "signature": hostile}, 200, "Only POST"},
 		} {
 			form := url.Values{"csrf": {d.token(page)}}

@@ -162,6 +162,9 @@ func (h *userAccounts) connectionQueries() map[string]query {
 		"connection":          {run: reading(func() (bankstore.Connection, error) { return bankstore.From(db).Connection(ctx, h.domain, 7, id) }), index: "connection USING INTEGER PRIMARY KEY (rowid=?)"},
 		"connections":         {run: reading(func() ([]bankstore.Connection, error) { return bankstore.From(db).Connections(ctx, h.domain, 7, page) }), index: "connection_of_user (domain_id=? AND user_id=? AND id>?)"},
 		"connections counted": {run: reading(func() (int64, error) { return bankstore.From(db).CountConnections(ctx, h.domain, 7) }), index: "connection_of_user (domain_id=? AND user_id=?)"},
+		"connections of users": {run: reading(func() (map[passerelle.UserID]bankstore.UserConnections, error) {
+			return bankstore.From(db).ConnectionsOfUsers(ctx, h.domain, 7, 8)
+		}), index: "connection_of_user (domain_id=? AND user_id=?)", sorts: "the users of a page"},
 		"connections by their id": {run: reading(func() (map[passerelle.ConnectionID]bankstore.Connection, error) {
 			return bankstore.From(db).ConnectionsByID(ctx, h.domain, 7, []passerelle.ConnectionID{id, 2})
 		}), index: "connection"},

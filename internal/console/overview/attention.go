@@ -159,8 +159,9 @@ func webhookConcern(pc *page.Context, w store.Webhook, waiting string) concern {
 		one.Grave, one.What, one.Remedy = true, fmt.Sprintf("Webhook %d (%s) sends nothing: its authentication provider was deleted", w.ID, w.Event), "Choose another provider"
 		one.Detail, one.Address = waiting, pc.Path("/webhooks/%d/edit", w.ID)
 	case w.Stopped:
-		one.Grave, one.What, one.Remedy = true, fmt.Sprintf("Webhook %d (%s) is stopped after %d failures", w.ID, w.Event, w.ConsecutiveFailures), "Fix the endpoint, then send the waiting events"
-		one.Detail = waiting + " The service tries them again at intervals, until the endpoint accepts one."
+		one.Grave, one.Remedy = true, "Fix the endpoint, then send the waiting events"
+		one.What = fmt.Sprintf("Webhook %d (%s) sends only retries after %s in a row", w.ID, w.Event, page.Counted(w.ConsecutiveFailures, "failure", "failures"))
+		one.Detail = waiting + " New events wait too. At intervals, the service tries some events again. It sends all when the endpoint accepts one."
 	case w.ConsecutiveFailures == 1:
 		one.What = fmt.Sprintf("Webhook %d (%s): the last request failed", w.ID, w.Event)
 	}

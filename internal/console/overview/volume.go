@@ -80,9 +80,12 @@ type figures struct {
 	Amounts []string
 }
 
-// bankRow has the results of the payments through one bank.
+// bankRow has the results of the payments through one bank. Some rows have the payments of several
+// banks, or the payments without a bank.
 type bankRow struct {
-	Name, Address                     string
+	Name string
+	// Address is the list of these payments, or empty.
+	Address                           string
 	Registered, Good, Rejected, Final string
 	// Before is the success rate in the previous period.
 	Before string
@@ -334,16 +337,41 @@ func (d *overviewData) bankFigures(pc *page.Context, recent, earlier []store.Vol
 	uuids, sums := grouped(recent, bankOf)
 	_, before := grouped(earlier, bankOf)
 	for _, uuid := range uuids {
-		n := sums[uuid]
-		row := bankRow{
-			Name: names[uuid], Address: d.listOf(pc, "connector", uuid), Registered: countText(n.registered),
-			Good: page.Percent(n.good, n.registered), Rejected: page.Percent(n.rejected, n.registered), Final: n.finalText(),
-		}
-		if earlier := before[uuid]; earlier != nil {
-			row.Before = page.Percent(earlier.good, earlier.registered)
-		}
-		d.Banks = append(d.Banks, row)
+		d.Banks = append(d.Banks, newBankRow(names[uuid], d.listOf(pc, "connector", uuid), sums[uuid], before[uuid]))
 	}
+	named := func(v store.Volume) bool { return slices.Contains(uuids, v.ConnectorUUID) }
+	others := func(v store.Volume) bool { return v.ConnectorUUID != "" && !named(v) }
+	if n := total(recent, others); n.registered > 0 {
+		d.Banks = append(d.Banks, newBankRow("Other banks", "", n, total(earlier, others)))
+	}
+	none := func(v store.Volume) bool { return v.ConnectorUUID == "" }
+	if n := total(recent, none); n.registered > 0 {
+		d.Banks = append(d.Banks, newBankRow("No bank chosen", d.listOf(pc, "connector", page.NoConnector), n, total(earlier, none)))
+	}
+}
+
+// total adds up the selected volumes.
+func total(all []store.Volume, selected func(store.Volume) bool) *counts {
+	sum := &counts{}
+	for _, v := range all {
+		if selected(v) {
+			sum.add(v)
+		}
+	}
+	return sum
+}
+
+// newBankRow returns the row for the payments n, with the success rate of the payments earlier in
+// the previous period. The pointer earlier may be nil.
+func newBankRow(name, address string, n, earlier *counts) bankRow {
+	row := bankRow{
+		Name: name, Address: address, Registered: countText(n.registered),
+		Good: page.Percent(n.good, n.registered), Rejected: page.Percent(n.rejected, n.registered), Final: n.finalText(),
+	}
+	if earlier != nil && earlier.registered > 0 {
+		row.Before = page.Percent(earlier.good, earlier.registered)
+	}
+	return row
 }
 
 func (d *overviewData) stateFigures(pc *page.Context, recent []store.Volume) {

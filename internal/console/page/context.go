@@ -41,6 +41,11 @@ type Context struct {
 	LeadTo string
 
 	handler *Handler
+	// last is the domain that the operator viewed last, on a page outside a domain. It is nil without
+	// such a domain.
+	last *passerelle.Domain
+	// clocks has the clocks of the times on the page.
+	clocks clocks
 	// host is the domain of the host in the address.
 	host passerelle.Domain
 	// secure is set when people reach the console over https.
@@ -119,8 +124,10 @@ func (pc *Context) Moment(at *time.Time) string {
 
 // Path returns an address below the path of the domain.
 func (pc *Context) Path(format string, args ...any) string {
-	return fmt.Sprintf("%sdomains/%d", Root, pc.Domain.ID) + fmt.Sprintf(format, args...)
+	return pathOf(pc.Domain) + fmt.Sprintf(format, args...)
 }
+
+func pathOf(d passerelle.Domain) string { return fmt.Sprintf("%sdomains/%d", Root, d.ID) }
 
 // By returns the text that names the operator in records of changes.
 func (pc *Context) By() string { return fmt.Sprintf("operator %d", pc.Who.Operator.ID) }
@@ -170,16 +177,30 @@ func (pc *Context) Lead(address, done string) error {
 	return nil
 }
 
-// takeDone returns the confirmation of the last act and removes it, so only one page shows it.
-func (pc *Context) takeDone() string {
+// failedCookie contains the failure that the next page shows.
+const failedCookie = "console_failed"
+
+// LeadFailed redirects to an address like Lead, after an act without success. The page at that
+// address shows the failure.
+func (pc *Context) LeadFailed(address, failure string) error {
+	if err := pc.SetCookie(failedCookie, failure); err != nil {
+		return fmt.Errorf("store the failure for the next page: %w", err)
+	}
+	web.Redirect(pc.Writer, address)
+	return nil
+}
+
+// takeOnce returns the text about the last act in a cookie and removes it, so only one page shows
+// it.
+func (pc *Context) takeOnce(cookie string) string {
 	if pc.Request.Method != http.MethodGet || pc.Part() {
 		return ""
 	}
-	done, is := pc.Cookie(doneCookie)
+	text, is := pc.Cookie(cookie)
 	if is {
-		web.Cookie{Name: doneCookie, Path: Root, Strict: true, Secure: pc.secure}.Forget(pc.Writer)
+		web.Cookie{Name: cookie, Path: Root, Strict: true, Secure: pc.secure}.Forget(pc.Writer)
 	}
-	return done
+	return text
 }
 
 // secretCookie contains a new secret, and the address of the page that shows it.

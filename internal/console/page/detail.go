@@ -54,6 +54,14 @@ func Took(d time.Duration) string {
 	return Age(d)
 }
 
+// Counted formats a number with its noun, in the singular or in the plural.
+func Counted(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.FormatInt(n, 10) + " " + many
+}
+
 // UpTo formats a count that stops at a limit.
 func UpTo(n, bound int64) string {
 	if n >= bound {

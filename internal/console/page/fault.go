@@ -3,6 +3,7 @@ package page
 import (
 	"errors"
 	"net/http"
+	"strings"
 
 	"passerelle"
 	"passerelle/internal/operators"
@@ -61,7 +62,26 @@ func UserMessage(err error) (string, bool) {
 	case errors.Is(err, operators.ErrRefused):
 		return "This is not correct. Check what you typed.", true
 	case errors.As(err, &wrong) && (errors.Is(err, passerelle.Invalid) || errors.Is(err, passerelle.Conflict) || errors.Is(err, passerelle.Unavailable)):
-		return wrong.Message, true
+		return labelled(wrong), true
 	}
 	return "", false
+}
+
+// fieldLabels maps the names of the API's fields to the labels of the fields in forms.
+var fieldLabels = map[string]string{
+	"event": "Event", "url": "URL", "id_auth": "Authentication provider", "id_service": "Application", "id_user": "Only for user",
+	"data": "Payload", "since": "Since", "config.url": "Token endpoint", "config.client_id": "Client id", "config.client_secret": "Client secret",
+	"config.public_cert": "Certificate", "config.private_cert": "Private key",
+	"redirect_uris": "Redirect URIs", "primary_color": "Primary colour", "secondary_color": "Secondary colour",
+}
+
+// labelled returns the message of an error, with the label of the field instead of its name in the
+// API.
+func labelled(wrong *passerelle.Error) string {
+	rest, named := strings.CutPrefix(wrong.Message, wrong.Field+": ")
+	label := fieldLabels[wrong.Field]
+	if !named || label == "" {
+		return wrong.Message
+	}
+	return label + ": " + rest
 }

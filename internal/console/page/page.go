@@ -47,14 +47,18 @@ func MustPages(files fs.FS) *Templates {
 type frame struct {
 	Operator, Role, Form string
 	Domain               *passerelle.Domain
-	// Problem describes the mistake in a form, and Done confirms an act.
-	Problem, Done string
+	// Menued is the domain of the menu: the domain of the page, or else the domain that the operator
+	// viewed last.
+	Menued *passerelle.Domain
+	// Problem describes the mistake in a form. Done confirms an act, and Failed says why an act had no
+	// success.
+	Problem, Done, Failed string
 	// Clock is the time on a sandbox's clock. It is nil when the clock shows the real time.
 	Clock *clockReading
 	// Menu has the links to the pages of the domain and of the deployment.
 	Menu []menuGroup
 	// Query is the search text, and Searched is the domain in which the search box searches: the
-	// domain of the page, or else the domain of the host.
+	// domain of the menu, or else the domain of the host.
 	Query    string
 	Searched passerelle.Domain
 	Tabs     []Tab
@@ -70,13 +74,17 @@ type Tab struct {
 // newFrame returns the frame around the content data.
 func newFrame(pc *Context, data any) frame {
 	f := frame{Searched: pc.host, Operator: pc.Who.Operator.Name, Role: pc.Who.Operator.Role, Problem: pc.Problem, Tabs: pc.Tabs, Data: data}
-	root := ""
+	f.Menued = pc.last
 	if pc.Domain.ID != 0 {
-		f.Domain, f.Searched, f.Query, root, f.Clock = &pc.Domain, pc.Domain, pc.Query, pc.Path(""), pc.readClock()
+		f.Domain, f.Menued, f.Query, f.Clock = &pc.Domain, &pc.Domain, pc.Query, pc.readClock()
+	}
+	root := ""
+	if f.Menued != nil {
+		f.Searched, root = *f.Menued, pathOf(*f.Menued)
 	}
 	if pc.Who.ID != 0 {
-		f.Done = pc.takeDone()
-		f.Form, f.Menu = pc.Who.FormToken(), menuOf(f.Domain, root, pc.Request.URL.Path)
+		f.Done, f.Failed = pc.takeOnce(doneCookie), pc.takeOnce(failedCookie)
+		f.Form, f.Menu = pc.Who.FormToken(), menuOf(f.Menued, root, pc.Request.URL.Path)
 	}
 	return f
 }

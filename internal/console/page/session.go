@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -109,9 +110,43 @@ func (h *Handler) admit(pc *Context) error {
 		return ErrForeign
 	}
 	if !strings.HasPrefix(pc.Request.URL.Path, Root+"domains/") {
+		return h.recall(pc)
+	}
+	if err := h.enter(pc, passerelle.DomainID(pc.Numbers[0])); err != nil {
+		return err
+	}
+	return pc.remember()
+}
+
+// domainCookie contains the number of the domain that the operator viewed last.
+const domainCookie = "console_domain"
+
+// remember stores the shown domain for pages outside a domain.
+func (pc *Context) remember() error {
+	id := strconv.FormatInt(int64(pc.Domain.ID), 10)
+	if last, _ := pc.Cookie(domainCookie); last == id || pc.Part() {
 		return nil
 	}
-	return h.enter(pc, passerelle.DomainID(pc.Numbers[0]))
+	return pc.SetCookie(domainCookie, id)
+}
+
+// recall sets the domain that the operator viewed last, if the domain still exists. Pages outside a
+// domain keep the menu of this domain.
+func (h *Handler) recall(pc *Context) error {
+	text, _ := pc.Cookie(domainCookie)
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return nil //nolint:nilerr // the operator has viewed no domain
+	}
+	domain, err := h.DB.Domain(pc, passerelle.DomainID(id))
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("load domain %d: %w", id, err)
+	}
+	pc.last = &domain
+	return nil
 }
 
 func (h *Handler) enter(pc *Context, id passerelle.DomainID) error {

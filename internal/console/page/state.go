@@ -3,7 +3,6 @@ package page
 import (
 	"cmp"
 	"strings"
-	"unicode"
 )
 
 // StateWord is a state of a payment, an instruction, a webhook or a delivery.
@@ -51,16 +50,29 @@ var troubleWords = map[ConnectionWord]string{
 // Code is an error code of a payment, such as insufficientFunds.
 type Code string
 
-// Word returns the words that form the code, such as "insufficient funds".
-func (c Code) Word() string {
-	var words strings.Builder
-	for _, r := range c {
-		if unicode.IsUpper(r) && words.Len() > 0 {
-			words.WriteByte(' ')
-		}
-		words.WriteRune(unicode.ToLower(r))
-	}
-	return words.String()
+// Word returns the code in words. It returns an unknown code unchanged.
+func (c Code) Word() string { return cmp.Or(codeWords[c], string(c)) }
+
+var codeWords = map[Code]string{
+	"invalidEmitter":       "payer's account not accepted",
+	"insufficientFunds":    "not enough money",
+	"invalidAmount":        "amount not accepted",
+	"invalidCurrency":      "currency not accepted",
+	"invalidDate":          "date not accepted",
+	"invalidBeneficiary":   "beneficiary's account not accepted",
+	"invalidLabel":         "label not accepted",
+	"invalidReferenceId":   "reference not accepted",
+	"regulatoryReason":     "legal or regulatory reason",
+	"authenticationFailed": "payer not authenticated",
+	"noAnswerFromCustomer": "payer did not approve in time",
+	"noSpecifiedReason":    "no reason from the bank",
+	"CancelledByUser":      "cancelled by the payer",
+	"CancelledByClient":    "cancelled by the application",
+	"confirmationRefused":  "application refused to confirm",
+	"bankMessage":          "refused with a message",
+	"invalidValue":         "a value not accepted",
+	"websiteUnavailable":   "bank not available",
+	"bug":                  "unexpected failure",
 }
 
 // BankStatus is a status that a bank reports, with the codes of its reasons, such as RJCT AC04.

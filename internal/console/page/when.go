@@ -16,16 +16,37 @@ type When struct {
 	// Exact is the instant with its zone. Stamp is the same instant in a form for programs. Clock
 	// names the clock in a sandbox, which has a clock of its own.
 	Exact, Stamp, Clock string
+
+	// real is set for an instant in real time. clocks has the clocks of the page.
+	real   bool
+	clocks *clocks
+}
+
+// clocks has the clocks by which a page of a sandbox shows times.
+type clocks struct{ sandbox, real bool }
+
+// Mark names the clock of an instant that differs from most instants on the page. It is empty on a
+// page with times of one clock.
+func (w When) Mark() string {
+	if w.clocks == nil || !w.real || !w.clocks.sandbox {
+		return ""
+	}
+	return "real time"
 }
 
 // longAgo is the smallest age for which lists show the day instead of the age.
 const longAgo = 7 * 24 * time.Hour
+
+// soon is the least time until a future instant that lists show as future. The clocks of machines
+// differ by less than that.
+const soon = 5 * time.Second
 
 // When converts an instant on the domain's clock.
 func (pc *Context) When(at time.Time) When {
 	w := pc.newWhen(at, pc.Now())
 	if pc.Domain.Kind == passerelle.Sandbox {
 		w.Clock = ", by the clock of the sandbox"
+		pc.clocks.sandbox = true
 	}
 	return w
 }
@@ -34,7 +55,11 @@ func (pc *Context) When(at time.Time) When {
 func (pc *Context) RealWhen(at time.Time) When {
 	w := pc.newWhen(at, pc.handler.Now())
 	if pc.Domain.Kind == passerelle.Sandbox {
-		w.Clock = ", in real time"
+		w.Clock, w.real = ", in real time", true
+		pc.clocks.real = true
+		if pc.readClock() != nil {
+			w.clocks = &pc.clocks
+		}
 	}
 	return w
 }
@@ -47,6 +72,8 @@ func (pc *Context) newWhen(at, now time.Time) When {
 		w.Age = at.In(zone).Format(time.DateOnly)
 	case age <= -time.Minute:
 		w.Age = "in " + Age(-age)
+	case age <= -soon:
+		w.Age = "in under 1 min"
 	case age < time.Minute:
 		w.Age = "just now"
 	}
@@ -88,10 +115,25 @@ func remainder(n int64, unit string) string {
 	return fmt.Sprintf(" %d %s", n, unit)
 }
 
-// clockReading is the time on a sandbox's clock, with the text before it.
+// clockReading is the time on a sandbox's clock, with the text before it. Times says which clock the
+// times on the page have.
 type clockReading struct {
-	Text string
-	Now  When
+	Text  string
+	Now   When
+	Times string
+}
+
+// timesText says which clock the times on a page have. It is empty for a page without times.
+func (c clocks) timesText() string {
+	switch {
+	case c.sandbox && c.real:
+		return "Times on this page are by this clock, unless they are marked as real time."
+	case c.sandbox:
+		return "Times on this page are by this clock."
+	case c.real:
+		return "Times on this page are real, not by this clock."
+	}
+	return ""
 }
 
 // readClock returns the time on a sandbox's clock. It returns nil when the clock shows the real
@@ -100,13 +142,14 @@ func (pc *Context) readClock() *clockReading {
 	if pc.Domain.Kind != passerelle.Sandbox {
 		return nil
 	}
-	now := pc.Now()
+	now, times := pc.Now(), pc.clocks.timesText()
+	at := pc.newWhen(now, now)
 	ahead := now.Sub(pc.handler.Now()).Round(time.Minute)
 	switch {
 	case pc.Domain.Clock.Frozen != nil:
-		return &clockReading{"Its clock is stopped at", pc.When(now)}
+		return &clockReading{"Its clock is stopped at", at, times}
 	case ahead >= time.Minute:
-		return &clockReading{"Its clock is " + Age(ahead) + " ahead:", pc.When(now)}
+		return &clockReading{"Its clock is " + Age(ahead) + " ahead:", at, times}
 	}
 	return nil
 }

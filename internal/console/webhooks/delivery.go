@@ -199,10 +199,22 @@ func (h *hooks) resend(pc *page.Context) error {
 	if err != nil {
 		return err
 	}
-	return h.toDelivery(pc, w.ID, d.ID, "The payload was sent again.")
+	return h.toDelivery(pc, w.ID, d.ID, "The payload was sent again")
 }
 
-// toDelivery redirects to the page of a delivery. That page shows a confirmation.
-func (h *hooks) toDelivery(pc *page.Context, w passerelle.WebhookID, d passerelle.DeliveryID, done string) error {
-	return pc.Lead(pc.Path("/webhooks/%d/data/%d", w, d), done)
+// toDelivery redirects to the page of a delivery that was sent. That page shows the outcome of the
+// request, after the text sent.
+func (h *hooks) toDelivery(pc *page.Context, w passerelle.WebhookID, d passerelle.DeliveryID, sent string) error {
+	last, err := h.DB.AttemptsOf(pc, pc.Domain.ID, d, store.Window{Descending: true, Limit: 1})
+	if err != nil {
+		return fmt.Errorf("read the request for delivery %d: %w", d, err)
+	}
+	address := pc.Path("/webhooks/%d/data/%d", w, d)
+	switch {
+	case len(last) == 0:
+		return pc.Lead(address, sent+".")
+	case last[0].Failure != "":
+		return pc.LeadFailed(address, sent+", but the endpoint did not accept it: "+last[0].Failure+".")
+	}
+	return pc.Lead(address, sent+", and the endpoint accepted it.")
 }

@@ -40,6 +40,7 @@ func Routes(config Config) []page.Route {
 		page.Get("domains/#/webhooks", h.webhooks),
 		page.Get("domains/#/webhooks/new", h.newWebhook),
 		page.Post("domains/#/webhooks/new", h.registerWebhook),
+		page.Get("domains/#/webhooks/events/#", h.event),
 		page.Get("domains/#/webhooks/verify", h.verifyForm),
 		{Method: http.MethodPost, Pattern: "domains/#/webhooks/verify", Serve: h.verify, Room: roomy},
 		page.Get("domains/#/webhooks/#", h.webhook),

@@ -76,7 +76,7 @@ func (h *hooks) test(pc *page.Context) error {
 	if err != nil {
 		return err
 	}
-	return h.toDelivery(pc, w.ID, id, "The test was sent.")
+	return h.toDelivery(pc, w.ID, id, "The test was sent")
 }
 
 // verifyData has a request with a signature, and the result of the check.

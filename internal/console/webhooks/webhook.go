@@ -3,7 +3,9 @@ package webhooks
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
+	"time"
 
 	"passerelle"
 	"passerelle/internal/console/page"
@@ -19,8 +21,12 @@ type webhookData struct {
 	Facts []page.DetailRow
 	// MayDeliver and MaySetUp are the rights of the operator.
 	MayDeliver, MaySetUp bool
-	// Failure is the reason why the last request failed. It is empty when that request succeeded.
-	Failure string
+	// Meaning is the address of the page that explains the event, or empty.
+	Meaning string
+	// Trouble says why the webhook does not send, with the remedy.
+	Trouble trouble
+	// Sending is set while the service sends undelivered events.
+	Sending bool
 	// Since is the time of the first undelivered event.
 	Since string
 
@@ -63,6 +69,9 @@ func (h *hooks) showWebhook(pc *page.Context, w store.Webhook) error {
 		MayDeliver: mayDeliver(pc), MaySetUp: pc.MaySetUp(),
 		States: store.WebhookState("").Values(), Only: query.Get("state"), First: query.Get("first"), Last: query.Get("last"),
 	}
+	if event, known := webhook.Lookup(string(w.Event)); known {
+		data.Meaning = pc.Path("%s", EventPath(event))
+	}
 	waiting, err := h.DB.WebhookData(pc, store.WebhookDataFilter{Domain: pc.Domain.ID, Webhook: w.ID, State: store.WebhookPending}, store.Window{Backward: true, Limit: 1})
 	if err != nil {
 		return fmt.Errorf("find undelivered payloads of webhook %d: %w", w.ID, err)
@@ -70,9 +79,11 @@ func (h *hooks) showWebhook(pc *page.Context, w store.Webhook) error {
 	if len(waiting) > 0 {
 		data.Since = pc.Time(waiting[0].Created)
 	}
-	if data.Failure, err = h.lastFailure(pc, w); err != nil {
+	failure, err := h.lastFailure(pc, w)
+	if err != nil {
 		return err
 	}
+	data.addTrouble(pc, w, failure)
 	err = h.listDeliveries(pc, w, &data)
 	if known, is := page.UserMessage(err); is {
 		pc.Problem = known
@@ -80,6 +91,63 @@ func (h *hooks) showWebhook(pc *page.Context, w store.Webhook) error {
 		return err
 	}
 	return pages.Send(pc, "webhook", fmt.Sprintf("Webhook %d", w.ID), data)
+}
+
+// trouble says why a webhook does not send, or not now. It is empty for a healthy webhook.
+type trouble struct {
+	What, Detail string
+	// Next is the time of the next attempt, if the service makes one.
+	Next page.When
+	// Act and Button are the remedy. They are empty without an act that the operator may do.
+	Act, Button string
+}
+
+// sendingPause is the time after which the page reloads while the service sends undelivered events.
+// A sender that has not begun after sendingLimit does not run.
+const (
+	sendingPause = 3 * time.Second
+	sendingLimit = time.Minute
+)
+
+// addTrouble adds the problem of a webhook with its remedy. The failure is that of the last request.
+// It is no longer of interest while the service sends again.
+func (d *webhookData) addTrouble(pc *page.Context, w store.Webhook, failure string) {
+	switch {
+	case w.Deleted != nil:
+		d.Trouble = trouble{What: "This webhook is deleted.", Detail: "It receives nothing."}
+		d.Trouble.offer(d.MaySetUp, actRestore, "Restore")
+	case w.Disabled != nil:
+		d.Trouble = trouble{What: "This webhook is disabled.", Detail: "It receives nothing, also no events that occur meanwhile."}
+		d.Trouble.offer(d.MayDeliver, actEnable, "Enable")
+	case failure != "" && isSending(pc, w):
+		d.Sending = true
+		if pc.Request.Method == http.MethodGet {
+			pc.Reload = sendingPause
+		}
+	case failure != "":
+		d.Trouble = trouble{What: "The last request failed: " + failure + ".", Detail: "Fix the endpoint, then send the waiting events.", Next: nextTry(pc, w)}
+		if w.Stopped {
+			d.Trouble.What = "The last " + page.Counted(w.ConsecutiveFailures, "request", "requests") + " failed. The last failure: " + failure + "."
+			d.Trouble.Detail = "New events wait too. At intervals, the service tries some events again. It sends all when the endpoint accepts one. " + d.Trouble.Detail
+		}
+		d.Trouble.offer(d.MayDeliver && d.Since != "", actRecover, "Send waiting events now")
+	}
+}
+
+func (t *trouble) offer(may bool, act, button string) {
+	if may {
+		t.Act, t.Button = act, button
+	}
+}
+
+// isSending reports whether the flusher of a webhook is due, so the service sends undelivered events
+// now.
+func isSending(pc *page.Context, w store.Webhook) bool {
+	if w.NextFlush == nil {
+		return false
+	}
+	late := pc.Now().Sub(*w.NextFlush)
+	return late >= 0 && late < sendingLimit
 }
 
 // lastFailure returns the reason why the last request to a webhook failed. It returns an empty text
@@ -124,7 +192,7 @@ func bodyForm(values settings.Values, event webhook.Event) string {
 
 // nextTry returns the time at which the flusher sends again, if there is such a time.
 func nextTry(pc *page.Context, w store.Webhook) page.When {
-	if w.Deleted != nil || w.Disabled != nil || w.AuthDeleted {
+	if w.Deleted != nil || w.Disabled != nil || w.AuthDeleted || isSending(pc, w) {
 		return page.When{}
 	}
 	return pc.WhenEver(w.NextFlush)
@@ -244,5 +312,16 @@ func (h *hooks) recoverWebhook(pc *page.Context, w store.Webhook) error {
 		return h.afterAct(pc, w, err, "")
 	}
 	h.Wake()
-	return h.toWebhook(pc, w.ID, page.UpTo(due, delivery.MaxDue)+" undelivered, now being sent.")
+	return h.toWebhook(pc, w.ID, recovered(due))
+}
+
+// recovered says how many undelivered events the service sends now.
+func recovered(due int64) string {
+	switch due {
+	case 0:
+		return "Nothing to send: the endpoint has accepted every event since then."
+	case 1:
+		return "1 waiting event is being sent now."
+	}
+	return page.UpTo(due, delivery.MaxDue) + " waiting events are being sent now."
 }

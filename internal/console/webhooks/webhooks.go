@@ -130,7 +130,7 @@ func newWebhookRow(pc *page.Context, w store.Webhook, h store.Health) webhookRow
 // These are the names of the states of webhooks on pages.
 const (
 	webhookInUse    = "enabled"
-	webhookStopped  = "stopped"
+	webhookStopped  = "only retries"
 	webhookHeldUp   = "held back"
 	webhookDisabled = "disabled"
 	webhookDeleted  = "deleted"
@@ -160,12 +160,16 @@ type webhookForm struct {
 	Clients                            []store.Client
 }
 
-// newWebhook shows the form for a new webhook. The address may name the webhook's application.
+// newWebhook shows the form for a new webhook. The address may name the webhook's event and
+// application.
 func (h *hooks) newWebhook(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden
 	}
 	form := webhookForm{Event: string(webhook.PaymentStateUpdated)}
+	if event, known := webhook.Lookup(pc.Request.URL.Query().Get("event")); known {
+		form.Event = string(event.Event)
+	}
 	if client, err := numberOf("id_service", pc.Request.URL.Query().Get("service")); err == nil {
 		form.Client = orNothing(client)
 	}

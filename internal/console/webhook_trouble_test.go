@@ -1,0 +1,84 @@
+package console_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"passerelle/internal/operators"
+)
+
+// TestAWebhookThatSendsOnlyRetries checks that the home page and the page of the webhook say the same
+// about a webhook that failures have stopped, and that the remedy is one button.
+func TestAWebhookThatSendsOnlyRetries(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		d.enter(operators.Administrator)
+		to := newReceiver(t, 500, "no")
+		id := d.register("PAYMENT_STATE_UPDATED", to.URL, nil)
+		for range 10 {
+			d.pay()
+		}
+		d.shows(d.domainPath(""), []string{
+			fmt.Sprintf("Webhook %d (PAYMENT_STATE_UPDATED) sends only retries after 10 failures in a row", id), "10 events wait.", "New events wait too.", "It sends all when the endpoint accepts one.",
+		}, "stopped")
+		page := d.shows(d.webhookPath(id), []string{">only retries<", "The last 10 requests failed. The last failure: status 500.", "New events wait too.", "The next attempt is", "<button class=\"small\">Send waiting events now</button>"}, "stopped").body
+		to.turn(http.StatusOK)
+		since := page[strings.Index(page, `name="since" value="`)+len(`name="since" value="`):]
+		since = since[:strings.Index(since, `"`)]
+		d.submit(d.webhookPath(id), d.webhookPath(id), "act", "recover webhook", "since", since)
+		d.OK(d.Call("POST", "/sandbox/run", d.ConfigToken, nil))
+		d.shows(d.webhookPath(id), []string{">enabled<"}, "Send waiting events now", "The last failure", "Next attempt")
+		d.shows(d.domainPath(""), []string{"Nothing needs attention."})
+	})
+}
+
+// TestTheRemedyOfAWebhookIsVisible checks that the page of a webhook without requests has a button to
+// start it again.
+func TestTheRemedyOfAWebhookIsVisible(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		d.enter(operators.Administrator)
+		id := d.register("PAYMENT_STATE_UPDATED", newReceiver(t, 500, "no").URL, nil)
+		d.pay()
+		page := d.webhookPath(id)
+		viewer := newFixture(t, d.Instance)
+		viewer.enter(operators.Viewer)
+		for _, step := range []struct{ act, what, button string }{
+			{"disable webhook", "This webhook is disabled.", "Enable"}, {"delete webhook", "This webhook is deleted.", "Restore"},
+		} {
+			d.submit(page, page, "act", step.act)
+			button := `<button class="small">` + step.button + "</button>"
+			d.shows(page, []string{step.what, button}, "Next attempt", "The last request failed")
+			viewer.shows(page, []string{step.what}, button)
+			d.submit(page, page, "act", map[string]string{"Enable": "enable webhook", "Restore": "restore webhook"}[step.button])
+			d.shows(page, nil, step.what, button)
+		}
+	})
+}
+
+// TestTheOutcomeOfARequest checks that the message after a test or a repetition says whether the
+// endpoint accepted the request, and that an old failure is not beside the message of success.
+func TestTheOutcomeOfARequest(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		d.enter(operators.Administrator)
+		to := newReceiver(t, 500, "no")
+		id := d.register("PAYMENT_STATE_UPDATED", to.URL, nil)
+		d.pay()
+		delivery := d.dataPath(id, number(t, d.deliveries(id)[0]["id"]))
+		d.submit(delivery, delivery+"/resend")
+		d.shows(delivery, []string{"The payload was sent again, but the endpoint did not accept it: status 500."}, "accepted it.")
+		test := d.webhookPath(id) + "/test"
+		d.shows(d.submit(test, test, "data", "{}").location, []string{"The test was sent, but the endpoint did not accept it: status 500."}, "accepted it.")
+		to.turn(http.StatusOK)
+		d.shows(d.submit(test, test, "data", "{}").location, []string{"The test was sent, and the endpoint accepted it."}, "did not accept")
+		to.turn(500)
+		d.submit(delivery, delivery+"/resend")
+		d.shows(d.webhookPath(id), []string{"The last request failed: status 500.", "Send waiting events now"})
+		to.turn(http.StatusOK)
+		d.submit(d.webhookPath(id), d.webhookPath(id), "act", "recover webhook", "since", "2020-01-01")
+		d.shows(d.webhookPath(id), []string{"1 waiting event is being sent now."}, "The last request failed")
+		d.OK(d.Call("POST", "/sandbox/run", d.ConfigToken, nil))
+		d.submit(d.webhookPath(id), d.webhookPath(id), "act", "recover webhook", "since", "2020-01-01")
+		d.shows(d.webhookPath(id), []string{"Nothing to send: the endpoint has accepted every event since then."}, "The last request failed")
+	})
+}
