@@ -167,7 +167,6 @@ func (s *leaseSession) reportable(ctx context.Context, err error) error {
 // is deleted, disabled or without its deleted provider. If wait is true, it tries again while
 // another sender holds the lease, until the context ends.
 func (s *leaseSession) take(ctx context.Context, wait bool) (bool, error) {
-	var ()
 	for {
 		to, err := s.target(ctx)
 		if errors.Is(err, errHeldUp) {
