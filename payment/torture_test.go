@@ -114,8 +114,7 @@ func (m *model) report(r payment.Report) (path []payment.State, stale bool) {
 	return append(path, m.walk(rolledUp(m.lines))...), false
 }
 
-// apply updates the expected cancellation. It does not when the report ends the order for another
-// reason.
+// apply updates the expected cancellation, unless the report ends the order for another reason.
 func (m *model) apply(r payment.Report, granted bool) {
 	m.code = ""
 	switch {
