@@ -77,8 +77,8 @@ func (p *Payment) TakeNotes() []Note {
 	return notes
 }
 
-// NoteUnknownOutcome adds a note about a call to the bank whose outcome is unknown, with the ids of the
-// requests that the connector sent.
+// NoteUnknownOutcome adds a note about a call to the bank with an unknown outcome. The note
+// contains the ids of the requests that the connector sent.
 func (p *Payment) NoteUnknownOutcome(r Report, now time.Time) {
 	p.add(Note{At: now, Kind: NoteOutcomeUnknown, Actor: ByService, Requests: clean(r.Requests, MaxBankRequests)})
 }
