@@ -2,7 +2,7 @@ package payment
 
 import "passerelle"
 
-// expectations describes the expected request for each action, in the terms of the interface
+// expectations describes the expected act for each action, in the terms of the interface
 // specification. The empty action stands for a payment that the bank is processing. Such a payment
 // waits for no answer.
 var expectations = map[Action]string{
