@@ -16,8 +16,8 @@ type ClusterID int64
 type Cluster struct {
 	ID      ClusterID
 	Account AccountID
-	// Key is the result of clusterKey for each transaction, empty for a cluster that a client
-	// created.
+	// Key is the common result of clusterKey for the transactions, empty for a cluster that a
+	// client created.
 	Key, Wording string
 	Mean         decimal.Decimal
 	// Increment is the median number of days between transactions. Zero means unknown. Next is the

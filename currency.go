@@ -71,8 +71,8 @@ func ParseCurrency(field, s string) (Currency, error) {
 	return Currency(s), nil
 }
 
-// Known reports whether the currency is in ISO 4217, is a crypto asset, or is a withdrawn currency
-// that older data may contain.
+// Known reports whether this package lists the currency, including crypto assets and withdrawn
+// currencies.
 func (c Currency) Known() bool {
 	_, known := currencies[c]
 	return known

@@ -41,7 +41,8 @@ func TestParseCurrency(t *testing.T) {
 	}
 }
 
-// Every currency in CLDR must have a name in this package, or it cannot be used.
+// Each currency that the library lists must have a name in this package. Otherwise ParseCurrency
+// refuses it.
 func TestEveryCurrencyHasAName(t *testing.T) {
 	for _, code := range cldr.GetCurrencyCodes() {
 		if details := passerelle.Currency(code).Details(); details.Name == code {

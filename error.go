@@ -2,7 +2,7 @@ package passerelle
 
 import "fmt"
 
-// Kind classifies an Error by what the caller can do about it. A Kind is itself an error, so
+// Kind classifies an Error by the caller's possible reactions. A Kind is itself an error, so
 // errors.Is(err, Invalid) works on any error that wraps a Kind.
 type Kind string
 

@@ -90,8 +90,8 @@ func canceller(code ErrorCode) Actor {
 	return ByPayer
 }
 
-// applyCancellation applies what a report says about a cancellation. A report without a
-// cancellation status changes nothing.
+// applyCancellation applies the cancellation status of a report. A report without a cancellation
+// status changes nothing.
 func (p *Payment) applyCancellation(r Report, now time.Time) {
 	switch r.Cancellation {
 	case CancellationAwaiting:

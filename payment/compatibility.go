@@ -9,7 +9,7 @@ import (
 	"passerelle"
 )
 
-// DefaultMechanism is the mechanism of a validation that names none. Every connector offers it.
+// DefaultMechanism is the default mechanism of a validation. Every connector offers it.
 const DefaultMechanism = "webauth"
 
 // PayerAccount says whether orders to a connector contain the payer's account.

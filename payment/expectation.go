@@ -2,9 +2,9 @@ package payment
 
 import "passerelle"
 
-// expectations describes what each action waits for, in the terms of the interface specification.
-// The empty action stands for a payment that the bank is processing. Such a payment waits for no
-// answer.
+// expectations describes the expected act for each action, in the terms of the interface
+// specification. The empty action stands for a payment that the bank is processing. Such a payment
+// waits for no answer.
 var expectations = map[Action]string{
 	Redirect:      "the payer to follow validate_uri (action redirect)",
 	Decoupled:     "the body resume (action decoupled)",

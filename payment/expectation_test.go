@@ -10,8 +10,8 @@ import (
 	"passerelle/payment"
 )
 
-// TestExpects checks payments of every state and action with every answer. The file contains the
-// messages that clients get.
+// TestExpects checks each answer in each state, and in validating and pending also with each
+// action. The file contains the messages that clients get.
 func TestExpects(t *testing.T) {
 	actions := []payment.Action{"", payment.Redirect, payment.Decoupled, payment.FillFields, payment.Confirm, payment.PSUValidation}
 	var matrix strings.Builder

@@ -77,8 +77,8 @@ func (p *Payment) TakeNotes() []Note {
 	return notes
 }
 
-// NoteUnknownOutcome adds a note about a call to the bank whose outcome is unknown, with the ids of the
-// requests that the connector sent.
+// NoteUnknownOutcome adds a note about a call to the bank with an unknown outcome. The note
+// contains the ids of the requests that the connector sent.
 func (p *Payment) NoteUnknownOutcome(r Report, now time.Time) {
 	p.add(Note{At: now, Kind: NoteOutcomeUnknown, Actor: ByService, Requests: clean(r.Requests, MaxBankRequests)})
 }
@@ -94,7 +94,7 @@ func (p *Payment) record(kind string, by Actor, text string, now time.Time) {
 func (p *Payment) add(n Note) { p.Notes = append(slices.Clip(p.Notes), n) }
 
 // recordReport adds a note about a report that was not applied. The reason is a text of this
-// service that quotes at most 40 bytes of a value of the bank.
+// service that quotes at most 40 characters of a value of the bank.
 func (p *Payment) recordReport(r Report, why error, now time.Time) {
 	said := clean(r.Raw, MaxBankWord)
 	kind, text := NoteSenseless, why.Error()

@@ -169,8 +169,8 @@ func (p *Payment) DateType() DateType { return p.Instructions[0].DateType }
 // Currency returns the currency. It is the same for all lines.
 func (p *Payment) Currency() passerelle.Currency { return p.Instructions[0].Amount.Currency }
 
-// Total returns the sum of the lines in minor units of Currency. New refuses drafts whose sum would
-// overflow.
+// Total returns the sum of the lines in minor units of Currency. New refuses drafts with a sum that
+// would overflow.
 func (p *Payment) Total() int64 {
 	var total int64
 	for _, in := range p.Instructions {

@@ -24,7 +24,7 @@ func series(t testing.TB, frequency payment.Frequency, start, end string) paymen
 	return in
 }
 
-// days returns at most a given number of occurrences, from the first.
+// days returns the first occurrences, at most this number.
 func days(in payment.Instruction, most int) []string {
 	var all []string
 	for d := range payment.Occurrences(in) {
@@ -89,8 +89,8 @@ func TestNothingIsScheduled(t *testing.T) {
 	}
 }
 
-// TestScheduleIsRegular: the days of any order are ascending and within its limits. Monthly ones
-// are on the day of the start or at the end of the month.
+// TestScheduleIsRegular: the days of any order are ascending, and end at the latest on the end
+// date. With an interval of months, they are on the day of the start or at the end of a month.
 func TestScheduleIsRegular(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		in := payment.Instruction{DateType: payment.Periodic, Frequency: rapid.SampledFrom(payment.Frequencies()).Draw(rt, "frequency")}
@@ -113,7 +113,7 @@ func TestScheduleIsRegular(t *testing.T) {
 	})
 }
 
-// active returns a periodic order that its bank executes every month.
+// active returns a pending payment that the bank executes every month.
 func active(t testing.TB) *payment.Payment {
 	t.Helper()
 	d := draft(1)
@@ -223,8 +223,8 @@ func TestStoppedSeries(t *testing.T) {
 	wantNotes(t, p, "occurrence 2026-11-30")
 }
 
-// TestSeriesWhoseBankTellsNothing: when the bank reports no executions, the payment ends as
-// accepted.
+// TestSeriesWhoseBankTellsNothing: when the bank reports no executions, its connector settles the
+// line as accepted, and so the payment ends as accepted.
 func TestSeriesWhoseBankTellsNothing(t *testing.T) {
 	p := active(t)
 	report := payment.Report{Status: payment.Settled, Lines: every(1, payment.InstructionAccepted)}

@@ -82,7 +82,8 @@ type model struct {
 	seq  int64
 }
 
-// report returns the expected path of states for a report, and whether the report is stale.
+// report applies a report to the model. It returns the expected path of states, and whether the
+// report is stale.
 func (m *model) report(r payment.Report) (path []payment.State, stale bool) {
 	granted := r.Cancellation == "granted" && r.Status != "settled"
 	if ended(m.state) || (m.state == "pending" && r.Status == "awaiting" && !granted) {
@@ -113,7 +114,7 @@ func (m *model) report(r payment.Report) (path []payment.State, stale bool) {
 	return append(path, m.walk(rolledUp(m.lines))...), false
 }
 
-// apply updates the expected cancellation. It changes nothing for an order that has ended.
+// apply updates the expected cancellation, unless the report ends the order for another reason.
 func (m *model) apply(r payment.Report, granted bool) {
 	m.code = ""
 	switch {
@@ -138,7 +139,8 @@ func (m *model) close(as payment.InstructionState) {
 	}
 }
 
-// walk returns those states of the path that come after the present state.
+// walk moves the model along a path. It returns the states of the path that come after the present
+// state.
 func (m *model) walk(states ...payment.State) (path []payment.State) {
 	for _, next := range states {
 		if slices.Index(payment.States(), next) <= slices.Index(payment.States(), m.state) {
@@ -290,8 +292,8 @@ func (l *life) isRefused() string {
 	return l.follows(steps, l.ends("rejected", final))
 }
 
-// ends returns the single step to a final state, and no step when the payment is already in a final
-// state.
+// ends moves the model to a final state and returns this state. It does nothing when the payment
+// has already ended.
 func (l *life) ends(as payment.State, final bool) []payment.State {
 	if final {
 		return nil

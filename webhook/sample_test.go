@@ -180,7 +180,7 @@ func TestSamplesKeepTheFormats(t *testing.T) {
 	}
 }
 
-// The sample of a payment is exactly what the service would render.
+// The sample of a payment is exactly the service's rendering of this payment.
 func TestSampleOfAPaymentIsRendered(t *testing.T) {
 	sample := webhook.Sample(webhook.PaymentStateUpdated)
 	var payment wire.Payment
