@@ -115,7 +115,8 @@ func (d *driver) keep(method, path, token, key string, body any) []byte {
 // until2xx repeats a request until the service accepts it. A refused request fails the test. It
 // also repeats unanswered requests, and requests that came too early or exceeded a limit.
 func (d *driver) until2xx(what string, send func() (int, []byte)) []byte {
-	for begun := time.Now(); d.undisturbed(begun) < waitLimit; <-time.After(20 * time.Millisecond) {
+	wait := patience{shortest: 20 * time.Millisecond}
+	for begun := time.Now(); d.undisturbed(begun) < waitLimit; wait.pause() {
 		status, answer := send()
 		switch {
 		case status/100 == 2:

@@ -164,18 +164,35 @@ type seenPayment struct {
 
 // pay brings a payment to its final state. It returns false when there is not enough time.
 func (d *driver) pay(o *order, within time.Duration) (done bool) {
+	var last payment.State
+	wait := patience{shortest: 10 * time.Millisecond}
 	for deadline := time.Now().Add(within); time.Now().Before(deadline); {
 		p, seen := d.inspect(o)
-		if seen && p.State.Final() {
+		switch {
+		case seen && p.State.Final():
 			return true
+		case !seen || p.State == last:
+			wait.pause()
+		default:
+			last, wait.next = p.State, 0
 		}
-		if !seen {
-			<-time.After(20 * time.Millisecond)
-			continue
+		if seen {
+			d.step(o, p)
 		}
-		d.step(o, p)
 	}
 	return false
+}
+
+// patience makes a client wait longer before each repeated request, because many clients may wait
+// for the same lease.
+type patience struct{ shortest, next time.Duration }
+
+// longestPause is far shorter than a lease.
+const longestPause = time.Second / 2
+
+func (p *patience) pause() {
+	p.next = min(max(p.shortest, 2*p.next), longestPause)
+	<-time.After(p.next)
 }
 
 // inspect creates the payment, or reads it if it exists.
@@ -198,7 +215,7 @@ func (d *driver) inspect(o *order) (p seenPayment, seen bool) {
 // ahead has the next state of a simulated payment.
 var ahead = map[payment.State]payment.State{payment.Created: payment.Validating, payment.Validating: payment.Pending, payment.Pending: payment.Done}
 
-// step does the next step of a payment. When the next step is the bank's, it waits for a moment.
+// step does the next step of a payment that does not wait for the bank.
 func (d *driver) step(o *order, p seenPayment) {
 	path := fmt.Sprint("/payments/", o.id)
 	switch {
@@ -210,8 +227,6 @@ func (d *driver) step(o *order, p seenPayment) {
 		})
 	case p.State == payment.Validating && p.ValidateURI != nil:
 		d.approve(*p.ValidateURI)
-	default:
-		<-time.After(10 * time.Millisecond) // wait for the bank
 	}
 }
 

@@ -18,9 +18,8 @@ call_profile() {
 	END
 }
 
-# file_of prints the path of the file of an order with a key. key_of prints the key in the body.
-file_of() { printf '%s/%s.json' "$FOLDER" "$(jq -rn --arg key "$1" '$key | @uri')"; }
-key_of() { jq -r .order.key "$body"; }
+# order_file prints the path of the file of the order in the body.
+order_file() { jq -r --arg folder "$FOLDER" '"\($folder)/\(.order.key | @uri).json"' "$body"; }
 
 # alone runs a command while no other request changes orders, so that an order that arrives twice is
 # stored once.
@@ -51,12 +50,12 @@ begin() {
 
 call_initiate() {
 	local file
-	file=$(file_of "$(key_of)")
+	file=$(order_file)
 	alone begin "$file"
 	report "$file"
 }
 
-call_status() { report "$(file_of "$(key_of)")"; }
+call_status() { report "$(order_file)"; }
 
 decide() { # FILE approve|refuse
 	local to=declined
@@ -68,7 +67,7 @@ if [ -n "${TEST:-}" ]; then
 	call_test() {
 		local act
 		act=$(jq -r .act "$body")
-		[ "$act" = begin ] || alone decide "$(file_of "$(key_of)")" "$act"
+		[ "$act" = begin ] || alone decide "$(order_file)" "$act"
 		find "$FOLDER" -name '*.json' | jq -Rcn '{orders: [inputs] | length}'
 	}
 fi

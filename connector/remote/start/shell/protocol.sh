@@ -18,12 +18,24 @@ padded() {
 	done
 }
 
-# sign writes the HMAC-SHA256 of its input. The secret is never an argument of another program,
-# because other users could see it.
+# sign sets signature to the HMAC-SHA256 of the lines $2... and the file $1. The secret is never an
+# argument of another program, because other users could see it.
 sign() {
-	local sum
-	sum=$({ printf %b "$INNER" && cat; } | sha256sum | sed 's/ .*//; s/../\\x&/g')
-	printf %b "$OUTER$sum" | sha256sum | cut -d' ' -f1
+	local file=$1 sum escaped='' i
+	shift
+	sum=$({ printf %b "$INNER" && printf '%s\n' "$@" && cat "$file"; } | sha256sum)
+	for ((i = 0; i < 64; i += 2)); do escaped+=\\x${sum:i:2}; done
+	sum=$(printf %b "$OUTER$escaped" | sha256sum)
+	signature=${sum%% *}
+}
+
+# is_signature compares $1 with the signature. It compares all digits, so that the time of the
+# comparison reveals nothing.
+is_signature() {
+	[[ $1 =~ ^[0-9a-f]{64}$ ]] || return 1
+	local i difference=0
+	for ((i = 0; i < 64; i += 8)); do difference=$((difference | (0x${1:i:8} ^ 0x${signature:i:8}))); done
+	[ "$difference" = 0 ]
 }
 
 respond() { # STATUS HEADER...
@@ -35,23 +47,26 @@ respond() { # STATUS HEADER...
 # is_new refuses old and repeated requests.
 is_new() {
 	[[ $stamp =~ ^[0-9]{1,12}$ && $nonce =~ ^[A-Za-z0-9]{1,64}$ ]] || return 1
-	local age=$(($(date +%s) - stamp))
+	local now age
+	printf -v now '%(%s)T' -1
+	age=$((now - stamp))
 	[ "${age#-}" -le 300 ] || return 1
-	find "$NONCES" -type f -mmin +11 -delete
-	(set -o noclobber && : >"$NONCES/$nonce") 2>/dev/null
+	find "$WORK" -type f -mmin +11 -delete
+	(set -o noclobber && : >"$WORK/$nonce") 2>/dev/null
 }
 
-# read_request sets method, path, stamp, nonce and signature, and writes the body to the file $body.
+# read_request sets method, path, stamp, nonce and sent, which is the signature of the request. It
+# writes the body to the file $body.
 read_request() {
 	local line length=0
 	read -r -t 20 method path _ || exit 0
-	stamp='' nonce='' signature=''
+	stamp='' nonce='' sent=''
 	while read -r -t 20 line && line=${line%$'\r'} && [ -n "$line" ]; do
 		case ${line,,} in
 		content-length:*) length=${line#*: } ;;
 		passerelle-timestamp:*) stamp=${line#*: } ;;
 		passerelle-nonce:*) nonce=${line#*: } ;;
-		passerelle-signature:*) signature=${line#*: } ;;
+		passerelle-signature:*) sent=${line#*: } ;;
 		esac
 	done
 	[[ $length =~ ^[0-9]{1,7}$ ]] || exit 0
@@ -59,24 +74,22 @@ read_request() {
 }
 
 handle() {
-	work=$(mktemp -d)
-	trap 'rm -rf "$work"' EXIT
-	body=$work/body answer=$work/answer
+	body=$WORK/body-$$ answer=$WORK/answer-$$ # a nonce has no hyphen
+	trap 'rm -f "$body" "$answer"' EXIT
 	read_request
 	if [[ $path != /v1/* ]]; then
 		show "$path"
 		return
 	fi
-	local right name=${path#/v1/}
-	right=$({ printf '%s\n' request POST "$path" "$stamp" "$nonce" && cat "$body"; } | sign)
-	# Both are signed before they are compared, so that the time of the comparison reveals nothing.
-	if [ "$(sign <<<"$right")" != "$(sign <<<"$signature")" ] || ! is_new; then
+	local name=${path#/v1/}
+	sign "$body" request POST "$path" "$stamp" "$nonce"
+	if ! is_signature "$sent" || ! is_new; then
 		respond '401 Unauthorized'
 	elif [[ ! $name =~ ^[a-z]+$ ]] || ! declare -F "call_$name" >/dev/null; then
 		respond '404 Not Found'
 	else
 		"call_$name" >"$answer"
-		signature=$({ printf '%s\n' answer 200 "$nonce" && cat "$answer"; } | sign)
+		sign "$answer" answer 200 "$nonce"
 		respond '200 OK' "Passerelle-Signature: $signature"
 		cat "$answer"
 		[ "$name" != read ] || printf '{"signature":"%s"}\n' "$signature"
@@ -86,15 +99,16 @@ handle() {
 # show answers a browser.
 show() { respond '404 Not Found'; }
 
+# WORK is a folder for the nonces of requests and the files of open requests.
 serve() {
-	if [ -n "${NONCES:-}" ]; then
+	if [ -n "${WORK:-}" ]; then
 		handle
 		return
 	fi
 	[ $# -ge 2 ] || { echo "usage: SECRET=... bash $0 PORT FOLDER" >&2; exit 2; }
-	FOLDER=$(realpath "$2") NONCES=$(mktemp -d)
+	FOLDER=$(realpath "$2") WORK=$(mktemp -d)
 	INNER=$(padded 0x36) OUTER=$(padded 0x5c)
-	export PORT=$1 FOLDER NONCES INNER OUTER
+	export PORT=$1 FOLDER WORK INNER OUTER
 	cd -- "$(dirname -- "$0")"
 	{ # reports that it listens
 		until (: <>"/dev/tcp/127.0.0.1/$PORT") 2>/dev/null; do sleep 0.05; done

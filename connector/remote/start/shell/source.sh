@@ -22,10 +22,10 @@ call_accounts() {
 call_read() {
 	local account from
 	while IFS=$'\t' read -r account from; do
-		jq -Rc --arg account "$account" --arg from "$from" 'split(",") | select(length > 2 and .[0] >= $from) |
-			{$account, transactions: [{key: "\(input_line_number)", date: .[0], value: .[1], wording: (.[2:] | join(","))}]}' \
-			"$FOLDER/$(basename -- "$account").csv"
-		jq -cn --arg account "$account" --arg from "$from" '{$account, read: true} + if $from == "" then {} else {$from} end'
+		jq -Rcn --arg account "$account" --arg from "$from" '
+			(inputs | split(",") | select(length > 2 and .[0] >= $from) |
+				{$account, transactions: [{key: "\(input_line_number)", date: .[0], value: .[1], wording: (.[2:] | join(","))}]}),
+			({$account, read: true} + if $from == "" then {} else {$from} end)' "$FOLDER/${account##*/}.csv"
 	done < <(jq -r '.accounts[]? | [.account, .from // ""] | @tsv' "$body")
 	echo '{"end":{}}'
 }
