@@ -191,8 +191,9 @@ func TestUserTokensAreForEventsOfUsersWithoutAProvider(t *testing.T) {
 	})
 }
 
-// signers returns the names of the secrets that sign a request. It verifies the request with
-// each secret alone, under both header prefixes.
+// signers returns the names of the secrets that sign a request, and the number of its headers with
+// the signature of the next secret. It verifies the request with each secret alone, under both
+// header prefixes.
 func signers(t *testing.T, r *fixture, req *http.Request, body []byte, secrets map[string]string) (names string) {
 	t.Helper()
 	for _, name := range []string{"first", "second", "third", "fourth"} {

@@ -342,8 +342,8 @@ func TestRestoredWebhookGetsMissedEvents(t *testing.T) {
 	})
 }
 
-// TestPartsAreWritten counts the parts of an unfinished body. Bodies that cannot be sent must be
-// refused.
+// TestPartsAreWritten checks that bodies that cannot be sent are refused. A purge must not delete
+// the parts of a new body that no event has yet.
 func TestPartsAreWritten(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		emit := func(e store.EmittedEvent) error {
@@ -374,8 +374,8 @@ func TestPartsAreWritten(t *testing.T) {
 	})
 }
 
-// TestAuthoritiesOfADomain checks that only one domain trusts a receiver's certificate authority,
-// and only while the domain's setting contains this authority.
+// TestAuthoritiesOfADomain checks that a domain trusts a receiver's certificate authority only
+// while the domain's setting contains this authority.
 func TestAuthoritiesOfADomain(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		server := httptest.NewUnstartedServer(http.HandlerFunc(ok))

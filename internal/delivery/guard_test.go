@@ -19,8 +19,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestAPanicDoesNotEndTheProcess makes the clock panic in every goroutine, once at each place that
-// calls it after a request has arrived.
+// TestAPanicDoesNotEndTheProcess makes the clock panic once at each of its first eight calls after
+// a request has arrived, in any goroutine.
 func TestAPanicDoesNotEndTheProcess(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		var left atomic.Int64
