@@ -17,7 +17,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// These are sandbox banks with special behaviour.
+// These are connectors of the sandbox with special behaviour.
 const (
 	lowLimit   = "2de6ced7-8747-4bd5-8052-fa6635925a0c"
 	oneByOne   = "7a4783c8-5fb4-4500-8a74-60e162321c8a"

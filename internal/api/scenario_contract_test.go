@@ -291,7 +291,8 @@ func TestDocumentNamesTheCount(t *testing.T) {
 	})
 }
 
-// The API document contains only calls that exist.
+// The service has no calls for transfers, recipients and payment links. The API document does not
+// contain such calls either.
 func TestDocumentPromisesNothingMore(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		for _, path := range []string{"/transfers", "/recipients", "/payment-links"} {

@@ -48,7 +48,8 @@ func TestFilesOfSharedSubscriptionsAreFetched(t *testing.T) {
 	})
 }
 
-// The stored content of a file is encrypted, and stays readable after a change of the master key.
+// The stored content of a file is encrypted. A download contains the decrypted file, or the
+// requested part of it.
 func TestFilesAreSealedAtRest(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from := s.subscriber(t, "")
@@ -206,8 +207,8 @@ func TestDownloadsOfOthers(t *testing.T) {
 	})
 }
 
-// The service erases the files of a withdrawn subscription or a deleted user, with all data about
-// the files.
+// The service erases the files of a withdrawn subscription, a deleted connection or a deleted user,
+// with all data about the files.
 func TestFilesGoWithWhatTheyBelongTo(t *testing.T) {
 	for name, withdraw := range map[string]func(t *testing.T, s *fixture, from map[string]string){
 		"a subscription": func(t *testing.T, s *fixture, from map[string]string) {

@@ -18,7 +18,8 @@ func exactly2(text string) *exact.Decimal {
 }
 
 // assets creates assets in the accounts: an order, a line of a loan, two positions in account a,
-// and one position in account c. The first position has a pocket, and its values for two days.
+// and one position each in account c and in the account "withheld". The first position has a
+// pocket, and its values for two days.
 func (s *fixture) assets(t testing.TB, domainName string) map[string]string {
 	t.Helper()
 	h, who := s.balanced(t, domainName), s.domainOf(domainName)
