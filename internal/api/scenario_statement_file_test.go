@@ -319,8 +319,8 @@ func (e *endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// The service refuses a body of 4 GiB long before its end. The refusal needs no more memory than
-// the largest allowed file.
+// The service refuses a body of 4 GiB long before its end. Until then, at most 512 MiB are read and
+// allocated.
 func TestEndlessStatementFile(t *testing.T) {
 	s := newFixture(t, storetest.SQLite(t))
 	connection := s.fileConnection(t)

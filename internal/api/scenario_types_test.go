@@ -452,8 +452,8 @@ func (r *refuser) done(t *testing.T) {
 	}
 }
 
-// refused sends a request. The response must be 400. The message must begin with the field, or at
-// least contain the field's name.
+// refused sends a request. The response must be 400, or 413 for a body that is too large. It must
+// have the code, and its message must contain the text.
 func (r *refuser) refused(t *testing.T, call string, a ask, code, message string) {
 	t.Helper()
 	words := strings.Fields(call)

@@ -235,8 +235,8 @@ func TestOneExchangeWins(t *testing.T) {
 	})
 }
 
-// After a simultaneous deletion and exchange, either the user exists with a token, or neither
-// exists.
+// After a simultaneous deletion and exchange, the user and the user's first token are gone. The
+// exchange may succeed or fail.
 func TestDeletionAgainstExchange(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for range 5 {
@@ -284,8 +284,8 @@ func (s *fixture) contest(t *testing.T, n int, of func(i int) ask) map[int]int {
 	return count
 }
 
-// The event of a deletion contains the user's token. After the deletion, only the payment is left,
-// without a user.
+// A receiver gets the event of a deletion. After the erasure, only the payment and the empty event
+// are left. The log contains no token.
 func TestDeletingAUser(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		hook := `{"event":"USER_DELETED","url":"` + s.Origin + `/sandbox/receiver/deleted","id_service":{client}}`
@@ -340,8 +340,8 @@ func TestDeletingAUser(t *testing.T) {
 	})
 }
 
-// The event of a deletion contains the user's token, so the receiver can identify the user. The
-// token is no longer valid for calls.
+// The request that reports a deletion has the user's token, so the receiver can identify the user.
+// The token is no longer valid for calls.
 func TestADeletionEventCarriesTheUsersToken(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		reported := make(chan string, 2)
@@ -584,7 +584,8 @@ func forgeries(t *testing.T, one, other string) map[string]string {
 	}
 }
 
-// After several wrong secrets, only requests from the same address must wait.
+// After several wrong secrets, requests of the same application from the same address must wait.
+// Requests of other applications and domains need not wait.
 func TestWrongSecretsAreThrottledByAddress(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		main := s.domainOf("")
