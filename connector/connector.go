@@ -8,8 +8,8 @@
 // payment check its reports.
 //
 // Callers must tell four failures apart. A *payment.Refusal means that the bank refused the order.
-// No other error of Initiate rejects a payment. ErrNotSent means that the call had no effect at the
-// bank. ErrUnknownOrder means that the bank has no order with the key. After every other error, the
+// ErrNotSent means that the call had no effect at the bank: a new order with this error is rejected.
+// ErrUnknownOrder means that the bank has no order with the key. After every other error, the
 // outcome is unknown, and the service asks the bank.
 package connector
 

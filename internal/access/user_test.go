@@ -15,8 +15,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// user makes a user with a token of the fixture's application. The user is permanent, or temporary
-// for half an hour.
+// user makes a user with a token. The user is permanent, or temporary for half an hour. The token
+// of a permanent user belongs to the fixture's application.
 func (d *fixture) user(permanent bool) (passerelle.User, access.Grant) {
 	d.t.Helper()
 	u := passerelle.User{Domain: d.domain, Platform: passerelle.SharedAccess, Created: d.now, Version: 1}

@@ -316,7 +316,7 @@ func (h *fixture) stillWhole(name string, before, after map[string][]string) {
 	}
 }
 
-// recovers reads again with a correct connector.
+// recovers reads again with a correct connector, and then deletes the connection.
 func (h *fixture) recovers(name string, s *hostileConnector, id passerelle.ConnectionID) {
 	h.t.Helper()
 	s.read = soundBooks().read

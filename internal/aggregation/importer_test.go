@@ -30,7 +30,8 @@ func memory(t *testing.T) (live, anonymous int64) {
 	return int64(sample[0].Value.Uint64()), pages << 10
 }
 
-// most returns the largest memory while run is running. It measures at each call of the clock.
+// most returns the largest growth of the memory while run is running. It measures at each call of
+// the clock.
 func (h *fixture) most(run func()) (live, anonymous int64) {
 	defer debug.SetGCPercent(debug.SetGCPercent(20))
 	debug.FreeOSMemory() // collects garbage, so that the initial value is exact

@@ -80,8 +80,8 @@ func TestWithdrawalStopsWhatIsOnItsWay(t *testing.T) {
 	})
 }
 
-// TestDisconnectingStopsWhatIsOnItsWay does the same as the test above for a connection, a
-// subscription, and bodies in several parts.
+// TestDisconnectingStopsWhatIsOnItsWay does the same as TestWithdrawalStopsWhatIsOnItsWay for a
+// connection, a subscription, and bodies in several parts.
 func TestDisconnectingStopsWhatIsOnItsWay(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("one", "1234")

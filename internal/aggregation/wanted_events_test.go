@@ -141,7 +141,8 @@ func TestWebhookRegisteredDuringASync(t *testing.T) {
 	})
 }
 
-// TestUserEventsAreWantedLate checks the same for the event about several connections of a user.
+// TestUserEventsAreWantedLate checks the same as TestWebhookRegisteredDuringASync for the event
+// about several connections of a user.
 func TestUserEventsAreWantedLate(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		h.shared(s)

@@ -98,7 +98,8 @@ func TestWebauthTells(t *testing.T) {
 	})
 }
 
-// TestWebauthOnce checks that a state parameter works only once, and that a failure emits no event.
+// TestWebauthOnce checks that a state parameter works only once, and that an invalid one emits no
+// event.
 func TestWebauthOnce(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, state := h.visiting(landing)

@@ -77,9 +77,9 @@ func TestObjectsOfOthersAreNotFound(t *testing.T) {
 	})
 }
 
-// TestEndedTokensOfUsers makes every user call without a token and with invalid tokens. The invalid
-// tokens are a revoked token, and tokens of a user of another domain, of a deleted user and of an
-// expired user. Each call fails like the call without a token.
+// TestEndedTokensOfUsers makes every user call about an object, without a token and with invalid
+// tokens. The invalid tokens are a revoked token, and tokens of a user of another domain, of a
+// deleted user and of an expired user. Each call fails like the call without a token.
 func TestEndedTokensOfUsers(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		ended := map[string]string{

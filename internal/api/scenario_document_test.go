@@ -60,7 +60,7 @@ type paper struct {
 }
 
 // papers returns all documents of a list. It follows the links between pages of five documents. The
-// total on each page must be the number of documents.
+// total must be the number of documents.
 func (s *fixture) papers(t *testing.T, path string) []paper {
 	t.Helper()
 	var all []paper

@@ -150,7 +150,7 @@ func (h *accountSet) fill(a *heldAccount, rows int) {
 	h.transactions = append(h.transactions, made...)
 }
 
-// change changes a transaction in every possible way.
+// change changes a transaction in one of three ways, or not at all. The index i decides.
 func (h *accountSet) change(one *heldTransaction, i int) {
 	h.t.Helper()
 	switch i % 5 {

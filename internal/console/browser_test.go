@@ -176,7 +176,7 @@ func (p *person) enrol(window, password string, time *clock) string {
 	return key
 }
 
-// The browser reports no blocked content and no error on any page.
+// The browser reports no blocked content and no error on the main pages.
 func TestNoPageCausesBrowserMessages(t *testing.T) {
 	t.Parallel()
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})

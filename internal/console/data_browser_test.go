@@ -50,7 +50,8 @@ type plants struct {
 	connections  []int64
 }
 
-// plant puts hostile texts into every text field.
+// plant creates the objects of plants. The name of an account, a setting and the texts of the
+// client are hostile.
 func (p *person) plant() (have plants) {
 	user, token := p.fixture.user()
 	have.user = user

@@ -187,7 +187,7 @@ const (
 )
 
 // walk fetches all pages. It also sends all forms, unless the operator may reveal personal data.
-// The service may refuse the forms of operators who do not set up the domain.
+// The service may refuse some pages to operators who do not set up the domain.
 func (p *people) walk(t *testing.T, visitor *fixture, who string, reveals, setsUp bool) {
 	t.Helper()
 	for _, route := range console.Routes() {

@@ -21,7 +21,7 @@ const numbers = `WITH RECURSIVE n(i) AS (SELECT CAST($1 AS BIGINT) UNION ALL SEL
 const crowdFrom = 10_000_000
 
 // crowd fills the tables that a search reads. The service would need hours to create so many
-// payments and users. Each group of 100 payments shares the end of an account number. All payments
+// payments and users. Of a million payments, 100 share each end of an account number. All payments
 // share the beginning of a label.
 var crowd = []string{
 	`INSERT INTO payment_transition (payment_id, seq, domain_id, to_state, cause, actor, bank_status, at) SELECT i, 0, CAST($3 AS BIGINT), 'created', '', 'client', '', i FROM n`,

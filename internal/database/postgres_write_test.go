@@ -83,8 +83,8 @@ func TestContextEndsBeforeCommit(t *testing.T) {
 	}
 }
 
-// holdLock makes another session hold an exclusive lock on the probe table until the test ends.
-// Others can read and add rows.
+// holdLock makes another session hold a lock on the probe table, as for adding rows, until the test
+// ends. Others can read and add rows.
 func holdLock(t *testing.T, db *Handle) {
 	t.Helper()
 	tx, err := db.engine.(*postgresEngine).pool.Begin(t.Context())

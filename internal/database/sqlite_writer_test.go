@@ -194,8 +194,8 @@ func TestWithdrawnUnit(t *testing.T) {
 	wantNames(t, db, "a")
 }
 
-// TestTakenUnitIsAnswered ends the context of a unit during its execution, alone and in a group.
-// The unit must be written, and its caller must get no error.
+// TestTakenUnitIsAnswered ends the context of a unit during its execution. The unit must be
+// written, and its caller must get no error.
 func TestTakenUnitIsAnswered(t *testing.T) {
 	db := open(t, storetest.SQLite(t))
 	ctx, cancel := context.WithCancel(t.Context())

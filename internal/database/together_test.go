@@ -9,7 +9,7 @@ import (
 )
 
 // TestTogether runs functions with different numbers of queries, and a function that fails. Each
-// must get its results, and the returned error must be the first error.
+// must get its results, and Together must return the error of the function that fails.
 func TestTogether(t *testing.T) {
 	broken := errors.New("broken")
 	onEach(t, func(t *testing.T, db *Handle) {

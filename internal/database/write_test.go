@@ -310,8 +310,8 @@ func TestReadingStopsAtAnError(t *testing.T) {
 	})
 }
 
-// TestDatabaseClock takes a lease. The lease must last for its duration by the database's clock,
-// and then lapse.
+// TestDatabaseClock stores a lease that lasts and a lease that has lapsed. By the database's clock,
+// which must be close to the clock of the test, only the second must have lapsed.
 func TestDatabaseClock(t *testing.T) {
 	onEach(t, func(t *testing.T, db *Handle) {
 		before := time.Now().Add(-time.Second).UnixMicro()

@@ -91,7 +91,8 @@ func (r *fixture) write(fn func(*store.Tx) error) {
 	must(r.t, r.DB.Write(context.Background(), fn))
 }
 
-// webhook registers a receiver. Its requests are signed if a provider is named.
+// webhook registers a receiver. If auth is not empty, it names the provider that authenticates the
+// requests.
 func (r *fixture) webhook(url, auth string) store.Webhook {
 	r.t.Helper()
 	w, err := r.Register(r.t.Context(), r.domain, delivery.Registration{Event: string(webhook.PaymentStateUpdated), URL: url, Auth: auth})

@@ -99,8 +99,9 @@ func TestTimeoutsAreCountedAcrossSessions(t *testing.T) {
 	})
 }
 
-// TestASuccessInARunLetsNewDeliveriesThrough: one refused payload has stopped a webhook. When the
-// receiver accepts a request, the webhook must get the other deliveries in the same run.
+// TestASuccessInARunLetsNewDeliveriesThrough: ten failures have stopped a webhook. After that, its
+// receiver refuses only one delivery. When it accepts a request, it must get the other deliveries
+// in the same run.
 func TestASuccessInARunLetsNewDeliveriesThrough(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)

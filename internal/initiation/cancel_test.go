@@ -462,8 +462,7 @@ func TestUnapprovedInstantOrders(t *testing.T) {
 	})
 }
 
-// TestStatesOfCancellation checks that the return links of a cancellation differ from the return
-// links of the payment.
+// TestStatesOfCancellation checks that altered return links of a cancellation are refused.
 func TestStatesOfCancellation(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.onItsWay()

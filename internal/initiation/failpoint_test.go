@@ -154,7 +154,7 @@ func TestCrashWhileAnAnswerIsRecovered(t *testing.T) {
 }
 
 // TestSealedFieldsPostponeTheAttempt corrupts the stored values of an order. No process can then
-// call the bank. The service must make such calls less and less often.
+// call the bank. The service must wait before it tries again.
 func TestSealedFieldsPostponeTheAttempt(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.line.breaks(before(fails(errCut)), nil)

@@ -369,8 +369,8 @@ func (w *fixture) checkHistory(t *testing.T, id int64, history []payment.Transit
 	}
 }
 
-// rows counts the rows of every table and adds up the versions of payments. Two results differ if
-// anything was written in between.
+// rows counts the rows of every table and adds up the versions of payments. Two results differ if a
+// row was added or removed, or a payment was changed in between.
 func (w *fixture) rows() map[string]int64 {
 	w.t.Helper()
 	query := `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'`

@@ -92,7 +92,7 @@ func TestNonsense(t *testing.T) {
 }
 
 // TestWaitsWithinReason checks that the wait that a bank requests is limited. Without such a
-// request, the wait must be a quarter of the payment's age.
+// request, the wait must be a quarter of the payment's age, between 15 seconds and 6 hours.
 func TestWaitsWithinReason(t *testing.T) {
 	for _, test := range []struct{ asked, age, want time.Duration }{
 		{-time.Hour, 15 * time.Second, 15 * time.Second},

@@ -108,8 +108,8 @@ func TestSettledAgainstTheBank(t *testing.T) {
 	})
 }
 
-// TestSettledMeanwhile checks that a settlement fails when a loop asks the bank at the same time,
-// or after an earlier settlement.
+// TestSettledMeanwhile checks that a settlement fails when another settlement succeeds while the
+// first one asks the bank.
 func TestSettledMeanwhile(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.lostAt(before(fails(errCut)))

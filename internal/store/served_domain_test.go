@@ -85,7 +85,8 @@ func TestDomainsDiffer(t *testing.T) {
 	})
 }
 
-// TestClockIsComparedAndSet changes each kind of clock to each other kind.
+// TestClockIsComparedAndSet changes the clock of a domain to each kind of clock. A change from
+// another clock than the present one must fail, and so must a change in a live domain.
 func TestClockIsComparedAndSet(t *testing.T) {
 	frozen, epoch := now.Add(time.Hour), time.UnixMicro(-1).UTC()
 	clocks := []passerelle.Clock{{}, {Offset: 400 * 24 * time.Hour}, {Frozen: &frozen}, {Offset: time.Second, Frozen: &epoch}, {Frozen: &epoch}, {}}

@@ -10,8 +10,8 @@ import (
 	"passerelle/webhook"
 )
 
-// TestStatisticsArrive checks that PostgreSQL has no statistics after the restore of a dump, until
-// the service collects them.
+// TestStatisticsArrive removes the statistics, like the restore of a dump. The service must collect
+// them, in one process at a time.
 func TestStatisticsArrive(t *testing.T) {
 	url := storetest.Postgres(t)
 	s, p := newFixture(t, url), newPlanned(t, url)
@@ -87,8 +87,8 @@ func TestLockedTableDoesNotStopStatistics(t *testing.T) {
 	}
 }
 
-// TestSQLitePlansByRule shows that SQLite reads a table completely when its statistics are from a
-// time when the table was small.
+// TestSQLitePlansByRule checks that the service removes SQLite's statistics. With statistics from a
+// time when a table was small, SQLite would read the table completely.
 func TestSQLitePlansByRule(t *testing.T) {
 	url := storetest.SQLite(t)
 	s := newFixture(t, url)

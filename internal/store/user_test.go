@@ -106,8 +106,9 @@ func TestUsersAreListed(t *testing.T) {
 	})
 }
 
-// TestKeepingAUser checks which of several simultaneous changes succeeds: an exchange, a second
-// exchange, or the expiry.
+// TestKeepingAUser checks that a temporary user can be exchanged once. An exchange in another
+// domain, a second exchange, an exchange after the expiry, and a deletion with the old data of the
+// user must fail.
 func TestKeepingAUser(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		keep := func(domain passerelle.DomainID, id passerelle.UserID, realNow time.Time) error {
@@ -188,8 +189,8 @@ func TestKeptTokensAreSealedWhereTheyAre(t *testing.T) {
 	})
 }
 
-// TestErasure follows a deleted user until the database contains only the events that a receiver
-// must still get.
+// TestErasure follows a deleted user to the end of its erasure. After the first step, the database
+// must still contain the event that a receiver must get, and the token that the event carries.
 func TestErasure(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		u, neighbour := s.user(true), s.user(true)
