@@ -97,7 +97,7 @@ type camt struct {
 	statement *FileStatement
 	// any means that the file contains a statement. found means that it contains a message.
 	any bool
-	// created is the day of the statement.
+	// created is the day on which the statement was made.
 	created passerelle.Date
 	balance camtBalance
 	interim []StatementBalance
@@ -343,8 +343,8 @@ func (c *camt) endBalance() error {
 	return nil
 }
 
-// begin completes a statement before its first entry, or at its end. In a long camt.053, only the
-// first page has an opening balance and only the last page a closing balance. The other pages have
+// begin completes a statement before each entry and at its end. In a long camt.053, only the first
+// page has an opening balance and only the last page a closing balance. The other pages have
 // intermediate balances instead.
 func (c *camt) begin() error {
 	s := c.statement

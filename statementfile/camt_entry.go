@@ -81,7 +81,8 @@ func (e *camtEntry) other(own *StatementAccount) int {
 	return counterparty
 }
 
-// wording returns the remittance information, or another text of the bank about the entry.
+// wording returns the remittance information or, without it, another text about the entry. For a
+// batch, the bank's text goes before the remittance information.
 func (e *camtEntry) wording() string {
 	if e.transactions > 1 {
 		return tidy(cmp.Or(e.entryText, strings.Join(e.remittance, " "), e.entryRef))

@@ -109,11 +109,11 @@ func cutLast(text, separator string) (string, string, bool) {
 	return text[:i], text[i+len(separator):], true
 }
 
-// maxHeader is the largest number of lines before the names of the columns.
+// maxHeader is the number of rows that are searched for the names of the columns.
 const maxHeader = 60
 
-// detectLayout detects the layout of a file from its beginning. If it cannot, the error names the
-// settings that a mapping needs.
+// detectLayout detects the layout of a file from its beginning. It fails when no row has the
+// required columns.
 func (m *Mapping) detectLayout(first []byte) (*csvLayout, error) {
 	for _, delimiter := range delimiters {
 		if m.Delimiter != "" && string(delimiter) != m.Delimiter {
@@ -219,8 +219,8 @@ func (l *csvLayout) common(names []string) map[string][]int {
 	return found
 }
 
-// meaning returns the meaning of a common name. The name of an amount column may end with its
-// currency.
+// meaning returns the meaning of a common name. The name of a column of amounts or balances may end
+// with the currency.
 func (l *csvLayout) meaning(name string) string {
 	if meaning := meanings[name]; meaning != "" {
 		return meaning

@@ -124,7 +124,8 @@ type dayForm struct {
 	year, month, day int
 }
 
-// forms lists common date formats, most likely first. Any separators are accepted.
+// forms lists common date formats, most likely first. A slash, a point, a hyphen or a space is
+// accepted as separator.
 var forms = []string{"YYYY-MM-DD", "DD/MM/YYYY", "YYYYMMDD", "DD/MM/YY", "MM/DD/YYYY"}
 
 // commonForms contains the parsers for these formats.
@@ -163,7 +164,7 @@ func dateForm(text string) (*dayForm, error) {
 }
 
 // digitsOf returns the pattern of a year, month or day. Between separators, months and days may
-// have one digit.
+// have one digit, and months may be names.
 func digitsOf(word string, separated bool) string {
 	switch {
 	case word == "YYYY":

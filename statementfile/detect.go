@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// mtTag matches the first field of an MT940 message.
+// mtTag matches the beginning of a field of an MT940 message.
 var mtTag = regexp.MustCompile(`(?m)^(?:.*\{4:)?\s*:(?:20|25P?|28C?|60[FM]|61):`)
 
 // oldBalance matches the first record of a CFONB 120 file.

@@ -32,7 +32,7 @@ type Mapping struct {
 	// NoHeader means that the first line is a transaction. The mapping then names columns by
 	// number.
 	NoHeader bool `json:"no_header,omitempty"`
-	// Skip is the number of lines to skip at the beginning.
+	// Skip is the number of lines to skip at the beginning. Empty lines do not count.
 	Skip int `json:"skip,omitempty"`
 	// Negate means that money leaving the account has no minus sign in the file.
 	Negate bool `json:"negate,omitempty"`
@@ -126,7 +126,7 @@ func MappedColumns() []string {
 	}
 }
 
-// ParseMapping reads a mapping as JSON. Errors name the field of the mapping.
+// ParseMapping reads a mapping as JSON, and checks it.
 func ParseMapping(text string) (*Mapping, error) {
 	m := &Mapping{}
 	decoder := json.NewDecoder(strings.NewReader(text))

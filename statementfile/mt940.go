@@ -200,7 +200,7 @@ func (m *mt) finish() error {
 // currencySuffix matches the currency that some banks append to the account number.
 var currencySuffix = regexp.MustCompile(`^(.*[0-9])\s*/?([A-Z]{3})$`)
 
-// account reads field 25: an IBAN, or a bank and a number, with or without a currency.
+// account reads field 25: an IBAN, or a number with or without a bank. A currency may follow.
 func (m *mt) account(f *mtLines) error {
 	text, a := number(f.text[0]), &m.statement.Account
 	if parts := currencySuffix.FindStringSubmatch(text); parts != nil && passerelle.Currency(parts[2]).Known() {
@@ -369,7 +369,7 @@ func (m *mt) information(f *mtLines) error {
 
 // nonSwift reads field NS of German and Hungarian banks. It consists of numbered parts: 01 to 14
 // are the purpose of an entry, 15 and 16 the name, 17 the posting text, and 33 and 34 the bank and
-// the number. Before the first entry, 22 and 23 are the owner and the name of the account.
+// the number. Outside entries, 22 and 23 are the owner and the name of the account.
 func (m *mt) nonSwift(f *mtLines) error {
 	parts := map[string]string{}
 	for _, line := range f.text {

@@ -377,7 +377,8 @@ func (o *ofx) card(text string) error {
 	return nil
 }
 
-// payee reads the name in the aggregate PAYEE or, without a name there, a text of the bank.
+// payee reads a name: in the aggregate PAYEE the name of the counterparty, elsewhere a text of the
+// bank.
 func (o *ofx) payee(text string) error {
 	if o.name = tidy(text); o.empty == "PAYEE" {
 		o.entry.Name = o.name

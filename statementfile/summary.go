@@ -32,7 +32,7 @@ type AccountSummary struct {
 	// only deletes another.
 	Reversals, Corrections int
 	// Spans are the periods of the statements that have both balances, in order. Two of them are
-	// joined when the second begins with the closing balance of the first.
+	// joined when they overlap, or when the second begins with the closing balance of the first.
 	Spans []BalanceSpan
 	// Gaps are the gaps between the spans.
 	Gaps []Gap

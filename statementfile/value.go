@@ -19,8 +19,8 @@ var (
 	errDay       = errors.New("must be from 1900 to 2099")
 )
 
-// These are the days on which entries can be booked. Programs write other days, such as 0001-01-01,
-// for entries without a day.
+// These are the first and the last day that entries and balances can have. Programs write other
+// days, such as 0001-01-01, for entries without a day.
 var (
 	firstDay = passerelle.DateOf(time.Date(1900, time.January, 1, 0, 0, 0, 0, time.UTC), time.UTC)
 	lastDay  = passerelle.DateOf(time.Date(2099, time.December, 31, 0, 0, 0, 0, time.UTC), time.UTC)

@@ -53,8 +53,8 @@ func (s *Written) signed(negative bool) string {
 	return ""
 }
 
-// ofxAccount writes the account. It writes the complete number, so that every reader gets the same
-// number.
+// ofxAccount writes the account. It divides a number that begins with its bank and a slash. It
+// writes every other number completely, so that every reader gets the same number.
 func (o *output) ofxAccount(s *Written) {
 	if s.Account.Type == "card" {
 		o.element("ACCTID", s.Account.number())
