@@ -172,14 +172,14 @@ func (p *payerStory) pays() {
 // These are sequences of acts. Each sequence begins with a new payment in a domain with a frozen
 // clock. It checks the deliveries after each act.
 var (
-	// brought: the redirected payer brings the final state, so the service does not deliver it.
+	// brought: the redirected payer brings the final state, so the service delivers no state.
 	brought = func(p *payerStory) {
 		p.pays()
 		p.deliveredStates()
 		p.later("1h")
 		p.deliveredStates()
 	}
-	// doubled: the service also delivers the final state.
+	// doubled: the service also delivers every state.
 	doubled = func(p *payerStory) {
 		p.pays()
 		p.deliveredStates("validating", "pending", "done")
@@ -282,8 +282,8 @@ var callbackCases = map[string]callbackCase{
 }
 
 // TestStateThatThePayerBrings tests which domains have the old behaviour of PAYMENT_STATE_UPDATED,
-// and how this behaviour works. The service stores every event. It does not deliver an event with a
-// state that the redirected payer brought to the callback.
+// and how this behaviour works. The service stores every event. It does not deliver the events up
+// to the state that the redirected payer brought to the callback.
 func TestStateThatThePayerBrings(t *testing.T) {
 	for name, c := range callbackCases {
 		t.Run(name, func(t *testing.T) {

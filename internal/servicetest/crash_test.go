@@ -18,11 +18,11 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestCrashAtEachMark crashes the program before and after each commit, bank call and webhook.
-// Meanwhile, clients pay, read accounts and receive events. The program itself records the marks
-// that it passes. The test fails if the program never passes a committing function, unless
-// elsewhere lists that function with a reason. At the end, nothing is lost and nothing was done
-// twice.
+// TestCrashAtEachMark crashes the program at random marks. A mark is before or after a commit, a
+// bank call or a webhook. PASSERELLE_TEST_DEATH_MARKS is the number of marks. Meanwhile, clients
+// pay, read accounts and receive events. The program itself records the marks that it passes. The
+// test fails if the program never passes a committing function, unless elsewhere lists that
+// function with a reason. At the end, nothing is lost and nothing was done twice.
 func TestCrashAtEachMark(t *testing.T) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {

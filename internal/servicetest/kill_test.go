@@ -21,10 +21,10 @@ const (
 	synced       = "CONNECTION_SYNCED"
 )
 
-// TestNothingIsLostToKills kills the program at random moments while clients pay, sometimes
-// together with PostgreSQL. Receivers refuse, do not respond, disconnect and lose requests. At the
-// end, nothing may be lost. Each change of each payment must have reached every receiver, in order
-// and with the same bytes each time. The bank must have received each order once.
+// TestNothingIsLostToKills kills the program, PostgreSQL or both at random moments while clients
+// pay. Receivers refuse, do not respond, disconnect and lose requests. At the end, nothing may be
+// lost. Each change of each payment must have reached every receiver, in order and with the same
+// bytes each time. The bank must have received each order once.
 //
 // PASSERELLE_TEST_SEED repeats a run except for its timing. Each run logs its seed.
 func TestNothingIsLostToKills(t *testing.T) {
