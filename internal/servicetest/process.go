@@ -246,7 +246,9 @@ func (p *Process) Configure(key, value string) {
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Authorization", "Bearer "+p.ConfigToken)
-	answer, err := http.DefaultClient.Do(request)
+	client := &http.Client{Timeout: time.Minute}
+	defer client.CloseIdleConnections()
+	answer, err := client.Do(request)
 	if err != nil {
 		p.t.Fatal(err)
 	}
