@@ -115,7 +115,7 @@ func (d *driver) keep(method, path, token, key string, body any) []byte {
 // until2xx repeats a request until the service accepts it. A refused request fails the test. It
 // also repeats unanswered requests, and requests that came too early or exceeded a limit.
 func (d *driver) until2xx(what string, send func() (int, []byte)) []byte {
-	wait := patience{shortest: 20 * time.Millisecond}
+	wait := backoff{shortest: 20 * time.Millisecond}
 	for begun := time.Now(); d.undisturbed(begun) < waitLimit; wait.pause() {
 		status, answer := send()
 		switch {

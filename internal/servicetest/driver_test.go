@@ -165,7 +165,7 @@ type seenPayment struct {
 // pay brings a payment to its final state. It returns false when there is not enough time.
 func (d *driver) pay(o *order, within time.Duration) (done bool) {
 	var last payment.State
-	wait := patience{shortest: 10 * time.Millisecond}
+	wait := backoff{shortest: 10 * time.Millisecond}
 	for deadline := time.Now().Add(within); time.Now().Before(deadline); {
 		p, seen := d.inspect(o)
 		switch {
@@ -183,16 +183,16 @@ func (d *driver) pay(o *order, within time.Duration) (done bool) {
 	return false
 }
 
-// patience makes a client wait longer before each repeated request, because many clients may wait
+// backoff makes a client wait longer before each repeated request, because many clients may wait
 // for the same lease.
-type patience struct{ shortest, next time.Duration }
+type backoff struct{ shortest, next time.Duration }
 
 // longestPause is far shorter than a lease.
 const longestPause = time.Second / 2
 
-func (p *patience) pause() {
-	p.next = min(max(p.shortest, 2*p.next), longestPause)
-	<-time.After(p.next)
+func (b *backoff) pause() {
+	b.next = min(max(b.shortest, 2*b.next), longestPause)
+	<-time.After(b.next)
 }
 
 // inspect creates the payment, or reads it if it exists.

@@ -197,7 +197,7 @@ const undelivered = `SELECT count(*) FROM delivery WHERE delivered IS NULL`
 // event.
 func (l *ledger) settle() {
 	l.t.Helper()
-	l.d.process.Configure("webhooks.timeout_seconds", "60")
+	l.d.call("POST", "/config", l.d.config, map[string]any{"webhooks.timeout_seconds": "60"})
 	l.stored = storetest.Inspect(l.t, l.d.process.Database()) // this connects only now, because the kills would end the connection
 	started := time.Now()
 	for left := int64(1); left > 0 && time.Since(started) < waitLimit; <-time.After(100 * time.Millisecond) {
