@@ -16,12 +16,25 @@ type Words struct {
 	// Lang is the BCP 47 tag of the language.
 	Lang  string
 	texts map[string]string
+	// variant is the end of the keys of texts that replace usual texts. It is empty for the usual
+	// texts.
+	variant string
+}
+
+// As returns the same words, in which a text with the key KEY.variant replaces the text KEY. An empty
+// variant returns the usual texts.
+func (w Words) As(variant string) Words {
+	w.variant = variant
+	return w
 }
 
 // Say returns the text of a key, formatted with the arguments as in package fmt. It returns an
 // unknown key itself, because a page with a strange word is better than no page.
 func (w Words) Say(key string, args ...any) string {
-	text, known := w.texts[key]
+	text, known := w.texts[key+"."+w.variant]
+	if w.variant == "" || !known {
+		text, known = w.texts[key]
+	}
 	switch {
 	case !known:
 		return key

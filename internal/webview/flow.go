@@ -369,6 +369,7 @@ func (w *Webview) findFlow(pc *pageContext, handle string) (*flowSession, error)
 		return nil, errUsed
 	}
 	t.handle = handle
+	pc.nameInstitutions(!t.Filter.accounts())
 	return w.resumed(pc, t)
 }
 

@@ -94,6 +94,9 @@ func (w *Webview) loadConnection(pc *pageContext, t *flowSession, id passerelle.
 		return nil, err
 	}
 	b, err := w.bankOf(pc, c)
+	if b.UUID != "" {
+		pc.nameInstitutions(hasOnlyDocuments(b))
+	}
 	return &flowConnection{t, c, b}, err
 }
 

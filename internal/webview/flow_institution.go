@@ -91,6 +91,22 @@ func (w *Webview) bankOf(pc *pageContext, c bankstore.Connection) (wire.Bank, er
 	return all[i], nil
 }
 
+// providerWords is the variant of the texts about providers that have documents and no accounts.
+const providerWords = "provider"
+
+// nameInstitutions makes the following texts speak of a provider instead of a bank, or of a bank.
+func (pc *pageContext) nameInstitutions(provider bool) {
+	pc.words = pc.words.As("")
+	if provider {
+		pc.words = pc.words.As(providerWords)
+	}
+}
+
+// hasOnlyDocuments reports whether an institution has documents and no accounts.
+func hasOnlyDocuments(b wire.Bank) bool {
+	return slices.Contains(b.Capabilities, documentCapability) && !slices.ContainsFunc(b.Capabilities, func(c string) bool { return c == usualCapability || c == "bankwealth" })
+}
+
 // wanted returns the fields that a connection waits for: the fields that the institution named, or
 // all fields of the connection's source.
 func (w *Webview) wanted(pc *pageContext, c bankstore.Connection, b wire.Bank) ([]payment.Field, error) {

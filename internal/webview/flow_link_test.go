@@ -35,7 +35,7 @@ func TestLinks(t *testing.T) {
 			{"domain by name", "/webview/en/connect", query("domain", "TEST"), []string{everything}},
 			{"another domain", "/webview/en/connect", query("domain", "bank.example"), []string{`"bank.example" is not this service`}},
 			{"address not encoded", "/webview/en/connect", query("redirect_uri", "") + "&redirect_uri=" + returnURL, []string{everything}},
-			{"connectors by number", "/webview/en/connect", query("connector_ids", "64,40", "connector_capabilities", "document"), []string{"Choose your bank", "Fournisseur Exemple", "Banque Exemple"}},
+			{"connectors by number", "/webview/en/connect", query("connector_ids", "64,40", "connector_capabilities", "document"), []string{"Choose your provider", "Fournisseur Exemple", "Banque Exemple"}},
 			{"connectors by UUID", "/webview/en/connect", query("connector_uuids", strings.ToUpper(customers.ProviderConnector), "connector_capabilities", "document"), []string{"Connect to Fournisseur Exemple"}},
 			{"unknown connector", "/webview/en/connect", query("connector_uuids", "x"), []string{"None of the available banks"}},
 			{"restricted connector", "/webview/en/connect", query("connector_uuids", customers.RestrictedConnector), []string{"None of the available banks"}},
