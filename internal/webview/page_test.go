@@ -22,7 +22,7 @@ import (
 func TestThePageSaysWhatIsPaid(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		page := s.open(t, s.create(t, nil).ID, nil)
-		for lang, want := range map[string][]string{
+		paid := map[string][]string{
 			"en": {"€1,234.56", "Maison Dupont SARL", "FR76 3000 6000 0112 3456 7890 189", "Order 1234", "Immediately", "Requested by Maison Dupont", "no money moves"},
 			"fr": {"1\u202f234,56\u00a0€", "Tout de suite", "Demandé par Maison Dupont"},
 			"de": {"1.234,56\u00a0€", "Sofort", "Angefordert von Maison Dupont"},
@@ -30,7 +30,9 @@ func TestThePageSaysWhatIsPaid(t *testing.T) {
 			"it": {"1234,56\u00a0€", "Subito", "Richiesto da Maison Dupont"},
 			"nl": {"€\u00a01.234,56", "Meteen", "Gevraagd door Maison Dupont"},
 			"pt": {"1234,56\u00a0€", "De imediato", "Pedido por Maison Dupont"},
-		} {
+		}
+		wantAllLanguages(t, paid)
+		for lang, want := range paid {
 			got := s.get(t, strings.Replace(page, "/en/", "/"+lang+"/", 1))
 			for _, text := range append(want, `<html lang="`+lang+`">`) {
 				if !strings.Contains(got.body, text) {
@@ -98,6 +100,7 @@ func TestDaysInEveryLanguage(t *testing.T) {
 		page := s.open(t, s.create(t, func(d *payment.Draft) {
 			d.Instructions[0].DateType, d.Instructions[0].ExecutionDate = payment.Deferred, c.day
 		}).ID, nil)
+		wantAllLanguages(t, c.words)
 		for lang, text := range c.words {
 			got := html.UnescapeString(s.get(t, strings.Replace(page, "/en/", "/"+lang+"/", 1)).body)
 			if want := fmt.Sprintf(text, year); !strings.Contains(got, want) {

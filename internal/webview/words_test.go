@@ -84,8 +84,22 @@ func TestConsentTextsHaveAVersion(t *testing.T) {
 			}
 		}
 		key := aggregation.ConsentVersion + " " + strings.TrimSuffix(name, ".json")
-		if got := hex.EncodeToString(hash.Sum(nil)[:8]); got != agreed[key] {
+		switch got := hex.EncodeToString(hash.Sum(nil)[:8]); agreed[key] {
+		case got:
+		case "":
+			t.Errorf("a new language or version: add %q: %q to agreed", key, got)
+		default:
 			t.Errorf("the texts of consents changed: raise aggregation.ConsentVersion, and expect %q: %q", key, got)
+		}
+	}
+}
+
+// wantAllLanguages fails for each language that a test's own table lacks.
+func wantAllLanguages[T any](t *testing.T, table map[string]T) {
+	t.Helper()
+	for name := range texts(t) {
+		if _, has := table[strings.TrimSuffix(name, ".json")]; !has {
+			t.Errorf("the table of this test lacks %s", name)
 		}
 	}
 }
