@@ -63,6 +63,8 @@ type troubled struct {
 	paid, rejected, stopped int64
 	endpoint                *receiver
 	connection, user        int64
+	// token is the token of user.
+	token string
 }
 
 func (p *person) trouble() troubled {
@@ -77,8 +79,8 @@ func (p *person) trouble() troubled {
 	for range 12 {
 		p.pay()
 	}
-	user, token := p.user()
-	in.user, in.connection = user, p.connect(token, "down")
+	in.user, in.token = p.user()
+	in.connection = p.connect(in.token, "down")
 	return in
 }
 
