@@ -3,6 +3,7 @@ package berlingroup
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/url"
 	"regexp"
 	"strings"
@@ -307,7 +308,10 @@ func (p *pages) turn(link string) error {
 	if err != nil {
 		return err
 	}
-	if p.seen[r.address] || len(p.seen) >= maxPages {
+	if len(p.seen) >= maxPages {
+		return p.fault(r, errMalformed, fmt.Sprintf("a list of its has more than %d pages", maxPages))
+	}
+	if p.seen[r.address] {
 		return p.fault(r, errMalformed, "a page of its leads back to one that was read")
 	}
 	p.seen[r.address], p.request = true, r

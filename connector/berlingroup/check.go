@@ -152,6 +152,9 @@ func (b *Bank) judgeAnswer(r request, a answer) Finding {
 	return Finding{"interface", judged.remedied(), true}
 }
 
+// metadataCall is the name of the call for the authorisation server's metadata.
+const metadataCall = "metadata"
+
 // metadata describes an authorisation server (RFC 8414).
 type metadata struct {
 	Authorization string `json:"authorization_endpoint"`
@@ -162,7 +165,7 @@ type metadata struct {
 // links of the bank to other servers.
 func (b *Bank) metadata(ctx context.Context) (metadata, error) {
 	var m metadata
-	r := request{call: "metadata", method: http.MethodGet, address: b.file.OAuth.Metadata}
+	r := request{call: metadataCall, method: http.MethodGet, address: b.file.OAuth.Metadata}
 	a, err := b.call(ctx, r)
 	if err != nil {
 		return m, err

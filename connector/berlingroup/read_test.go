@@ -259,6 +259,13 @@ func TestHostileAnswers(t *testing.T) {
 		"a redirect": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "https://elsewhere.example/", http.StatusFound)
 		}, "redirects to another address"},
+		"a second page that redirects": {func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Query().Has("page") {
+				http.Redirect(w, r, "https://elsewhere.example/", http.StatusFound)
+				return
+			}
+			answers(200, `{"transactions": {"booked": [], "_links": {"next": {"href": "/v1/accounts/A1/transactions?page=2"}}}}`)(w, r)
+		}, "correct address.api"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bank := newReadable(t)

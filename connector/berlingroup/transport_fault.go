@@ -23,11 +23,15 @@ func (b *Bank) fault(r request, err error, says string) error {
 	if r.id != "" && r.form == nil {
 		says += "; X-Request-ID " + r.id
 	}
-	if r.address != "" { // the target of a link, or an address of the authorisation server
+	if r.toAuthorisationServer() {
 		says = strings.ReplaceAll(says, "address.api", "oauth.metadata")
 	}
 	return &connector.Fault{Says: fmt.Sprintf("%s (%s): %s", b.profile.Name, r.call, says), Err: err}
 }
+
+// toAuthorisationServer reports whether the request goes to an address of the authorisation server.
+// The target of a link is at the bank's API.
+func (r request) toAuthorisationServer() bool { return r.form != nil || r.call == metadataCall }
 
 // remedy explains a transport failure and how to correct it.
 func remedy(err error) string {
