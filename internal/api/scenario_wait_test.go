@@ -79,3 +79,37 @@ func TestSilentReceiversDoNotAffectOtherDomains(t *testing.T) {
 		}
 	})
 }
+
+// TestManyWebhooksAreTested tests more webhooks with one call than callers of a domain may wait for.
+func TestManyWebhooksAreTested(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		const webhooks, atOnce = 10, 4
+		url, reached, let := silent(t)
+		for i := range webhooks {
+			body := fmt.Sprintf(`{"event":"USER_SYNCED","url":"%s/%d"}`, url, i)
+			s.do(t, ask{method: "POST", path: "/webhooks", token: "config", body: body}).says(t, 200, "", "")
+		}
+		go func() {
+			for range atOnce {
+				<-reached
+			}
+			let()
+		}()
+		var out struct {
+			Tests []struct {
+				Error *string
+				Log   *struct{ URL string }
+			}
+		}
+		s.do(t, ask{method: "POST", path: "/test/webhooks", token: "config", body: `{}`}).decode(t, &out)
+		accepted := 0
+		for _, one := range out.Tests {
+			if one.Error == nil && one.Log != nil {
+				accepted++
+			}
+		}
+		if accepted != webhooks {
+			t.Errorf("%d of %d tests are accepted: %+v", accepted, webhooks, out.Tests)
+		}
+	})
+}

@@ -5,7 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"passerelle"
 	"passerelle/internal/aggregation"
@@ -45,8 +46,13 @@ func (s *Service) testSync(ctx context.Context, c *httpapi.Caller, _ httpapi.Not
 	return s.Aggregation.Show(read, c.Location), err
 }
 
-// maxTested limits the webhooks that one call tests, all at the same time.
-const maxTested = 20
+const (
+	// maxTested limits the webhooks that one call tests.
+	maxTested = 20
+	// testedAtOnce limits the tests of one call that run at the same time. Half of the calls that
+	// may wait for receivers of a domain then remain for other callers.
+	testedAtOnce = 4
+)
 
 type testedOutput struct {
 	IDWebhook int64             `json:"id_webhook"`
@@ -67,11 +73,15 @@ func (s *Service) testWebhooks(ctx context.Context, c *httpapi.Caller, _ httpapi
 	}
 	out := testWebhooksOutput{Tests: make([]testedOutput, len(all)), Total: len(all)}
 	faults := make([]error, len(all))
-	var tests sync.WaitGroup
+	var tests errgroup.Group
+	tests.SetLimit(testedAtOnce)
 	for i, w := range all {
-		tests.Go(func() { out.Tests[i], faults[i] = s.tested(ctx, c, w) })
+		tests.Go(func() error {
+			out.Tests[i], faults[i] = s.tested(ctx, c, w)
+			return nil
+		})
 	}
-	tests.Wait()
+	_ = tests.Wait() // faults contains the errors of all tests
 	return out, errors.Join(faults...)
 }
 
