@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/url"
+	"slices"
 	"time"
 
 	"passerelle"
@@ -168,4 +169,11 @@ type FileReader interface {
 	// user, during other reads of the same connection, and several times for the same file. File
 	// stops at the first error of w. It cannot change the memory of the connection.
 	File(ctx context.Context, req DataRequest, of FileName, w io.Writer) (mediaType string, err error)
+}
+
+// OnlyDocuments reports whether a connector with these capabilities reads documents and no accounts.
+// Pages then speak of a provider instead of a bank.
+func OnlyDocuments(capabilities []string) bool {
+	accounts := func(c string) bool { return c == "bank" || c == "bankwealth" }
+	return slices.Contains(capabilities, "document") && !slices.ContainsFunc(capabilities, accounts)
 }

@@ -35,7 +35,7 @@ const (
 	failed           step = "failed"
 )
 
-// over reports whether the authorisation has ended.
+// ended reports whether the authorisation has ended.
 func (s step) ended() bool { return s == authorised || s == failed }
 
 // authorisation is the state of an approval at the bank. A customer approves a payment, its

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/connector"
 	"passerelle/internal/aggregation"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/console/page"
@@ -49,6 +50,11 @@ var resolutions = map[passerelle.ConnectionState]string{
 	passerelle.NotSupported:                "The %s offers nothing that this connector can read. The user can only delete the connection.",
 }
 
+// inWebview lists the states that users end in the webview.
+var inWebview = []passerelle.ConnectionState{
+	passerelle.SCARequired, passerelle.WebauthRequired, passerelle.AdditionalInformationNeeded, passerelle.Decoupled, passerelle.PasswordExpired, passerelle.Wrongpass,
+}
+
 // resolution returns the text that says how a state ends.
 func resolution(state passerelle.ConnectionState, institution string) string {
 	return strings.ReplaceAll(resolutions[state], "%s", institution)
@@ -67,7 +73,7 @@ func (c *Console) institutionWord(uuid string) string {
 	if !known || reader.Profile().Data == nil {
 		return wordBank
 	}
-	if capabilities := reader.Profile().Data.Capabilities; slices.Contains(capabilities, "document") && !slices.Contains(capabilities, "bank") {
+	if connector.OnlyDocuments(reader.Profile().Data.Capabilities) {
 		return wordProvider
 	}
 	return wordBank
@@ -295,7 +301,7 @@ func (c *Console) showConnection(pc *page.Context, revealed bool) error {
 	}
 	institution := c.institutionWord(one.Connector)
 	data := connectionData{
-		connectionRow: c.connectionRow(pc, one), Institution: institution, InWebview: strings.Contains(resolutions[one.State], "webview"),
+		connectionRow: c.connectionRow(pc, one), Institution: institution, InWebview: slices.Contains(inWebview, one.State),
 		Facts: connectionFacts(pc, one, institution, revealed), Reading: one.Locked, MayAct: mayAct(pc), Revealed: revealed,
 	}
 	sources, err := bankstore.From(c.DB).SourcesOf(pc, pc.Domain.ID, id)

@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -115,12 +116,12 @@ var causes = map[payment.Trigger]string{
 	payment.Admitted:  "The bank accepted the payment, and does not report its execution.",
 	payment.Mixed:     "The bank refused a part of the payment.",
 	payment.Refused:   "The payment was refused, or it failed.",
-	payment.Lapsed:    "The bank gave no final response in time.",
+	payment.Lapsed:    "No final response came in time.",
 }
 
 // refusals maps each actor to a sentence about the end of a payment that this actor caused.
 var refusals = map[payment.Actor]string{
-	payment.ByClient:  "The application cancelled the payment, or refused to confirm it.",
+	payment.ByClient:  "The application or an operator cancelled the payment, or refused to confirm it.",
 	payment.ByPayer:   "The payer cancelled or refused the payment.",
 	payment.ByBank:    "The bank refused the payment.",
 	payment.ByService: "The service ended the payment.",
@@ -142,7 +143,7 @@ var noteTexts = map[string]string{
 	payment.NoteCancellationOvertaken: "The payment ended before its cancellation was decided.",
 	payment.NoteAbandoned:             "The payer abandoned the payment, and can still approve it at the bank.",
 	payment.NoteOccurrence:            "The bank executed the order once.",
-	payment.NoteOccurrenceFailed:      "One execution failed. The order continues.",
+	payment.NoteOccurrenceFailed:      "One execution failed at the bank. The order continues.",
 	payment.NoteBankStatus:            "The bank reported a new status or message.",
 	payment.NoteOutcomeUnknown:        "The outcome of a call to the bank is unknown.",
 	payment.NoteSettled:               "An operator recorded the outcome.",
@@ -150,11 +151,24 @@ var noteTexts = map[string]string{
 	payment.NoteSenseless:             "The service did not understand the bank's report. Nothing changed.",
 }
 
-// noteActors maps an actor to a sentence that says who caused a note. It has no entry for the bank
-// and the service, because the texts of their notes name them.
+// noteActors maps an actor to a sentence that says who caused a note. An operator acts in the name
+// of the application.
 var noteActors = map[payment.Actor]string{
-	payment.ByClient: "The application caused this.",
-	payment.ByPayer:  "The payer caused this.",
+	payment.ByClient:  "The application or an operator caused this.",
+	payment.ByPayer:   "The payer caused this.",
+	payment.ByBank:    "The bank caused this.",
+	payment.ByService: "The service caused this.",
+}
+
+// causedBy lists the notes whose texts do not name the actor.
+var causedBy = []string{payment.NoteCancelling, payment.NoteCancellationRefused, payment.NoteCancellationOvertaken}
+
+// noteCause returns a sentence that says who caused a note, unless the text of the note says so.
+func noteCause(n *payment.Note) string {
+	if !slices.Contains(causedBy, n.Kind) {
+		return ""
+	}
+	return noteActors[n.Actor]
 }
 
 // happened returns the row for a change of state or a note.
@@ -164,7 +178,7 @@ func (c *Console) happened(pc *page.Context, row store.TimelineRow, p *payment.P
 		if !n.Day.IsZero() {
 			at = n.Day.In(pc.Zone)
 		}
-		shown := timelineRow{At: pc.Time(at), Kind: timelineNote, What: cmp.Or(noteTexts[n.Kind], n.Kind), Because: noteActors[n.Actor], Who: string(n.Actor), Bank: page.BankStatus(n.Bank), at: n.At}
+		shown := timelineRow{At: pc.Time(at), Kind: timelineNote, What: cmp.Or(noteTexts[n.Kind], n.Kind), Because: noteCause(n), Who: string(n.Actor), Bank: page.BankStatus(n.Bank), at: n.At}
 		text := nameText(pc, n.Text, revealed)
 		if n.Kind == payment.NoteBankStatus {
 			shown.Said = said(n.Bank, text, n.Requests)
@@ -221,20 +235,21 @@ var answers = map[payment.Action][2]string{
 	payment.Redirect:      {"The payer left the bank's page without an approval.", "The payer came back from the bank's page."},
 	payment.Decoupled:     {"The payer did not approve in the bank's app.", "The service asked the bank whether the payer has approved in the app."},
 	payment.FillFields:    {"The payer did not enter what the bank asked for.", "The payer entered what the bank asked for."},
-	payment.Confirm:       {"The application refused to confirm the order.", "The application confirmed the order."},
+	payment.Confirm:       {"The application or an operator refused to confirm the order.", "The application or an operator confirmed the order."},
 	payment.PSUValidation: {"The payer refused the payment.", "The payer validated the payment."},
 }
 
 // answerText returns a sentence about the answer to a question of the bank.
 func answerText(a store.Attempt) string {
+	texts := answers[a.Action]
 	if a.Agreed {
-		return answers[a.Action][1]
+		return cmp.Or(texts[1], "The answer to "+string(a.Action)+" was yes.")
 	}
-	return answers[a.Action][0]
+	return cmp.Or(texts[0], "The answer to "+string(a.Action)+" was no.")
 }
 
 // requesters maps an actor to the beginning of a sentence about a request of this actor.
-var requesters = map[payment.Actor]string{payment.ByClient: "The application", payment.ByPayer: "The payer"}
+var requesters = map[payment.Actor]string{payment.ByClient: "The application or an operator", payment.ByPayer: "The payer"}
 
 // exchange returns the row for a call to the bank.
 func (c *Console) exchange(pc *page.Context, a store.Attempt) timelineRow {
@@ -301,6 +316,9 @@ func newRequestRow(pc *page.Context, l store.WebhookLog) requestRow {
 	outcome := fmt.Sprintf("The request failed after %d ms: %s.", l.Duration.Milliseconds(), l.Failure)
 	if l.Status > 0 {
 		outcome = fmt.Sprintf("The endpoint answered with status %d after %d ms.", l.Status, l.Duration.Milliseconds())
+		if l.Failure != "" && l.Failure != fmt.Sprint("status ", l.Status) {
+			outcome += " The request failed: " + l.Failure + "."
+		}
 	}
 	return requestRow{pc.Time(l.At), pc.When(l.At), outcome}
 }

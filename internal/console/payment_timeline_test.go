@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"regexp"
@@ -66,6 +68,26 @@ func TestTimelineOfAPayment(t *testing.T) {
 				t.Fatalf("%q does not follow in %s", want, text)
 			}
 			place += found
+		}
+	})
+}
+
+// A response that does not end in time is a failure, although its status is 200. The timeline shows
+// both.
+func TestTimelineShowsResponsesThatDoNotEnd(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		d.enter(operators.Viewer)
+		d.OK(d.Call("POST", "/config", d.ConfigToken, map[string]any{"webhooks.timeout_seconds": "1"}))
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			io.Copy(io.Discard, r.Body)
+			http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		}))
+		t.Cleanup(server.Close)
+		d.register("PAYMENT_STATE_UPDATED", server.URL, nil)
+		text := words(d.get(d.paymentPath(d.pay())).body)
+		if !regexp.MustCompile(`The endpoint answered with status 200 after \d+ ms\. The request failed: timeout\.`).MatchString(text) {
+			t.Errorf("the timeline does not show the failure: %s", text)
 		}
 	})
 }
@@ -225,8 +247,12 @@ func TestNotesInWords(t *testing.T) {
 			p.Notes = append(p.Notes, payment.Note{At: p.Created, Kind: kind, Actor: payment.ByBank})
 		}
 		must(t, d.DB.Write(t.Context(), func(tx *store.Tx) error { return tx.UpdatePayment(p, nil, nil) }))
+		page := d.get(d.paymentPath(id)).body
+		if said := strings.Count(page, "The bank caused this."); said != 3 { // the other notes name who caused them
+			t.Errorf("the timeline says %d times that the bank caused a note", said)
+		}
 		shown := 0
-		for _, row := range regexp.MustCompile(`<li data-kind="note".*?<strong>(.*?)</strong>`).FindAllStringSubmatch(d.get(d.paymentPath(id)).body, -1) {
+		for _, row := range regexp.MustCompile(`<li data-kind="note".*?<strong>(.*?)</strong>`).FindAllStringSubmatch(page, -1) {
 			shown++
 			if !strings.Contains(row[1], " ") {
 				t.Errorf("the timeline shows %q: add the kind to noteTexts in internal/console/payment_timeline.go", row[1])

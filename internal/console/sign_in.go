@@ -145,6 +145,7 @@ func (c *Console) signOut(pc *page.Context) error {
 	if err := c.Operators.SignOut(pc, pc.Who, c.RequestID(pc)); err != nil {
 		return err
 	}
+	pc.ForgetDomain()
 	web.Redirect(pc.Writer, page.Root+"sign-in")
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"passerelle/internal/operators"
+	"passerelle/internal/servicetest"
 )
 
 // TestAWebhookThatSendsOnlyRetries checks that the home page and the page of the webhook say the same
@@ -56,6 +57,23 @@ func TestTheRemedyOfAWebhookIsVisible(t *testing.T) {
 	})
 }
 
+// TestACardOfActionsIsNotEmpty checks that the page shows the card only to operators who have an
+// act in it.
+func TestACardOfActionsIsNotEmpty(t *testing.T) {
+	now := newClock()
+	servicetest.Each(t, servicetest.Options{Now: now.now}, func(t *testing.T, s *servicetest.Instance) {
+		hook, _ := plantLive(t, newFixture(t, s).inLive())
+		acting, administrator := newFixture(t, s), newFixture(t, s)
+		acting.enterTwice(operators.Acting, now)
+		administrator.enterTwice(operators.Administrator, now)
+		page := acting.inLive().webhookPath(int64(hook.ID))
+		acting.shows(page, []string{"<h2>Actions</h2>", "Disable</button>"})
+		administrator.submit(page, page, "act", "disable webhook")
+		acting.shows(page, []string{"This webhook is disabled.", "Enable</button>"}, "<h2>Actions</h2>")
+		administrator.shows(page, []string{"This webhook is disabled.", "<h2>Actions</h2>", "Delete webhook"})
+	})
+}
+
 // TestTheOutcomeOfARequest checks that the message after a test or a repetition says whether the
 // endpoint accepted the request, and that an old failure is not beside the message of success.
 func TestTheOutcomeOfARequest(t *testing.T) {
@@ -79,6 +97,6 @@ func TestTheOutcomeOfARequest(t *testing.T) {
 		d.shows(d.webhookPath(id), []string{"1 waiting event is being sent now."}, "The last request failed")
 		d.OK(d.Call("POST", "/sandbox/run", d.ConfigToken, nil))
 		d.submit(d.webhookPath(id), d.webhookPath(id), "act", "recover webhook", "since", "2020-01-01")
-		d.shows(d.webhookPath(id), []string{"Nothing to send: the endpoint has accepted every event since then."}, "The last request failed")
+		d.shows(d.webhookPath(id), []string{"Nothing to send: no event since then waits."}, "The last request failed")
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/connector"
 	"passerelle/internal/access"
 	"passerelle/internal/aggregation"
 	"passerelle/internal/bankstore"
@@ -95,7 +96,7 @@ func (w *Webview) loadConnection(pc *pageContext, t *flowSession, id passerelle.
 	}
 	b, err := w.bankOf(pc, c)
 	if b.UUID != "" {
-		pc.nameInstitutions(hasOnlyDocuments(b))
+		pc.nameInstitutions(connector.OnlyDocuments(b.Capabilities))
 	}
 	return &flowConnection{t, c, b}, err
 }

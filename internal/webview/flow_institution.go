@@ -102,11 +102,6 @@ func (pc *pageContext) nameInstitutions(provider bool) {
 	}
 }
 
-// hasOnlyDocuments reports whether an institution has documents and no accounts.
-func hasOnlyDocuments(b wire.Bank) bool {
-	return slices.Contains(b.Capabilities, documentCapability) && !slices.ContainsFunc(b.Capabilities, func(c string) bool { return c == usualCapability || c == "bankwealth" })
-}
-
 // wanted returns the fields that a connection waits for: the fields that the institution named, or
 // all fields of the connection's source.
 func (w *Webview) wanted(pc *pageContext, c bankstore.Connection, b wire.Bank) ([]payment.Field, error) {

@@ -394,8 +394,9 @@ func (p *pages) handOver() error {
 	return err
 }
 
-// day returns the transactions of a day. If the customer's data changes, every other read corrects
-// the first label of each of the last 20 days, and omits one transaction of these days.
+// day returns the transactions of a day. If the customer's data changes, reads on every other day
+// correct the first label of each of the last 20 days. They omit the last transaction of each such
+// day that has several.
 func (c customer) day(h holding, day passerelle.Date) []passerelle.TransactionDetails {
 	list := c.transactionsOn(h, day)
 	if !c.manner.changes || !c.odd() || len(list) == 0 || day.Compare(c.today.AddDays(-20)) < 0 {

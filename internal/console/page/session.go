@@ -130,6 +130,12 @@ func (pc *Context) remember() error {
 	return pc.SetCookie(domainCookie, id)
 }
 
+// ForgetDomain removes the domain that the operator viewed last. The next operator in the same
+// browser then begins without it.
+func (pc *Context) ForgetDomain() {
+	web.Cookie{Name: domainCookie, Path: Root, Strict: true, Secure: pc.secure}.Forget(pc.Writer)
+}
+
 // recall sets the domain that the operator viewed last, if the domain still exists. Pages outside a
 // domain keep the menu of this domain.
 func (h *Handler) recall(pc *Context) error {

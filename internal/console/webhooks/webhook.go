@@ -190,12 +190,12 @@ func bodyForm(values settings.Values, event webhook.Event) string {
 	return form
 }
 
-// nextTry returns the time at which the flusher sends again, if there is such a time.
+// nextTry returns the time at which the flusher sends again, if there is such a time in the future.
 func nextTry(pc *page.Context, w store.Webhook) page.When {
-	if w.Deleted != nil || w.Disabled != nil || w.AuthDeleted || isSending(pc, w) {
+	if w.Deleted != nil || w.Disabled != nil || w.AuthDeleted || w.NextFlush == nil || !w.NextFlush.After(pc.Now()) {
 		return page.When{}
 	}
-	return pc.WhenEver(w.NextFlush)
+	return pc.When(*w.NextFlush)
 }
 
 // listDeliveries adds to data the page of deliveries for the position in the address.
@@ -319,7 +319,7 @@ func (h *hooks) recoverWebhook(pc *page.Context, w store.Webhook) error {
 func recovered(due int64) string {
 	switch due {
 	case 0:
-		return "Nothing to send: the endpoint has accepted every event since then."
+		return "Nothing to send: no event since then waits."
 	case 1:
 		return "1 waiting event is being sent now."
 	}
