@@ -122,7 +122,7 @@ func (c *creator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answerOf(id, now, d))
 }
 
-// theNumbers has the length of the encrypted account numbers of one line. theBlind has the length
+// theNumbers has the length of the encrypted account numbers of one instruction. theBlind has the length
 // of their index value.
 var (
 	theNumbers = make([]byte, 129)

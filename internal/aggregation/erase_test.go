@@ -46,7 +46,7 @@ func TestMillionTransactionsWithdrawn(t *testing.T) {
 		}
 		alone, beside := h.contend(other)
 		for tries := 0; timed && beside > 2*alone && tries < 2; tries++ {
-			alone, beside = h.contend(other) // or another process used the processor
+			alone, beside = h.contend(other) // another process may have slowed down the first measurement
 		}
 		must(t, h.EraseWithdrawn(t.Context()))
 		left := storetest.Inspect(t, h.url).Lines(map[string]string{"rows": fmt.Sprintf(`SELECT id FROM bank_transaction WHERE account_id <> %d`, other.ID)})["rows"]
@@ -132,7 +132,7 @@ func (h *fixture) withhold(a bankstore.StoredAccount) time.Duration {
 	return time.Since(start)
 }
 
-// stuck makes the database refuse every change to the rows of a table with a value.
+// stuck makes the database refuse to change or delete the rows whose column has the value.
 func (h *fixture) stuck(table, column string, value passerelle.UserID) {
 	h.t.Helper()
 	condition := fmt.Sprintf("OLD.%s = %d", column, value)
