@@ -182,8 +182,9 @@ func (r Report) tidy() Report {
 	return r
 }
 
-// tidy keeps a reason only for rejected lines, and a day of execution only for done lines. If the
-// reason has no known code and no description, the bank's code becomes the description.
+// tidy keeps a reason only for rejected instructions, and a day of execution only for done
+// instructions. If the reason has no known code and no description, the bank's code becomes the
+// description.
 func (l Line) tidy() Line {
 	if l.State != InstructionDone {
 		l.Executed = passerelle.Date{}

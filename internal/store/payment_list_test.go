@@ -66,7 +66,7 @@ func (s fixture) population(n int) []*payment.Payment {
 	return all
 }
 
-// individual returns a draft of up to three lines. Some of the lines are equal.
+// individual returns a draft of up to three instructions, some of them equal.
 func (s fixture) individual(i int) payment.Draft {
 	amounts := make([]int64, 1+i%3)
 	for n := range amounts {
