@@ -406,8 +406,7 @@ func TestFutureDatedPayments(t *testing.T) {
 }
 
 // TestABankNotifies: after a notification, the service checks the status immediately, even if the
-// payer does not return. Only the bank can send a notification. The notification itself changes
-// nothing.
+// payer does not return. A notification with an invalid state parameter is refused.
 func TestABankNotifies(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	banks.with("redirect", "[profile]", "[profile]\nnotifications = true")

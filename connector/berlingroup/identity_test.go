@@ -138,7 +138,7 @@ func TestBookedWithAnID(t *testing.T) {
 	}
 }
 
-// TestMuchIsPending: the memory stays small for any number of pending transactions, and no
+// TestMuchIsPending: the memory has at most 100,000 bytes for 5000 pending transactions, and no
 // transaction is lost or stored twice.
 func TestMuchIsPending(t *testing.T) {
 	bank := newReadable(t)

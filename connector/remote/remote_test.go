@@ -185,8 +185,8 @@ func signed(w http.ResponseWriter, r *http.Request, body string) {
 	io.WriteString(w, body)
 }
 
-// TestHostilePrograms: the outcome of an order is unknown unless the program has signed another
-// outcome. Only a signed response becomes a report.
+// TestHostilePrograms: the outcome of an order is unknown unless the program has signed an outcome.
+// Only a signed response becomes a report.
 func TestHostilePrograms(t *testing.T) {
 	bank, _ := newBank()
 	described := remote.Describe(bank.Connectors()[0])

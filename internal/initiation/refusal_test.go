@@ -277,8 +277,8 @@ func TestWhatIsOffered(t *testing.T) {
 	})
 }
 
-// TestNothingSensitiveLeaves puts marked words into private fields, causes every kind of output,
-// and searches for the words.
+// TestNothingSensitiveLeaves puts a word into private fields. The word must not appear in refusals,
+// events, encrypted columns, simulated orders or the log.
 func TestNothingSensitiveLeaves(t *testing.T) {
 	const canary = "CANARY"
 	person := func() *passerelle.Identity {

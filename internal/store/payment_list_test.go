@@ -372,8 +372,8 @@ func TestUnknownOrderIsAnError(t *testing.T) {
 	})
 }
 
-// TestCounterIsExact checks that the counter counts all payments that any worker committed, and
-// nothing else.
+// TestCounterIsExact checks that the counter counts the committed payments, and no payment that was
+// undone.
 func TestCounterIsExact(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		for range 20 {
