@@ -1,8 +1,8 @@
 // Package identity gives transactions stable names, even if the bank has no ids.
 //
 // It owns the composition of names. It also recognises a pending transaction after the bank has
-// changed and booked it. Its callers supply the transactions. It only computes and never fails: a
-// transaction that is not recognised gets a new name.
+// changed and booked it. Its callers supply the transactions. The package only computes and never
+// fails: a transaction that is not recognised gets a new name.
 package identity
 
 import (

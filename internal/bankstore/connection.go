@@ -400,8 +400,8 @@ func (tx Tx) HoldExpired(domain passerelle.DomainID, id passerelle.ConnectionID,
 // ConnectionsLapsing lists a domain's connections with a consent that has ended at now, in the
 // domain's time. It leaves out connections whose state asks for the user, because the user may be
 // renewing the consent. It also leaves out connections that a process is reading. The list begins
-// with the consents that ended first. It lists only connections that follow the connection in the
-// argument after. The first condition on the state repeats the condition of the index.
+// with the consents that ended first. after is the last connection of the previous batch. The first
+// condition on the state repeats the condition of the index.
 func (r Reader) ConnectionsLapsing(ctx context.Context, domain passerelle.DomainID, now time.Time, after Connection, limit int) ([]Connection, error) {
 	var since, id int64
 	if after.ConsentUntil != nil {

@@ -65,7 +65,7 @@ func scanPayment(row database.Row) (*storedPayment, error) {
 }
 
 // Payment loads a payment of a domain with its instructions. The payment and all instructions have
-// the same version. It fails with ErrNotFound when the payment does not exist. It returns the
+// the same version. Payment fails with ErrNotFound when the payment does not exist. It returns the
 // sensitive part of identities only if sensitive is true.
 func (r *Reader) Payment(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID, sensitive bool) (*payment.Payment, error) {
 	for range mostReads {
