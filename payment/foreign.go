@@ -29,10 +29,10 @@ const (
 	// over a century.
 	MaxOccurrences = 36525
 	// MaxFieldName limits the technical name of a field, its pattern and the value of a choice.
-	// Longer values are refused, because a shortened value would have another meaning.
+	// Longer values are refused, because a shortened value would have a different meaning.
 	MaxFieldName = 1000
-	// MaxFieldImage is the longest data URL of a picture, in bytes. A picture that is
-	// longer or of another kind is left out.
+	// MaxFieldImage is the longest data URL of a picture, in bytes. A picture that is longer or of
+	// a different kind is left out.
 	MaxFieldImage = 128 << 10
 	// MaxValidateURI is the longest address of a bank's page, in bytes.
 	MaxValidateURI = 8192

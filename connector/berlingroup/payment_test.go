@@ -114,7 +114,7 @@ func fromThen(status string) []string {
 }
 
 // expected returns the state of an approved order according to the specification. The order is
-// pending while the bank will report another status, as it does after PART. Otherwise it is
+// pending while the bank will report a different status, as it does after PART. Otherwise it is
 // accepted, and done once the money has left the account.
 func expected(status, kind, last string) string {
 	has := func(list []string, word string) bool {
@@ -531,8 +531,8 @@ func TestStartsAreSavedAtOnce(t *testing.T) {
 }
 
 // TestOrdersThatTimeOut checks orders that the bank rejects. If the bank names no reason, and the
-// payer had time and did nothing, the code is NoAnswerFromCustomer. The payment gets another code
-// when the rejection has a reason, comes earlier, or follows the payer's return or failure.
+// payer had time and did nothing, the code is NoAnswerFromCustomer. The payment gets a different
+// code when the rejection has a reason, comes earlier, or follows the payer's return or failure.
 func TestOrdersThatTimeOut(t *testing.T) {
 	const (
 		page = `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"page","page":"https://bank.example/1","own":"/v1/payments/sepa-credit-transfers/1/authorisations/2","opened":"2026-03-02T12:00:00Z"}}`
@@ -1023,7 +1023,7 @@ func TestWarningsRefuseNothing(t *testing.T) {
 }
 
 // TestPartOfABulk checks that only the instructions that a bank refuses by name are rejected
-// immediately. The other instructions are pending until the bank reports another status. If the
+// immediately. The other instructions are pending until the bank reports a different status. If the
 // bank names no further instruction for a business day, the other instructions are accepted, also
 // at a bank that reports executions.
 func TestPartOfABulk(t *testing.T) {

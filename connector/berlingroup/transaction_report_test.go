@@ -140,7 +140,7 @@ func heap() uint64 {
 	return stats.HeapAlloc
 }
 
-// manyTransactions returns a handler that writes a page with a number of transactions of realistic
+// manyTransactions returns a handler that writes a page of many transactions. They have a realistic
 // size.
 func manyTransactions(many int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {

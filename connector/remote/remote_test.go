@@ -497,7 +497,7 @@ type zeros struct{}
 func (zeros) Read(into []byte) (int, error) { return len(into), nil }
 
 // TestWrongProfiles: a wrong profile is refused with a text of bounded length. For a response with
-// another status than 200, the text contains the status.
+// a status other than 200, the text contains the status.
 func TestWrongProfiles(t *testing.T) {
 	const profile = `{"uuid":"7e2f7c1e-0f5c-4b57-9d5e-6f1f6a1f4b99","name":%q,"countries":[%s],"data":{"capabilities":["bank"],"account_types":["checking"],"usages":["PRIV"]}}`
 	const ranges = `{"uuid":"7e2f7c1e-0f5c-4b57-9d5e-6f1f6a1f4b99","name":"Bank","countries":["DE"],"payments":{"mechanisms":["webauth"],"schemes":["iban"],"date_types":["instant"],"currencies":["EUR"],"payer_account":"optional","accounts":{%s}}}`

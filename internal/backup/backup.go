@@ -2,8 +2,8 @@
 //
 // The package owns the form of a copy. A copy is one file in the format of SQLite or pg_dump, and
 // only its owner can read it. It contains everything except the key file and the contents of
-// documents. An incomplete copy has another name. The package does not know the schema, and reads
-// no rows.
+// documents. An incomplete copy has a different name. The package does not know the schema, and
+// reads no rows.
 //
 // The package never overwrites a file, and never restores into a database with content. A failed
 // copy leaves no incomplete file, and a failed restoration leaves no tables. A complete copy or a

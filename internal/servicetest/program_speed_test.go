@@ -18,7 +18,7 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// outside is a simulated bank with another UUID. The service reads it through the connector
+// outside is a simulated bank with a different UUID. The service reads it through the connector
 // protocol (package remote).
 type outside struct{ connector.DataReader }
 
