@@ -259,8 +259,8 @@ func (h *history) checkOrders() {
 	}
 }
 
-// checkEvents checks all payments once more after some time. The service may have removed old
-// events. The events that remain must be those of the last transitions.
+// checkEvents checks all payments once more. The service may have removed old events. The events
+// that remain must be those of the last transitions.
 func checkEvents(t *testing.T, url string, played []*history) {
 	t.Helper()
 	versions := map[int64][]int64{}
