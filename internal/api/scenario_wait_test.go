@@ -80,8 +80,8 @@ func TestSilentReceiversDoNotAffectOtherDomains(t *testing.T) {
 	})
 }
 
-// TestManyWebhooksAreTested checks that one call can test ten webhooks, although only eight calls of a
-// domain may wait for receivers.
+// TestManyWebhooksAreTested checks that one call can test ten webhooks, although only eight calls
+// of a domain may wait for receivers.
 func TestManyWebhooksAreTested(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		const webhooks, atOnce = 10, 4

@@ -22,8 +22,8 @@ const actRefund = "refund payment"
 func refundable(pc *page.Context, p *payment.Payment) bool { return mayAct(pc) && paidBack(p) }
 
 // paidBack reports whether a payment may have refunds. Its bank must have executed or accepted the
-// payment, and the payer's account must be known. The payment must have exactly one instruction, and
-// must not be periodic.
+// payment, and the payer's account must be known. The payment must have exactly one instruction,
+// and must not be periodic.
 func paidBack(p *payment.Payment) bool {
 	executed := p.State == payment.Done || p.State == payment.Accepted
 	return executed && p.Payer != nil && len(p.Instructions) == 1 && p.DateType() != payment.Periodic

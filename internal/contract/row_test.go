@@ -24,8 +24,8 @@ import (
 
 // row is one fact: a request in exactly the form that a program sends, and the expected response.
 type row struct {
-	// fact begins with the section of the document. by is the program that sends the request or reads
-	// the response.
+	// fact begins with the section of the document. by is the program that sends the request or
+	// reads the response.
 	fact, by string
 	// call is the method and the address without the host. In call, body and as, words in braces
 	// name objects of the test.
