@@ -6,7 +6,7 @@ import (
 	"github.com/govalues/decimal"
 )
 
-// AccountType is the kind of a bank account, by its name in the interface.
+// AccountType is the kind of a bank account, by its name in the API.
 type AccountType string
 
 // AccountTypeDetails describes an account type. Number is its id_type in the API.

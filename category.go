@@ -70,7 +70,7 @@ var categories = []Category{
 	{ID: Uncategorized, Code: "uncategorized", Name: "Uncategorized", Color: "9E9E9E"},
 }
 
-// Categories lists the categories of the interface by number.
+// Categories lists the categories of the API by number.
 func Categories() []Category { return append([]Category(nil), categories...) }
 
 // CategoryByID returns the built-in category with an id, and false when no built-in category has

@@ -52,7 +52,7 @@ func ConnectionStates() []ConnectionState {
 	return slices.DeleteFunc(all, func(s ConnectionState) bool { return s == "" })
 }
 
-// Known reports whether the state is in the interface.
+// Known reports whether the API has the state.
 func (s ConnectionState) Known() bool {
 	_, known := connectionStates[s]
 	return known

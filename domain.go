@@ -16,8 +16,8 @@ type Domain struct {
 	Clock   Clock
 }
 
-// Clock converts real time to a domain's time. The zero value leaves real time unchanged. Only
-// sandbox domains have another clock.
+// Clock converts real time to a domain's time. The zero value leaves real time unchanged. Only a
+// sandbox domain can have another value.
 type Clock struct {
 	// Offset is added to real time while the clock runs.
 	Offset time.Duration

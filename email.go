@@ -17,7 +17,7 @@ var email = regexp.MustCompile("^([a-zA-Z0-9!#$%&'*+/=?^_`{|}~-]+(?:\\.[a-zA-Z0-
 
 // IsEmail reports whether s is an e-mail address that fits unchanged into a header and an SMTP
 // command. Such an address looks like ops@bank.example: in ASCII, at most 254 characters, without a
-// name, quotes or comments. It does not check whether the address exists.
+// name, quotes or comments. IsEmail does not check whether the address exists.
 func IsEmail(s string) bool {
 	parts := email.FindStringSubmatch(s)
 	return len(s) <= maxEmail && parts != nil && len(parts[1]) <= maxMailbox

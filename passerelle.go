@@ -1,11 +1,11 @@
-// Package passerelle is the vocabulary of the service: identifiers, money, dates, account
-// numbers, identities, scopes, errors, and the accounts, transactions and subscriptions that
-// banks and providers report.
+// Package passerelle is the vocabulary of the service: identifiers, money, dates, account numbers,
+// identities, scopes, errors, and the accounts, transactions and subscriptions that banks and
+// providers report.
 //
 // It owns the meaning of these terms and their possible values. Parsers and checks fail for all
-// other values, so other packages need not check again. It does not own rules about payments
-// (package payment), storage, HTTP or any wire format, and it has no clock: the present instant is
-// always an argument. Parsers and checks fail with an *Error that names the wrong field.
+// other values, so other packages need not check again. The error is an *Error that names the wrong
+// field. The rules about payments are in package payment. The package owns no storage, no HTTP and
+// no wire format, and has no clock: the present instant is always an argument.
 package passerelle
 
 // Identifiers are positive integers, unique within a deployment and never reused. They are assigned

@@ -19,7 +19,7 @@ var transactionTypes = map[TransactionType]bool{
 	"refund": true, "payout": true, "payment": true, "fee": true,
 }
 
-// Known reports whether the type is in the interface.
+// Known reports whether the API has the type.
 func (t TransactionType) Known() bool { return transactionTypes[t] }
 
 // TransactionDetails is a transaction as the institution describes it. Value is signed: it is

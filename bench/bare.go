@@ -15,7 +15,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// These are the domain and the client that limit programs use in the schema of the service.
+// These are the ids of the domain and the client in bareRows.
 const (
 	bareDomain = 1
 	bareClient = 1

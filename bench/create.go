@@ -122,8 +122,8 @@ func (c *creator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answerOf(id, now, d))
 }
 
-// theNumbers has the length of the encrypted account numbers of one line. theBlind has the length
-// of their index value.
+// theNumbers has the length of the encrypted account numbers of one instruction. theBlind has the
+// length of their index value.
 var (
 	theNumbers = make([]byte, 129)
 	theBlind   = strings.Repeat("5ED4", 8) + "獛夽矉榴"

@@ -2,9 +2,9 @@
 // the service and a limit program alternately, in one process. The limit program does only the
 // necessary work.
 //
-// It owns the loads, the limit programs and the table. Most goals do not depend on the machine,
-// because they limit the ratio of the service to its limit program. The run fails when a side gives
-// a wrong response, even if the side is fast.
+// The command owns the loads, the limit programs and the table. Most goals do not depend on the
+// machine, because they limit the ratio of the service to its limit program. The run fails when a
+// side gives a wrong response, even if the side is fast.
 package main
 
 import (

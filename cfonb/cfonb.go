@@ -2,12 +2,12 @@
 // records of 120 characters. The brochure of the Comité français d'organisation et de normalisation
 // bancaires of July 2004 defines them.
 //
-// It owns the columns, the coding of signed amounts, the characters that a record may contain, and
-// the continuation of long labels. Its callers supply the accounts and movements. It uses no clock
-// and no files, and its amounts are integers.
+// The package owns the columns, the coding of signed amounts, the characters that a record may
+// contain, and the continuation of long labels. Its callers supply the accounts and movements. The
+// package uses no clock and no files, and its amounts are integers.
 //
-// Writing fails when a value does not fit its columns. Reading fails with a *LineError at the
-// first line that breaks the standard. Neither error contains an account number or a label.
+// Writing fails when a value does not fit its columns. Reading fails with a *LineError at the first
+// line that breaks the standard. Neither error contains an account number or a label.
 package cfonb
 
 import (

@@ -107,7 +107,7 @@ func plain(char rune) byte {
 	return byte(char)
 }
 
-// These are errors for files that are not statement files.
+// These are the errors for files that break the format of statements.
 var (
 	errWidth   = fmt.Errorf("a line has at most %d characters", width)
 	errOrder   = errors.New("a statement is a record 01, then movements 04 with details 05, then a record 07")

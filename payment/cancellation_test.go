@@ -205,8 +205,9 @@ func TestWhoseCancellationIsGranted(t *testing.T) {
 	}
 }
 
-// TestCancellingABulk: lines that the bank has already executed do not change. The other lines end
-// with the code of the requester. If no line was paid, the payment gets the same code.
+// TestCancellingABulk: instructions that the bank has already executed do not change. The other
+// instructions end with the code of the requester. If no instruction was paid, the payment gets the
+// same code.
 func TestCancellingABulk(t *testing.T) {
 	tests := map[payment.InstructionState]struct{ states, code, lines string }{
 		payment.InstructionPending:  {"rejected", "CancelledByClient", "CancelledByClient CancelledByClient"},

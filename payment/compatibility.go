@@ -95,8 +95,8 @@ func (p *Payment) Carries(s Settings, now time.Time) bool {
 	return Eligible(p.Incompatibilities(s, now)) && p.LongLabel(s) < 0
 }
 
-// LongLabel returns the index of the first line with a longer label than the connector allows, or
-// -1.
+// LongLabel returns the index of the first instruction with a longer label than the connector
+// allows, or -1.
 func (p *Payment) LongLabel(s Settings) int {
 	most := max(MaxLabel, s.MaxLabel)
 	return slices.IndexFunc(p.Instructions, func(in Instruction) bool { return utf8.RuneCountInString(in.Label) > most })
@@ -193,8 +193,8 @@ func maxDateRule(p *Payment, s Settings, now time.Time) (Reason, bool) {
 		dated && s.MaxDays > 0 && days > s.MaxDays
 }
 
-// openDayRule refuses an execution day that is closed for a line. It suggests the next open day for
-// the first such line.
+// openDayRule refuses an execution day that is closed for an instruction. It suggests the next open
+// day for the first such instruction.
 func openDayRule(p *Payment, s Settings, _ time.Time) (Reason, bool) {
 	day, dated := p.namedDay()
 	closed := func(in Instruction) bool { return !OpenDay(day, in.Beneficiary.Scheme) }

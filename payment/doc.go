@@ -1,6 +1,7 @@
 // Package payment defines what a payment is and does. It decides which drafts are acceptable and
-// which connectors can make a payment. It decides which states can follow a state, how the lines of
-// a bulk determine the state of the payment, and how a payment is executed, cancelled and expired.
+// which connectors can make a payment. It decides which states can follow a state, how the
+// instructions of a bulk determine the state of the payment, and how a payment is executed,
+// cancelled and expired.
 //
 // It owns only these rules. It has no storage, HTTP, bank or clock: the present instant is an
 // argument. One method in machine.go assigns the state. Apart from the first state, it follows a

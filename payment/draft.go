@@ -266,7 +266,7 @@ func (policy Policy) limit(c passerelle.Currency) (passerelle.Money, bool) {
 }
 
 // generateReferences generates missing end-to-end identifiers: 31 characters for SEPA and 18 for
-// sort codes. In a bulk, each identifier ends in the line's position.
+// sort codes. In a bulk, each identifier ends in the instruction's position.
 func generateReferences(lines []Instruction, random io.Reader) error {
 	for i := range lines {
 		if lines[i].ReferenceID != "" {

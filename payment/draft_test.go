@@ -31,7 +31,7 @@ func line() payment.Instruction {
 	}
 }
 
-// draft returns a valid draft with a number of lines.
+// draft returns a valid draft with a number of instructions.
 func draft(lines int) payment.Draft {
 	d := payment.Draft{ClientRedirectURI: "https://client.example/back", ClientState: "s"}
 	for range lines {
@@ -42,7 +42,7 @@ func draft(lines int) payment.Draft {
 
 func random() io.Reader { return bytes.NewReader(make([]byte, 1<<16)) }
 
-// made returns a payment in state created with a number of lines.
+// made returns a payment in state created with a number of instructions.
 func made(t testing.TB, lines int) *payment.Payment {
 	t.Helper()
 	p, _, err := payment.New(draft(lines), payment.Policy{}, random(), now)

@@ -1,6 +1,6 @@
 package payment
 
-// ErrorCode says why a payment or a line was rejected. Clients treat an unknown code as a
+// ErrorCode says why a payment or an instruction was rejected. Clients treat an unknown code as a
 // general refusal.
 type ErrorCode string
 

@@ -25,7 +25,7 @@ func (p *Payment) endless() bool {
 	return p.DateType() == Periodic && p.Instructions[0].EndDate.IsZero()
 }
 
-// lastExecution returns the time of the last execution of any line. It is never before the
+// lastExecution returns the time of the last execution of any instruction. It is never before the
 // validation.
 func (p *Payment) lastExecution(validated time.Time) time.Time {
 	latest := validated
@@ -37,8 +37,8 @@ func (p *Payment) lastExecution(validated time.Time) time.Time {
 	return latest
 }
 
-// lastDay returns the last day on which the line is due. It returns the zero date for a line that
-// is due immediately or has no end.
+// lastDay returns the last day on which the instruction is due. It returns the zero date for an
+// instruction that is due immediately or has no end.
 func (in Instruction) lastDay(validated time.Time) passerelle.Date {
 	switch {
 	case in.DateType == FirstOpenDay:

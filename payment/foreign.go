@@ -29,10 +29,10 @@ const (
 	// over a century.
 	MaxOccurrences = 36525
 	// MaxFieldName limits the technical name of a field, its pattern and the value of a choice.
-	// Longer values are refused, because a shortened value would have another meaning.
+	// Longer values are refused, because a shortened value would have a different meaning.
 	MaxFieldName = 1000
-	// MaxFieldImage is the longest data URL of a picture, in bytes. A picture that is
-	// longer or of another kind is left out.
+	// MaxFieldImage is the longest data URL of a picture, in bytes. A picture that is longer or of
+	// a different kind is left out.
 	MaxFieldImage = 128 << 10
 	// MaxValidateURI is the longest address of a bank's page, in bytes.
 	MaxValidateURI = 8192
@@ -182,8 +182,9 @@ func (r Report) tidy() Report {
 	return r
 }
 
-// tidy keeps a reason only for rejected lines, and a day of execution only for done lines. If the
-// reason has no known code and no description, the bank's code becomes the description.
+// tidy keeps a reason only for rejected instructions, and a day of execution only for done
+// instructions. If the reason has no known code and no description, the bank's code becomes the
+// description.
 func (l Line) tidy() Line {
 	if l.State != InstructionDone {
 		l.Executed = passerelle.Date{}

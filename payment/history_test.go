@@ -21,7 +21,7 @@ var (
 	outcomes = []payment.InstructionState{payment.InstructionPending, payment.InstructionRejected, payment.InstructionDone, payment.InstructionAccepted}
 )
 
-// reports draws possible reports of a bank about a payment with a number of lines.
+// reports draws possible reports of a bank about a payment with a number of instructions.
 func reports(lines int) *rapid.Generator[payment.Report] {
 	about := rapid.Custom(func(t *rapid.T) payment.Line {
 		return payment.Line{

@@ -31,7 +31,7 @@ const (
 	Accepted State = "accepted"
 	// Expired means that no definitive status arrived in time.
 	Expired State = "expired"
-	// Partial means that some lines of a bulk are rejected and others done or accepted.
+	// Partial means that some instructions of a bulk are rejected and others done or accepted.
 	Partial State = "partial"
 )
 
@@ -54,11 +54,11 @@ const (
 	Validated Trigger = "validated"
 	// Approved means that the payer validated in the bank's app or on its site.
 	Approved Trigger = "approved"
-	// Executed means that the bank confirms every line as executed.
+	// Executed means that the bank confirms every instruction as executed.
 	Executed Trigger = "executed"
 	// Admitted means that the order passed the first checks and the bank reports nothing more.
 	Admitted Trigger = "admitted"
-	// Mixed means that some lines are rejected and others done or accepted.
+	// Mixed means that some instructions are rejected and others done or accepted.
 	Mixed Trigger = "mixed"
 	// Refused means that a bank, the payer, the client or an error ended the payment.
 	Refused Trigger = "refused"

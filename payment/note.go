@@ -30,7 +30,7 @@ type Note struct {
 const (
 	// NoteCancelling means that a cancellation waits for the payer's action.
 	NoteCancelling = "cancelling"
-	// NoteCancellationGranted means that the bank cancels the lines that are still open.
+	// NoteCancellationGranted means that the bank cancels the instructions that are still open.
 	NoteCancellationGranted = "cancellationGranted"
 	// NoteCancellationRefused means that the order continues despite the requested cancellation.
 	NoteCancellationRefused = "cancellationRefused"

@@ -39,7 +39,7 @@ const (
 // DateTypes lists every execution date type.
 func DateTypes() []DateType { return []DateType{FirstOpenDay, Deferred, Instant, Periodic} }
 
-// InstructionState is the state of one line of a payment. It is empty until the payment is
+// InstructionState is the state of one instruction of a payment. It is empty until the payment is
 // validated or rejected.
 type InstructionState string
 
@@ -75,7 +75,7 @@ type FieldValue struct {
 	Value string
 }
 
-// Instruction is one line of a payment: an amount for one beneficiary.
+// Instruction is one transfer of a payment: an amount for one beneficiary.
 type Instruction struct {
 	// ID is unique among all instructions, and is assigned when the payment is stored.
 	ID int64
@@ -96,16 +96,16 @@ type Instruction struct {
 	State               InstructionState
 	ErrorCode           ErrorCode
 	ErrorDescription    string
-	// Executed is the day on which the bank executed the line. For a periodic line it is the day of
-	// the last execution.
+	// Executed is the day on which the bank executed the instruction. For a periodic instruction it
+	// is the day of the last execution.
 	Executed passerelle.Date
-	// Occurred is the day of the newest reported execution of a periodic line, including failed
-	// executions.
+	// Occurred is the day of the newest reported execution of a periodic instruction, including
+	// failed executions.
 	Occurred passerelle.Date
 }
 
-// Payment is a payment with its lines. Only this package changes its lines and notes, and only Fire
-// changes State.
+// Payment is a payment with its instructions. Only this package changes its instructions and notes,
+// and only Fire changes State.
 type Payment struct {
 	ID     passerelle.PaymentID
 	Domain passerelle.DomainID
@@ -163,14 +163,14 @@ type Payment struct {
 	Notes []Note
 }
 
-// DateType returns the execution date type. It is the same for all lines.
+// DateType returns the execution date type. It is the same for all instructions.
 func (p *Payment) DateType() DateType { return p.Instructions[0].DateType }
 
-// Currency returns the currency. It is the same for all lines.
+// Currency returns the currency. It is the same for all instructions.
 func (p *Payment) Currency() passerelle.Currency { return p.Instructions[0].Amount.Currency }
 
-// Total returns the sum of the lines in minor units of Currency. New refuses drafts with a sum that
-// would overflow.
+// Total returns the sum of the instructions in minor units of Currency. New refuses drafts with a
+// sum that would overflow.
 func (p *Payment) Total() int64 {
 	var total int64
 	for _, in := range p.Instructions {

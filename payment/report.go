@@ -20,11 +20,11 @@ const (
 	// Processing means that the payer validated the order, and that the bank has not confirmed the
 	// execution.
 	Processing Status = "processing"
-	// Settled means that every line is in a final state. Lines contains these states, and lines
-	// that it does not contain are done.
+	// Settled means that every instruction is in a final state. Lines contains these states, and
+	// instructions that it does not contain are done.
 	Settled Status = "settled"
-	// Declined means that the bank refuses the whole order, with Code. If some lines are done or
-	// accepted, the payment becomes partial.
+	// Declined means that the bank refuses the whole order, with Code. If some instructions are
+	// done or accepted, the payment becomes partial.
 	Declined Status = "declined"
 )
 
@@ -46,8 +46,8 @@ type Report struct {
 	Action      Action
 	ValidateURI string
 	Fields      []Field
-	// Lines may accompany every status except Awaiting. Once all lines are in a final state, they
-	// decide the state of the payment, regardless of Status.
+	// Lines may accompany every status except Awaiting. Once all instructions are in a final state,
+	// they decide the state of the payment, regardless of Status.
 	Lines []Line
 	// Code is the reason why an order was declined. A code that is not in the interface
 	// specification becomes NoSpecifiedReason, and is appended to Raw.
@@ -75,8 +75,8 @@ type Report struct {
 	// Action has the action Redirect.
 	Cancellation Cancellation
 	// Occurrences are the executions of a periodic order so far, oldest first. They may accompany
-	// every status except Awaiting. If a bank reports no executions, its connector settles the line
-	// as accepted.
+	// every status except Awaiting. If a bank reports no executions, its connector settles the
+	// instruction as accepted.
 	Occurrences []Occurrence
 	// CheckAfter is how long to wait before the next call. Zero lets the service decide.
 	CheckAfter time.Duration
@@ -228,14 +228,15 @@ func (p *Payment) askUnlessCancelling(r Report) {
 	}
 }
 
-// openLines makes every line pending once the bank has the order.
+// openLines makes every instruction pending once the bank has the order.
 func (p *Payment) openLines() {
 	for i := range p.Instructions {
 		p.Instructions[i].State = InstructionPending
 	}
 }
 
-// note applies the bank's statuses of single lines. A line in a final state does not change.
+// note applies the bank's statuses of single instructions. An instruction in a final state does not
+// change.
 func (p *Payment) note(lines []Line) {
 	for _, line := range lines {
 		in := &p.Instructions[line.Position]
@@ -246,7 +247,7 @@ func (p *Payment) note(lines []Line) {
 	}
 }
 
-// closeLines ends the lines that are still open when a report is settled or declined.
+// closeLines ends the instructions that are still open when a report is settled or declined.
 func (p *Payment) closeLines(r Report, now time.Time) {
 	if r.Status == Declined {
 		p.rejectOpenLines(r.refusal())
@@ -265,8 +266,8 @@ func (p *Payment) finishOpenLines(day passerelle.Date) {
 	}
 }
 
-// executed stores the day of execution if it is later than the stored one. A periodic line has
-// several executions.
+// executed stores the day of execution if it is later than the stored one. A periodic instruction
+// has several executions.
 func (in *Instruction) executed(day passerelle.Date) {
 	if day.Compare(in.Executed) > 0 {
 		in.Executed = day
@@ -297,7 +298,7 @@ func (o Occurrence) note() (string, string) {
 	return NoteOccurrenceFailed, o.Day.String() + " " + string(o.Code)
 }
 
-// rollUp derives the state of the payment from its lines.
+// rollUp derives the state of the payment from its instructions.
 func (p *Payment) rollUp(r Report, now time.Time) ([]Step, error) {
 	trigger, settled := outcome(p.Instructions)
 	if !settled {
@@ -316,8 +317,8 @@ func (p *Payment) rollUp(r Report, now time.Time) ([]Step, error) {
 	return []Step{step}, nil
 }
 
-// outcome returns the trigger that follows from the states of the lines. It returns false while a
-// line is pending.
+// outcome returns the trigger that follows from the states of the instructions. It returns false
+// while an instruction is pending.
 func outcome(lines []Instruction) (Trigger, bool) {
 	count := map[InstructionState]int{}
 	for _, in := range lines {
@@ -337,7 +338,8 @@ func outcome(lines []Instruction) (Trigger, bool) {
 	}
 }
 
-// firstRefusal returns the reason of the first rejected line, which becomes the payment's reason.
+// firstRefusal returns the reason of the first rejected instruction, which becomes the payment's
+// reason.
 func (p *Payment) firstRefusal() *Refusal {
 	i := slices.IndexFunc(p.Instructions, func(in Instruction) bool { return in.State == InstructionRejected })
 	if i < 0 {
@@ -346,9 +348,9 @@ func (p *Payment) firstRefusal() *Refusal {
 	return &Refusal{Code: p.Instructions[i].ErrorCode, Description: p.Instructions[i].ErrorDescription}
 }
 
-// Refuse rejects the payment and its open lines. The reason is cut to the limits for texts in a
-// report. The cause's trigger is set to Refused. Refuse fails with ErrIllegal for a payment that has
-// ended, and then changes nothing.
+// Refuse rejects the payment and its open instructions. The reason is cut to the limits for texts
+// in a report. The cause's trigger is set to Refused. Refuse fails with ErrIllegal for a payment
+// that has ended, and then changes nothing.
 func (p *Payment) Refuse(why *Refusal, cause Cause, now time.Time) ([]Step, error) {
 	why = why.tidy()
 	cause.Trigger = Refused
@@ -371,9 +373,9 @@ func (p *Payment) rejectOpenLines(why *Refusal) {
 	}
 }
 
-// Expire ends a payment that never got a definitive status. It does not change the lines, because
-// their outcome is unknown: a bank may execute an order even if its payer seemed absent. Expire
-// fails with ErrIllegal for a payment that has ended, and then changes nothing.
+// Expire ends a payment that never got a definitive status. It does not change the instructions,
+// because their outcome is unknown: a bank may execute an order even if its payer seemed absent.
+// Expire fails with ErrIllegal for a payment that has ended, and then changes nothing.
 func (p *Payment) Expire(now time.Time) ([]Step, error) {
 	step, err := p.step(Cause{Trigger: Lapsed, Actor: ByService}, now, nil)
 	if err != nil {
@@ -383,7 +385,7 @@ func (p *Payment) Expire(now time.Time) ([]Step, error) {
 }
 
 // step fires the cause, calls change to complete the new state, and then copies the payment. It
-// copies the lines first, so that earlier copies of the payment do not change.
+// copies the instructions first, so that earlier copies of the payment do not change.
 func (p *Payment) step(cause Cause, now time.Time, change func()) (Step, error) {
 	transition, err := p.Fire(cause, now)
 	if err != nil {
@@ -402,7 +404,8 @@ func (r Report) cause(trigger Trigger) Cause {
 	return Cause{Trigger: trigger, Actor: r.By, Bank: r.Raw, Requests: r.Requests}
 }
 
-// pays reports whether the report contains a line that moves money from the payer's account.
+// pays reports whether the report contains an instruction that moves money from the payer's
+// account.
 func (r Report) pays() bool {
 	return slices.ContainsFunc(r.Lines, func(l Line) bool {
 		return l.State == InstructionDone || l.State == InstructionAccepted

@@ -23,7 +23,7 @@ var (
 	declined   = payment.Report{Status: payment.Declined, Code: payment.InsufficientFunds, Description: "too poor", Raw: "RJCT"}
 )
 
-// in returns a payment with a number of lines, brought into a state by reports.
+// in returns a payment with a number of instructions, brought into a state by reports.
 func in(t testing.TB, state payment.State, lines int) *payment.Payment {
 	t.Helper()
 	p := made(t, lines)
@@ -172,7 +172,7 @@ func TestAwaitingAgainMayAskForMore(t *testing.T) {
 	}
 }
 
-// TestDecliningTakesOpenLines: lines that the bank has executed stay done.
+// TestDecliningTakesOpenLines: instructions that the bank has executed stay done.
 func TestDecliningTakesOpenLines(t *testing.T) {
 	part := func(state payment.InstructionState) payment.Report {
 		return payment.Report{Status: payment.Processing, Lines: []payment.Line{{Position: 0, State: state, Code: payment.InvalidLabel}}}
@@ -214,7 +214,7 @@ func TestDecliningTakesOpenLines(t *testing.T) {
 	}
 }
 
-// combinations calls fn with every combination of states for n lines.
+// combinations calls fn with every combination of states for n instructions.
 func combinations(n int, fn func([]payment.InstructionState)) {
 	states := []payment.InstructionState{payment.InstructionPending, payment.InstructionRejected, payment.InstructionDone, payment.InstructionAccepted}
 	total := 1
@@ -248,8 +248,8 @@ func rolledUp(mix []payment.InstructionState) payment.State {
 	return payment.Done
 }
 
-// TestRollUp checks all combinations of up to three lines, both while the bank is processing and
-// when it reports settled. Settled makes open lines done.
+// TestRollUp checks all combinations of up to three instructions, both while the bank is processing
+// and when it reports settled. Settled makes open instructions done.
 func TestRollUp(t *testing.T) {
 	for lines := 1; lines <= 3; lines++ {
 		combinations(lines, func(mix []payment.InstructionState) {
@@ -274,8 +274,8 @@ func wantRollUp(t *testing.T, lines int, report payment.Report, want payment.Sta
 	wantCodes(t, p)
 }
 
-// wantCodes checks that rejected payments and lines have a known code, and that all others have no
-// code.
+// wantCodes checks that rejected payments and instructions have a known code, and that all others
+// have no code.
 func wantCodes(t interface {
 	Helper()
 	Errorf(string, ...any)
@@ -412,8 +412,8 @@ func TestWhoDeclined(t *testing.T) {
 	}
 }
 
-// TestDayOfExecution: the bank's day of execution is used for a done line. A line that the bank
-// does not name gets the day of the report. An accepted line gets no day.
+// TestDayOfExecution: the bank's day of execution is used for a done instruction. An instruction
+// that the bank does not name gets the day of the report. An accepted instruction gets no day.
 func TestDayOfExecution(t *testing.T) {
 	p := made(t, 3)
 	reported := day(t, "2026-11-20")

@@ -224,7 +224,7 @@ func TestStoppedSeries(t *testing.T) {
 }
 
 // TestSeriesWhoseBankTellsNothing: when the bank reports no executions, its connector settles the
-// line as accepted, and so the payment ends as accepted.
+// instruction as accepted, and so the payment ends as accepted.
 func TestSeriesWhoseBankTellsNothing(t *testing.T) {
 	p := active(t)
 	report := payment.Report{Status: payment.Settled, Lines: every(1, payment.InstructionAccepted)}

@@ -130,7 +130,7 @@ func (m *model) apply(r payment.Report, granted bool) {
 	}
 }
 
-// close ends the lines that are still open.
+// close ends the instructions that are still open.
 func (m *model) close(as payment.InstructionState) {
 	for i, line := range m.lines {
 		if line == "pending" || line == "" {
@@ -214,7 +214,7 @@ func (l *life) play() string {
 
 func pick[T any](random *rand.Rand, from ...T) T { return from[random.IntN(len(from))] }
 
-// receives applies a random report about the order, its lines and a cancellation.
+// receives applies a random report about the order, its instructions and a cancellation.
 func (l *life) receives() string {
 	r := payment.Report{
 		Status: pick(l.random, payment.Awaiting, payment.Awaiting, payment.Processing, payment.Processing, payment.Processing, payment.Settled, payment.Declined),

@@ -395,7 +395,7 @@ func (c *camt) endStatement() error {
 	return c.emit(Record{Statement: s})
 }
 
-// setCurrency sets the account's currency from an amount, and refuses an amount in another
+// setCurrency sets the account's currency from an amount, and refuses an amount in a different
 // currency.
 func (c *camt) setCurrency(code string) error {
 	currency, err := currencyOf(code)

@@ -167,7 +167,7 @@ func TestWrongConsentsAreRefused(t *testing.T) {
 	}
 }
 
-// TestConsentsEnd: a consent is invalid after each possible end.
+// TestConsentsEnd: a consent is invalid after it has expired, or was replaced, revoked or ended.
 func TestConsentsEnd(t *testing.T) {
 	for _, c := range []struct {
 		name, code string
@@ -235,7 +235,8 @@ func TestTokensOfOrders(t *testing.T) {
 	}
 }
 
-// TestTokensAreChecked: the bank that uses OAuth refuses each kind of wrong token.
+// TestTokensAreChecked: the bank that uses OAuth refuses missing, unknown, foreign and expired
+// tokens.
 func TestTokensAreChecked(t *testing.T) {
 	w := newFixture(t, "oauth")
 	use, other := w.consent("oauth", wish(nil)), w.consent("oauth", wish(map[string]any{"recurringIndicator": false, "frequencyPerDay": 1}))

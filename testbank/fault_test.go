@@ -168,7 +168,7 @@ func (w *fixture) ordersOf(name, id string) []string {
 	return ids
 }
 
-// TestInjectedFaults: calls of all kinds fail as the injected fault says, as often as requested.
+// TestInjectedFaults: calls fail as the injected fault says, as often as requested.
 func TestInjectedFaults(t *testing.T) {
 	w := newFixture(t, "redirect")
 	w.client("qwac").Timeout = time.Second

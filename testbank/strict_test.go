@@ -61,8 +61,8 @@ func TestOthersOrdersAreUnknown(t *testing.T) {
 	w.refused(403, "CONSENT_UNKNOWN", "DELETE", consent.link("self"), nil, nil)
 }
 
-// TestPathsAndMethods: the bank refuses a wrong method at a known path with another code than an
-// unknown path.
+// TestPathsAndMethods: the bank refuses a wrong method at a known path with a different code from
+// an unknown path.
 func TestPathsAndMethods(t *testing.T) {
 	w := newFixture(t, "redirect")
 	for _, c := range []struct {

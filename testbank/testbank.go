@@ -1,8 +1,8 @@
 // Package testbank runs banks for tests. The banks are separate from the service: they have their
 // own ports, files and certificates, and share no code with the service.
 //
-// It owns the parts that turn banks into a program: their addresses and certificates, the files
-// that describe the banks to the service, and the loop that does the due work. It makes the
+// The package owns the parts that turn banks into a program: their addresses and certificates, the
+// files that describe the banks to the service, and the loop that does the due work. It makes the
 // certificates of a new folder. The behaviour of a bank is in package bank. Open returns an error
 // that names the part that cannot be opened. A bank that fails later logs the error and responds
 // with 500.

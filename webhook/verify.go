@@ -73,8 +73,8 @@ func (v Verifier) Verify(header http.Header, path string, payload []byte, now ti
 
 // Read reads and decompresses the body of a request that a server received, verifies it, and
 // returns the payload. Behind a proxy that changes the path, use [Verifier.Verify] with the path of
-// the registered URL. Read fails with ErrTooLarge for a payload beyond the limit, and with the errors
-// of [Verifier.Verify]. A body that cannot be read or decompressed is another error.
+// the registered URL. Read fails with ErrTooLarge for a payload beyond the limit, and with the
+// errors of [Verifier.Verify]. A body that cannot be read or decompressed is a different error.
 func (v Verifier) Read(r *http.Request, now time.Time) ([]byte, error) {
 	body, err := decompressed(r)
 	if err != nil {

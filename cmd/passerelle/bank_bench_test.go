@@ -60,8 +60,8 @@ func (c *counting) most() int {
 func (c *counting) AccountRead(string, passerelle.Date) error { return nil }
 
 // BenchmarkFirstRead reads ten thousand transactions through the connector, and the same pages with
-// a plain client. The metric ratio is the connector's speed divided by the client's. It fails when the
-// connector has less than half the client's speed.
+// a plain client. The metric ratio is the connector's speed divided by the client's. The benchmark
+// fails when the connector has less than half the client's speed.
 func BenchmarkFirstRead(b *testing.B) {
 	const many = 10_000
 	banks := newBanks(b, "redirect")

@@ -41,12 +41,13 @@ type bankPerson struct {
 	pictures string
 }
 
-// longNames returns an order of several lines with names that need much space.
+// longNames returns an order of several instructions with names that need much space.
 func longNames() map[string]any {
 	return order(line("Rindfleischetikettierungsueberwachungsaufgabenuebertragung GmbH", nil), line("Other shop", map[string]any{"amount": json.Number("12345.67")}))
 }
 
-// redirected approves an order of two lines on the bank's page. The link does not work again.
+// redirected approves an order of two instructions on the bank's page. The link does not work
+// again.
 func (p *bankPerson) redirected(s *shopper) {
 	p.t.Helper()
 	waiting := s.pay(longNames())

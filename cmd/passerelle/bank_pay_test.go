@@ -75,7 +75,7 @@ func line(name string, more map[string]any) map[string]any {
 	return all
 }
 
-// order returns a draft of a payment with the given lines.
+// order returns a draft of a payment with the given instructions.
 func order(lines ...map[string]any) map[string]any {
 	all := make([]any, len(lines))
 	for i, one := range lines {
@@ -406,8 +406,7 @@ func TestFutureDatedPayments(t *testing.T) {
 }
 
 // TestABankNotifies: after a notification, the service checks the status immediately, even if the
-// payer does not return. Only the bank can send a notification. The notification itself changes
-// nothing.
+// payer does not return. A notification with an invalid state parameter is refused.
 func TestABankNotifies(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	banks.with("redirect", "[profile]", "[profile]\nnotifications = true")
@@ -536,8 +535,8 @@ func TestUrgentPaymentsAtBanks(t *testing.T) {
 	})
 }
 
-// booked compares the lines of a payment with the books of the bank. The books must contain one
-// order of the payment.
+// booked compares the instructions of a payment with the books of the bank. The books must contain
+// one order of the payment.
 func (s *shopper) booked(kind string, p seenPayment) {
 	s.t.Helper()
 	var out struct {
@@ -704,9 +703,9 @@ func confirmsAt(s *shopper) {
 	}
 }
 
-// TestPartOfABulk: the lines that a bank refuses are rejected with the bank's reasons. The other
-// lines are pending. Without reports of executions, these lines are accepted when the bank has
-// refused no further line for a business day.
+// TestPartOfABulk: the instructions that a bank refuses are rejected with the bank's reasons. The
+// other instructions are pending. Without reports of executions, these instructions are accepted
+// when the bank has refused no further instruction for a business day.
 func TestPartOfABulk(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	banks.with("redirect", `last_status = "ACSC"`, `last_status = "ACWC"`)

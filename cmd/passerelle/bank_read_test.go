@@ -521,7 +521,7 @@ func TestTenThousandTransactions(t *testing.T) {
 }
 
 // TestStatementsOfABank: transactions in requested and downloaded statements are read to the cent.
-// A transaction keeps its id when a later list has more transactions or another format.
+// A transaction keeps its id when a later list has more transactions or a different format.
 func TestStatementsOfABank(t *testing.T) {
 	banks, total := newBanks(t, "statements"), 2
 	path := filepath.Join(banks.Folder, "statements.toml")

@@ -16,9 +16,9 @@ const (
 	configVariable = variablePrefix + "CONFIG="
 )
 
-// withConfigFile adds the variables in the file that --config or its variable names. A variable in
-// the environment replaces the same variable in the file. It also replaces the twin of this
-// variable: PASSERELLE_DATABASE replaces PASSERELLE_DATABASE_FILE, and vice versa.
+// withConfigFile adds the variables of the config file. The flag --config or the variable
+// PASSERELLE_CONFIG names this file. A variable in the environment replaces the same variable and
+// its twin in the file: PASSERELLE_DATABASE replaces PASSERELLE_DATABASE_FILE, and vice versa.
 func withConfigFile(args, environment []string) ([]string, error) {
 	name := configFileOf(args, environment)
 	if name == "" {

@@ -147,8 +147,8 @@ func mailer(address, from string) (service.Mailer, error) {
 }
 
 // firstDomain creates the first domain in a new database. The domain is live. To get a sandbox,
-// operators use the domain command. A later start with another base URL moves the domain there. The
-// old URL then leads to no domain.
+// operators use the domain command. A later start with a different base URL moves the domain there.
+// The old URL then leads to no domain.
 func (s *serveCommand) firstDomain(c *console, running *service.Service) error {
 	all, err := running.DB.Domains(c.ctx)
 	if err != nil {

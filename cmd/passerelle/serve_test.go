@@ -149,7 +149,7 @@ func TestServeSurvivesAHangup(t *testing.T) {
 	}
 }
 
-// A start with another base URL reports that the domain has moved.
+// A start with a different base URL reports that the domain has moved.
 func TestServeSaysThatItMovedTheFirstDomain(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, database string) {
 		file := keyFile(t)

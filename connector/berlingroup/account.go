@@ -224,7 +224,7 @@ func (a *bankAccount) balance() (*decimal.Decimal, *decimal.Decimal) {
 }
 
 // newest returns the newest balance of the first type in the list that the bank reports. It ignores
-// balances that include a credit line or have another currency than the account.
+// balances that include a credit line or have a different currency from the account.
 func (a *bankAccount) newest(types []string) *decimal.Decimal {
 	for _, wanted := range types {
 		var best *decimal.Decimal

@@ -129,7 +129,7 @@ func (b *Bank) checkClock(a answer) []Finding {
 
 // checkAddress reports the address that the service sends in orders and consents when the user's
 // address is unknown. A private address is wrong unless the bank's address is private or a loopback
-// address. It leaves the report of an unresolved bank name to checkInterface.
+// address. checkAddress leaves the report of an unresolved bank name to checkInterface.
 func (b *Bank) checkAddress(ctx context.Context) []Finding {
 	own, err := b.route.Own(ctx)
 	if err != nil {

@@ -50,8 +50,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheckFails: the check reports each problem between us and a bank, with the bank's name and a
-// remedy.
+// TestCheckFails: the check reports problems between the service and a bank, with the name of the
+// bank and a remedy.
 func TestCheckFails(t *testing.T) {
 	answers := func(status int, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {

@@ -45,9 +45,9 @@ type orderMemory struct {
 	Status    string `json:"status,omitempty"`
 	Cancelled bool   `json:"cancelled,omitempty"`
 	Unwanted  bool   `json:"unwanted,omitempty"`
-	// Refused is the number of lines that the bank has named as refused. Lines holds the codes of
-	// these lines (empty in older memories). Divided is the time at which the bank named the last
-	// refused line.
+	// Refused is the number of instructions that the bank has named as refused. Lines holds the
+	// codes of these instructions (empty in older memories). Divided is the time at which the bank
+	// named the last refused instruction.
 	Refused  int                       `json:"refused,omitempty"`
 	Lines    map[int]payment.ErrorCode `json:"lines,omitempty"`
 	Divided  time.Time                 `json:"divided,omitzero"`

@@ -122,11 +122,11 @@ func (v *ordering) elsewhere(a *authorisation) bool {
 	return len(a.Earlier) > 0 || a.Unlisted && (begun.IsZero() || v.Now.Before(begun.Add(v.file.Profile.approvalLife())))
 }
 
-// undivided returns the time at which a bulk is settled: from then on, lines that the bank has not
-// refused count as accepted. This is one open day of TARGET after the execution and after the bank
-// named the last refused line. The rule also applies to banks that report executions, because PART
-// may be their last status of a bulk. undivided returns false if the bank has not named a refused
-// line.
+// undivided returns the time at which a bulk is settled: from then on, instructions that the bank
+// has not refused count as accepted. This is one open day of TARGET after the execution and after
+// the bank named the last refused instruction. The rule also applies to banks that report
+// executions, because PART may be their last status of a bulk. undivided returns false if the bank
+// has not named a refused instruction.
 func (v *ordering) undivided() (time.Time, bool) {
 	from := v.memory.Divided
 	if from.IsZero() {
@@ -141,11 +141,12 @@ func (v *ordering) undivided() (time.Time, bool) {
 	return payment.NextOpenDay(from, passerelle.IBAN).In(time.UTC).Add(from.Sub(day)), true
 }
 
-// divide marks the refused lines of a bulk payment. The status says that the bank has accepted some
-// of the other lines, but not which ones. The other lines therefore stay pending until the bank
-// reports another status. The standard requires no other status. When the bank names no further
-// line, undivided says when the other lines are accepted. A bank may name a refused line only once.
-// If the bank has never named a line, divide marks no line.
+// divide marks the refused instructions of a bulk payment. The status says that the bank has
+// accepted some of the other instructions, but not which ones. The other instructions therefore
+// stay pending until the bank reports a different status. The standard requires no other status.
+// When the bank names no further instruction, undivided says when the other instructions are
+// accepted. A bank may name a refused instruction only once. If the bank has never named an
+// instruction, divide marks no instruction.
 func (v *ordering) divide(report *payment.Report, s paymentStatus) {
 	why := v.refusedLines(s)
 	if v.memory.Refused == 0 && len(v.memory.Lines) == 0 {
@@ -173,8 +174,9 @@ func (v *ordering) divide(report *payment.Report, s paymentStatus) {
 	}
 }
 
-// refusedLines returns the refusals that the status names, by line, and stores the codes of lines that
-// the bank has not named before. Older memories lack the codes, but the payment has them.
+// refusedLines returns the refusals that the status names, by instruction, and stores the codes of
+// instructions that the bank has not named before. Older memories lack the codes, but the payment
+// has them.
 func (v *ordering) refusedLines(s paymentStatus) map[int]codes.Message {
 	why := codes.RefusedLines(s.Messages)
 	if v.memory.Lines == nil {

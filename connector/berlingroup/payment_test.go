@@ -77,7 +77,7 @@ func instruction(dates payment.DateType) payment.Instruction {
 	return in
 }
 
-// orderOf returns an order with the given lines.
+// orderOf returns an order with the given instructions.
 func orderOf(lines ...payment.Instruction) connector.Order {
 	return connector.Order{
 		Domain: 1, Key: "0123456789abcdef0123456789abcdef", Now: noon, ReturnURL: "https://service.test/webauth/callback?state=s", Mechanism: "webauth",
@@ -114,7 +114,7 @@ func fromThen(status string) []string {
 }
 
 // expected returns the state of an approved order according to the specification. The order is
-// pending while the bank will report another status, as it does after PART. Otherwise it is
+// pending while the bank will report a different status, as it does after PART. Otherwise it is
 // accepted, and done once the money has left the account.
 func expected(status, kind, last string) string {
 	has := func(list []string, word string) bool {
@@ -531,8 +531,8 @@ func TestStartsAreSavedAtOnce(t *testing.T) {
 }
 
 // TestOrdersThatTimeOut checks orders that the bank rejects. If the bank names no reason, and the
-// payer had time and did nothing, the code is NoAnswerFromCustomer. The payment gets another code
-// when the rejection has a reason, comes earlier, or follows the payer's return or failure.
+// payer had time and did nothing, the code is NoAnswerFromCustomer. The payment gets a different
+// code when the rejection has a reason, comes earlier, or follows the payer's return or failure.
 func TestOrdersThatTimeOut(t *testing.T) {
 	const (
 		page = `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"page","page":"https://bank.example/1","own":"/v1/payments/sepa-credit-transfers/1/authorisations/2","opened":"2026-03-02T12:00:00Z"}}`
@@ -1002,8 +1002,8 @@ func TestTokensAreSavedAtOnce(t *testing.T) {
 	}
 }
 
-// TestWarningsRefuseNothing checks that a warning about a line of a partly refused bulk payment
-// does not reject the line, and gives no reason for a refused payment.
+// TestWarningsRefuseNothing checks that a warning about an instruction of a partly refused bulk
+// payment does not reject the instruction, and gives no reason for a refused payment.
 func TestWarningsRefuseNothing(t *testing.T) {
 	warning := map[string]string{"category": "WARNING", "code": "FORMAT_ERROR", "path": "payments[0].creditorName"}
 	refusal := map[string]string{"category": "ERROR", "code": "FUNDS_NOT_AVAILABLE", "path": "payments[1]"}
@@ -1022,9 +1022,10 @@ func TestWarningsRefuseNothing(t *testing.T) {
 	}
 }
 
-// TestPartOfABulk checks that only the lines that a bank refuses by name are rejected immediately.
-// The other lines are pending until the bank reports another status. If the bank names no further
-// line for a business day, the other lines are accepted, also at a bank that reports executions.
+// TestPartOfABulk checks that only the instructions that a bank refuses by name are rejected
+// immediately. The other instructions are pending until the bank reports a different status. If the
+// bank names no further instruction for a business day, the other instructions are accepted, also
+// at a bank that reports executions.
 func TestPartOfABulk(t *testing.T) {
 	for name, steps := range map[string][]partStep{
 		"nothing else": {
@@ -1096,8 +1097,8 @@ func TestPartOfABulk(t *testing.T) {
 	}
 }
 
-// TestPartOfABulkInOldMemories checks a bulk payment whose memory has the number of refused lines
-// but not the lines. The payment's rejected lines stay rejected with their codes. After a further
+// TestPartOfABulkInOldMemories checks a bulk payment whose memory has only the number of refused
+// instructions. The payment's rejected instructions stay rejected with their codes. After a further
 // refusal, the business day begins again.
 func TestPartOfABulkInOldMemories(t *testing.T) {
 	for name, steps := range map[string][]partStep{
@@ -1120,8 +1121,8 @@ func TestPartOfABulkInOldMemories(t *testing.T) {
 	}
 }
 
-// partStep is a bank's response about a bulk of three lines, with the refused lines, the resulting
-// states and the remark.
+// partStep is a bank's response about a bulk of three instructions, with the refused instructions,
+// the resulting states and the remark.
 type partStep struct {
 	after   time.Duration
 	status  string

@@ -150,7 +150,7 @@ func (s *taken) keys() (all []string) {
 }
 
 // TestErrorsOfReads: each code of the standard, in both forms of bodies, leads to the expected
-// state of the connection and line in the log.
+// state of the connection. Only the state bug has a message for the operator.
 func TestErrorsOfReads(t *testing.T) {
 	bug, renewed := passerelle.Bug, passerelle.WebauthRequired
 	states := map[string]passerelle.ConnectionState{
@@ -409,7 +409,8 @@ func TestCallsWithoutThePerson(t *testing.T) {
 }
 
 // TestWhatIsNew: without the customer, the connector requests the entries after the last one, or a
-// delta. It requests everything once a week, and always at a bank that supports neither method.
+// delta. It requests everything once a week, when the customer is present, and when the bank does
+// not know the last entry.
 func TestWhatIsNew(t *testing.T) {
 	entries := `{"transactionId": "T1", "entryReference": "E1", "bookingDate": "2026-02-27", "transactionAmount": {"currency": "EUR", "amount": "1.00"}},
 		{"transactionId": "T2", "entryReference": "E2", "bookingDate": "2026-03-02", "transactionAmount": {"currency": "EUR", "amount": "1.00"}}`

@@ -87,7 +87,7 @@ func approvedOrderEnds(ctx context.Context, s Subject) error {
 	return s.expect(1, "an order, approved")
 }
 
-// refusedOrderIsDeclined checks that a refusal rejects the payment with a code of the interface.
+// refusedOrderIsDeclined checks that a refusal rejects the payment with an error code of the API.
 func refusedOrderIsDeclined(ctx context.Context, s Subject) error {
 	p := newPlay(s)
 	asked, err := p.initiate(ctx)

@@ -25,8 +25,8 @@ type Parties struct {
 // the settings.
 const lastingDays = 30
 
-// Orders returns a function that makes orders with one line, as the profile of a connector allows.
-// Lasting orders are deferred if the connector supports deferred orders.
+// Orders returns a function that makes orders with one instruction, as the profile of a connector
+// allows. Lasting orders are deferred if the connector supports deferred orders.
 func Orders(p connector.Profile, with Parties, lasting bool, now time.Time) (func() connector.Order, error) {
 	if p.Payments == nil {
 		return nil, fmt.Errorf("the profile of %s has no payments", p.Name)
@@ -55,7 +55,7 @@ func Orders(p connector.Profile, with Parties, lasting bool, now time.Time) (fun
 	}, nil
 }
 
-// instruction makes a line that the settings allow.
+// instruction returns an instruction that the settings allow.
 func instruction(s payment.Settings, lasting bool, now time.Time) payment.Instruction {
 	line := payment.Instruction{
 		ReferenceID: "ORDER-1", Label: "Order 1", DateType: dateType(s, lasting),

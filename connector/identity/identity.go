@@ -1,8 +1,8 @@
 // Package identity gives transactions stable names, even if the bank has no ids.
 //
 // It owns the composition of names. It also recognises a pending transaction after the bank has
-// changed and booked it. Its callers supply the transactions. It only computes and never fails: a
-// transaction that is not recognised gets a new name.
+// changed and booked it. Its callers supply the transactions. The package only computes and never
+// fails: a transaction that is not recognised gets a new name.
 package identity
 
 import (
@@ -17,7 +17,7 @@ import (
 
 // A transaction keeps the name that it had while it was pending. If the bank has a stable id, the
 // id is the name. Otherwise the content is the name, with a number if several transactions have the
-// same content. A bank may book a pending transaction with another text, another day or a new id.
+// same content. A bank may book a pending transaction with a different text or day, or a new id.
 // The name would then change. A new transaction therefore takes over the name of a pending one that
 // has disappeared. The amounts of both must be equal, and their other values similar.
 

@@ -185,8 +185,8 @@ func signed(w http.ResponseWriter, r *http.Request, body string) {
 	io.WriteString(w, body)
 }
 
-// TestHostilePrograms: the outcome of an order is unknown unless the program has signed another
-// outcome. Only a signed response becomes a report.
+// TestHostilePrograms: the outcome of an order is unknown unless the program has signed an outcome.
+// Only a signed response becomes a report.
 func TestHostilePrograms(t *testing.T) {
 	bank, _ := newBank()
 	described := remote.Describe(bank.Connectors()[0])
@@ -497,7 +497,7 @@ type zeros struct{}
 func (zeros) Read(into []byte) (int, error) { return len(into), nil }
 
 // TestWrongProfiles: a wrong profile is refused with a text of bounded length. For a response with
-// another status than 200, the text contains the status.
+// a status other than 200, the text contains the status.
 func TestWrongProfiles(t *testing.T) {
 	const profile = `{"uuid":"7e2f7c1e-0f5c-4b57-9d5e-6f1f6a1f4b99","name":%q,"countries":[%s],"data":{"capabilities":["bank"],"account_types":["checking"],"usages":["PRIV"]}}`
 	const ranges = `{"uuid":"7e2f7c1e-0f5c-4b57-9d5e-6f1f6a1f4b99","name":"Bank","countries":["DE"],"payments":{"mechanisms":["webauth"],"schemes":["iban"],"date_types":["instant"],"currencies":["EUR"],"payer_account":"optional","accounts":{%s}}}`

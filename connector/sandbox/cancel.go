@@ -41,8 +41,8 @@ func (o *order) cancel(usual payment.Cancellation, returnURL string) bool {
 // ended reports whether the order can no longer change.
 func (o *order) ended() bool { return o.cancelled() || (o.step().Do == end && !o.waiting()) }
 
-// waiting reports whether some lines of a bulk payment end later than the others. It does not check
-// whether they have ended.
+// waiting reports whether some instructions of a bulk payment end later than the others. It does
+// not check whether they have ended.
 func (o *order) waiting() bool {
 	for _, l := range o.step().Lines {
 		if l.Wait != 0 {

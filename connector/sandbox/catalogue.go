@@ -36,7 +36,7 @@ var paths = map[string][]payment.State{
 	"expired":   {payment.Created, payment.Validating, payment.Pending, payment.Expired},
 }
 
-// lineStates maps the final state of a payment to the state of its lines.
+// lineStates maps the final state of a payment to the state of its instructions.
 var lineStates = map[payment.State]payment.InstructionState{
 	payment.Created: "", payment.Validating: payment.InstructionPending, payment.Pending: payment.InstructionPending, payment.Expired: payment.InstructionPending,
 	payment.Rejected: payment.InstructionRejected, payment.Done: payment.InstructionDone, payment.Accepted: payment.InstructionAccepted,
@@ -314,7 +314,7 @@ func pairs() []Scenario {
 	return list
 }
 
-// bulks returns scenarios with payments of several lines.
+// bulks returns scenarios with payments of several instructions.
 func bulks() []Scenario {
 	const done, accepted, rejected, pending = payment.InstructionDone, payment.InstructionAccepted, payment.InstructionRejected, payment.InstructionPending
 	bulk := func(name, shows, path string, code payment.ErrorCode, ends []payment.InstructionState, labels ...string) Scenario {

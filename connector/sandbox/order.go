@@ -53,7 +53,7 @@ type order struct {
 	Due    *time.Time `json:"due,omitempty"`
 }
 
-// line is one beneficiary of an order.
+// line is one instruction of an order.
 type line struct {
 	Name   string                   `json:"name"`
 	Scheme passerelle.AccountScheme `json:"scheme"`

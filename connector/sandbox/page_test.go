@@ -80,8 +80,8 @@ func TestPageEscapes(t *testing.T) {
 	}
 }
 
-// TestHeaders: every kind of response has the same security headers, and the policy allows the
-// style sheet.
+// TestHeaders: the pages have the same security headers before and after a decision, and for an
+// unknown id. The policy allows the style sheet.
 func TestHeaders(t *testing.T) {
 	bank, page := opened(t, instruction())
 	shown := get(t, bank, page)

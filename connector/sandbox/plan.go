@@ -60,12 +60,13 @@ type step struct {
 	Day string `json:"day,omitempty"`
 	// Times is the number of reports for the verb say, or how often a decoupled payer is asked.
 	Times int `json:"times,omitempty"`
-	// Ending is the final state of all lines. Lines contains different states for single lines.
+	// Ending is the final state of all instructions. Lines contains different states for single
+	// instructions.
 	Ending ending       `json:"ending,omitzero"`
 	Lines  []lineEnding `json:"lines,omitempty"`
 }
 
-// ending is the final state of a line, with its code.
+// ending is the final state of an instruction, with its code.
 type ending struct {
 	State payment.InstructionState `json:"state"`
 	Code  payment.ErrorCode        `json:"code,omitempty"`
@@ -73,7 +74,7 @@ type ending struct {
 	By    payment.Actor            `json:"by,omitempty"`
 }
 
-// lineEnding is the ending of one line. Lines may end at different times.
+// lineEnding is the ending of one instruction. Instructions may end at different times.
 type lineEnding struct {
 	Position int           `json:"position"`
 	Wait     time.Duration `json:"wait,omitempty"`
@@ -212,9 +213,9 @@ func (p *planner) confirm() {
 	p.Steps = slices.Insert(p.Steps, at, step{Do: ask, What: "confirm"})
 }
 
-// bulk sets the endings of lines that have their own script. A script in the label of the first
-// line affects all lines. A script of the first line's amount or beneficiary affects only the first
-// line.
+// bulk sets the endings of instructions that have their own script. A script in the label of the
+// first instruction affects all instructions. A script of the first instruction's amount or
+// beneficiary affects only the first instruction.
 func (p *planner) bulk(u useCase) {
 	last := &p.Steps[len(p.Steps)-1]
 	if u.script != "" || last.Do != end || len(p.order.Lines) == 1 {
@@ -234,7 +235,7 @@ func (p *planner) bulk(u useCase) {
 
 func (e lineEnding) same(other lineEnding) bool { return e.Position == other.Position }
 
-// lineEnding converts a script to the ending of one line, with its delay.
+// lineEnding converts a script to the ending of one instruction, with its delay.
 func (p *planner) lineEnding(s script) (lineEnding, bool) {
 	own := &planner{timing: p.timing, order: p.order, usual: p.usual}
 	own.play(s)

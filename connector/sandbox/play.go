@@ -175,9 +175,9 @@ var utterances = map[string]func(scene) payment.Report{
 
 func (s scene) saying(at step) payment.Report { return utterances[at.What](s) }
 
-// ending reports the states of all lines that have ended so far. An order that the bank has not
-// begun to process is declined as a whole. Once processing has begun, the payer has approved, and
-// the report contains the lines.
+// ending reports the states of all instructions that have ended so far. An order that the bank has
+// not begun to process is declined as a whole. Once processing has begun, the payer has approved,
+// and the report contains the instructions.
 func (s scene) ending(at step) payment.Report {
 	e := at.Ending
 	if len(at.Lines) == 0 && e.State == payment.InstructionRejected && !s.worked() {
@@ -195,8 +195,8 @@ var raws = map[payment.InstructionState]string{
 	payment.InstructionDone: "executed", payment.InstructionAccepted: "accepted", payment.InstructionRejected: "refused",
 }
 
-// lines adds the lines that have ended to a report, and returns the time until the next line
-// ends.
+// lines adds the instructions that have ended to a report, and returns the time until the next
+// instruction ends.
 func (s scene) lines(at step, r *payment.Report) time.Duration {
 	var next time.Duration
 	own := map[int]lineEnding{}
@@ -218,8 +218,8 @@ func (s scene) lines(at step, r *payment.Report) time.Duration {
 	return next
 }
 
-// line returns the report of a line that has ended. If the order names a later day, that day is the
-// day of execution, even if the bank does not wait for it.
+// line returns the report of an instruction that has ended. If the order names a later day, that
+// day is the day of execution, even if the bank does not wait for it.
 func (s scene) line(l lineEnding, when time.Time) payment.Line {
 	e := l.Ending
 	line := payment.Line{Position: l.Position, State: e.State, Code: e.Code, Description: e.spoken(s.speech())}

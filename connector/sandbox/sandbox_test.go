@@ -56,7 +56,7 @@ func initiator(t *testing.T, b *sandbox.Bank, uuid string) connector.Initiator {
 	return c
 }
 
-// instruction returns a valid line to an account at a fictional bank, with the given changes.
+// instruction returns a valid instruction with these changes, to an account at a fictional bank.
 func instruction(change ...func(*payment.Instruction)) payment.Instruction {
 	in := payment.Instruction{
 		ReferenceID: "ORDER-1", Amount: passerelle.Money{Minor: 1250, Currency: "GBP"}, Label: "Order 1", DateType: payment.Instant,

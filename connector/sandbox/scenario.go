@@ -39,11 +39,11 @@ type ScenarioLine struct {
 	Label       string              `json:"label"`
 	DateType    payment.DateType    `json:"execution_date_type"`
 	Beneficiary ScenarioAccount     `json:"beneficiary"`
-	// Days is the number of days until a deferred line is executed or a periodic line starts. With
-	// Saturday, the day is the first Saturday from then on.
+	// Days is the number of days until a deferred instruction is executed or a periodic one
+	// starts. With Saturday, the day is the first Saturday from then on.
 	Days     int  `json:"days,omitempty"`
 	Saturday bool `json:"saturday,omitempty"`
-	// Until is the number of days until a periodic line ends. Zero means never.
+	// Until is the number of days until a periodic instruction ends. Zero means never.
 	Until     int               `json:"until_days,omitempty"`
 	Frequency payment.Frequency `json:"frequency,omitempty"`
 }
@@ -109,7 +109,7 @@ type ScenarioReason struct {
 	Type payment.Severity `json:"type"`
 }
 
-// Instructions returns the lines as a client would send them on the given day.
+// Instructions returns the instructions as a client would send them on the day today.
 func (s Scenario) Instructions(today passerelle.Date) []payment.Instruction {
 	list := make([]payment.Instruction, len(s.Lines))
 	for i, l := range s.Lines {

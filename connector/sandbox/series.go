@@ -11,7 +11,7 @@ import (
 func (o *order) schedule() payment.Instruction {
 	in := payment.Instruction{DateType: o.DateType, Frequency: o.Frequency}
 	in.StartDate, _ = passerelle.ParseDate("start_date", o.Day) // the day was checked before it was stored
-	in.EndDate, _ = passerelle.ParseDate("end_date", o.LastDay) // or empty
+	in.EndDate, _ = passerelle.ParseDate("end_date", o.LastDay) // zero when LastDay is empty
 	return in
 }
 

@@ -74,8 +74,8 @@ var payers = []payer{
 // has. An amount in whole units follows it, and selects the script of that amount.
 const britishNumbers = "0000000000"
 
-// script returns the order's script: from the label of its first line, from the amount or
-// beneficiary of its only line, or from the payer's account.
+// script returns the order's script: from the label of its first instruction, from the amount or
+// beneficiary of its only instruction, or from the payer's account.
 func (o *order) script() (script, bool) {
 	first := o.Lines[0]
 	if len(o.Lines) == 1 || first.labelled() {
@@ -86,7 +86,8 @@ func (o *order) script() (script, bool) {
 	return accountScript(o.Payer.Number, payerScripts)
 }
 
-// script returns the script of a line: from its label, amount or beneficiary, in this order.
+// script returns the script of an instruction: from its label, amount or beneficiary, in this
+// order.
 func (l line) script(currency passerelle.Currency) (script, bool) {
 	if s, found := readLabel(l.Label); found {
 		return s, true

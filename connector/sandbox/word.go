@@ -69,7 +69,7 @@ func (p *planner) end(e ending) bool {
 	return p.add(step{Do: end, Ending: e})
 }
 
-// part rejects the lines with the numbers in the arguments and pays the others.
+// part rejects the instructions with the numbers in the arguments and pays the others.
 func (p *planner) part(c call) bool {
 	last := step{Do: end, Ending: ending{State: payment.InstructionDone}}
 	for i := range c.args {

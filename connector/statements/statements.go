@@ -5,10 +5,10 @@
 // the service. Files may overlap, arrive in any order, and arrive twice. The formats are in package
 // statementfile. Callers supply the files.
 //
-// It fails with a *statementfile.FileError when a file cannot be read, and with the error of the
-// sink. The connector passes on no data from an unreadable file, because it reads a file to its end
-// before it calls the sink. A file removes only stored transactions that it corrects. Other stored
-// transactions remain, even if the file does not contain them.
+// The package fails with a *statementfile.FileError when a file cannot be read, and with the error
+// of the sink. The connector passes on no data from an unreadable file, because it reads a file to
+// its end before it calls the sink. A file removes only stored transactions that it corrects. Other
+// stored transactions remain, even if the file does not contain them.
 package statements
 
 import (

@@ -2,9 +2,9 @@
 // temporary users permanent, connects users to institutions, and reads their data.
 //
 // It owns the events about users. Events of a temporary user are held. The transaction that makes
-// the user permanent releases them. If the user stays temporary, they are never sent. It does not
-// own user tokens (package access), the sending of events (package delivery), or the fetching of
-// files (package documents).
+// the user permanent releases them. If the user stays temporary, they are never sent. The package
+// does not own user tokens (package access), the sending of events (package delivery), or the
+// fetching of files (package documents).
 //
 // Its methods fail with *passerelle.Error for mistakes of the caller. They fail with NotFound for a
 // user who does not exist or has expired. A deletion immediately hides the user's data. Loops erase

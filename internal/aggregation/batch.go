@@ -25,7 +25,7 @@ type batch struct {
 }
 
 // readAll reads connections, at most maxReading at the same time. A failed read does not affect the
-// others. It emits USER_SYNCED for each user with two or more finished runs.
+// others. readAll emits USER_SYNCED for each user with two or more finished runs.
 func (a *Aggregation) readAll(ctx context.Context, d passerelle.Domain, all []bankstore.Connection, read func(context.Context, bankstore.Connection) (*syncRun, error)) error {
 	b := &batch{ended: map[passerelle.UserID][]*reporter{}}
 	var reading sync.WaitGroup
@@ -111,7 +111,7 @@ func (a *Aggregation) emitUserSyncedOnce(ctx context.Context, d passerelle.Domai
 }
 
 // current returns the runs whose connections still exist. The reports of these runs contain only
-// data that is still shared. It executes three queries.
+// data that is still shared. current executes three queries.
 func (a *Aggregation) current(ctx context.Context, u passerelle.User, runs []*reporter) ([]*reporter, error) {
 	ids, subscribed := make([]passerelle.ConnectionID, len(runs)), []passerelle.SubscriptionID{}
 	for i, run := range runs {
@@ -206,7 +206,7 @@ func (a *Aggregation) SyncDue(ctx context.Context, d passerelle.Domain) (int, er
 const maxConnections = 100
 
 // SyncAll reads the connections of a user and returns them, oldest first. attended says whether the
-// user is present. It skips connections that another run is reading. Without the user, it also
+// user is present. SyncAll skips connections that another run is reading. Without the user, it also
 // skips connections whose consent has ended or whose daily limit is reached. It fails with Conflict
 // when the user has more than maxConnections.
 func (a *Aggregation) SyncAll(ctx context.Context, d passerelle.Domain, user passerelle.UserID, attended bool) ([]bankstore.Connection, error) {

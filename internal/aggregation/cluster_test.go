@@ -106,7 +106,7 @@ func sortedWords(text string) map[string]bool {
 	return words
 }
 
-// clusterEvents checks that the event reports the account with the transactions of all clusters.
+// clusterEvents checks that the event reports the account with transactions of n clusters.
 func (h *fixture) clusterEvents(n int) {
 	h.t.Helper()
 	in := map[any]bool{}

@@ -216,7 +216,8 @@ func (h *fixture) withheldAgain(a bankstore.StoredAccount, n int64) {
 	}
 }
 
-// TestStatesOfConnections checks that each behaviour of an institution ends in the expected state.
+// TestStatesOfConnections checks that the behaviours of the simulated institution end in the
+// expected states.
 func TestStatesOfConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		for login, want := range map[string]passerelle.ConnectionState{

@@ -20,8 +20,8 @@ func sealedFor(kid string) string {
 	return strings.Join([]string{part(`{"alg":"RSA-OAEP-256","enc":"A256GCM","kid":"` + kid + `"}`), part("key"), part("iv"), part("text"), part("tag")}, ".")
 }
 
-// TestCredentialsThatCannotBe checks that the service refuses invalid values before it stores data
-// or calls an institution. The error message names the field and never contains the value.
+// TestCredentialsThatCannotBe checks that the service refuses invalid values and leaves no data
+// behind. The error message names the field and never contains the value.
 func TestCredentialsThatCannotBe(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		eyes := storetest.Inspect(t, h.url)

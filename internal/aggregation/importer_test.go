@@ -52,7 +52,7 @@ func (h *fixture) most(run func()) (live, anonymous int64) {
 }
 
 // TestLongHistoryNeedsLittleMemory checks that the first read of an account with 50,000
-// transactions, and its events, keep only pages in memory.
+// transactions, with its events, needs at most 128 MiB of memory.
 func TestLongHistoryNeedsLittleMemory(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		_, err := h.connect("big", "1234")

@@ -11,8 +11,9 @@ import (
 	"passerelle/internal/store"
 )
 
-// TestSharingAgainAndAgain checks that shared accounts are read immediately, any number of times.
-// These reads must not count towards the reads that an institution allows without the user.
+// TestSharingAgainAndAgain checks that an account is read immediately each time that the user
+// shares it. These reads must not count towards the reads that an institution allows without the
+// user.
 func TestSharingAgainAndAgain(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("one", "1234")

@@ -213,7 +213,7 @@ func (run *syncRun) applyOutcome(now time.Time, o connector.Outcome) {
 }
 
 // consentDays is the number of days of a consent when neither the institution nor the connector
-// reports another number.
+// reports a different number.
 const consentDays = 180
 
 // setConsentEnd sets the end of the consent to the time that the institution reports. Without such

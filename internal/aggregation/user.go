@@ -14,8 +14,8 @@ import (
 	"passerelle/webhook"
 )
 
-// attempts is the number of times that an operation is tried while its user changes. A user changes
-// only a few times.
+// attempts is the number of times that an operation is tried while its user changes. Five suffice,
+// because a user seldom changes.
 const attempts = 5
 
 // Also adds writes, such as the user's token, to the transaction that creates a user or makes a
@@ -78,8 +78,8 @@ func (a *Aggregation) userBy(ctx context.Context, r *store.Reader, d passerelle.
 	return u, nil
 }
 
-// KeepUser makes a temporary user permanent and releases the user's held events. It does nothing
-// for a permanent user. In both cases, the unit fails if the user no longer exists.
+// KeepUser makes a temporary user permanent and releases the user's held events. For a permanent
+// user, it only runs also. In both cases, the unit fails if the user no longer exists.
 func (a *Aggregation) KeepUser(ctx context.Context, d passerelle.Domain, id passerelle.UserID, also Also) (passerelle.User, error) {
 	for range attempts {
 		u, err := a.User(ctx, d, id)

@@ -69,8 +69,8 @@ func (h *fixture) granted(c bankstore.Connection, login string) url.Values {
 	return url.Values{"code": {h.bank.AccessCode(h.domain.ID, c.ID)}, "login": {login}}
 }
 
-// TestWebauthTells checks that each step emits its events, and that the following read is the same
-// as for any new connection.
+// TestWebauthTells checks that each step emits its events. The read after the return must emit the
+// events of a new connection.
 func TestWebauthTells(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, state := h.visiting(landing)

@@ -137,8 +137,8 @@ func standing(t *testing.T, r reply) string {
 	return strings.Join([]string{p.State, p.StateDetail, p.Action, p.ErrorCode}, " ")
 }
 
-// A refusal by the payer or the client ends the payment. After a wrong code, the bank asks for
-// another code. An invalid answer changes nothing.
+// A refusal by the payer or the client ends the payment. After a wrong code, the bank asks for a
+// different code. An invalid answer changes nothing.
 func TestRefusalsByPayerAndClient(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for body, want := range map[string]string{

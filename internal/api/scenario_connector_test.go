@@ -152,8 +152,8 @@ func TestPagesOfConnectors(t *testing.T) {
 	})
 }
 
-// The hidden bank accepts no bulk of three lines, and only the list of all connectors contains this
-// bank. All other connectors are in both lists.
+// The hidden bank accepts no bulk of three instructions, and only the list of all connectors
+// contains this bank. All other connectors are in both lists.
 func TestIncompatibilityOfAHiddenConnector(t *testing.T) {
 	line := minimalDraft[strings.Index(minimalDraft, `[{`)+1 : strings.LastIndex(minimalDraft, `}]`)+1]
 	onEachFixture(t, func(t *testing.T, s *fixture) {

@@ -137,7 +137,7 @@ func (i input) with(t *testing.T, a ask, text string) ask {
 
 // TestEveryTextIsBounded sends texts to every input of every call. The longest permitted text must
 // not cause a server error in the columns and indexes of either database. The service must refuse a
-// longer text.
+// text of 50,000 characters.
 func TestEveryTextIsBounded(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		seed, sent := rand.New(rand.NewPCG(1, 2)), 0 //nolint:gosec // a fixed seed makes the test repeatable

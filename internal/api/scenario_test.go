@@ -187,7 +187,7 @@ func (s *fixture) run(t *testing.T, sc scenario, bodies *golden) {
 	}
 }
 
-// pendingBulk creates a payment with three pending lines.
+// pendingBulk creates a payment with three pending instructions.
 func (s *fixture) pendingBulk(t *testing.T) string {
 	t.Helper()
 	line := `{"amount":1,"currency":"EUR","label":"skip/pdng:2d/done - x","execution_date_type":"first_open_day","beneficiary":{"scheme_name":"iban","identification":"FR7630006000011234567890189","label":"A"}}`

@@ -87,8 +87,9 @@ func (d *distant) trips(t *testing.T, enough int64, anew func() ask, after func(
 	return least
 }
 
-// TestDatabaseTripsOfEveryCall makes each call of the API with a permitted token. A slow network is
-// in front of the PostgreSQL server.
+// TestDatabaseTripsOfEveryCall makes each call of the API with a permitted token, through a slow
+// network in front of PostgreSQL. A call may wait for the database at most mostTrips times, or as
+// often as longCalls permits.
 func TestDatabaseTripsOfEveryCall(t *testing.T) {
 	d := newDistant(t)
 	expected := expectations(t)

@@ -22,9 +22,9 @@ func silent(t *testing.T) (url string, reached <-chan struct{}, let func()) {
 	return server.URL, reach, let
 }
 
-// TestSilentReceiversDoNotAffectOtherDomains makes the largest allowed number of calls of a domain
-// wait for receivers. The service refuses further calls, and these calls change nothing. Another
-// domain is not affected.
+// TestSilentReceiversDoNotAffectOtherDomains lets eight calls of a domain, the maximum, wait for
+// silent receivers. The service refuses further calls that would wait, and these calls change
+// nothing. A call of a different domain succeeds.
 func TestSilentReceiversDoNotAffectOtherDomains(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		const most = 8
@@ -80,7 +80,8 @@ func TestSilentReceiversDoNotAffectOtherDomains(t *testing.T) {
 	})
 }
 
-// TestManyWebhooksAreTested tests more webhooks with one call than callers of a domain may wait for.
+// TestManyWebhooksAreTested checks that one call can test ten webhooks, although only eight calls
+// of a domain may wait for receivers.
 func TestManyWebhooksAreTested(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		const webhooks, atOnce = 10, 4

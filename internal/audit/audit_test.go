@@ -186,8 +186,8 @@ var breakages = []struct {
 	{"another end", []string{`UPDATE audit_end SET hash = (SELECT hash FROM audit WHERE domain_id = # AND number = 8) WHERE chain = #`}, 10, "not the act that the chain ended with"},
 }
 
-// TestEachBreakageIsSeenWhereItIs makes each breakage in a separate domain. It checks that the
-// report names that domain only.
+// TestEachBreakageIsSeenWhereItIs makes each breakage in a separate domain. The report on the
+// domain must name the place and the reason.
 func TestEachBreakageIsSeenWhereItIs(t *testing.T) {
 	onEach(t, func(t *testing.T, o fixture) {
 		domains := make([]passerelle.DomainID, len(breakages))

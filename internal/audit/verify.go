@@ -64,7 +64,7 @@ type reading struct {
 	marks []mark
 }
 
-// mark is the known hash of a place. The text other describes a log with another hash at that
+// mark is the known hash of a place. The text other describes a log with a different hash at that
 // place. The text missing describes a log that ends before that place.
 type mark struct {
 	Checkpoint

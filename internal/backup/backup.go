@@ -2,12 +2,12 @@
 //
 // The package owns the form of a copy. A copy is one file in the format of SQLite or pg_dump, and
 // only its owner can read it. It contains everything except the key file and the contents of
-// documents. An incomplete copy has another name. The package does not know the schema, and reads
-// no rows.
+// documents. An incomplete copy has a different name. The package does not know the schema, and
+// reads no rows.
 //
-// The package never overwrites a file, and never restores into a database with content. A failure
-// leaves no file and no table. The exception is a failure after the copy of a PostgreSQL database
-// was restored: the error then says so.
+// The package never overwrites a file, and never restores into a database with content. A failed
+// copy leaves no incomplete file, and a failed restoration leaves no tables. A complete copy or a
+// restored PostgreSQL database stays when a later step fails.
 package backup
 
 import (
@@ -46,8 +46,9 @@ func Make(ctx context.Context, address, file string, meter *progress.Meter) erro
 }
 
 // publish calls fill with the name of a new file in the same folder. It then gives this file its final
-// name. No other process uses the new file. Only its owner can read it from the beginning: the
-// programs that write a copy keep the mode of an existing file. After an error, no file is left.
+// name. No other process uses the new file, and from its creation only its owner can read it: the
+// programs that write a copy keep the mode of an existing file. After an error, publish removes an
+// incomplete file.
 func publish(file string, fill func(part string) error) error {
 	created, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*"+unfinished)
 	if err != nil {

@@ -290,8 +290,8 @@ func (tx Tx) ReleaseConnection(domain passerelle.DomainID, id passerelle.Connect
 }
 
 // SaveConnection stores all fields of a connection except its secrets, if the connection still has
-// the version in the argument former. Write fails with ErrConflict when the connection has another
-// version.
+// the version in the argument former. Write fails with ErrConflict when the connection has a
+// different version.
 func (tx Tx) SaveConnection(c Connection, former int64) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE connection SET state = $1, message = $2, fields = $3, url = $4, active = $5, established = $6,
 			last_update = $7, last_push = $8, expire = $9, next_try = $10, consent_until = $11, failures = $12,
@@ -400,8 +400,8 @@ func (tx Tx) HoldExpired(domain passerelle.DomainID, id passerelle.ConnectionID,
 // ConnectionsLapsing lists a domain's connections with a consent that has ended at now, in the
 // domain's time. It leaves out connections whose state asks for the user, because the user may be
 // renewing the consent. It also leaves out connections that a process is reading. The list begins
-// with the consents that ended first. It lists only connections that follow the connection in the
-// argument after. The first condition on the state repeats the condition of the index.
+// with the consents that ended first. after is the last connection of the previous batch. The first
+// condition on the state repeats the condition of the index.
 func (r Reader) ConnectionsLapsing(ctx context.Context, domain passerelle.DomainID, now time.Time, after Connection, limit int) ([]Connection, error) {
 	var since, id int64
 	if after.ConsentUntil != nil {

@@ -52,7 +52,7 @@ type Trouble struct {
 }
 
 // Troubles counts the connections of a domain that have a state, by state. The most frequent state
-// comes first. It reads at most store.MaxOverviewRows connections.
+// comes first. Troubles reads at most store.MaxOverviewRows connections.
 func (r Reader) Troubles(ctx context.Context, domain passerelle.DomainID) ([]Trouble, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (Trouble, error) {
 		var one Trouble

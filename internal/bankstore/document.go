@@ -114,8 +114,8 @@ func (tx Tx) createDocument(domain passerelle.DomainID, s StoredSubscription, d 
 }
 
 // UpdateDocument stores a provider's new details of a document. It does not change the user's
-// values. Details without a day leave the stored day unchanged. It restores a deleted document, and
-// makes the service fetch the file again.
+// values. Details without a day leave the stored day unchanged. UpdateDocument restores a deleted
+// document, and makes the service fetch the file again.
 func (tx Tx) UpdateDocument(domain passerelle.DomainID, s StoredSubscription, id passerelle.DocumentID, d passerelle.DocumentDetails, at time.Time, reading int64) error {
 	details, err := EncodeDetails(d)
 	if err != nil {

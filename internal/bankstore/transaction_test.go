@@ -259,8 +259,8 @@ func TestTransactionsOfAConnection(t *testing.T) {
 	})
 }
 
-// TestLabelsInAnyCase checks that searches ignore the case of letters in any script, but not
-// accents. A wording that the user has set replaces the wording of the bank.
+// TestLabelsInAnyCase checks that searches ignore the case of Latin, Greek and Cyrillic letters,
+// but not accents. A wording that the user has set replaces the wording of the bank.
 func TestLabelsInAnyCase(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h := newUserAccounts(t, s)

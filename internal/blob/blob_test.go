@@ -107,7 +107,7 @@ func bucket(t *testing.T) place {
 	}}
 }
 
-// content returns n bytes in which every position is recognisable.
+// content returns n bytes that change with the position.
 func content(n int) []byte {
 	text := make([]byte, n)
 	for i := range text {

@@ -111,8 +111,8 @@ func inRow(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 // usual returns the beneficiary of the rows that name no beneficiary.
 func usual() sandbox.ScenarioAccount { return sandbox.Scenarios()[0].Lines[0].Beneficiary }
 
-// steering lists the data that makes the bank behave like the scenario: the first line's amount and
-// label, its accounts and day if they are unusual, and settings of the domain.
+// steering lists the data that makes the bank behave like the scenario: the first instruction's
+// amount and label, its accounts and day if they are unusual, and settings of the domain.
 func steering(s sandbox.Scenario) string {
 	first := s.Lines[0]
 	parts := []string{first.Amount + " " + string(first.Currency), "`" + first.Label + "`"}
@@ -134,7 +134,7 @@ func steering(s sandbox.Scenario) string {
 	return strings.Join(parts, ", ")
 }
 
-// day returns the execution day of a line, relative to today.
+// day returns the execution day of an instruction, relative to today.
 func day(l sandbox.ScenarioLine) string {
 	if l.DateType == payment.Instant {
 		return string(l.DateType)

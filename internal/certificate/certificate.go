@@ -30,7 +30,7 @@ type Certificate struct {
 type CertifiedAccount struct {
 	Name     string
 	Currency string
-	// IBAN is empty for an account with another kind of number, which is in Number.
+	// IBAN is empty for an account with a different kind of number, which is in Number.
 	IBAN, BIC, Number string
 	Holders           []Holder
 	// Consent is the time at which the user agreed to share the account.

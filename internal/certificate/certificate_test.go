@@ -63,8 +63,8 @@ func encoded(text string) string {
 	return string(b)
 }
 
-// TestEverythingIsOnThePages checks that the pages show all certified data, in any script and for
-// any number of accounts.
+// TestEverythingIsOnThePages checks that the pages show all certified data of twelve accounts, in
+// Latin, Greek and Cyrillic script.
 func TestEverythingIsOnThePages(t *testing.T) {
 	c := sample(12)
 	c.Accounts[11].IBAN, c.Accounts[11].Number, c.Accounts[11].BIC, c.Accounts[11].Holders[0].Role = "", "40-47-84 70872490", "", "unknown"

@@ -136,8 +136,8 @@ func TestProvidersAreForWhoSetsUp(t *testing.T) {
 	})
 }
 
-// TestProvidersInABrowser opens every page about providers and submits every form with and
-// without mistakes, in a wide window and on a phone.
+// TestProvidersInABrowser opens the pages about providers and submits their forms with and without
+// mistakes, in a wide window and on a phone.
 func TestProvidersInABrowser(t *testing.T) {
 	t.Parallel()
 	for _, size := range []struct {

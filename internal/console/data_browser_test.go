@@ -18,8 +18,8 @@ var windows = []struct {
 	width, height int64
 }{{"desktop", 1280, 900}, {"phone", 390, 844}}
 
-// inWindows runs a subtest in a browser of each size, with a signed-in administrator of a domain
-// that has hostile texts.
+// inWindows runs a subtest in a browser of each size. An administrator of a domain with hostile
+// texts is signed in.
 func inWindows(t *testing.T, run func(p *person, window string, have plants)) {
 	for _, window := range windows {
 		t.Run(window.name, func(t *testing.T) {

@@ -19,8 +19,7 @@ import (
 	"passerelle/payment"
 )
 
-// TestThePageAfterAnAct checks that the page after an act shows a confirmation once. Only the
-// operator who acted may see it.
+// TestThePageAfterAnAct checks that the page after an act shows a confirmation once.
 func TestThePageAfterAnAct(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Administrator)

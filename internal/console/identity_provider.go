@@ -27,7 +27,7 @@ type away struct {
 }
 
 // back returns the address to which the provider redirects browsers after a sign-in. The address is
-// always on the domain's own host, even when the browser uses another name of the service.
+// always on the domain's own host, even when the browser uses a different name of the service.
 func (c *Console) back(pc *page.Context) (string, error) {
 	d, err := c.Domain(pc, pc.Request.Host)
 	if err != nil {

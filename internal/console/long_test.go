@@ -49,7 +49,7 @@ type bank interface {
 	connector.Initiator
 }
 
-// named is a bank with another name.
+// named is a bank with a different name.
 type named struct {
 	bank
 	profile connector.Profile

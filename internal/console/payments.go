@@ -76,7 +76,7 @@ type listing struct {
 // byLabel reports whether the list is ordered by label, ascending. All other orders are descending.
 func (l listing) byLabel() bool { return l.order == "label" }
 
-// payments lists the payments of a domain, newest first. Some filters need another order.
+// payments lists the payments of a domain, newest first. Some filters need a different order.
 func (c *Console) payments(pc *page.Context) error {
 	query := pc.Request.URL.Query()
 	data := listData{MayReveal: pc.MayReveal(), Columns: chooseColumns(query), Views: views(pc, query)}

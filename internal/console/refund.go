@@ -18,12 +18,12 @@ import (
 // actRefund is the name in the audit log for creating a payment in the other direction.
 const actRefund = "refund payment"
 
-// refundable reports whether the operator can create a payment in the other direction. The bank
-// must have executed or accepted this payment, and the payer's account must be known. The payment
-// must have exactly one instruction, and must not be periodic.
+// refundable reports whether the operator may act and p may have refunds.
 func refundable(pc *page.Context, p *payment.Payment) bool { return mayAct(pc) && paidBack(p) }
 
-// paidBack reports whether a payment may have refunds.
+// paidBack reports whether a payment may have refunds. Its bank must have executed or accepted the
+// payment, and the payer's account must be known. The payment must have exactly one instruction,
+// and must not be periodic.
 func paidBack(p *payment.Payment) bool {
 	executed := p.State == payment.Done || p.State == payment.Accepted
 	return executed && p.Payer != nil && len(p.Instructions) == 1 && p.DateType() != payment.Periodic
@@ -114,7 +114,8 @@ func (c *Console) refunded(pc *page.Context, p *payment.Payment) (passerelle.Pay
 	return paid.ID, nil
 }
 
-// showRefunds adds to the page of a payment its refunds, or the payment that it refunds.
+// showRefunds adds the refunds of a payment to its page. For a refund, it also adds the refunded
+// payment.
 func (c *Console) showRefunds(pc *page.Context, p *payment.Payment, data *paymentData) error {
 	var err error
 	if data.RefundOf, err = c.refunded(pc, p); err != nil || !paidBack(p) {

@@ -15,8 +15,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// TestSearch checks that a search finds each kind of object by the values that operators know. It
-// must not find other objects.
+// TestSearch checks that a search finds objects by the values that operators know. A search for an
+// unknown value must find nothing.
 func TestSearch(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -72,8 +72,7 @@ func TestSearch(t *testing.T) {
 	})
 }
 
-// TestSearchHasFive checks that a search shows the newest five of many results, with a link to all
-// results.
+// TestSearchHasFive checks that a search shows five of many results, with a link to all results.
 func TestSearchHasFive(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -108,7 +107,7 @@ func TestSearchHasFive(t *testing.T) {
 }
 
 // TestSearchInLiveDomains checks that only operators who may reveal personal data can search in it.
-// The service records the search once.
+// The service must record each of their searches once.
 func TestSearchInLiveDomains(t *testing.T) {
 	clock := newClock()
 	servicetest.Each(t, servicetest.Options{Now: clock.now}, func(t *testing.T, s *servicetest.Instance) {

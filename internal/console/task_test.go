@@ -84,8 +84,7 @@ func (p *person) trouble() troubled {
 	return in
 }
 
-// TestTasksOfOperators does the usual first tasks of operators in a browser. It uses only the
-// pages.
+// TestTasksOfOperators does the usual first tasks of operators through the pages, in a browser.
 func TestTasksOfOperators(t *testing.T) {
 	t.Parallel()
 	time := newClock()

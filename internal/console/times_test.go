@@ -118,8 +118,8 @@ func newTimed(t *testing.T, s *servicetest.Instance) timed {
 	}, 0}}
 }
 
-// TestEveryTimeIsShownWithTheExactTime walks every page of the table of routes, in a sandbox and in
-// a live domain.
+// TestEveryTimeIsShownWithTheExactTime opens the pages of the table of routes except elsewhere, in
+// a sandbox and in a live domain. Each time on a page must have its exact time.
 func TestEveryTimeIsShownWithTheExactTime(t *testing.T) {
 	t.Parallel()
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{Now: newClock().now})
@@ -163,8 +163,8 @@ func TestTimesNameTheirClock(t *testing.T) {
 	d.shows("/console/account", []string{` UTC">just now <small>`}, "by the clock of the sandbox", "in real time")
 }
 
-// TestAClockAheadIsNamed checks that each page of a sandbox says whether its times are by the clock of
-// the sandbox, when that clock differs from the real time.
+// TestAClockAheadIsNamed checks that pages of a sandbox name the clock of their times, when the
+// clock of the sandbox differs from the real time.
 func TestAClockAheadIsNamed(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Administrator)
@@ -197,8 +197,8 @@ func (d *fixture) temporary() string {
 	return fmt.Sprint("/users/", u.ID)
 }
 
-// TestExactTimesWithoutAMouse checks that a phone shows exact times below the ages. The payment's
-// timeline and the audit log show them in every window.
+// TestExactTimesWithoutAMouse checks that a list shows the exact times below the ages on a phone.
+// The payment's timeline and the audit log must show them in a wide window too.
 func TestExactTimesWithoutAMouse(t *testing.T) {
 	t.Parallel()
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})

@@ -12,7 +12,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestWebhooksInABrowser opens every page about webhooks and submits every form with and without
+// TestWebhooksInABrowser opens the pages about webhooks and submits their forms with and without
 // mistakes, in a wide window and on a phone.
 func TestWebhooksInABrowser(t *testing.T) {
 	t.Parallel()

@@ -33,8 +33,8 @@ func TestTheFormOfAWebhook(t *testing.T) {
 	})
 }
 
-// TestEveryEventIsExplained checks that each event has a page with its meaning and a sample, and that
-// a search for the event and the page of a webhook lead to this page.
+// TestEveryEventIsExplained checks that each event has a page with its meaning and a sample. A
+// search for the event must lead to this page, and so must the page of a webhook.
 func TestEveryEventIsExplained(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Administrator)

@@ -24,8 +24,8 @@ WebauthURL      exactly url url
 Inside          connector Located
 Inside.List     connections [Inside]+`
 
-// connectionFacts are requests to the endpoints of connections (section 4.1). Sections 4.2, 4.5 and
-// 4.6 describe their shapes.
+// connectionFacts are requests to the endpoints of connections (section 4.1 of the document that
+// the package comment names). Its sections 4.2, 4.5 and 4.6 describe the shapes of connections.
 var connectionFacts = ofSection("4.1",
 	row{fact: "POST /users/{u}/connections", by: "SURE", call: "POST /2.0/users/me/connections", as: "user", kind: asJSON, body: `{"connector_uuid":"{test connector}","login":"one","password":"1234"}`, status: 200, shapes: "Connection SDK.Connection PYP.Connection", says: []string{`"state":null`}},
 	row{fact: "POST /users/{u}/connections with other members and an unquoted code", by: "D", call: "POST /2.0/users/me/connections", as: "user", kind: asJSON, body: `{"connector_uuid":"{test connector}","login":"one","password":1234,"website":null,"remember":true}`, status: 200, shapes: "Connection", says: []string{`"state":null`}},

@@ -1,7 +1,7 @@
 // Package contract_test checks the service against the requests that known programs of this API
 // family send. It also checks those parts of responses that these programs read.
 //
-// The package owns one row for each fact about these programs. A paper outside this repository
+// The package owns one row for each fact about these programs. A document outside this repository
 // lists the facts, and the rows have the order of its sections. The package also owns the shapes of
 // responses, as the strictest reader of each program declares them. The scenarios of package api
 // check behaviour. The package sends HTTP to a complete service. A row fails with the place in the
@@ -24,8 +24,8 @@ import (
 
 // row is one fact: a request in exactly the form that a program sends, and the expected response.
 type row struct {
-	// fact begins with the section of the paper. by is the program that sends the request or reads
-	// the response.
+	// fact begins with the section of the document. by is the program that sends the request or
+	// reads the response.
 	fact, by string
 	// call is the method and the address without the host. In call, body and as, words in braces
 	// name objects of the test.
@@ -54,7 +54,7 @@ const (
 	asMultipart = "multipart/form-data" // the row has the body in the form of asForm
 )
 
-// facts lists all rows, in the order of the paper.
+// facts lists all rows, in the order of the document.
 var facts = slices.Concat(
 	ruleFacts, openFacts, headerFacts, tokenFacts, authenticationFacts, clientFacts,
 	userFacts, connectorFacts, connectionFacts, accountFacts, accountTypeFacts, ownershipFacts, balanceFacts, assetFacts,

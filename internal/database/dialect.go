@@ -17,8 +17,8 @@ type Dialect struct {
 	// among rows with the same key. This applies when id is the primary key of the table.
 	EqualsApart bool
 	// Alone comes before a table name. The statement then waits for other transactions that have
-	// read the table, and blocks later ones. It is empty for a database that has only one writer at
-	// a time.
+	// read the table, and blocks later ones. Alone is empty for a database that has only one writer
+	// at a time.
 	Alone string
 	// about selects the version. checks are statements that find damage, and return one row for
 	// each finding.

@@ -140,7 +140,7 @@ func (s *sqliteEngine) readWhole(ctx context.Context, text string, args []any, r
 func (s *sqliteEngine) write(ctx context.Context, tx *Unit) error { return s.writer.submit(ctx, tx) }
 
 // migrate uses a separate connection that does not enforce references. A migration can therefore
-// rebuild a table. It checks the references at the end.
+// rebuild a table. migrate checks the references at the end.
 func (s *sqliteEngine) migrate(ctx context.Context, fn func(session) error) (err error) {
 	pool := s.connect("foreign_keys(OFF)", "synchronous(FULL)")
 	defer func() { err = errors.Join(err, pool.Close()) }()

@@ -171,10 +171,10 @@ func (u *Unit) add(s statement, args []any) {
 	u.statements = append(u.statements, s)
 }
 
-// Require makes the unit depend on a value. The unit is written only if the query finds exactly one
-// row with the value as its argument. Otherwise Write calls renew for the present value, and runs
-// the unit again a few times at most. If renew fails, Write fails with the error of renew. A unit
-// may call Require at most once.
+// Require makes the unit depend on a value, which is the argument of the query. The unit is written
+// only if the query finds exactly one row. Otherwise Write calls renew for the present value, and
+// runs the unit again a few times at most. If renew fails, Write fails with the error of renew. A
+// unit may call Require at most once.
 func (u *Unit) Require(sql string, value []byte, renew func(ctx context.Context) ([]byte, error)) {
 	u.renew = renew
 	u.add(statement{sql: sql, scan: func(Row) error { return nil }, mismatch: errOutdated, requires: true}, []any{value})
@@ -239,9 +239,9 @@ func (s *statement) check(touched int64) error {
 func (u *Unit) run() []statement { return append(slices.Clip(u.statements), tallies(u)...) }
 
 // OnlyAdds reports whether the unit only adds rows and changes totals. Such units wait for each other
-// only when they change the same totals. It returns false for a unit that adds a row under a
-// condition. Such units enforce limits, and would often undo a shared transaction. A condition with
-// {for share} does not count, because the row that it locks is hardly ever missing.
+// only when they change the same totals. It returns false for a unit that must add a row under a
+// condition, with ExecOne. Such units enforce limits, and would often undo a shared transaction. A
+// condition with {for share} does not count, because the row that it locks is hardly ever missing.
 func (u *Unit) OnlyAdds() bool {
 	return !slices.ContainsFunc(u.statements, func(s statement) bool { return !s.requires && (s.scan != nil || !s.adds()) })
 }
@@ -251,8 +251,8 @@ func (s *statement) adds() bool {
 	return certain && strings.HasPrefix(s.sql, "INSERT INTO ") && !strings.Contains(s.sql, "DO UPDATE")
 }
 
-// controls reports whether a statement may end the transaction, because it neither reads nor
-// changes rows.
+// controls reports whether the unit has a statement that neither reads nor changes rows. Such a
+// statement, for example COMMIT, may end the transaction.
 func (u *Unit) controls() bool {
 	return slices.ContainsFunc(u.statements, func(s statement) bool {
 		verb, _, _ := strings.Cut(strings.TrimLeft(s.sql, "\n\t "), " ")

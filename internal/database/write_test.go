@@ -98,8 +98,8 @@ func TestArgumentsRefused(t *testing.T) {
 	})
 }
 
-// TestFailureWritesNothing executes units whose first statement succeeds. They then fail, in every
-// way in which a statement can fail.
+// TestFailureWritesNothing executes units whose first statement succeeds. They then fail in
+// different ways.
 func TestFailureWritesNothing(t *testing.T) {
 	lost := errors.New("lost")
 	failing := func(*Unit) error { return lost }

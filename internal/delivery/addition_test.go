@@ -14,9 +14,8 @@ import (
 	"passerelle/webhook"
 )
 
-// TestAdditions checks that each JSON payload of a webhook with an addition contains the user's
-// text from the time of the request. The signature must cover the text. No other payload may
-// contain the text.
+// TestAdditions checks that the JSON payload of a webhook with an addition contains the user's
+// text. The signature must cover the text. A statement must not contain the text.
 func TestAdditions(t *testing.T) {
 	var big bytes.Buffer
 	large(1 << 20)(&big)

@@ -23,7 +23,7 @@ const (
 )
 
 // DefaultOverlap is the time for which a replaced signing secret still signs beside the new secret,
-// unless the caller chooses another time. MaxOverlap is the longest time that the caller can
+// unless the caller chooses a different time. MaxOverlap is the longest time that the caller can
 // choose.
 const (
 	DefaultOverlap = 24 * time.Hour

@@ -43,9 +43,9 @@ type Outbound struct {
 // NewClient returns the HTTP client for requests to addresses that clients of the service chose.
 // These are webhooks and the token endpoints of their providers. After name resolution, it checks
 // every address before it connects. It follows no redirects. A response with status 3xx is
-// therefore a failed delivery. It reads at most MaxAnswer bytes of a body. The body then ends
-// without an error. It ignores a proxy that the environment names. It is safe for concurrent use
-// and keeps connections open, so share one client.
+// therefore a failed delivery. The client reads at most MaxAnswer bytes of a body. The body then
+// ends without an error. The client ignores a proxy that the environment names. It is safe for
+// concurrent use and keeps connections open, so share one client.
 func NewClient(o Outbound) *http.Client {
 	return &http.Client{
 		Transport: bounded{o.transport(), cmp.Or(o.Timeout, MaxTimeout)},

@@ -12,7 +12,8 @@ import (
 const (
 	// healthKept is the time for which the hourly counts of requests to webhooks are stored.
 	healthKept = 30 * 24 * time.Hour
-	// Each step of a purge reads at most a million rows of a domain.
+	// purgeBatch and purgeBatches limit each call of the store, as [store.Retention] describes. The
+	// next purge continues.
 	purgeBatch   = 1000
 	purgeBatches = 1000
 )

@@ -38,8 +38,8 @@ func (r *fixture) webhooksWithFirstTries() []passerelle.WebhookID {
 	return ids
 }
 
-// TestFailuresAreCountedAcrossSessions sends one event at a time, each in a separate session. Each
-// request fails.
+// TestFailuresAreCountedAcrossSessions sends ten events, each in a separate session. Each request
+// fails, and the webhook stops. It must send again when its receiver accepts a request.
 func TestFailuresAreCountedAcrossSessions(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -297,8 +297,8 @@ func TestDroppedDeliveriesAreNotSent(t *testing.T) {
 	})
 }
 
-// TestTheRecordOfRequests checks the stored data of each request, and the health that the store
-// calculates from this data.
+// TestTheRecordOfRequests checks the stored responses to requests, and the health that the store
+// calculates from the requests.
 func TestTheRecordOfRequests(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		long := strings.Repeat("é", 1023) + "x" + "€" // the limit is inside the last character

@@ -93,7 +93,7 @@ func FuzzDecodeJSON(f *testing.F) {
 	})
 }
 
-// FuzzFlatBodies checks that a body without nesting means the same in all formats.
+// FuzzFlatBodies checks that a body without nesting means the same in JSON and as a form.
 func FuzzFlatBodies(f *testing.F) {
 	f.Add("a", "12", true, "1.5")
 	f.Add("", "-1", false, "abc")

@@ -26,9 +26,10 @@ type ActionAnswer struct {
 // Answer sends the bank an answer to the payment's present action, and returns the resulting
 // payment. The answer no to psuValidation or confirm ends the payment, and Answer also sends it to
 // the bank. If the bank does not respond in time, Answer returns the payment from the database, and
-// a loop finds the outcome. Answer fails with Conflict when the payment has another action, or when
-// another act on the payment is under way. It fails with Invalid when field values are wrong. It
-// fails with Unavailable when the bank did not receive the answer. The caller may then try again.
+// a loop finds the outcome. Answer fails with Conflict when the payment has a different action, or
+// when another act on the payment is under way. It fails with Invalid when field values are wrong.
+// It fails with Unavailable when the bank did not receive the answer. The caller may then try
+// again.
 func (i *Initiation) Answer(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, by payment.Actor, a ActionAnswer, acts ...store.Audit) (*payment.Payment, error) {
 	s, err := i.idle(ctx, d, id)
 	if err != nil {

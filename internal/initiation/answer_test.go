@@ -56,7 +56,8 @@ func ended(version int64, state payment.State, code payment.ErrorCode) eventSumm
 	return eventSummary{Version: version, State: state, ErrorCode: string(code), Lines: line}
 }
 
-// TestAnswers gives every answer, and checks the resulting payment and its events.
+// TestAnswers gives right and wrong answers to each action, and checks the resulting payment and
+// its events.
 func TestAnswers(t *testing.T) {
 	underWay := eventSummary{Version: 2, State: payment.Pending, Lines: "pending"}
 	for _, test := range []struct {
@@ -160,8 +161,8 @@ func (w *fixture) wantCause(t *testing.T, id passerelle.PaymentID, want payment.
 	}
 }
 
-// TestWrongAnswers gives each action every invalid answer. The error must name the expected answer.
-// The service must neither write nor call the bank.
+// TestWrongAnswers gives each action the answers to the other actions. The error must name the
+// expected answer. The service must neither write nor call the bank.
 func TestWrongAnswers(t *testing.T) {
 	answers := map[payment.Action]initiation.ActionAnswer{
 		payment.Decoupled: resume, payment.FillFields: code("1234"), payment.Confirm: confirmed(true), payment.PSUValidation: approved(true),
@@ -228,8 +229,8 @@ func TestBadFields(t *testing.T) {
 	})
 }
 
-// TestNothingElseWhileOneIsUnderWay tries every other act on a payment while an answer is under
-// way or its outcome is unknown.
+// TestNothingElseWhileOneIsUnderWay tries to answer, cancel and simulate while an answer is under
+// way or its outcome is unknown. Each try must be a conflict and change nothing.
 func TestNothingElseWhileOneIsUnderWay(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.steered("actn(psu)/done")

@@ -142,7 +142,7 @@ func TestExecutedMeanwhile(t *testing.T) {
 	})
 }
 
-// TestCancellationAnswers checks the result of each immediate response of a bank.
+// TestCancellationAnswers checks the results of a bank's immediate responses.
 func TestCancellationAnswers(t *testing.T) {
 	refusal := &payment.Refusal{Code: payment.NoSpecifiedReason}
 	for _, test := range []struct {

@@ -400,7 +400,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestRecoveryRejectsOnRefusalAlone causes every failure while an attempt is recovered. Only a
+// TestRecoveryRejectsOnRefusalAlone causes different failures while an attempt is recovered. Only a
 // refusal may reject the payment: a resend or a status request that was not sent proves nothing
 // about the first order.
 func TestRecoveryRejectsOnRefusalAlone(t *testing.T) {

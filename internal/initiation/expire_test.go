@@ -14,8 +14,8 @@ const day = 24 * time.Hour
 
 var lapse = initiation.Done{Expired: 1}
 
-// TestExpiry makes each kind of payment wait for three times: a moment less than the allowed time,
-// the allowed time, and twice as long.
+// TestExpiry makes payments of several kinds wait for three times: a moment less than the allowed
+// time, the allowed time, and twice as long.
 func TestExpiry(t *testing.T) {
 	deferred := func(d *payment.Draft) {
 		in := &d.Instructions[0]

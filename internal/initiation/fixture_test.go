@@ -188,7 +188,7 @@ func (w *fixture) later(by time.Duration) passerelle.Domain {
 	return d
 }
 
-// draft returns a draft with a number of lines, each of 12.50 euros.
+// draft returns a draft with a number of instructions, each of 12.50 euros.
 func draft(lines int, change ...func(*payment.Draft)) payment.Draft {
 	d := payment.Draft{ClientRedirectURI: shop, ClientState: "basket 7"}
 	for n := range lines {

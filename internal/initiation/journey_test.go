@@ -138,8 +138,8 @@ func TestRefusedAtTheBank(t *testing.T) {
 	})
 }
 
-// TestLinesOneByOne checks that the bank's reports about single lines are stored before the state
-// of the payment changes. No event may be emitted until the state changes.
+// TestLinesOneByOne checks that the bank's reports about single instructions are stored before the
+// state of the payment changes. No event may be emitted until the state changes.
 func TestLinesOneByOne(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.bank.Timing = sandbox.Faithful

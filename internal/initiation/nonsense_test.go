@@ -226,8 +226,8 @@ func TestConnectorIsGone(t *testing.T) {
 	})
 }
 
-// TestReturns makes a payer return with every invalid state parameter, and then several times with
-// the valid parameter.
+// TestReturns makes a payer return with invalid state parameters, and then several times with the
+// valid parameter.
 func TestReturns(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)

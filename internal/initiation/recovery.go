@@ -15,8 +15,8 @@ import (
 )
 
 // settle asks the bank for the outcome of an attempt, and closes the attempt. The process of this
-// attempt has crashed or received no response. It does nothing when a response was stored in the
-// meantime. It may send an order again only if the payment still waits for the order. If such a
+// attempt has crashed or received no response. settle does nothing when a response was stored in
+// the meantime. It may send an order again only if the payment still waits for the order. If such a
 // resend fails before anything is sent, the outcome stays unknown, because the first order may have
 // arrived.
 func (i *Initiation) settle(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) error {

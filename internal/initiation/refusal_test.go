@@ -32,8 +32,8 @@ func (w *fixture) wantRefusal(t *testing.T, err error, rows map[string]int64, ki
 	w.wantRows(t, rows)
 }
 
-// particular makes the test connector usable in live domains. It sets strict rules about lines,
-// payer accounts and fields.
+// particular makes the test connector usable in live domains. It sets strict rules about the number
+// of instructions, payer accounts and fields.
 func particular(p *connector.Profile) {
 	p.Sandbox = false
 	p.Payments.MaxInstructions = 1
@@ -277,8 +277,8 @@ func TestWhatIsOffered(t *testing.T) {
 	})
 }
 
-// TestNothingSensitiveLeaves puts marked words into private fields, causes every kind of output,
-// and searches for the words.
+// TestNothingSensitiveLeaves puts a word into private fields. The word must not appear in refusals,
+// events, encrypted columns, simulated orders or the log.
 func TestNothingSensitiveLeaves(t *testing.T) {
 	const canary = "CANARY"
 	person := func() *passerelle.Identity {
@@ -352,9 +352,9 @@ func TestReturnIsOnAKnownSite(t *testing.T) {
 	})
 }
 
-// TestNothingTypedIsKept puts a marked word into the values that the payer enters while the bank
-// waits, right or wrong, encrypted or plain. It then searches for the word in all outputs and
-// tables.
+// TestNothingTypedIsKept puts a word into values that the payer enters, plain and encrypted. Some
+// values are right, others wrong. The word must not appear in refusals, the log, events, simulated
+// orders, notes or transitions. No attempt after the first may keep its fields.
 func TestNothingTypedIsKept(t *testing.T) {
 	const canary = "CANARY"
 	onEach(t, func(t *testing.T, w *fixture) {

@@ -360,8 +360,8 @@ func (w *fixture) wantCallbacks(t *testing.T, want int64) {
 	}
 }
 
-// TestCallbacksEndWithThePayment: when a payment ends, the service must remove the query with which
-// the payer returned. It must store no query after that. Both apply to every final state.
+// TestCallbacksEndWithThePayment: when a payment is settled or expires, the service must remove the
+// query with which the payer returned. It must store no query after that.
 func TestCallbacksEndWithThePayment(t *testing.T) {
 	month := 31 * 24 * time.Hour
 	for name, end := range map[string]func(w *fixture, p passerelle.PaymentID) error{

@@ -13,11 +13,12 @@ import (
 // SimulatedChange is one change of a payment that a bank could report.
 type SimulatedChange struct {
 	// State is the next state of the payment. If Instruction is set, it is the next state of that
-	// line.
+	// instruction.
 	State payment.State
-	// Code is the reason why a payment or a line is rejected. Empty means noSpecifiedReason.
+	// Code is the reason why a payment or an instruction is rejected. Empty means
+	// noSpecifiedReason.
 	Code payment.ErrorCode
-	// Instruction is the number of the line, counted from 0. Nil means the whole payment.
+	// Instruction is the position of an instruction, from 0. Nil means the whole payment.
 	Instruction *int
 }
 
@@ -118,7 +119,7 @@ func (s SimulatedChange) report(p *payment.Payment) payment.Report {
 	return settled
 }
 
-// reports maps states to reports without lines.
+// reports maps states to reports without instructions.
 var reports = map[payment.State]payment.Report{
 	payment.Validating: {Status: payment.Awaiting, Action: payment.Decoupled},
 	payment.Pending:    {Status: payment.Processing},

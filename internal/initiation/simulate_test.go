@@ -9,7 +9,7 @@ import (
 	"passerelle/payment"
 )
 
-// standing returns a payment with two lines that a simulation has brought to a state.
+// standing returns a payment with two instructions that a simulation has brought to a state.
 func (w *fixture) standing(state payment.State) passerelle.PaymentID {
 	w.t.Helper()
 	id := w.create(2)
@@ -74,7 +74,7 @@ func TestSimulatedCodes(t *testing.T) {
 	})
 }
 
-// TestSimulatedLines ends the lines of a bulk payment one by one.
+// TestSimulatedLines ends the instructions of a bulk payment one by one.
 func TestSimulatedLines(t *testing.T) {
 	line := func(n int, state payment.State) initiation.SimulatedChange {
 		return initiation.SimulatedChange{State: state, Instruction: &n}

@@ -113,8 +113,8 @@ func reads(t *testing.T, raw string, want mail.Message) {
 	}
 }
 
-// TestSubjectAndTextInjectNoHeaders checks mails with any subject and text. A mail must have only
-// the program's headers, and must not end early.
+// TestSubjectAndTextInjectNoHeaders checks mails with hostile and unusual subjects and texts. A
+// mail must have only the program's headers, and must not end early.
 func TestSubjectAndTextInjectNoHeaders(t *testing.T) {
 	for _, words := range []string{
 		"a\r\nBcc: x@evil.example", "a\nBcc: x@evil.example\n\nbody", "a\rb", "é — 例え", strings.Repeat("long ", 100), "=?utf-8?q?x?=", "\x01\x7f",

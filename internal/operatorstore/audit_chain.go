@@ -113,8 +113,8 @@ func (c *canon) text(s *string) {
 }
 
 // NextUnchained returns the next chain that contains acts without a place. Its number is greater
-// than the argument after. With after = -1, it searches all chains. It fails with ErrNotFound when
-// no such chain exists.
+// than after. With after = -1, NextUnchained searches all chains. It fails with ErrNotFound when no
+// such chain exists.
 func (r Reader) NextUnchained(ctx context.Context, after passerelle.DomainID) (passerelle.DomainID, error) {
 	chain, err := database.One(ctx, r.rows, database.ScanInt, `SELECT `+chainOf+` FROM audit WHERE number IS NULL AND `+chainOf+` > $1 ORDER BY `+chainOf+`, id LIMIT 1`, int64(after))
 	return passerelle.DomainID(chain), err
@@ -148,8 +148,8 @@ func (r Reader) AuditEnd(ctx context.Context, chain passerelle.DomainID) (AuditE
 	return end, err
 }
 
-// AuditLinks reads the acts of a chain that follow the act in the argument after, in the order of
-// their places. It reads at most limit acts. The schema refuses two acts with the same place. If
+// AuditLinks reads at most limit acts of a chain, in the order of their places. after is the last
+// act of the previous batch. The schema refuses two acts with the same place. If
 // two acts have the same place, AuditLinks reads both.
 func (r Reader) AuditLinks(ctx context.Context, chain passerelle.DomainID, after AuditLink, limit int) ([]AuditLink, error) {
 	return database.Collect(ctx, r.rows, scanLink, `SELECT `+linkColumns+` FROM audit WHERE `+chainOf+` = $1 AND number IS NOT NULL AND (number, id) > ($2, $3)

@@ -109,8 +109,8 @@ func (p *Programs) Add(ctx context.Context, address, secret string, acts ...stor
 	return Program{ConnectorProgram: row, Described: described}, nil
 }
 
-// Check reads a program's description again and stores it. It fails when the program now has
-// another UUID.
+// Check reads a program's description again and stores it. It fails when the program now has a
+// different UUID.
 func (p *Programs) Check(ctx context.Context, one Program, acts ...store.Audit) error {
 	secret, err := p.DB.ConnectorSecret(ctx, one.ID)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// maxWeight is the largest size of a page with everything that it loads, in the bytes that are
-// sent. Pages are compressed. Style sheets and scripts are not.
+// maxWeight limits the bytes that the service sends for a page and everything that the page loads.
+// Pages are compressed. Style sheets and scripts are not.
 const maxWeight = 100_000
 
 var (

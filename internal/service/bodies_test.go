@@ -128,8 +128,8 @@ func TestCompressedBodiesThatNeverEnd(t *testing.T) {
 	}
 }
 
-// TestNoRoomForABody checks that every handler that reads a body refuses a body that exceeds the
-// memory limit.
+// TestNoRoomForABody checks that the API, the built-in receiver and the forms of the console refuse
+// a body that exceeds the memory limit.
 func TestNoRoomForABody(t *testing.T) {
 	s := opened(t, service.Config{Database: storetest.SQLite(t), Loopback: true, MaxBodies: 1})
 	s.Start()

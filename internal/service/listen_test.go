@@ -41,8 +41,8 @@ func called(t *testing.T, method, address, host, path string, header map[string]
 	return answer, string(body)
 }
 
-// TestStrictTransport checks that every response of a domain with https tells browsers to use only
-// https.
+// TestStrictTransport checks that the responses of a domain with https tell browsers to use only
+// https. The responses of a domain without https must not.
 func TestStrictTransport(t *testing.T) {
 	s := opened(t, service.Config{Database: storetest.SQLite(t), Loopback: true})
 	if _, err := service.EnsureDomain(t.Context(), s.DB, passerelle.Domain{Name: "plain", Kind: passerelle.Sandbox, BaseURL: "http://plain.example/2.0"}); err != nil {

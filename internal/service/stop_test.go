@@ -18,8 +18,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestASlowClientDoesNotKeepTheServiceFromStopping: a client does not finish its request. Only this
-// request may be lost. The service must report that it is draining, and close the database in time.
+// TestASlowClientDoesNotKeepTheServiceFromStopping: a client does not finish its request. The
+// service must report that it is draining, and close the database in time.
 func TestASlowClientDoesNotKeepTheServiceFromStopping(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		ring := keys.Generate()

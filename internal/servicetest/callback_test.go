@@ -170,7 +170,7 @@ func (p *payerStory) pays() {
 }
 
 // These are sequences of acts. Each sequence begins with a new payment in a domain with a frozen
-// clock. It checks the deliveries after each act.
+// clock, and checks the deliveries after each act.
 var (
 	// brought: the redirected payer brings the final state, so the service delivers no state.
 	brought = func(p *payerStory) {

@@ -74,7 +74,7 @@ func (c *Cluster) must(attempted string, err error) {
 	}
 }
 
-// leaveRoot makes the server run under another account than root.
+// leaveRoot makes the server run under an account other than root.
 func (c *Cluster) leaveRoot(disk string) error {
 	account, err := user.Lookup("postgres")
 	if err != nil {

@@ -190,8 +190,7 @@ func (m *marks) rest(do func() bool) bool {
 	return do()
 }
 
-// byPeople is a part of the names of those marks that the program passes for users who connect and
-// read.
+// byPeople is in the names of the marks that the program passes when users connect and read.
 const byPeople = " in aggregation."
 
 // passing returns the number of the pass at which a process crashes. It returns 1 for marks that

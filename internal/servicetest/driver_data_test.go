@@ -112,8 +112,8 @@ func (d *driver) keep(method, path, token, key string, body any) []byte {
 	return d.until2xx(method+" "+path, func() (int, []byte) { return d.send(method, path, token, key, body) })
 }
 
-// until2xx repeats a request until the service accepts it. A refused request fails the test. It
-// also repeats unanswered requests, and requests that came too early or exceeded a limit.
+// until2xx repeats a request until the service accepts it. A refused request fails the test.
+// until2xx also repeats unanswered requests, and requests that came too early or exceeded a limit.
 func (d *driver) until2xx(what string, send func() (int, []byte)) []byte {
 	wait := backoff{shortest: 20 * time.Millisecond}
 	for begun := time.Now(); d.undisturbed(begun) < waitLimit; wait.pause() {

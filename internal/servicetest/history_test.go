@@ -116,7 +116,7 @@ func (h *history) play() {
 func pick[T any](random *rand.Rand, list []T) T { return list[random.IntN(len(list))] }
 
 // clientAct is one act of a client. The function allowed predicts from the client's data whether
-// the service may accept the act. It is nil for an act that does not go to the service.
+// the service may accept the act. allowed is nil for an act that does not go to the service.
 type clientAct struct {
 	name    string
 	do      func(*history) servicetest.Answer
@@ -259,8 +259,8 @@ func (h *history) checkOrders() {
 	}
 }
 
-// checkEvents checks all payments once more after some time. The service may have removed old
-// events. The events that remain must be those of the last transitions.
+// checkEvents checks all payments once more. The service may have removed old events. The events
+// that remain must be those of the last transitions.
 func checkEvents(t *testing.T, url string, played []*history) {
 	t.Helper()
 	versions := map[int64][]int64{}

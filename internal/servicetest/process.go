@@ -138,8 +138,8 @@ func StartProcessIn(t testing.TB, folder string) *Process {
 	return startProcess(t, "", folder, "")
 }
 
-// StartBinary starts a program like StartProcess. The binary was built before, and may have another
-// version.
+// StartBinary starts a program like StartProcess. The binary was built before, and may have a
+// different version.
 func StartBinary(t testing.TB, binary, database string) *Process {
 	t.Helper()
 	return startProcess(t, binary, t.TempDir(), database)

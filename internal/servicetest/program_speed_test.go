@@ -18,7 +18,8 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// outside is a simulated bank with another UUID. The service reads it through the protocol.
+// outside is a simulated bank with a different UUID. The service reads it through the connector
+// protocol (package remote).
 type outside struct{ connector.DataReader }
 
 func (o outside) Profile() connector.Profile {

@@ -10,7 +10,7 @@ import (
 	"passerelle/webhook"
 )
 
-// These limits are a quarter above the allocations for a payment of one line on SQLite. They
+// These limits are a quarter above the allocations for a payment of one instruction on SQLite. They
 // include the allocations of the writer's goroutine.
 const (
 	mostToCreate = 190

@@ -78,7 +78,7 @@ const (
 const tried = `(CASE WHEN d.attempts > 0 THEN 1 ELSE 0 END)`
 
 // NewDeliveries lists at most limit deliveries of a webhook that are due for their immediate first
-// try, oldest first. It lists only deliveries with an id above the argument after.
+// try, oldest first. The ids of the deliveries are greater than after.
 func (r *Reader) NewDeliveries(ctx context.Context, w Webhook, after passerelle.DeliveryID, limit int) ([]Delivery, error) {
 	return database.Collect(ctx, r.rows, scanDelivery, undeliveredHeads+` AND `+tried+` = 0 ORDER BY d.id LIMIT $4`,
 		int64(w.Domain), int64(w.ID), max(w.firstTriesAfter(), int64(after)), limit)
@@ -96,7 +96,7 @@ func (r *Reader) NewestDelivery(ctx context.Context, w Webhook) (passerelle.Deli
 }
 
 // Undelivered lists at most limit deliveries of a webhook that may be sent and were not accepted
-// yet, oldest first. It lists only deliveries with an id above the argument after.
+// yet, oldest first. The ids of the deliveries are greater than after.
 func (r *Reader) Undelivered(ctx context.Context, w Webhook, after passerelle.DeliveryID, limit int) ([]Delivery, error) {
 	var all []Delivery
 	for _, which := range []string{` = 0`, ` = 1`} {

@@ -54,7 +54,7 @@ func (tx *Tx) CreateDomain(d *passerelle.Domain, host string) error {
 	return nil
 }
 
-// MoveDomain gives a domain another base URL.
+// MoveDomain gives a domain a different base URL.
 func (tx *Tx) MoveDomain(id passerelle.DomainID, host, baseURL string) {
 	tx.unit.ExecOne(ErrNotFound, `UPDATE domain SET host = $1, base_url = $2 WHERE id = $3`, host, baseURL, int64(id))
 }

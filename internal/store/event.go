@@ -118,7 +118,7 @@ func (r *Reader) WantedEvents(ctx context.Context, domain passerelle.DomainID, u
 }
 
 // deliver stores the deliveries of an event. The ids follow the order of the webhooks. Without an
-// ORDER BY, PostgreSQL could use another order each time.
+// ORDER BY, PostgreSQL could use a different order each time.
 func (tx *Tx) deliver(id int64, e EmittedEvent) {
 	tx.unit.Exec(`INSERT INTO delivery (domain_id, webhook_id, event_id, subject, subject_id, version, created, not_before)
 		SELECT domain_id, id, $1, $2, $3, $4, $5, $6 FROM webhook

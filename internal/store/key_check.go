@@ -12,7 +12,7 @@ import (
 	"passerelle/internal/keys"
 )
 
-// ErrOtherKeys reports that the secrets of the database were sealed with another key file.
+// ErrOtherKeys reports that the secrets of the database were sealed with a different key file.
 var ErrOtherKeys = errors.New("the key file does not belong to this database: its secrets were sealed with other keys; restore the key file it was made with")
 
 // keyCheckPlace is the place of the key proof, a value by which a process proves that it has the

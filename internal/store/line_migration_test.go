@@ -8,9 +8,9 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestMigrationSetsStatesOfInstructions migrates a database in which lines of validating payments
-// have no state. These lines must become pending. The lines of payments that expired without the
-// payer's answer must become rejected, and other lines must not change.
+// TestMigrationSetsStatesOfInstructions migrates a database in which instructions of validating
+// payments have no state. These instructions must become pending. The instructions of payments that
+// expired without the payer's answer must become rejected, and other instructions must not change.
 func TestMigrationSetsStatesOfInstructions(t *testing.T) {
 	const before = 34
 	storetest.Each(t, func(t *testing.T, url string) {

@@ -17,13 +17,14 @@ const paymentColumns = `id, domain_id, client_id, version, seq, state, state_det
 	webview_url, bank_payment_id, payer_scheme, payer_identification, payer_label, payer_issuer, currency, date_type,
 	cancel_code, cancel_redirect_uri, cancel_state, website, terms_version, returned, source_id, payer_number, beneficiary_numbers`
 
-// storedPayment is a payment's row, including the values that all lines of the payment share.
+// storedPayment is a payment's row, including the values that all instructions of the payment
+// share.
 type storedPayment struct {
 	payment.Payment
 	currency passerelle.Currency
 	dateType payment.DateType
 	// payerNumber and beneficiaryNumbers are the encrypted account numbers. They are nil when the
-	// numbers are stored unencrypted. numbers contains the decrypted numbers of the lines.
+	// numbers are stored unencrypted. numbers contains the decrypted numbers of the instructions.
 	payerNumber, beneficiaryNumbers []byte
 	numbers                         []string
 }
@@ -63,9 +64,9 @@ func scanPayment(row database.Row) (*storedPayment, error) {
 	return &p, err
 }
 
-// Payment loads a payment of a domain with its lines. The payment and all lines have the same
-// version. It fails with ErrNotFound when the payment does not exist. It returns the sensitive part
-// of identities only if sensitive is true.
+// Payment loads a payment of a domain with its instructions. The payment and all instructions have
+// the same version. Payment fails with ErrNotFound when the payment does not exist. It returns the
+// sensitive part of identities only if sensitive is true.
 func (r *Reader) Payment(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID, sensitive bool) (*payment.Payment, error) {
 	for range mostReads {
 		p, err := r.paymentOnce(ctx, domain, id, sensitive)
@@ -77,14 +78,14 @@ func (r *Reader) Payment(ctx context.Context, domain passerelle.DomainID, id pas
 }
 
 // mostReads limits the repeated reads of a payment. A read is repeated when the payment changes
-// between the query for it and the query for its lines.
+// between the query for it and the query for its instructions.
 const mostReads = 100
 
-// errTorn reports that the version of lines differs from the version of their payment.
+// errTorn reports that the version of instructions differs from the version of their payment.
 var errTorn = errors.New("the payment changed while it was read")
 
-// wholePayment selects a payment with its first line, which every payment has. Most payments have
-// only one line.
+// wholePayment selects a payment with its first instruction, which every payment has. Most payments
+// have only one instruction.
 var wholePayment = `SELECT ` + qualified("payment", paymentColumns) + `, payment.instruction_count,
 	CASE WHEN EXISTS (SELECT 1 FROM payment_identity i WHERE i.payment_id = payment.id) THEN TRUE ELSE FALSE END,
 	` + qualified("line", lineColumns) + `
@@ -130,8 +131,8 @@ func (r *Reader) paymentOnce(ctx context.Context, domain passerelle.DomainID, id
 	return &p.Payment, err
 }
 
-// loadParts loads the lines and identities of a page of payments, with one query each. It returns
-// the payments that changed since they were read.
+// loadParts loads the instructions and identities of a page of payments, with one query each. It
+// returns the payments that changed since they were read.
 func (r *Reader) loadParts(ctx context.Context, domain passerelle.DomainID, page []*storedPayment, sensitive bool) ([]*storedPayment, error) {
 	var (
 		torn []*storedPayment
@@ -156,8 +157,8 @@ const (
 	beneficiary_scheme, beneficiary_identification, beneficiary_label, beneficiary_issuer, state, error_code, error_description, exec_date, occurred`
 )
 
-// lineRow is the row of a line. It includes the payment's id and version when lines are read
-// separately from their payment.
+// lineRow is the row of an instruction. It includes the payment's id and version when instructions
+// are read separately from their payment.
 type lineRow struct {
 	payment.Instruction
 	owner                                    passerelle.PaymentID
@@ -179,7 +180,7 @@ func scanInstruction(row database.Row) (lineRow, error) {
 	return in, err
 }
 
-// add appends the next line to a payment.
+// add appends the next instruction to a payment.
 func (p *storedPayment) add(in *lineRow) error {
 	var err error
 	in.Amount.Currency, in.DateType = p.currency, p.dateType

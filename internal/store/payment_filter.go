@@ -27,15 +27,15 @@ type PaymentFilter struct {
 	Website  string
 	DateType string
 	// Payer and Beneficiary are account numbers, and Reference is an end-to-end identifier. A bulk
-	// payment matches when one of its lines matches.
+	// payment matches when one of its instructions matches.
 	Payer       string
 	Beneficiary string
 	Reference   string
 	// PayerEnd and BeneficiaryEnd are the last four characters of an account number.
 	PayerEnd       string
 	BeneficiaryEnd string
-	// LabelStart is the beginning of a line's label, in upper or lower case. A list with this
-	// filter can only have the order "label".
+	// LabelStart is the beginning of an instruction's label, in upper or lower case. A list with
+	// this filter can only have the order "label".
 	LabelStart string
 	// Client is the application that registered the payment, zero for any.
 	Client passerelle.ClientID
@@ -58,8 +58,8 @@ type PaymentFilter struct {
 // selection is a filter in SQL. Its first argument is the domain.
 type selection struct {
 	database.Selection
-	// lines is a query for the lines from which the search begins, one line for each payment. It is
-	// empty when the search begins with payments.
+	// lines is a query for the instructions from which the search begins, one instruction for each
+	// payment. It is empty when the search begins with payments.
 	lines string
 	// lookedUp means that the query finds payments by their ids only.
 	lookedUp bool
@@ -126,15 +126,16 @@ func (f PaymentFilter) selection() selection {
 // endOf returns the expression that the indexes of the last four characters contain.
 func endOf(column string) string { return "substr(" + column + ", length(" + column + ") - 3)" }
 
-// lineFilter is a condition on a line. Each %d in its clause stands for the number of a value's
-// parameter. once is a second condition that holds for exactly one of the matching lines of a
-// payment.
+// lineFilter is a condition on an instruction. Each %d in its clause stands for the number of a
+// value's parameter. once is a second condition that holds for exactly one of the matching
+// instructions of a payment.
 type lineFilter struct {
 	clause, once string
 	values       []any
 }
 
-// lineFilters returns the conditions on lines. The query searches lines by the first condition.
+// lineFilters returns the conditions on instructions. The query searches instructions by the first
+// condition.
 func (f PaymentFilter) lineFilters() []lineFilter {
 	var filters []lineFilter
 	if start := database.Fold(f.LabelStart); start != "" {
@@ -180,9 +181,9 @@ func (f PaymentFilter) towards(w Window) PaymentFilter {
 	return f
 }
 
-// source returns the table that the query begins with. The query begins with the table of lines if
-// the filter selects by a value of the lines. The index of this table returns payments in the order
-// of the list.
+// source returns the table that the query begins with. The query begins with the table of
+// instructions if the filter selects by a value of the instructions. The index of this table
+// returns payments in the order of the list.
 func (f PaymentFilter) source() selection {
 	s := selection{
 		Selection:  database.Selection{From: "payment", Where: []string{"domain_id = $1"}, Args: []any{int64(f.Domain)}},

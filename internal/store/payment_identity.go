@@ -11,7 +11,7 @@ import (
 	"passerelle/payment"
 )
 
-// noLine is the line number of an identity that belongs to the whole payment.
+// noLine is the position of an identity that belongs to the whole payment.
 const noLine = -1
 
 // plainIdentity is the part of an identity that everyone with access to the payment can see.

@@ -46,9 +46,10 @@ type Listed struct {
 	Place []any
 }
 
-// Payments reads a window of a domain's payments with their lines and identities. It executes three
-// queries for any number of rows, and reads each payment that changes between these queries again.
-// It fails for an unknown order. The order "label" and a filter by label require each other.
+// Payments reads a window of a domain's payments with their instructions and identities. It
+// executes three queries for any number of rows, and reads each payment that changes between these
+// queries again. It fails for an unknown order. The order "label" and a filter by label require
+// each other.
 func (r *Reader) Payments(ctx context.Context, f PaymentFilter, w Window, sensitive bool) ([]Listed, error) {
 	order, known := paymentOrders[w.Order]
 	if !known {
@@ -129,7 +130,8 @@ func (r *Reader) CountPayments(ctx context.Context, f PaymentFilter, atMost int)
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM (SELECT 1 FROM `+s.From+` WHERE `+s.Conditions()+order+database.UpTo(atMost)+`) AS counted`, s.Args...)
 }
 
-// counted returns the selection for a count. The selection reads only lines, if they suffice.
+// counted returns the selection for a count. The selection reads only instructions, if they
+// suffice.
 func (f PaymentFilter) counted() selection {
 	s := f.among(f.selection())
 	if s.lines != "" && len(s.Where) == 1 {

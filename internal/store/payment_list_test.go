@@ -66,7 +66,7 @@ func (s fixture) population(n int) []*payment.Payment {
 	return all
 }
 
-// individual returns a draft of up to three lines. Some of the lines are equal.
+// individual returns a draft of up to three instructions, some of them equal.
 func (s fixture) individual(i int) payment.Draft {
 	amounts := make([]int64, 1+i%3)
 	for n := range amounts {
@@ -372,8 +372,8 @@ func TestUnknownOrderIsAnError(t *testing.T) {
 	})
 }
 
-// TestCounterIsExact checks that the counter counts all payments that any worker committed, and
-// nothing else.
+// TestCounterIsExact checks that the counter counts the committed payments, and no payment that was
+// undone.
 func TestCounterIsExact(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		for range 20 {

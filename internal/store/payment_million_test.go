@@ -140,7 +140,8 @@ const pageOfList = 100
 // unlisted has the fields of a filter that no list of TestMillion needs, with the reason.
 var unlisted = map[string]string{"Only": "selects at most one payment"}
 
-// TestMillionHasEveryFilter checks that some long list sets each field of the filter.
+// TestMillionHasEveryFilter checks that some long list sets each field of the filter, except the
+// fields in unlisted.
 func TestMillionHasEveryFilter(t *testing.T) {
 	set := map[string]bool{}
 	for _, list := range million(fixture{t: t, domain: 1, client: 1}, 1000) {
@@ -213,8 +214,9 @@ func (s fixture) comparePages(t *testing.T, list stretchOfList, first, deep stor
 	}
 }
 
-// TestMillionLikeAThousand reads the first page of each list, among a thousand payments and among
-// many more. In a long run, the longer list may take at most three times as long.
+// TestMillionLikeAThousand reads the first page of each list that needs no sort, among a thousand
+// payments and among many more. In a long run, the longer list may take at most three times as
+// long.
 func TestMillionLikeAThousand(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		n, long := crowd(t)

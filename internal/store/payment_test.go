@@ -385,8 +385,8 @@ func TestLargestBulkIsReadBack(t *testing.T) {
 	})
 }
 
-// TestPaymentsAreReadAsCommitted reads while a writer changes payments and lines together. Every
-// payment that is read must be in a state that was once committed.
+// TestPaymentsAreReadAsCommitted reads while a writer changes payments and instructions together.
+// Every payment that is read must be in a state that was once committed.
 func TestPaymentsAreReadAsCommitted(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.create(draft(1, 2, 3), now)

@@ -12,8 +12,8 @@ import (
 	"passerelle/payment"
 )
 
-// CreatePayment stores a new payment, sets the ids of the payment and its lines, and counts the
-// payment.
+// CreatePayment stores a new payment, sets the ids of the payment and its instructions, and counts
+// the payment.
 func (tx *Tx) CreatePayment(p *payment.Payment, first payment.Transition) error {
 	id, err := tx.unit.NewID("payment")
 	if err != nil {
@@ -73,7 +73,8 @@ func (tx *Tx) NameConnector(uuid, name string) {
 		ON CONFLICT (uuid) DO UPDATE SET name = excluded.name`, uuid, name)
 }
 
-// insertInstructions stores the lines. numbers are the stored forms of their account numbers.
+// insertInstructions stores the instructions of a payment, with the stored forms of their account
+// numbers.
 func (tx *Tx) insertInstructions(p *payment.Payment, numbers []string) error {
 	beneficiaries, references, ends := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	labels := foldLabels(p.Instructions)
@@ -219,8 +220,8 @@ func encodeFields(fields []payment.Field) (*string, error) {
 	return &text, nil
 }
 
-// updateInstructions stores the states of the lines. One statement is enough in the common case, in
-// which all states are equal.
+// updateInstructions stores the states of the instructions. One statement is enough in the common
+// case, in which all states are equal.
 func (tx *Tx) updateInstructions(p *payment.Payment) {
 	const set = `UPDATE instruction SET state = $1, error_code = $2, error_description = $3, exec_date = $4, occurred = $5 WHERE +domain_id = $6 AND payment_id = $7`
 	if alike(p.Instructions) {

@@ -522,8 +522,8 @@ func (h *userAccounts) providerQueries() map[string]query {
 	}
 }
 
-// TestPlansOfTransactions checks that a page is read in the order of an index, for any number of
-// transactions.
+// TestPlansOfTransactions checks that each list of transactions reads a page in the order of an
+// index.
 func TestPlansOfTransactions(t *testing.T) {
 	s := newFixture(t, storetest.SQLite(t))
 	h := newUserAccounts(t, s)

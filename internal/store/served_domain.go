@@ -23,7 +23,7 @@ const servedDomainColumns = `d.id, d.name, d.kind, d.base_url, d.created, d.cloc
 		CASE WHEN EXISTS (SELECT 1 FROM maintenance WHERE only_row = 1) THEN TRUE ELSE FALSE END, s.key, s.value`
 
 // ServedDomainByHost loads the domain whose base URL has the host. The host includes the port, like
-// a Host header. It fails with ErrNotFound when no domain has the host.
+// a Host header. ServedDomainByHost fails with ErrNotFound when no domain has the host.
 func (r *Reader) ServedDomainByHost(ctx context.Context, host string) (ServedDomain, error) {
 	return r.servedDomain(ctx, `d.host = $1`, host)
 }

@@ -51,9 +51,9 @@ func TestUnitsOfSharedTransactions(t *testing.T) {
 	})
 }
 
-// TestOrdersToOneBankDoNotWaitForEachOther stores orders to one bank, each of which stores the name
-// of the bank. Once the name is stored, an order must neither lock the name nor wait for a
-// transaction that locks it.
+// TestOrdersToOneBankDoNotWaitForEachOther stores the name of a bank, as each order to the bank
+// does. Once the name is stored, an order must neither lock the name nor wait for a transaction
+// that locks it.
 func TestOrdersToOneBankDoNotWaitForEachOther(t *testing.T) {
 	url := storetest.Postgres(t)
 	s := newFixture(t, url)

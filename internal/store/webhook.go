@@ -109,8 +109,8 @@ const waits = `(SELECT p.id FROM delivery p WHERE p.domain_id = d.domain_id AND 
 	AND p.delivered IS NULL AND p.dropped IS NULL AND p.not_before > 0 ORDER BY p.version LIMIT 1) IS NOT NULL`
 
 // WebhooksWithFirstTries lists at most limit webhooks of a domain with deliveries that were never
-// tried. Healthy webhooks come first. It leaves out stopped and disabled webhooks, and webhooks
-// with a deleted provider.
+// tried. Healthy webhooks come first. WebhooksWithFirstTries leaves out stopped and disabled
+// webhooks, and webhooks with a deleted provider.
 func (r *Reader) WebhooksWithFirstTries(ctx context.Context, domain passerelle.DomainID, limit int) ([]Webhook, error) {
 	return database.Collect(ctx, r.rows, scanWebhook, `SELECT `+webhookColumns+` FROM webhook w
 		WHERE domain_id = $1 AND deleted IS NULL AND disabled IS NULL AND NOT stopped AND NOT auth_deleted

@@ -9,9 +9,9 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestMigrationGivesWebhooksToTheirClients migrates webhooks without a client. They must get the
-// only client of their domain, unless another client was deleted after their registration. Webhooks
-// of a deleted client must get no client.
+// TestMigrationGivesWebhooksToTheirClients migrates webhooks with and without a client. A webhook
+// without a client must get the only client of its domain, unless another client was deleted after
+// its registration. A webhook of a deleted client must lose the client.
 func TestMigrationGivesWebhooksToTheirClients(t *testing.T) {
 	const before = 56
 	storetest.Each(t, func(t *testing.T, url string) {

@@ -15,8 +15,8 @@ import (
 // section 6.1). A browser may drop a longer cookie without an error.
 const maxCookie = 4096
 
-// ErrNoCookie means that a cookie is missing, was changed, or was sealed with another key or under
-// another name.
+// ErrNoCookie means that a cookie is missing, was changed, or was sealed with a different key or
+// under a different name.
 var ErrNoCookie = errors.New("no such cookie")
 
 // ErrLongCookie means that browsers would not store a value.

@@ -72,7 +72,7 @@ func (w *Webview) enter(pc *pageContext) error {
 	return nil
 }
 
-// returnToClient redirects a browser that uses another host to the configured host. It reports
+// returnToClient redirects a browser that uses a different host to the configured host. It reports
 // whether it redirected the browser.
 func (w *Webview) returnToClient(pc *pageContext) bool {
 	parent := web.Origin(pc.domain.BaseURL)

@@ -36,8 +36,8 @@ func account(transactions ...wire.Transaction) wire.AccountRead {
 	}
 }
 
-// TestPayloadsHoldResources checks that a body is compact JSON. The body must contain the resources
-// in the form that Encode writes, with the added members at their ends.
+// TestPayloadsHoldResources checks that a body is compact JSON and has the added members.
+// Transactions must have the form that Encode writes.
 func TestPayloadsHoldResources(t *testing.T) {
 	read := account(shop, shop)
 	read.MarketOrders = each[wire.MarketOrder]()
@@ -106,8 +106,8 @@ func TestPayloadsFail(t *testing.T) {
 // a quarter above the measured number.
 const mostOfABody = 1.25
 
-// TestAllocationsOfABody checks that the transactions of a long history do not become more
-// expensive.
+// TestAllocationsOfABody checks that a body of 1000 transactions needs at most mostOfABody
+// allocations for each.
 func TestAllocationsOfABody(t *testing.T) {
 	const transactions = 1000
 	got := testing.AllocsPerRun(10, func() {

@@ -72,7 +72,7 @@ type Account struct {
 	Issuer         *string                  `json:"issuer"`
 }
 
-// Instruction is one line of a payment.
+// Instruction is one transfer of a payment.
 type Instruction struct {
 	ReferenceID         string                    `json:"reference_id"`
 	Amount              json.Number               `json:"amount"`

@@ -30,7 +30,7 @@ type ScenarioAccount struct {
 	Label          string                   `json:"label"`
 }
 
-// ScenarioInstruction is one line of the payment to create.
+// ScenarioInstruction is one transfer of the payment to create.
 type ScenarioInstruction struct {
 	Amount      string              `json:"amount"`
 	Currency    passerelle.Currency `json:"currency"`

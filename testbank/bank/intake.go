@@ -54,8 +54,8 @@ func (b *Bank) Take(ctx context.Context, c Caller, service, product string, body
 	return taken, err
 }
 
-// sameOrder finds an earlier order with the same request id. It refuses an order with another body
-// than the earlier one.
+// sameOrder finds an earlier order with the same request id. It refuses an order with a different
+// body than the earlier one.
 func sameOrder(tx *ledger.Tx, order *Order) (Taken, error) {
 	all, err := ledger.List[Order](tx, orderKind, order.Belongs())
 	if err != nil || len(all) == 0 {

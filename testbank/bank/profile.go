@@ -96,8 +96,7 @@ type Profile struct {
 	Formats        []string
 	CardAccounts   bool
 	TransactionIDs bool
-	// Rewords means that a transaction gets another text and another value date when it is
-	// booked.
+	// Rewords means that a transaction gets a different text and value date when it is booked.
 	Rewords bool
 	// ByOffset means that each page of a list counts the entries at the time of its request. An
 	// entry that is booked between two pages moves all others, so one entry appears on both pages.

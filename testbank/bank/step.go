@@ -208,7 +208,7 @@ func (b *Bank) enterCode(tx *ledger.Tx, a *Authorisation, s Step) (error, error)
 	}
 	a.CodesEntered++
 	if a.CodesEntered < b.Profile.Codes {
-		// The next code uses another method: the picture follows the text message.
+		// The next code uses a different method: the picture follows the text message.
 		a.Status, a.Method = "started", Methods()[a.CodesEntered%len(Methods())].ID
 		return nil, nil
 	}

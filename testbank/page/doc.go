@@ -2,6 +2,6 @@
 // them, and the bank's app.
 //
 // It owns the appearance of the pages and the reading of forms. The pages work without JavaScript
-// and fetch nothing from other hosts. It does not make decisions: package bank does. For an
-// expired link or a wrong form, it shows a page with the error.
+// and fetch nothing from other hosts. The package does not make decisions: package bank does. For
+// an expired link or a wrong form, it shows a page with the error.
 package page

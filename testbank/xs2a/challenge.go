@@ -38,7 +38,7 @@ const (
 	squareSize = 12
 )
 
-// picture draws a pattern as PNG. Each authorisation has another pattern.
+// picture draws a pattern as PNG. Each authorisation has a different pattern.
 func picture(of string) []byte {
 	bits := sha256.Sum256([]byte(of))
 	img := image.NewPaletted(image.Rect(0, 0, squares*squareSize, squares*squareSize), color.Palette{color.White, color.Black})

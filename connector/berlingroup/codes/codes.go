@@ -327,10 +327,10 @@ func Texts(all []Message) string {
 	return strings.Join(texts, " ")
 }
 
-// linePath matches a path that names a line of a bulk payment. Lines count from 0.
+// linePath matches a path that names an instruction of a bulk payment. Instructions count from 0.
 var linePath = regexp.MustCompile(`^(?:\$\.)?payments\[(\d{1,4})\]`)
 
-// RefusedLines returns the refusals that name a line of a bulk payment, by line.
+// RefusedLines returns the refusals in a bulk payment, by the instruction that they name.
 func RefusedLines(all []Message) map[int]Message {
 	lines := map[int]Message{}
 	for _, m := range Refusals(all) {

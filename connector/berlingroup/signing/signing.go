@@ -72,7 +72,7 @@ func (s *Signer) Add(ctx context.Context, r *http.Request, body []byte) error {
 	return nil
 }
 
-// verify checks a signature with the certificate, so that a signature made with another key is
+// verify checks a signature with the certificate, so that a signature made with a different key is
 // detected before the request is sent.
 func (s *Signer) verify(text, signature []byte) error {
 	public, usable := s.Certificate.PublicKey.(*rsa.PublicKey)

@@ -93,7 +93,8 @@ func complain(path string, err error) error {
 	return &Complaint{Path: path, Message: err.Error()}
 }
 
-// plain says what a field of another type must be. It returns other messages of the decoder unchanged.
+// plain says what a field of a different type must be. It returns other messages of the decoder
+// unchanged.
 func plain(message string) string {
 	if found := mismatch.FindStringSubmatch(message); found != nil {
 		return cmp.Or(types[found[1]], "must be a table")
@@ -101,8 +102,8 @@ func plain(message string) string {
 	return message
 }
 
-// mismatch matches the decoder's messages about a value of another type. The last word of a message
-// is the type.
+// mismatch matches the decoder's messages about a value of a different type. The last word of a
+// message is the type.
 var mismatch = regexp.MustCompile(`^cannot (?:decode|store) .* ([^ ]+)$`)
 
 var types = map[string]string{

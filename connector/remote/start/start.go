@@ -2,8 +2,8 @@
 // start their own connector. In each language there is a bank that accepts payments, and a source
 // that reads data from a folder.
 //
-// It owns the programs and copies them, but does not run them. Write fails with Invalid for an
-// unknown language, and never overwrites a file.
+// The package owns the programs and copies them, but does not run them. Write fails with Invalid
+// for an unknown language, and never overwrites a file.
 package start
 
 import (

@@ -129,7 +129,7 @@ func receipts(r regular, day passerelle.Date) []passerelle.AttachmentDetails {
 	return []passerelle.AttachmentDetails{{Key: receiptKey, Name: name + "-" + day.String() + ".pdf", Description: r.party.Label, MediaType: "application/pdf"}}
 }
 
-// receipt returns the receipt for a transaction, or nil when the attachment has another key. It
+// receipt returns the receipt for a transaction, or nil when the attachment has a different key. It
 // does not check that the transaction exists.
 func (c customer) receipt(of connector.FileName) []byte {
 	if of.Attachment != receiptKey || of.Transaction == "" {

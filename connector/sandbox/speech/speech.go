@@ -1,8 +1,8 @@
 // Package speech contains the languages of the simulated banks.
 //
 // It owns the translations of English texts, and how each language writes amounts and days. It does
-// not decide which texts to show. A text without a translation stays English. It fails with a
-// panic when a file of translations is invalid, because the files are part of the program.
+// not decide which texts to show. A text without a translation stays English. The package fails
+// with a panic when a file of translations is invalid, because the files are part of the program.
 package speech
 
 import (

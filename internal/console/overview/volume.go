@@ -76,7 +76,7 @@ type column struct {
 // figures has the results of a period's payments, as texts.
 type figures struct {
 	Registered, Success, Final string
-	// Amounts has the three largest amounts, each in another currency.
+	// Amounts has the three largest amounts, each in a different currency.
 	Amounts []string
 }
 

@@ -47,8 +47,8 @@ func (r Inquiry) place(all []Institution) {
 	}
 }
 
-// changed returns the address of the page with another value for one parameter. The address opens
-// the beginning of the list.
+// changed returns the address of the page with a different value for one parameter. The address
+// opens the beginning of the list.
 func (r Inquiry) changed(name, value string) string {
 	query := r.HTTP.URL.Query()
 	query.Del(FromParameter)
