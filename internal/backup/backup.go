@@ -148,10 +148,10 @@ func Restore(ctx context.Context, file, address string, skipped int64, meter *pr
 		return fmt.Errorf("the copy is restored, but the next ids may be in use at clients; run passerelle restore --ids-only: %w", err)
 	}
 	err = database.Analyze(ctx, address)
-	if ctx.Err() != nil {
+	if err == nil || ctx.Err() != nil {
 		return nil //nolint:nilerr // the copy is restored, and the service collects the statistics
 	}
-	return err
+	return fmt.Errorf("the copy is restored, but its statistics could not be collected: %w", err)
 }
 
 // committed reports whether an interrupted restoration was already complete. In that case, its only
