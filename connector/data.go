@@ -171,8 +171,11 @@ type FileReader interface {
 	File(ctx context.Context, req DataRequest, of FileName, w io.Writer) (mediaType string, err error)
 }
 
+// OnlyDocuments reports whether the connector reads documents and no accounts. Pages then speak of a
+// provider instead of a bank.
+func (s *DataSettings) OnlyDocuments() bool { return OnlyDocuments(s.Capabilities) }
+
 // OnlyDocuments reports whether a connector with these capabilities reads documents and no accounts.
-// Pages then speak of a provider instead of a bank.
 func OnlyDocuments(capabilities []string) bool {
 	accounts := func(c string) bool { return c == "bank" || c == "bankwealth" }
 	return slices.Contains(capabilities, "document") && !slices.ContainsFunc(capabilities, accounts)

@@ -129,7 +129,7 @@ var mayImport = map[string][]string{
 	"connector/berlingroup":           {".", "payment", "connector", "connector/berlingroup/arrival", "connector/berlingroup/codes", "connector/berlingroup/handshake", "connector/berlingroup/pemfile", "connector/berlingroup/roles", "connector/berlingroup/route", "connector/berlingroup/signing", "connector/berlingroup/tomlfile", "connector/identity", "connector/statements", "statementfile"},
 	"connector/berlingroup/arrival":   {},
 	"connector/berlingroup/codes":     {".", "payment"},
-	"connector/berlingroup/handshake": {"connector/berlingroup/signing"},
+	"connector/berlingroup/handshake": {"connector/berlingroup/arrival", "connector/berlingroup/signing"},
 	"connector/berlingroup/pemfile":   {"connector/berlingroup/tomlfile"},
 	"connector/berlingroup/roles":     {},
 	"connector/berlingroup/route":     {},

@@ -5,6 +5,7 @@ import (
 
 	"passerelle/connector"
 	"passerelle/connector/berlingroup/codes"
+	"passerelle/connector/berlingroup/handshake"
 )
 
 // Health returns the results of recent calls, and when the operator's certificates expire.
@@ -19,7 +20,7 @@ func (b *Bank) Health() connector.BankHealth {
 // result returns what a call says about the health of the bank.
 func (b *Bank) result(r request, a answer, err error) connector.CallResult {
 	switch {
-	case err != nil && refusesUs(err):
+	case err != nil && handshake.RefusesCertificate(err):
 		return connector.Refused
 	case err == nil && b.refusesService(r, a):
 		if codes.Known(b.judge(r, a).all) == "" {

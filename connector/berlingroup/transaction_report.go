@@ -102,7 +102,7 @@ func (p *page) takeJSON(in *bufio.Reader, body *arrival.Body) error {
 	if err == nil {
 		err = concluded(d)
 	}
-	if err == nil || p.stopped != nil || as[*connector.Fault](err) {
+	if _, isFault := errors.AsType[*connector.Fault](err); err == nil || p.stopped != nil || isFault {
 		return err
 	}
 	return p.fault(p.request, errMalformed, errMalformed.Error())

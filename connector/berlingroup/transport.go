@@ -151,7 +151,7 @@ func (b *Bank) call(ctx context.Context, r request) (answer, error) {
 	begun := b.now()
 	r.id = cmp.Or(r.id, newID())
 	if err := ctx.Err(); err != nil {
-		return answer{}, b.fault(r, fmt.Errorf("%w: %w", connector.ErrNotSent, err), remedy(err))
+		return answer{}, b.fault(r, fmt.Errorf("%w: %w", connector.ErrNotSent, err), handshake.Remedy(err))
 	}
 	if wrong := b.Invalid(begun); wrong != "" {
 		b.health.Record(r.call, begun, begun, connector.Refused)
@@ -198,7 +198,7 @@ func (b *Bank) exchange(ctx context.Context, r request) (answer, error) {
 	}
 	response, err := way.Do(out)
 	if err != nil { // the handshake of a new connection may have failed
-		return answer{untried: !tried.Load()}, b.broken(ctx, r, err, !connected.Load() || r.order && refusesUs(err))
+		return answer{untried: !tried.Load()}, b.broken(ctx, r, err, !connected.Load() || r.order && handshake.RefusesCertificate(err))
 	}
 	defer response.Body.Close()
 	a := answer{status: response.StatusCode, header: response.Header, id: out.Header.Get("X-Request-ID")}
@@ -236,8 +236,8 @@ func (b *Bank) broken(ctx context.Context, r request, err error, unsent bool) er
 	if why := context.Cause(ctx); why != nil {
 		err = why
 	}
-	says := remedy(err)
-	if refusesUs(err) {
+	says := handshake.Remedy(err)
+	if handshake.RefusesCertificate(err) {
 		err = errors.Join(errUnfit, err)
 	}
 	if unsent {

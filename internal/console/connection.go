@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"passerelle"
-	"passerelle/connector"
 	"passerelle/internal/aggregation"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/console/page"
@@ -73,7 +72,7 @@ func (c *Console) institutionWord(uuid string) string {
 	if !known || reader.Profile().Data == nil {
 		return wordBank
 	}
-	if connector.OnlyDocuments(reader.Profile().Data.Capabilities) {
+	if reader.Profile().Data.OnlyDocuments() {
 		return wordProvider
 	}
 	return wordBank
