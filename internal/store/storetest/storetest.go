@@ -9,6 +9,7 @@ package storetest
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"passerelle/internal/leftout"
 )
@@ -114,7 +116,21 @@ func execute(t testing.TB, server, sql string) {
 		t.Fatalf("connect to PASSERELLE_TEST_POSTGRES: %v", err)
 	}
 	defer func() { _ = conn.Close(ctx) }()
-	if _, err := conn.Exec(ctx, sql); err != nil {
+	_, err = conn.Exec(ctx, sql)
+	for tries := 1; deadlocked(err) && tries < mostTries; tries++ {
+		_, err = conn.Exec(ctx, sql)
+	}
+	if err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}
+}
+
+// mostTries limits how often execute tries statements that end in a deadlock.
+const mostTries = 5
+
+// deadlocked reports whether statements had no effect because of a deadlock. A query of a service
+// that has just ended may still lock the tables that a test drops, in another order.
+func deadlocked(err error) bool {
+	var failed *pgconn.PgError
+	return errors.As(err, &failed) && failed.Code == "40P01"
 }
