@@ -68,8 +68,7 @@ type UserConnections struct{ All, Failing int64 }
 
 // ConnectionsOfUsers counts the connections of users. Users without connections are not in the map.
 func (r Reader) ConnectionsOfUsers(ctx context.Context, domain passerelle.DomainID, users ...passerelle.UserID) (map[passerelle.UserID]UserConnections, error) {
-	s := database.Selection{From: "connection"}.And("domain_id = $%d", int64(domain)).And("deleted IS NULL")
-	s = database.Among(s, "user_id", users)
+	s := database.Among(database.Selection{}.And("+u.domain_id = $%d", int64(domain)), "u.id", users)
 	type counted struct {
 		user passerelle.UserID
 		n    UserConnections
@@ -78,10 +77,14 @@ func (r Reader) ConnectionsOfUsers(ctx context.Context, domain passerelle.Domain
 		var one counted
 		err := row.Scan(&one.user, &one.n.All, &one.n.Failing)
 		return one, err
-	}, `SELECT user_id, count(*), sum(CASE WHEN state IS NULL OR state = 'validating' THEN 0 ELSE 1 END) FROM connection WHERE `+s.Conditions()+` GROUP BY user_id`, s.Args...)
+	}, `SELECT u.id, (SELECT count(*) FROM connection c WHERE c.domain_id = u.domain_id AND c.user_id = u.id AND c.deleted IS NULL),
+		(SELECT count(*) FROM connection c WHERE c.domain_id = u.domain_id AND c.user_id = u.id AND c.deleted IS NULL AND `+database.Opaque("c.state IS NOT NULL AND c.state <> 'validating'")+`)
+		FROM end_user u WHERE `+s.Conditions(), s.Args...)
 	all := make(map[passerelle.UserID]UserConnections, len(rows))
 	for _, one := range rows {
-		all[one.user] = one.n
+		if one.n.All > 0 {
+			all[one.user] = one.n
+		}
 	}
 	return all, err
 }

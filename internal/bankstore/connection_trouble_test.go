@@ -66,16 +66,23 @@ func TestConnectionsOfUsers(t *testing.T) {
 			})
 			return c.ID
 		}
-		add(s.domain, 7, passerelle.Wrongpass)
-		add(s.domain, 7, passerelle.Validating)
-		add(s.domain, 7, "")
-		add(s.domain, 8, "")
-		add(s.domain, 9, passerelle.Bug)
-		add(s.other, 8, passerelle.Bug)
-		gone := add(s.domain, 7, passerelle.Bug)
-		s.write(func(tx *store.Tx) error { bankstore.In(tx).DeleteConnection(s.domain, 7, gone, now); return nil })
-		got, err := bankstore.From(s.db).ConnectionsOfUsers(t.Context(), s.domain, 7, 8, 10)
-		wantSame(t, map[passerelle.UserID]bankstore.UserConnections{7: {All: 3, Failing: 1}, 8: {All: 1}}, got, err)
+		user := func(domain passerelle.DomainID) passerelle.UserID {
+			u := passerelle.User{Domain: domain, Platform: passerelle.SharedAccess, Created: now, Permanent: new(now), Version: 1}
+			s.write(func(tx *store.Tx) error { return tx.CreateUser(&u) })
+			return u.ID
+		}
+		one, two, three, none, stranger := user(s.domain), user(s.domain), user(s.domain), user(s.domain), user(s.other)
+		add(s.domain, one, passerelle.Wrongpass)
+		add(s.domain, one, passerelle.Validating)
+		add(s.domain, one, "")
+		add(s.domain, two, "")
+		add(s.domain, three, passerelle.Bug)
+		add(s.other, stranger, passerelle.Bug)
+		add(s.other, two, passerelle.Bug)
+		gone := add(s.domain, one, passerelle.Bug)
+		s.write(func(tx *store.Tx) error { bankstore.In(tx).DeleteConnection(s.domain, one, gone, now); return nil })
+		got, err := bankstore.From(s.db).ConnectionsOfUsers(t.Context(), s.domain, one, two, none, stranger)
+		wantSame(t, map[passerelle.UserID]bankstore.UserConnections{one: {All: 3, Failing: 1}, two: {All: 1}}, got, err)
 		got, err = bankstore.From(s.db).ConnectionsOfUsers(t.Context(), s.domain)
 		wantSame(t, map[passerelle.UserID]bankstore.UserConnections{}, got, err)
 	})

@@ -39,7 +39,7 @@ func TestAConnectionIsExplained(t *testing.T) {
 		connection := func(login string) string {
 			return d.userPath(user, fmt.Sprint("/connections/", d.connect(token, login)))
 		}
-		webview := "The webview is the hosted page on which users connect their banks."
+		webview := "The webview is the hosted page on which users connect banks and providers."
 		waits := connection("otp")
 		body := d.shows(waits, []string{"The bank asks the user for more information.", webview, `href="/docs/guides/webviews#links"`, "A source is a way in which the service reads the bank.", "Last attempt", "login at the bank"}, "nstitution").body
 		if strings.Contains(body, "Last sync") {
