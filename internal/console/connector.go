@@ -244,8 +244,9 @@ func (c *Console) connectorPage(pc *page.Context) error {
 	if b.Payments != nil {
 		data.Paying, data.Amounts = payingFacts(*b.Payments), amounts(*b.Payments)
 	}
+	institution := c.institutionWord(data.UUID)
 	for _, s := range b.Sources {
-		data.Channels = append(data.Channels, newChannelRow(pc, s, c.institutionWord(data.UUID)))
+		data.Channels = append(data.Channels, newChannelRow(pc, s, institution))
 	}
 	c.addHealth(pc, &data)
 	return pages.Send(pc, "connector", b.Name, data)
