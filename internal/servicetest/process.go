@@ -2,14 +2,12 @@ package servicetest
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -232,30 +230,10 @@ func (p *Process) Memory() int64 {
 	return 0
 }
 
-// Configure changes a setting of the sandbox with a request, because a command would be another
-// process.
+// Configure changes a setting of the sandbox with the program's command.
 func (p *Process) Configure(key, value string) {
 	p.t.Helper()
-	body, err := json.Marshal(map[string]string{key: value})
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodPost, p.BaseURL+"/config", bytes.NewReader(body))
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Authorization", "Bearer "+p.ConfigToken)
-	client := &http.Client{Timeout: time.Minute}
-	defer client.CloseIdleConnections()
-	answer, err := client.Do(request)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		p.t.Fatalf("set %s: %s", key, answer.Status)
-	}
+	p.Command("config", "set", key, value, "--database", p.Database())
 }
 
 // Doctor checks the invariants of all stored data with the command doctor.
