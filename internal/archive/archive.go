@@ -1,9 +1,9 @@
 // Package archive writes all stored data of an end user into one file.
 //
 // The package owns the lists in the file, and the names of these lists. It does not own the form of
-// the objects (package wire), and does not decide who may get the file. The package fails with
-// errors of the store, and with NotFound when the user is deleted during the call. The file is then
-// incomplete.
+// the objects (package wire), and does not decide who may get the file. The package fails with the
+// errors of the stores and of the writer, and with NotFound when the user is deleted during the
+// call. The file is then incomplete.
 package archive
 
 import (
@@ -24,8 +24,7 @@ import (
 	"passerelle/internal/wire"
 )
 
-// archive is an archive of a user that is being written. It contains JSON in the form of the API,
-// and the user's files. At most one page of rows is in memory.
+// archive is a user's archive during a call of Write.
 type archive struct {
 	*aggregation.Aggregation
 	kept   blob.Store
@@ -37,7 +36,7 @@ type archive struct {
 	zip    *zip.Writer
 }
 
-// archivePage is the largest number of rows in memory at the same time.
+// archivePage is the largest number of rows that one query reads.
 const archivePage = 500
 
 // Write writes all stored data of a user as a zip archive. The argument kept is the store with the
@@ -363,8 +362,8 @@ func assets[D, W any](z *archive, name string, kind bankstore.AssetKind, show fu
 // endings maps media types to file name extensions.
 var endings = map[string]string{"application/pdf": ".pdf", "image/png": ".png", "image/jpeg": ".jpg", "text/plain": ".txt"}
 
-// files writes the stored files of documents and transactions. The name of a file is the id by
-// which documents refer to it.
+// files writes the stored files of documents and transactions. The name of a file is its id, with
+// an extension for its media type.
 func (z *archive) files() error {
 	for after := passerelle.FileID(0); ; {
 		page, err := bankstore.From(z.DB).Files(z.ctx, z.domain.ID, z.user, after, archivePage)
@@ -386,7 +385,7 @@ func (z *archive) files() error {
 func (z *archive) file(f bankstore.StoredFile) error {
 	body, err := z.kept.Open(z.ctx, f.ID)
 	if errors.Is(err, blob.ErrNotFound) {
-		return nil // the user no longer shares the document
+		return nil // a row may exist longer than the content of its file
 	}
 	if err != nil {
 		return err

@@ -111,7 +111,7 @@ var secret = regexp.MustCompile(`"([A-Za-z0-9_./+=-]{12})[A-Za-z0-9_./+=-]{20,}"
 // random matches long texts that are not secret.
 var random = regexp.MustCompile(`^"(?:[0-9a-f]{8}-|[A-Z]{2}[0-9]{2}|https?:|/)`)
 
-// anonymous returns a text with shortened secrets, and with an example's address.
+// anonymous shortens the secrets in a text, and replaces the service's address with bank.example.
 func (w *fixture) anonymous(text string) string {
 	text = strings.ReplaceAll(text, w.Origin, "https://bank.example")
 	text = strings.ReplaceAll(text, strings.TrimPrefix(w.Origin, "http://"), "bank.example")
@@ -165,7 +165,7 @@ func cut(value any) any {
 	return value
 }
 
-// names returns the members of the response of each operation.
+// names returns the names of the members in each operation's response.
 func names(t *testing.T, found map[string]sample) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}

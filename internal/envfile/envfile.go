@@ -12,7 +12,7 @@ import (
 
 // Read returns the variables of a file as NAME=VALUE, in the order of the file. Each name must
 // begin with the prefix, and must occur only once. Read skips blank lines, and lines that begin
-// with #. A value may be in quotes. Read expands nothing in it.
+// with #. Read removes quotes around a value, and expands nothing in the value.
 func Read(name, prefix string) ([]string, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
