@@ -25,8 +25,8 @@ func Name(name string, known []string) string {
 	return best
 }
 
-// distance returns the Levenshtein distance of two names. This is the number of bytes to insert,
-// delete or replace to make one name from the other.
+// distance returns the Levenshtein distance of two names. This is the smallest number of bytes to
+// insert, delete or replace to make one name from the other.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

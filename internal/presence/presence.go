@@ -1,4 +1,4 @@
-// Package presence remembers the devices of users who share data, until the data is read.
+// Package presence remembers the devices of users who share data, until the service reads the data.
 //
 // It owns the time for which a user counts as present after an act. After this time, it forgets the
 // device. It does not own the reads. It keeps devices only in the memory of the process. It never

@@ -36,7 +36,8 @@ func TestDevicesAreForgotten(t *testing.T) {
 	})
 }
 
-// TestDevicesTakeABoundedMemory notes many devices with a day between them.
+// TestDevicesTakeABoundedMemory notes many devices with a day between them. Only the memory of the
+// last device may be in use.
 func TestDevicesTakeABoundedMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var devices presence.Devices

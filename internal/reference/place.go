@@ -43,7 +43,8 @@ type shownChapter struct {
 type shownCall struct {
 	Call
 	Examples []example
-	// Path contains the names of the ids. IDs has the known values of these ids.
+	// Path contains the names of the ids. IDs has these names with their values, which are empty if
+	// they are unknown.
 	Path string
 	IDs  []pathID
 }
