@@ -298,7 +298,7 @@ func TestImportsFollowTheTable(t *testing.T) {
 }
 
 // TestTestBankSharesNoCode checks that the connectors and the test bank do not import each other,
-// even in tests. They can therefore not share a mistake. Only the command line starts both.
+// even in tests. They can therefore not share a mistake. Only packages below cmd may import both.
 func TestTestBankSharesNoCode(t *testing.T) {
 	const bank = "testbank"
 	inBank := func(path string) bool { return matches(path, bank, bank+"/*") }

@@ -57,7 +57,7 @@ func (g MissingPart) String() string {
 	return fmt.Sprintf("%s between %s and %s", g.Amount, g.After, g.Before)
 }
 
-// fileAnswer contains the members that this package uses of the service's response about a file.
+// fileAnswer contains those members of the service's response about a file that this package uses.
 type fileAnswer struct {
 	Message  string
 	Accounts []struct {
@@ -202,9 +202,9 @@ func (c *Uploader) call(ctx context.Context, method, path, contentType string, b
 }
 
 // Watch imports the files of an inbox when they arrive. It reports the result for each file, and
-// moves the file to a folder in the inbox. It runs until the context ends, or until the inbox or
-// the report fails. While the service or the server of the inbox cannot be reached, Watch leaves
-// the files in their place and calls away with the error.
+// moves the file to a folder in the inbox. It runs until the context ends, until the inbox or the
+// report fails, or until the service refuses a call. While the service or the server of the inbox
+// cannot be reached, Watch leaves the files in their place and calls away with the error.
 func (c *Uploader) Watch(ctx context.Context, in inbox.Inbox, report func(Uploaded) error, away func(error)) error {
 	for {
 		err := c.takeFiles(ctx, in, report)
