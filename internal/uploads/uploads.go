@@ -202,9 +202,10 @@ func (c *Uploader) call(ctx context.Context, method, path, contentType string, b
 }
 
 // Watch imports the files of an inbox when they arrive. It reports the result for each file, and
-// moves the file to a folder in the inbox. It runs until the context ends, until the inbox or the
-// report fails, or until the service refuses a call. While the service or the server of the inbox
-// cannot be reached, Watch leaves the files in their place and calls away with the error.
+// moves the file to a folder in the inbox. It runs until the context ends, or until the inbox or
+// the report fails. When a call of the service fails, or the server of the inbox cannot be reached,
+// Watch calls away with the error. It leaves the files in their place and tries again after
+// in.Pause.
 func (c *Uploader) Watch(ctx context.Context, in inbox.Inbox, report func(Uploaded) error, away func(error)) error {
 	for {
 		err := c.takeFiles(ctx, in, report)
@@ -223,7 +224,8 @@ func (c *Uploader) Watch(ctx context.Context, in inbox.Inbox, report func(Upload
 	}
 }
 
-// errAway means that the service or the inbox cannot be reached now.
+// errAway means that a call of the service failed, or that the server of the inbox cannot be
+// reached.
 var errAway = errors.New("something is away")
 
 // takeFiles imports the waiting files.
