@@ -65,7 +65,6 @@ func Write(ctx context.Context, a *aggregation.Aggregation, kept blob.Store, d p
 	return z.zip.Close()
 }
 
-// entry begins a file in the archive.
 func (z *archive) entry(name string) (io.Writer, error) {
 	return z.zip.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Deflate, Modified: z.now})
 }
@@ -151,7 +150,6 @@ func (z *archive) consents() error {
 		bankstore.Consent.Place, each(func(c bankstore.Consent) wire.Consent { return aggregation.ShowConsent(c, z.zone) }))
 }
 
-// connections writes the connections with their sources.
 func (z *archive) connections() error {
 	read := func(w store.Window) ([]bankstore.Connection, error) {
 		return bankstore.From(z.DB).Connections(z.ctx, z.domain.ID, z.user, w)
@@ -249,7 +247,6 @@ func (z *archive) transactions() error {
 		})
 }
 
-// addDocuments adds documents to transactions.
 func (z *archive) addDocuments(to map[passerelle.TransactionID]*wire.Transaction) error {
 	found, err := bankstore.From(z.DB).DocumentsOf(z.ctx, bankstore.DocumentFilter{Domain: z.domain.ID, User: z.user, All: true}, slices.Collect(maps.Keys(to)))
 	for _, d := range found {
@@ -268,7 +265,6 @@ func (z *archive) note(of map[passerelle.TransactionID]*wire.Transaction) error 
 	return err
 }
 
-// attach adds attachments to transactions.
 func (z *archive) attach(to map[passerelle.TransactionID]*wire.Transaction) error {
 	found, err := bankstore.From(z.DB).Attachments(z.ctx, z.domain.ID, z.user, slices.Collect(maps.Keys(to)))
 	for _, a := range found {
@@ -354,7 +350,6 @@ func readAssets[D any](z *archive, kind bankstore.AssetKind) func(store.Window) 
 
 func assetPlace[D any](a passerelle.Asset[D]) []any { return []any{int64(a.ID)} }
 
-// assets writes the assets of a kind.
 func assets[D, W any](z *archive, name string, kind bankstore.AssetKind, show func(passerelle.Asset[D], *time.Location) W) error {
 	return listed(z, name, name, readAssets[D](z, kind), assetPlace[D], each(func(a passerelle.Asset[D]) W { return show(a, z.zone) }))
 }

@@ -118,8 +118,8 @@ func (l *Loop) wait(ctx context.Context) {
 	}
 }
 
-// attempt runs a pass. It converts a panic into an error, so that one faulty item does not end all
-// background work.
+// attempt runs a pass. It converts a panic into an error, so that the panic does not end the
+// process.
 func (l *Loop) attempt(ctx context.Context) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {

@@ -20,8 +20,8 @@ import (
 	_ "passerelle/internal/store/storetest/migrated"
 )
 
-// TestRestoreBesideAnotherLog checks that nothing is restored beside a log of a killed program,
-// because SQLite would replay that log.
+// TestRestoreBesideAnotherLog checks that Restore fails while a log of SQLite is beside the path,
+// because SQLite would replay the log.
 func TestRestoreBesideAnotherLog(t *testing.T) {
 	copied := filepath.Join(t.TempDir(), "copy")
 	if err := backup.Make(t.Context(), storetest.SQLite(t), copied, nil); err != nil {
@@ -246,8 +246,8 @@ func TestAddressesOfTheService(t *testing.T) {
 	}
 }
 
-// TestIDsAfterARestore loses a database that has assigned ids after the copy. The restored database
-// must not assign these ids again, because receivers drop a delivery whose id they know.
+// TestIDsAfterARestore assigns ids in a database after its copy. The restored database must not
+// assign these ids again, because receivers ignore a delivery with a known id.
 func TestIDsAfterARestore(t *testing.T) {
 	const skipped = 1000
 	for kind, places := range map[string]func(*testing.T) (lost, restored string){

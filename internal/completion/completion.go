@@ -12,8 +12,8 @@ import (
 	"text/template"
 )
 
-// Junction is a place on the command line. Path has the words before it, each after a space. Words
-// lists the words that may follow.
+// Junction is a place on the command line. Path has the words before this place, each after a
+// space. Words lists the words that may follow.
 type Junction struct {
 	Path  string
 	Words []string

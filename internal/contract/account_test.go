@@ -54,8 +54,8 @@ var accountFacts = ofSection("5.1",
 	row{fact: "GET /currencies", by: "D", call: "GET /2.0/currencies", status: 200, shapes: "Currencies"},
 )
 
-// accountTypeFacts are requests for the account types, whose names must be those of the documents
-// (section 5.3 of the fact list).
+// accountTypeFacts are requests for the account types. The types must have the names in section 5.3
+// of the fact list.
 var accountTypeFacts = ofSection("5.3",
 	row{fact: "the names of the types", by: "D, TNG", call: "GET /2.0/account_types", status: 200, shapes: "AccountTypes", says: quoted(
 		"article83 capitalisation card cat cel checking consumercredit crowdlending csl deposit joint ldds lep lifeinsurance livret_a livret_b loan madelin market mortgage pea pee pel per perco perp real_estate revolvingcredit rsp savings unknown")},

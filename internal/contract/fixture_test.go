@@ -84,7 +84,7 @@ func (w *fixture) share(t testing.TB, token string) string {
 	return connection
 }
 
-// shareAll shares all objects of a kind and reads them.
+// shareAll shares all objects of a kind, and lets the service read them.
 func (w *fixture) shareAll(t testing.TB, token, kind string) {
 	t.Helper()
 	ids := w.listIDs(t, token, "/users/me/"+kind+"?all", kind)
@@ -297,8 +297,8 @@ func (w *fixture) account(t testing.TB, kind string) string {
 	return ""
 }
 
-// encrypted returns a value in the form that pages send. The key of /publickey encrypts it, and the
-// value contains the kid of that key.
+// encrypted encrypts a value like the pages do: with the key of /publickey, and with the kid of
+// this key in the header.
 func (w *fixture) encrypted(t testing.TB, value string) string {
 	t.Helper()
 	var key jose.JSONWebKey

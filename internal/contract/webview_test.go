@@ -139,7 +139,6 @@ func (e ending) check(t *testing.T, s *servicetest.Instance) {
 	}
 }
 
-// person is a person with a browser.
 type person struct {
 	*fixture
 	t       *testing.T

@@ -29,8 +29,8 @@ type activeFetch struct {
 	done      chan struct{}
 }
 
-// begin leases files of a connector. It registers a fetch for each leased file. Until begin
-// returns, awaitClaims waits for it.
+// begin leases files of a connector. It registers a fetch for each leased file. awaitClaims waits
+// until begin has registered these fetches.
 func (e *activeFetches) begin(ctx context.Context, db *store.DB, connector string, claim func(*store.Tx, *[]bankstore.LeasedFile)) (leased []bankstore.LeasedFile, err error) {
 	this := e.announce(connector)
 	defer func() { e.register(this, leased) }()

@@ -57,7 +57,7 @@ func (r *Ring) Save(path string) error {
 	return r.write(path, replace)
 }
 
-// These are the reasons for which a key file is not changed.
+// These errors mean that a command did not change the key file.
 var (
 	ErrBusy    = errors.New("another command is changing the key file; try again when it has ended")
 	ErrChanged = errors.New("the key file has changed meanwhile, and was left unchanged; try again")

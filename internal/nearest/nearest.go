@@ -10,8 +10,9 @@ import "strings"
 // time in proportion to the length.
 const maxLength = 60
 
-// Name returns the known name that is most similar to a misspelt name. It returns an empty text
-// when every known name differs in more than a third of the misspelt name's length plus one byte.
+// Name returns the known name that is most similar to a misspelt name. It returns an empty text if
+// every known name has a distance of more than len(name)/3 + 1, or if name is longer than
+// maxLength.
 func Name(name string, known []string) string {
 	if len(name) > maxLength {
 		return ""

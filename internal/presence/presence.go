@@ -35,7 +35,7 @@ func (d *Devices) Note(connection passerelle.ConnectionID, device connector.Devi
 
 // Take returns the device of the user of a connection, and forgets it. It returns an empty device
 // when the user acted too long ago: another process may have read the connection since then, and
-// the institution would take the user for present.
+// the institution would wrongly believe that the user is present.
 func (d *Devices) Take(connection passerelle.ConnectionID, now time.Time) connector.Device {
 	taken, _ := d.seen.LoadAndDelete(connection)
 	last, known := taken.(*sight)
