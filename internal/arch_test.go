@@ -364,8 +364,8 @@ var sqlPackages = []string{"internal/database", "internal/store", "internal/bank
 // sealed columns.
 var storeInternals = []string{"Unit", "Rows", "Unseal"}
 
-// TestSQLStaysBesideTheTables keeps SQL out of the use cases. When only one package knows a column,
-// a migration changes only one package.
+// TestSQLStaysBesideTheTables checks that only sqlPackages call storeInternals. When only one
+// package knows a column, a migration changes only one package.
 func TestSQLStaysBesideTheTables(t *testing.T) {
 	used := map[string]bool{}
 	for _, p := range modulePackages(t) {
