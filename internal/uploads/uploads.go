@@ -4,8 +4,8 @@
 // The package decides what happens to files after it has sent them. Package inbox owns the place
 // where they wait. The service reads the files.
 //
-// The package fails when the service cannot be reached or refuses the token. The refusal of a file
-// is a result and not an error.
+// Send fails when the service cannot be reached or refuses the token. Watch passes this error to
+// its caller and continues. The refusal of a file is a result and not an error.
 package uploads
 
 import (
