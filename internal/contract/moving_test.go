@@ -385,8 +385,8 @@ func proveLive(t *testing.T, w *fixture) {
 	}
 }
 
-// TestMovingIn makes the check of each line in the guide's tables. Each line must have a check, and
-// each check must belong to a line.
+// TestMovingIn executes the check of each line in the guide's tables. Each line must have a check,
+// and each check must belong to a line.
 func TestMovingIn(t *testing.T) {
 	all := read(t, every...)
 	lines := tableLines(t, movingPage)

@@ -36,8 +36,8 @@ func TestDevicesAreForgotten(t *testing.T) {
 	})
 }
 
-// TestDevicesTakeABoundedMemory notes many devices with a day between them. Only the memory of the
-// last device may be in use.
+// TestDevicesTakeABoundedMemory notes many devices with a day between them. They must use at most 4
+// MiB of memory in all.
 func TestDevicesTakeABoundedMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var devices presence.Devices

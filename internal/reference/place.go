@@ -43,8 +43,8 @@ type shownChapter struct {
 type shownCall struct {
 	Call
 	Examples []example
-	// Path contains the names of the ids. IDs has these names with their values, which are empty if
-	// they are unknown.
+	// Path contains the names of the ids. IDs has these names and their values. An unknown value is
+	// empty.
 	Path string
 	IDs  []pathID
 }
