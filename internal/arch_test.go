@@ -298,7 +298,7 @@ func TestImportsFollowTheTable(t *testing.T) {
 }
 
 // TestTestBankSharesNoCode checks that the connectors and the test bank do not import each other,
-// even in tests. They can therefore not share a mistake. Only the command line starts both.
+// even in tests. They can therefore not share a mistake. Only packages below cmd may import both.
 func TestTestBankSharesNoCode(t *testing.T) {
 	const bank = "testbank"
 	inBank := func(path string) bool { return matches(path, bank, bank+"/*") }
@@ -364,8 +364,8 @@ var sqlPackages = []string{"internal/database", "internal/store", "internal/bank
 // sealed columns.
 var storeInternals = []string{"Unit", "Rows", "Unseal"}
 
-// TestSQLStaysBesideTheTables keeps SQL out of the use cases. When only one package knows a column,
-// a migration changes only one package.
+// TestSQLStaysBesideTheTables checks that only sqlPackages call storeInternals. When only one
+// package knows a column, a migration changes only one package.
 func TestSQLStaysBesideTheTables(t *testing.T) {
 	used := map[string]bool{}
 	for _, p := range modulePackages(t) {

@@ -424,7 +424,7 @@ func (f *facts) missingBenchFlags(text string) []string {
 }
 
 // command follows words down the tree of commands. Words after a command are the command's
-// arguments. Each alternative counts as a command.
+// arguments. In a word such as a|b, each alternative must be a command.
 func (f *facts) command(words []string) (name string, ok bool) {
 	for _, word := range words {
 		if name != "" && !f.group(name) || !wordForm.MatchString(word) {
@@ -607,8 +607,8 @@ func (f *facts) call(method, address string) bool {
 	return false
 }
 
-// sameAddress compares an address with a pattern of the API document. The address may omit its
-// beginning or its end, if the arguments say so.
+// sameAddress compares an address with a pattern of the API document. With beginningOut or endOut,
+// the address may omit its beginning or its end.
 func sameAddress(pattern, address string, beginningOut, endOut bool) bool {
 	patterns, parts := strings.Split(strings.Trim(pattern, "/"), "/"), strings.Split(address, "/")
 	if len(parts) > len(patterns) || len(parts) < len(patterns) && !beginningOut && !endOut {
@@ -712,7 +712,8 @@ func TestChangelogIsShort(t *testing.T) {
 
 const maxColumns = 120
 
-// TestChecklistsFitTheWidth: contributors read the checklists beside the code, in an editor.
+// TestChecklistsFitTheWidth checks that the lines of checklists have at most maxColumns columns,
+// because contributors read the checklists in an editor.
 func TestChecklistsFitTheWidth(t *testing.T) {
 	checklists := 0
 	for _, p := range pages(t) {
@@ -758,7 +759,8 @@ func TestArchitectureHasTheTable(t *testing.T) {
 // forTests reports whether a package is below a package whose name ends in test.
 func forTests(packagePath string) bool { return strings.Contains(path.Dir(packagePath)+"/", "test/") }
 
-// importTable returns the table, with one line for each package that is not for tests.
+// importTable returns the table. It omits packages below packages for tests, and packages for tests
+// that import no package of the module.
 func importTable() string {
 	var lines []string
 	for name, allowed := range mayImport {

@@ -1,9 +1,9 @@
 // Package archive writes all stored data of an end user into one file.
 //
 // The package owns the lists in the file, and the names of these lists. It does not own the form of
-// the objects (package wire), and does not decide who may get the file. The package fails with
-// errors of the store, and with NotFound when the user is deleted during the call. The file is then
-// incomplete.
+// the objects (package wire), and does not decide who may get the file. The package fails with the
+// errors of the stores and of the writer, and with NotFound when the user is deleted during the
+// call. The file is then incomplete.
 package archive
 
 import (
@@ -24,8 +24,7 @@ import (
 	"passerelle/internal/wire"
 )
 
-// archive is an archive of a user that is being written. It contains JSON in the form of the API,
-// and the user's files. At most one page of rows is in memory.
+// archive is a user's archive during a call of Write.
 type archive struct {
 	*aggregation.Aggregation
 	kept   blob.Store
@@ -37,7 +36,7 @@ type archive struct {
 	zip    *zip.Writer
 }
 
-// archivePage is the largest number of rows in memory at the same time.
+// archivePage is the largest number of rows that one query reads.
 const archivePage = 500
 
 // Write writes all stored data of a user as a zip archive. The argument kept is the store with the
@@ -66,7 +65,6 @@ func Write(ctx context.Context, a *aggregation.Aggregation, kept blob.Store, d p
 	return z.zip.Close()
 }
 
-// entry begins a file in the archive.
 func (z *archive) entry(name string) (io.Writer, error) {
 	return z.zip.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Deflate, Modified: z.now})
 }
@@ -152,7 +150,6 @@ func (z *archive) consents() error {
 		bankstore.Consent.Place, each(func(c bankstore.Consent) wire.Consent { return aggregation.ShowConsent(c, z.zone) }))
 }
 
-// connections writes the connections with their sources.
 func (z *archive) connections() error {
 	read := func(w store.Window) ([]bankstore.Connection, error) {
 		return bankstore.From(z.DB).Connections(z.ctx, z.domain.ID, z.user, w)
@@ -250,7 +247,6 @@ func (z *archive) transactions() error {
 		})
 }
 
-// addDocuments adds documents to transactions.
 func (z *archive) addDocuments(to map[passerelle.TransactionID]*wire.Transaction) error {
 	found, err := bankstore.From(z.DB).DocumentsOf(z.ctx, bankstore.DocumentFilter{Domain: z.domain.ID, User: z.user, All: true}, slices.Collect(maps.Keys(to)))
 	for _, d := range found {
@@ -269,7 +265,6 @@ func (z *archive) note(of map[passerelle.TransactionID]*wire.Transaction) error 
 	return err
 }
 
-// attach adds attachments to transactions.
 func (z *archive) attach(to map[passerelle.TransactionID]*wire.Transaction) error {
 	found, err := bankstore.From(z.DB).Attachments(z.ctx, z.domain.ID, z.user, slices.Collect(maps.Keys(to)))
 	for _, a := range found {
@@ -355,7 +350,6 @@ func readAssets[D any](z *archive, kind bankstore.AssetKind) func(store.Window) 
 
 func assetPlace[D any](a passerelle.Asset[D]) []any { return []any{int64(a.ID)} }
 
-// assets writes the assets of a kind.
 func assets[D, W any](z *archive, name string, kind bankstore.AssetKind, show func(passerelle.Asset[D], *time.Location) W) error {
 	return listed(z, name, name, readAssets[D](z, kind), assetPlace[D], each(func(a passerelle.Asset[D]) W { return show(a, z.zone) }))
 }
@@ -363,8 +357,8 @@ func assets[D, W any](z *archive, name string, kind bankstore.AssetKind, show fu
 // endings maps media types to file name extensions.
 var endings = map[string]string{"application/pdf": ".pdf", "image/png": ".png", "image/jpeg": ".jpg", "text/plain": ".txt"}
 
-// files writes the stored files of documents and transactions. The name of a file is the id by
-// which documents refer to it.
+// files writes the stored files of documents and transactions. The name of a file is its id, with
+// an extension for its media type.
 func (z *archive) files() error {
 	for after := passerelle.FileID(0); ; {
 		page, err := bankstore.From(z.DB).Files(z.ctx, z.domain.ID, z.user, after, archivePage)
@@ -386,7 +380,7 @@ func (z *archive) files() error {
 func (z *archive) file(f bankstore.StoredFile) error {
 	body, err := z.kept.Open(z.ctx, f.ID)
 	if errors.Is(err, blob.ErrNotFound) {
-		return nil // the user no longer shares the document
+		return nil // a row may exist longer than the content of its file
 	}
 	if err != nil {
 		return err

@@ -22,13 +22,14 @@ import (
 	"passerelle/internal/store"
 )
 
-// These are the limits of one process: the number of acts in a unit, and the time for a unit.
+// batch is the largest number of acts that one unit chains. After the time lease, another process
+// may take over.
 const (
 	batch = 100
 	lease = 30 * time.Second
 )
 
-// release limits the time for releasing the lease when the process stops.
+// release limits the time for releasing the lease.
 const release = time.Second
 
 // Log assigns places to acts. Only one process assigns places at a time. Name distinguishes this

@@ -140,8 +140,8 @@ func TestChainOrderIgnoresClocksAndRollbacks(t *testing.T) {
 	})
 }
 
-// breakages has changes by hand to a chain with ten acts. In the statements, # means the chain's
-// domain, and @ means another domain.
+// breakages lists changes to a chain with ten acts. In the statements, # means the chain's domain,
+// and @ means another domain.
 var breakages = []struct {
 	name       string
 	statements []string
@@ -186,8 +186,8 @@ var breakages = []struct {
 	{"another end", []string{`UPDATE audit_end SET hash = (SELECT hash FROM audit WHERE domain_id = # AND number = 8) WHERE chain = #`}, 10, "not the act that the chain ended with"},
 }
 
-// TestEachBreakageIsSeenWhereItIs makes each breakage in a separate domain. The report on the
-// domain must name the place and the reason.
+// TestEachBreakageIsSeenWhereItIs makes each breakage in a separate domain. Verify must report the
+// place and the reason.
 func TestEachBreakageIsSeenWhereItIs(t *testing.T) {
 	onEach(t, func(t *testing.T, o fixture) {
 		domains := make([]passerelle.DomainID, len(breakages))
@@ -216,8 +216,8 @@ func TestEachBreakageIsSeenWhereItIs(t *testing.T) {
 	})
 }
 
-// TestACheckpointShowsAChainMadeAnew rebuilds a chain, as anybody who can write to the database
-// could. A checkpoint outside the database must reveal this.
+// TestACheckpointShowsAChainMadeAnew changes acts and then rebuilds the chain. Verify must find the
+// difference from an earlier checkpoint.
 func TestACheckpointShowsAChainMadeAnew(t *testing.T) {
 	onEach(t, func(t *testing.T, o fixture) {
 		o.act(o.domain, 5)
@@ -257,8 +257,8 @@ func TestACheckpointShowsAChainMadeAnew(t *testing.T) {
 	})
 }
 
-// TestBrokenChainDoesNotAffectOthers: a broken chain cannot be extended. The service must report
-// the broken chain, and must still extend other chains.
+// TestBrokenChainDoesNotAffectOthers checks that Chain reports a chain that it cannot extend, and
+// still extends the other chains.
 func TestBrokenChainDoesNotAffectOthers(t *testing.T) {
 	onEach(t, func(t *testing.T, o fixture) {
 		o.act(o.domain, 5)
@@ -273,8 +273,8 @@ func TestBrokenChainDoesNotAffectOthers(t *testing.T) {
 	})
 }
 
-// TestProcessesTakeTurns runs many concurrent units, and three processes that chain at the same
-// time. The result must be one chain.
+// TestProcessesTakeTurns records acts concurrently while three processes chain them. The result
+// must be one chain.
 func TestProcessesTakeTurns(t *testing.T) {
 	onEach(t, func(t *testing.T, o fixture) {
 		const writers, acts = 4, 50

@@ -23,7 +23,7 @@ type Checkpoint struct {
 // String returns a checkpoint in the form that ParseCheckpoint reads.
 func (c Checkpoint) String() string { return fmt.Sprintf("%d:%x", c.Number, c.Hash) }
 
-// ParseCheckpoint reads a checkpoint: a place, a colon and a hash of 64 digits.
+// ParseCheckpoint reads a checkpoint: a place, a colon and a hash of 64 hexadecimal digits.
 func ParseCheckpoint(field, text string) (Checkpoint, error) {
 	number, digits, _ := strings.Cut(text, ":")
 	n, err := strconv.ParseInt(number, 10, 64)

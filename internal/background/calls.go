@@ -14,9 +14,9 @@ type Calls struct {
 	working sync.WaitGroup
 }
 
-// Outlast returns a context with the values of ctx for one piece of work. It ends when the work ends
-// or when Stop is called, but not with ctx. The caller must call the returned function at the end of
-// the work. After Stop, the context has already ended.
+// Outlast returns a context with the values of ctx for one piece of work. The context ends when the
+// returned function or Stop is called, but not with ctx. The caller must call the returned function
+// at the end of the work. After Stop, the context has already ended.
 func (c *Calls) Outlast(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	c.mu.Lock()

@@ -10,8 +10,8 @@ import (
 
 type clientKey struct{}
 
-// TestCallsOutlastTheirClients checks that work continues when its client leaves. Stop must end the
-// work, wait for it, and let no other work begin.
+// TestCallsOutlastTheirClients checks that work continues when its client leaves. Stop must cancel
+// the work and wait for it. Later work must get a cancelled context.
 func TestCallsOutlastTheirClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls background.Calls

@@ -1,8 +1,8 @@
-// Package background runs work for which no request waits: loops that other code starts, stops and
-// wakes.
+// Package background runs work that may last longer than a request: loops, pools of work, and calls
+// that continue when their client leaves.
 //
-// It owns the times at which a pass runs, and the handling of failures. It does not own the work of
-// a pass, or locks against other processes. When a pass fails or panics, the loop logs this, and
-// runs the next pass when it is due. Stop cancels the context of the running pass and waits for the
-// pass to end.
+// It owns the times of a loop's passes, and the handling of failures. It does not own the work, or
+// locks against other processes. When a pass fails or panics, the loop logs this, and runs the next
+// pass when it is due. Each Stop method cancels the contexts of running work and waits for the work
+// to end.
 package background

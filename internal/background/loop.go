@@ -17,8 +17,8 @@ type Loop struct {
 	Name string
 	// Every is the pause between passes. If Every is zero, only Start and Wake cause passes.
 	Every time.Duration
-	// Pass does one round of work. It should return soon after its context is cancelled, because
-	// Stop waits for it.
+	// Pass does the work. It should return soon after its context is cancelled, because Stop waits
+	// for it.
 	Pass func(context.Context) error
 	// Log receives failures. It is required.
 	Log *slog.Logger
@@ -69,8 +69,8 @@ func (l *Loop) Wake() {
 	}
 }
 
-// Stop cancels the running pass, and returns when the pass has ended. A second call does nothing.
-// If Stop is called before Start, Start does nothing. A pass must not stop its own loop.
+// Stop cancels the running pass, and returns when the pass has ended. Further calls have no other
+// effect. If Stop is called before Start, Start does nothing. A pass must not stop its own loop.
 func (l *Loop) Stop() {
 	l.mu.Lock()
 	l.state = stopped
@@ -118,8 +118,8 @@ func (l *Loop) wait(ctx context.Context) {
 	}
 }
 
-// attempt runs a pass. It converts a panic into an error, so that one faulty item does not end all
-// background work.
+// attempt runs a pass. It converts a panic into an error, so that the panic does not end the
+// process.
 func (l *Loop) attempt(ctx context.Context) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {

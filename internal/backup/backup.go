@@ -1,9 +1,9 @@
 // Package backup copies a database consistently while processes use it, and restores copies.
 //
 // The package owns the form of a copy. A copy is one file in the format of SQLite or pg_dump, and
-// only its owner can read it. It contains everything except the key file and the contents of
-// documents. An incomplete copy has a different name. The package does not know the schema, and
-// reads no rows.
+// only its owner can read it. It contains neither the key file nor the contents of documents,
+// because the database does not contain them. An incomplete copy has a different name. The package
+// does not know the schema, and reads no rows.
 //
 // The package never overwrites a file, and never restores into a database with content. A failed
 // copy leaves no incomplete file, and a failed restoration leaves no tables. A complete copy or a
@@ -120,10 +120,10 @@ func write(ctx context.Context, address, part string, meter *progress.Meter) err
 	return program.run(ctx, address, "--verbose", "--format=custom", "--no-owner", "--no-privileges", "--file="+part)
 }
 
-// Restore makes the database at an address from a copy. For SQLite, neither the database file nor
-// its logs may exist. For PostgreSQL, the database must exist and have no tables. Restore restores
-// everything or nothing. The restored database skips a number of ids, because the lost database may
-// have assigned them to objects after the copy. The meter shows the progress.
+// Restore restores a copy into the database at an address. For SQLite, the database file must not
+// exist, and its logs must be missing or empty. For PostgreSQL, the database must exist and have no
+// tables. In each table, the restored database skips as many ids as skipped says, because the lost
+// database may have assigned them after the copy. The meter shows the progress.
 func Restore(ctx context.Context, file, address string, skipped int64, meter *progress.Meter) error {
 	path, sqlite := strings.CutPrefix(address, "sqlite:")
 	if err := fits(file, sqlite); err != nil {
@@ -168,9 +168,9 @@ const (
 	ofPostgres = "PGDMP"
 )
 
-// fits fails when the file is missing, or when it is a copy of the other kind of database. The
-// tables of the two kinds differ. fits does not check that the file is a copy, because the program
-// that reads the file does.
+// fits fails when the file is missing or unreadable, or is a copy of the other kind of database.
+// The tables of the two kinds differ. fits does not check that the file is a copy, because the
+// program that reads the file does.
 func fits(file string, sqlite bool) error {
 	opened, err := os.Open(file)
 	if errors.Is(err, os.ErrNotExist) {

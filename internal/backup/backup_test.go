@@ -20,8 +20,8 @@ import (
 	_ "passerelle/internal/store/storetest/migrated"
 )
 
-// TestRestoreBesideAnotherLog checks that nothing is restored beside a log of a killed program,
-// because SQLite would replay that log.
+// TestRestoreBesideAnotherLog checks that Restore fails while a log of SQLite is beside the path,
+// because SQLite would replay the log.
 func TestRestoreBesideAnotherLog(t *testing.T) {
 	copied := filepath.Join(t.TempDir(), "copy")
 	if err := backup.Make(t.Context(), storetest.SQLite(t), copied, nil); err != nil {
@@ -48,8 +48,8 @@ func TestRestoreBesideAnotherLog(t *testing.T) {
 	}
 }
 
-// TestACopyOfTheOtherDatabase tries to restore a copy of the other kind of database. The program
-// must refuse it with the reason, before it creates anything.
+// TestACopyOfTheOtherDatabase tries to restore a copy of the other kind of database. Restore must
+// refuse the copy with the reason, and create no file.
 func TestACopyOfTheOtherDatabase(t *testing.T) {
 	copied := filepath.Join(t.TempDir(), "copy")
 	if err := backup.Make(t.Context(), storetest.SQLite(t), copied, nil); err != nil {
@@ -138,8 +138,8 @@ func separate(t *testing.T, name, contents string) string {
 	return address.String()
 }
 
-// TestACopyIsPrivateFromTheBeginning checks the mode of an incomplete copy. No umask protects the
-// file.
+// TestACopyIsPrivateFromTheBeginning checks the mode of the file that pg_dump has written. The
+// umask is zero and does not protect the file.
 func TestACopyIsPrivateFromTheBeginning(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0))
 	address := separate(t, "private_copy", "CREATE TABLE one (n INT)")
@@ -167,8 +167,8 @@ read -r _ <'%[1]s/go'$n
 printf 'complete' >>"$file"
 `
 
-// TestCopiesThatOverlap begins a copy while another one to the same file is under way. The file must
-// appear when the first copy is complete, and the second copy must not change it.
+// TestCopiesThatOverlap begins two copies to the same file. The file must appear when the first
+// copy is complete, and the second copy must not change it.
 func TestCopiesThatOverlap(t *testing.T) {
 	address := separate(t, "overlapping_copies", "CREATE TABLE one (n INT)")
 	folder := t.TempDir()
@@ -246,8 +246,8 @@ func TestAddressesOfTheService(t *testing.T) {
 	}
 }
 
-// TestIDsAfterARestore loses a database that has assigned ids after the copy. The restored database
-// must not assign these ids again, because receivers drop a delivery whose id they know.
+// TestIDsAfterARestore assigns ids in a database after its copy. The restored database must not
+// assign these ids again, because receivers ignore a delivery with a known id.
 func TestIDsAfterARestore(t *testing.T) {
 	const skipped = 1000
 	for kind, places := range map[string]func(*testing.T) (lost, restored string){

@@ -27,7 +27,7 @@ func follow(of, copied string, meter *progress.Meter) func() {
 	return func() { close(over); <-ended }
 }
 
-// size returns the size of a file, or zero if the file does not exist.
+// size returns the size of a file, or zero if os.Stat fails.
 func size(file string) int64 {
 	about, err := os.Stat(file)
 	if err != nil {

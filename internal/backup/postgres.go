@@ -77,8 +77,8 @@ func (s *programOutput) Write(p []byte) (int, error) {
 	}
 }
 
-// tables returns a function that follows the progress of pg_dump. It uses the sizes of the tables
-// that pg_dump has begun to read.
+// tables returns a function that shows the progress of pg_dump: the total size of the tables that
+// pg_dump has copied.
 func tables(sizes map[string]int64, meter *progress.Meter) func(string) {
 	var total, done, present int64
 	for _, size := range sizes {
@@ -94,8 +94,8 @@ func tables(sizes map[string]int64, meter *progress.Meter) func(string) {
 	}
 }
 
-// entries returns a function that follows the progress of pg_restore. It uses the number of entries
-// that pg_restore has begun to restore.
+// entries returns a function that shows the progress of pg_restore: the number of entries that
+// pg_restore has begun to restore.
 func entries(ctx context.Context, file string, meter *progress.Meter) func(string) {
 	var total, done int64
 	if list, err := exec.CommandContext(ctx, "pg_restore", "--list", file).Output(); err == nil { // after an error, the number of entries is unknown

@@ -70,7 +70,7 @@ func Do[T any](ctx context.Context, limits Limits, call func(context.Context) (T
 	return a.value, a.err
 }
 
-// await waits for a response until the context ends, and calls Meanwhile in the meantime.
+// await waits for a response until the context ends, and calls Meanwhile after each Interval.
 func await[T any](ctx context.Context, limits Limits, answers <-chan answer[T]) answer[T] {
 	var pulse <-chan time.Time
 	if limits.Meanwhile != nil {

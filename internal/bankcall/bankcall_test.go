@@ -50,8 +50,8 @@ func TestDo(t *testing.T) {
 	}
 }
 
-// TestMeanwhile: a function renews a lease during a call. When the lease is lost, the function must
-// end the call.
+// TestMeanwhile checks that Do calls Meanwhile after each Interval, and that Meanwhile can end the
+// call.
 func TestMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lost, renewals := errors.New("lost"), 0

@@ -1,15 +1,17 @@
 // Package blob stores the contents of files in a folder, or in a bucket of an S3 server.
 //
-// The package owns the location of the bytes. It ensures that a file exists completely or not at all.
-// It needs a limited amount of memory for files of any size. Rows of package store say which files
-// exist, who owns them and what they contain. Callers write the row before they store a file, and
-// remove the row after they have removed the file. A crash may therefore leave a row without bytes,
-// but never bytes without a row. Only a restored database may lack the rows of files. The name of a
-// file is its number from package store. No name that a person chose becomes part of a path or a key.
-// The exception is [ObjectStore], which uses the keys of objects that other programs have stored.
+// The package owns the location of the bytes. It ensures that a file exists completely or not at
+// all. It needs a limited amount of memory for files of any size. Rows of package bankstore say
+// which files exist, who owns them and what they contain. Callers write the row before they store a
+// file, and remove the row after they have removed the file. A crash may therefore leave a row
+// without bytes, but never bytes without a row. Only a restored database may lack the rows of
+// files. The name of a file is its number, a FileID. No name that a person chose becomes part of a
+// path or a key. The exception is [ObjectStore], which uses the keys of objects that other programs
+// have stored.
 //
 // The package fails with ErrNotFound for a missing file. Otherwise it fails with the error of the
-// disk or the server. A failed operation leaves nothing visible, and callers can repeat it.
+// disk or the server. A failed operation leaves no incomplete file visible, and callers can repeat
+// it.
 package blob
 
 import (
@@ -30,10 +32,11 @@ var ErrNotFound = errors.New("no such file")
 // Store stores files. Callers may call its methods concurrently.
 type Store interface {
 	// Put stores the content of a reader, and returns its size in bytes. It replaces an existing
-	// file with the same number. After an error, nothing of the new content is visible.
+	// file with the same number. After an error, no incomplete file is visible.
 	Put(ctx context.Context, id passerelle.FileID, content io.Reader) (size int64, err error)
 	// Open opens a file. The caller can read it from any position, and must close it. Open fails
-	// with ErrNotFound when the file does not exist. The context applies to all reads.
+	// with ErrNotFound when the file does not exist. The context must last until the caller closes
+	// the file.
 	Open(ctx context.Context, id passerelle.FileID) (io.ReadSeekCloser, error)
 	// Remove removes a file, and the remains of an attempt to store it. It also succeeds when the
 	// file is missing, so callers can repeat it.
@@ -53,7 +56,7 @@ func New(place string) (Store, error) {
 	return NewFolder(place)
 }
 
-// folders is the number of folders with files. With so many folders, no folder becomes large.
+// folders is the number of folders that share the files.
 const folders = 256
 
 // name returns the path of a file.
@@ -61,7 +64,8 @@ func name(id passerelle.FileID) string {
 	return fmt.Sprintf("%02x/%016x", uint64(id)%folders, uint64(id))
 }
 
-// number returns the number of the file with a path. It returns false for any other path.
+// number returns the number of the file at a path. It returns false if the path is not the name of
+// a file.
 func number(of string) (passerelle.FileID, bool) {
 	n, err := strconv.ParseUint(path.Base(of), 16, 63)
 	id := passerelle.FileID(n)

@@ -22,7 +22,7 @@ import (
 	"passerelle/internal/blob"
 )
 
-// place is a store, with a function that returns the names of all complete and incomplete files.
+// place is a store, with a function that returns the names of the stored files.
 type place struct {
 	blob.Store
 	names func() []string
@@ -184,7 +184,7 @@ func TestAFileIsReadFromAnyPlace(t *testing.T) {
 	})
 }
 
-// TestFailedUploadLeavesNothing checks that a failed upload leaves nothing. It must not change an
+// TestFailedUploadLeavesNothing checks that a failed upload stores nothing and does not change an
 // earlier file.
 func TestFailedUploadLeavesNothing(t *testing.T) {
 	failure := errors.New("the provider went away")
@@ -236,8 +236,8 @@ func TestRemoving(t *testing.T) {
 	})
 }
 
-// TestAbandonedUploadsAreRemoved checks incomplete files. The files of an ended process must be
-// removed. The files of a running process must stay.
+// TestAbandonedUploadsAreRemoved checks that opening a folder removes incomplete files that are
+// older than a day, and keeps newer ones.
 func TestAbandonedUploadsAreRemoved(t *testing.T) {
 	folder := t.TempDir()
 	open(t, folder)
@@ -397,8 +397,8 @@ func readAll(t *testing.T, s blob.Store, id passerelle.FileID) []byte {
 	return all
 }
 
-// TestEachListsCompleteFiles lists files in batches, and removes each batch before the next. It
-// ignores names that are not numbers of files.
+// TestEachListsCompleteFiles lists files in batches, first without removing files, then with
+// removing each batch.
 func TestEachListsCompleteFiles(t *testing.T) {
 	each(t, func(t *testing.T, p place) {
 		var want []passerelle.FileID

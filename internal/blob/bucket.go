@@ -21,12 +21,11 @@ import (
 const bucketScheme = "s3://"
 
 const (
-	// partSize is the number of bytes of an upload that are in memory at the same time. Uploads of
-	// unknown length have parts of this size.
+	// partSize is the size of the parts of a long upload, in bytes.
 	partSize = 8 << 20
 	// tries is the number of attempts for a request.
 	tries = 3
-	// defaultRegion is the region for servers without regions.
+	// defaultRegion is the region for an address without the parameter region.
 	defaultRegion = "us-east-1"
 )
 
@@ -102,8 +101,8 @@ var (
 
 func (b *Bucket) key(id passerelle.FileID) string { return path.Join(b.place.Prefix, name(id)) }
 
-// Put uploads a file. The file becomes visible when it is complete. Put sends a file that fits into
-// one part in one request, because servers differ on empty uploads in parts.
+// Put uploads a file. The file becomes visible when it is complete. Put sends a file smaller than
+// partSize in one request, because servers differ on empty uploads in parts.
 func (b *Bucket) Put(ctx context.Context, id passerelle.FileID, content io.Reader) (int64, error) {
 	content = reading{ctx, content}
 	head, err := io.ReadAll(io.LimitReader(content, partSize))

@@ -17,15 +17,15 @@ import (
 // incoming is the folder for incomplete files.
 const incoming = "incoming"
 
-// abandoned is the age at which an incomplete file can no longer belong to a running process.
+// abandoned is the age from which NewFolder removes an incomplete file.
 const abandoned = 24 * time.Hour
 
 // Folder stores files in a folder that contains nothing else. Several processes may share the
 // folder if its file system renames files atomically.
 type Folder struct{ root *os.Root }
 
-// NewFolder opens a folder, or makes it if it does not exist. It removes incomplete files of
-// earlier processes that are at least one day old.
+// NewFolder opens a folder, or makes it if it does not exist. It removes incomplete files that
+// nobody has written to for a day.
 func NewFolder(folder string) (*Folder, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of files: %w", err)
@@ -44,7 +44,7 @@ func NewFolder(folder string) (*Folder, error) {
 	return f, nil
 }
 
-// clear removes the incomplete files that nobody has written to since an instant.
+// clear removes incomplete files that were last written before an instant.
 func (f *Folder) clear(before time.Time) error {
 	entries, err := fs.ReadDir(f.root.FS(), incoming)
 	if err != nil {
@@ -53,7 +53,7 @@ func (f *Folder) clear(before time.Time) error {
 	for _, entry := range entries {
 		info, err := entry.Info()
 		if err != nil || !info.ModTime().Before(before) {
-			continue // the file is gone, or belongs to another process
+			continue // the file is gone, or another process may still write it
 		}
 		if err := f.root.Remove(path.Join(incoming, entry.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err

@@ -19,7 +19,7 @@ type Object struct {
 
 // Objects lists objects whose keys begin with a text. The argument most limits their number.
 // Objects omits keys with a slash after that text. Like the other methods, it fails with
-// Unavailable when the server cannot be reached.
+// Unavailable when the server does not respond or responds with an error.
 func (p ObjectStore) Objects(ctx context.Context, beginning string, most int) ([]Object, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -47,8 +47,7 @@ func (p ObjectStore) Read(ctx context.Context, key string) (io.ReadCloser, error
 	return reachable{object}, nil
 }
 
-// reachable is an object that is being read. Reading fails with Unavailable when the server cannot
-// be reached.
+// reachable is an object that is being read. Reading fails with Unavailable.
 type reachable struct{ *minio.Object }
 
 // Read implements io.Reader.

@@ -12,10 +12,10 @@ import (
 )
 
 // Sealed encrypts the files in another store. Each file has its own key. The folder or bucket
-// therefore reveals nothing about the content of files. Sealed reads a file that has no key as
+// therefore reveals nothing of a file except its size. Sealed reads a file that has no key as
 // unencrypted. It never stores a file without a key. The format is DARE 2.0: pieces of 64 KiB, each
-// encrypted and authenticated together with its position. Readers can read any part without the other
-// parts. Reading fails when someone has altered, cut or exchanged a file.
+// encrypted and authenticated together with its position. Readers can read any part without the
+// other parts. Reading fails when someone has altered, cut or exchanged a file.
 type Sealed struct {
 	Store
 	// Key returns the key of a file for reading. A key has 32 bytes. Key returns nil for an old file

@@ -44,7 +44,7 @@ type Holder struct {
 	Role string
 }
 
-// These are the dimensions of the page, in millimetres and points.
+// These are the distances on the page, in millimetres, and the sizes of the fonts, in points.
 const (
 	margin    = 22.0
 	labels    = 42.0

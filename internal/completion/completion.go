@@ -12,8 +12,8 @@ import (
 	"text/template"
 )
 
-// Junction is a place on the command line. Path has the words before it, each after a space. Words
-// lists the words that may follow.
+// Junction is a place on the command line. Path has the words before this place, each after a
+// space. Words lists the words that may follow.
 type Junction struct {
 	Path  string
 	Words []string
@@ -63,8 +63,7 @@ end
 `,
 }
 
-// Write writes the script for a shell: bash, zsh or fish. The first of the steps is the place
-// before any command.
+// Write writes the script for a shell: bash, zsh or fish. steps[0] is the place before any command.
 func Write(out io.Writer, shell string, steps []Junction) error {
 	script, err := template.New(shell).Funcs(template.FuncMap{"join": strings.Join, "below": pathsBelow}).Parse(scripts[shell])
 	if err != nil {

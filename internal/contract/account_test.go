@@ -27,8 +27,7 @@ Holder          is_user bool?, full_name str
 Identification  scheme_name text, identification text
 Ownerships      account_ownerships [Ownership]+`
 
-// accountFacts are requests to the endpoints of accounts (section 5.1). Section 5.2 describes their
-// shapes.
+// accountFacts are requests to the endpoints of accounts (section 5.1 of the fact list).
 var accountFacts = ofSection("5.1",
 	row{fact: "GET /users/{u}/accounts", by: "RUST", call: "GET /2.0/users/me/accounts", as: "user", status: 200, shapes: "Accounts RUST.Accounts SDK.Accounts"},
 	row{fact: "GET /users/{u}/accounts?all", by: "SURE", call: "GET /2.0/users/me/accounts?all", as: "user", status: 200, shapes: "Accounts SDK.Accounts"},
@@ -55,14 +54,14 @@ var accountFacts = ofSection("5.1",
 	row{fact: "GET /currencies", by: "D", call: "GET /2.0/currencies", status: 200, shapes: "Currencies"},
 )
 
-// accountTypeFacts are requests for the account types, whose names must be those of the documents
-// (section 5.3).
+// accountTypeFacts are requests for the account types. The types must have the names in section 5.3
+// of the fact list.
 var accountTypeFacts = ofSection("5.3",
 	row{fact: "the names of the types", by: "D, TNG", call: "GET /2.0/account_types", status: 200, shapes: "AccountTypes", says: quoted(
 		"article83 capitalisation card cat cel checking consumercredit crowdlending csl deposit joint ldds lep lifeinsurance livret_a livret_b loan madelin market mortgage pea pee pel per perco perp real_estate revolvingcredit rsp savings unknown")},
 )
 
-// ownershipFacts are requests for the holders of accounts (section 5.5).
+// ownershipFacts are requests for the holders of accounts (section 5.5 of the fact list).
 var ownershipFacts = ofSection("5.5",
 	row{fact: "GET /users/{u}/account_ownerships", by: "PYP", call: "GET /2.0/users/me/account_ownerships", as: "user", status: 200, shapes: "Ownerships"},
 	row{fact: "GET /users/{u}/connections/{c}/account_ownership_certificate", by: "D", call: "GET /2.0/users/me/connections/{connection}/account_ownership_certificate", as: "user", status: 200, gives: "application/pdf"},

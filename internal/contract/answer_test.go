@@ -65,8 +65,7 @@ func (all *samples) operation(r row) string {
 	return best
 }
 
-// alike reports whether an address matches a path. It also returns the number of words that both
-// share.
+// alike reports whether an address matches a path. It also returns the number of equal segments.
 func alike(path, address string) (same int, matches bool) {
 	want, got := strings.Split(path, "/"), strings.Split(address, "/")
 	if len(want) != len(got) {
@@ -83,8 +82,8 @@ func alike(path, address string) (same int, matches bool) {
 	return same, true
 }
 
-// take stores the successful response to a row, unless the operation already has an equally good
-// sample.
+// take stores the successful response to a row as the sample of its operation. It replaces an
+// earlier sample only if the new sample is the first exact one.
 func (all *samples) take(t *testing.T, w *fixture, r row, a servicetest.Answer) {
 	t.Helper()
 	key := all.operation(r)
@@ -108,10 +107,10 @@ func (all *samples) take(t *testing.T, w *fixture, r row, a servicetest.Answer) 
 // secret matches a text that looks like a key or a token. Such texts differ in each run.
 var secret = regexp.MustCompile(`"([A-Za-z0-9_./+=-]{12})[A-Za-z0-9_./+=-]{20,}"`)
 
-// random matches long texts that are not secret.
+// random matches UUIDs, IBANs, URLs and paths, which are not secret.
 var random = regexp.MustCompile(`^"(?:[0-9a-f]{8}-|[A-Z]{2}[0-9]{2}|https?:|/)`)
 
-// anonymous returns a text with shortened secrets, and with an example's address.
+// anonymous shortens the secrets in a text, and replaces the service's address with bank.example.
 func (w *fixture) anonymous(text string) string {
 	text = strings.ReplaceAll(text, w.Origin, "https://bank.example")
 	text = strings.ReplaceAll(text, strings.TrimPrefix(w.Origin, "http://"), "bank.example")
@@ -165,7 +164,7 @@ func cut(value any) any {
 	return value
 }
 
-// names returns the members of the response of each operation.
+// names returns the names of the members in each operation's response.
 func names(t *testing.T, found map[string]sample) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}

@@ -12,7 +12,8 @@ Attached        attachments [Attachment]+
 Clusters        transactionsclusters [Cluster]+, total int
 Cluster         id int, id_account int, mean_amount num, median_increment int?, enabled bool, next_date date?, wording text, id_category int, created_by (clustering|user)`
 
-// aroundFacts are requests for data around transactions, such as categories (section 6.4).
+// aroundFacts are requests for data around transactions, such as categories (section 6.4 of the
+// fact list).
 var aroundFacts = ofSection("6.4",
 	row{fact: "POST /users/{u}/categories", by: "SW", call: "POST /2.0/users/me/categories", as: "user", kind: asForm, body: `name=Boats&color=0088ff`, status: 200, shapes: "OneCategory"},
 	row{fact: "PUT /users/{u}/categories/{id}", by: "SW", call: "PUT /2.0/users/me/categories/{group}", as: "user", kind: asForm, body: `name=Rowing`, status: 200, shapes: "OneCategory"},

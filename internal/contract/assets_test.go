@@ -24,7 +24,7 @@ Amortization    id int, id_account int, payment_date date?, period int?, amortiz
 Sum             currency text, value num
 Indicators      id_user int, indicators any`
 
-// balanceFacts are requests for balances (section 5.4).
+// balanceFacts are requests for balances (section 5.4 of the fact list).
 var balanceFacts = ofSection("5.4",
 	row{fact: "GET /users/{u}/balances", by: "PYP", call: "GET /2.0/users/me/balances", as: "user", status: 200, shapes: "Balances"},
 	row{fact: "GET /users/{u}/balances with dates and period", by: "SW", call: "GET /2.0/users/me/balances?min_date=2026-09-01&max_date=2026-11-20&period=1month", as: "user", status: 200, shapes: "Balances"},
@@ -32,7 +32,7 @@ var balanceFacts = ofSection("5.4",
 	row{fact: "GET /users/{u}/connections/{c}/balances", by: "D", call: "GET /2.0/users/me/connections/{connection}/balances?period=15days", as: "user", status: 200, shapes: "Balances"},
 )
 
-// assetFacts are requests for assets, such as investments (section 5.6).
+// assetFacts are requests for assets, such as investments (section 5.6 of the fact list).
 var assetFacts = ofSection("5.6",
 	row{fact: "GET /users/{u}/investments", by: "PYP", call: "GET /2.0/users/me/investments", as: "Bearer {wealth token}", status: 200, shapes: "Investments"},
 	row{fact: "GET /users/{u}/investments?expand=details", by: "D", call: "GET /2.0/users/me/investments?expand=details", as: "Bearer {wealth token}", status: 200, shapes: "Investments Detailed.List"},

@@ -17,7 +17,8 @@ Created     id int, name str, secret text
 BART.Client redirect_uris [str]
 Logo        id int`
 
-// headerFacts are requests with each form of the header Authorization (section 1.1).
+// headerFacts are requests with each form of the header Authorization (section 1.1 of the fact
+// list).
 var headerFacts = ofSection("1.1",
 	row{fact: "Bearer", by: "D", call: "GET /2.0/users/me", as: "Bearer {user token}", status: 200, shapes: "User"},
 	row{fact: "the scheme in small letters", by: "OLD", call: "GET /2.0/users/me", as: "bearer {user token}", status: 200, shapes: "User"},
@@ -30,7 +31,7 @@ var headerFacts = ofSection("1.1",
 	row{fact: "a kind of token that is of no use", by: "interface.md", call: "GET /2.0/users/me", as: "service", status: 403, shapes: "Error", says: []string{`"forbidden"`}},
 )
 
-// tokenFacts are requests with each kind of token (section 1.2).
+// tokenFacts are requests with each kind of token (section 1.2 of the fact list).
 var tokenFacts = ofSection("1.2",
 	row{fact: "user token, temporary", by: "D", call: "GET /2.0/users/me", as: "temporary", status: 200, shapes: "User"},
 	row{fact: "temporary code where a token is wanted", by: "D", call: "GET /2.0/users/me", as: "Bearer {new code}", status: 403, shapes: "Error"},
@@ -39,7 +40,8 @@ var tokenFacts = ofSection("1.2",
 	row{fact: "users token", by: "D", call: "GET /2.0/users", as: "users", status: 200, shapes: "Users"},
 )
 
-// authenticationFacts are requests to the endpoints of authentication (section 1.3).
+// authenticationFacts are requests to the endpoints of authentication (section 1.3 of the fact
+// list).
 var authenticationFacts = ofSection("1.3",
 	row{fact: "POST /auth/init", by: "D", call: "POST /2.0/auth/init", status: 200, shapes: "Guest FORM.Init"},
 	row{fact: "POST /auth/init with an empty JSON body", by: "JB", call: "POST /2.0/auth/init", kind: asJSON, status: 200, shapes: "Guest FORM.Init"},
@@ -83,7 +85,7 @@ var authenticationFacts = ofSection("1.3",
 	row{fact: "POST /payments/{id}/scopedtoken for payments:admin", by: "D", call: "POST /2.0/payments/{payment}/scopedtoken", as: "service", kind: asJSON, body: `{"scope":"payments:admin"}`, status: 400, shapes: "Error"},
 )
 
-// clientFacts are requests that manage applications (section 1.4).
+// clientFacts are requests that manage applications (section 1.4 of the fact list).
 var clientFacts = ofSection("1.4",
 	row{fact: "POST /clients", by: "SW", call: "POST /2.0/clients", as: "config", kind: asForm, body: `name=one&redirect_uris=https%3A%2F%2Fshop.example%2Fback&generate_keys=true&pro=0&primary_color=885500&description=Shop`, status: 200, shapes: "Client Created"},
 	row{fact: "POST /clients, JSON", by: "CASH", call: "POST /2.0/clients", as: "config", kind: asJSON, body: `{"name":"two","redirect_uris":["https://shop.example/back"],"config":{"a":"b"}}`, status: 200, shapes: "Client Created"},

@@ -11,7 +11,8 @@ Webhook         id int, created time, updated time?, deleted time?, id_service i
 Webhooks        webhooks [Webhook], total int
 WebhookLogs     webhooklogs [obj], total int`
 
-// configurationFacts are requests that read and change the configuration (section 10).
+// configurationFacts are requests that read and change the configuration (section 10 of the fact
+// list).
 var configurationFacts = ofSection("10",
 	row{fact: "GET /config", by: "D", call: "GET /2.0/config", as: "config", status: 200, shapes: "Config", says: quoted(
 		"autosync.enabled autosync.frequency connection.expire connection.questions_code auth.default_token_expire auth.user_token_expire webhooks.alerts_frequency payment.max_amount payment.manual_expire_time_days")},
@@ -32,8 +33,8 @@ var configurationFacts = ofSection("10",
 	row{fact: "GET /config/logs", by: "SW", call: "GET /2.0/config/logs?min_date=2026-01-01&search=biapi.manager&type=add", as: "config", status: 200, shapes: "ConfigLogs"},
 )
 
-// webhookFacts are requests that manage webhooks (section 9.4). Tests of packages webhook, delivery
-// and api check the delivery.
+// webhookFacts are requests that manage webhooks (section 9.4 of the fact list). Tests of packages
+// webhook, delivery and api check the delivery.
 var webhookFacts = ofSection("9.4",
 	row{fact: "POST /webhooks/auth in the query, without version", by: "FORM", call: "POST /webhooks/auth?type=hmac_signature&name=formanceabcde", as: "config", kind: asJSON, status: 200, shapes: "Provider Secret"},
 	row{fact: "GET /webhooks/auth, without version", by: "FORM", call: "GET /webhooks/auth?limit=100", as: "config", status: 200, shapes: "Providers"},

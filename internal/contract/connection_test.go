@@ -24,8 +24,7 @@ WebauthURL      exactly url url
 Inside          connector Located
 Inside.List     connections [Inside]+`
 
-// connectionFacts are requests to the endpoints of connections (section 4.1 of the document that
-// the package comment names). Its sections 4.2, 4.5 and 4.6 describe the shapes of connections.
+// connectionFacts are requests to the endpoints of connections (section 4.1 of the fact list).
 var connectionFacts = ofSection("4.1",
 	row{fact: "POST /users/{u}/connections", by: "SURE", call: "POST /2.0/users/me/connections", as: "user", kind: asJSON, body: `{"connector_uuid":"{test connector}","login":"one","password":"1234"}`, status: 200, shapes: "Connection SDK.Connection PYP.Connection", says: []string{`"state":null`}},
 	row{fact: "POST /users/{u}/connections with other members and an unquoted code", by: "D", call: "POST /2.0/users/me/connections", as: "user", kind: asJSON, body: `{"connector_uuid":"{test connector}","login":"one","password":1234,"website":null,"remember":true}`, status: 200, shapes: "Connection", says: []string{`"state":null`}},
@@ -68,7 +67,8 @@ var connectionFacts = ofSection("4.1",
 	row{fact: "GET /connections/{c}", by: "D", call: "GET /2.0/connections/{connection}", as: "user", status: 200, shapes: "Connection"},
 )
 
-// webauthFacts are requests that connect a user on the institution's own page (section 4.4).
+// webauthFacts are requests that connect a user on the institution's own page (section 4.4 of the
+// fact list).
 var webauthFacts = ofSection("4.4",
 	row{fact: "GET /webauth-url", by: "PYP", call: "GET /2.0/webauth-url?client_id={client}&redirect_uri=https%3A%2F%2Fshop.example%2Fback&connector_uuid={test connector}&state=a%26b&source=openapi&website=par", as: "user", status: 200, shapes: "WebauthURL", says: []string{`{"url":"{base}/webauth?`}},
 	row{fact: "GET /webauth-url by id_connector", by: "D", call: "GET /2.0/webauth-url?client_id={client}&redirect_uri=https%3A%2F%2Fshop.example%2Fback&id_connector=40", as: "user", status: 200, shapes: "WebauthURL"},
@@ -77,7 +77,7 @@ var webauthFacts = ofSection("4.4",
 	row{fact: "GET /webauth", by: "SDK", call: "GET /2.0/webauth?client_id={client}&redirect_uri=https%3A%2F%2Fshop.example%2Fback&connector_uuid={test connector}&source=openapi&state=x&token={new code}", status: 302, leads: "{origin}/sandbox/bank/"},
 )
 
-// identityFacts are requests for the owner of a connection (section 4.7).
+// identityFacts are requests for the owner of a connection (section 4.7 of the fact list).
 var identityFacts = ofSection("4.7",
 	row{fact: "GET /users/{u}/connections/{c}/owner_identity", by: "D", call: "GET /2.0/users/me/connections/{connection}/owner_identity", as: "user", status: 200, shapes: "OwnerIdentity"},
 	row{fact: "GET /users/{u}/connections/{c}/informations", by: "SW", call: "GET /2.0/users/me/connections/{connection}/informations", as: "user", status: 200, shapes: "OwnerIdentity"},

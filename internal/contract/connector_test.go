@@ -43,8 +43,7 @@ Phones          android bool, ios bool
 Bounds          first_open_day num?, instant num?, deferred num?, periodic num?
 JWK             kty (RSA), kid text, n text, e text`
 
-// connectorFacts are requests to the endpoints of connectors (section 3.1). Sections 3.2, 3.4 and
-// 3.5 describe their shapes.
+// connectorFacts are requests to the endpoints of connectors (section 3.1 of the fact list).
 var connectorFacts = ofSection("3.1",
 	row{fact: "GET /connectors", by: "PYP", call: "GET /2.0/connectors", status: 200, shapes: "Connectors SDK.Connectors PYP.Connectors"},
 	row{fact: "GET /connectors with a user token", by: "RB", call: "GET /2.0/connectors", as: "user", status: 200, shapes: "Connectors"},
@@ -81,7 +80,8 @@ var connectorFacts = ofSection("3.1",
 	row{fact: "GET /connectors/{uuid}/sources", by: "D", call: "GET /2.0/connectors/{test connector}/sources", status: 200, shapes: "Sources"},
 )
 
-// fieldKeyFacts are requests for the key that encrypts the values of fields (section 11.5).
+// fieldKeyFacts are requests for the key that encrypts the values of fields (section 11.5 of the
+// fact list).
 var fieldKeyFacts = ofSection("11.5",
 	row{fact: "GET /publickey", by: "D", call: "GET /2.0/publickey", status: 200, shapes: "JWK"},
 	row{fact: "GET /publickey with a user token", by: "D", call: "GET /2.0/publickey", as: "user", status: 200, shapes: "JWK"},

@@ -15,7 +15,8 @@ Instruction reference_id text, execution_date_type text, label text, amount num,
 Beneficiary id int, id_account int?, label text, scheme_name text, identification text, issuer str?, disabled_date str?, merchant_scheme_name str?, merchant_identification str?, bic str?
 Terms       terms obj, content text, language text`
 
-// ruleFacts are requests that check the rules on which existing clients depend (section 0).
+// ruleFacts are requests that check the rules on which existing clients depend (section 0 of the
+// fact list).
 var ruleFacts = ofSection("0",
 	row{fact: "rule 1: the version in front", by: "FORM", call: "GET /2.0/users/me", as: "user", status: 200, shapes: "User"},
 	row{fact: "rule 1: the version twice", by: "FORM", call: "GET /2.0/2.0/users/me", as: "user", status: 200, shapes: "User"},
@@ -52,8 +53,8 @@ var ruleFacts = ofSection("0",
 	row{fact: "rule 13: closed sets, connectors", by: "SDK", call: "GET /2.0/connectors", status: 200, shapes: "SDK.Connectors"},
 )
 
-// openFacts are reads without a token, with a user's token and with a config token (section 0, rule
-// 8).
+// openFacts are reads without a token, with a user's token and with a config token (section 0 of
+// the fact list, rule 8).
 var openFacts = ofSection("0 rule 8:", open(
 	"Connectors /connectors", "Connector /connectors/{test connector}", "AccountTypes /account_types", "Currencies /currencies",
 	"Banks /banks", "Connector /banks/40", "Providing /providers", "Connector /providers/64", "DocumentTypes /documenttypes", "JWK /publickey", "Terms /terms",
@@ -70,7 +71,7 @@ func open(reads ...string) []row {
 	return rows
 }
 
-// errorFacts are requests that fail, with their errors (section 11).
+// errorFacts are requests that fail, with their errors (section 11 of the fact list).
 var errorFacts = ofSection("11",
 	row{fact: "a missing parameter", by: "D", call: "POST /2.0/auth/token", kind: asJSON, body: `{"client_id":"{client}","client_secret":"{secret}"}`, status: 400, shapes: "Error", says: []string{`"code":"missingParameter"`}},
 	row{fact: "an invalid value", by: "D", call: "GET /2.0/users/me/transactions?limit=abc", as: "user", status: 400, shapes: "Error", says: []string{`"code":"invalidValue"`}},
@@ -81,8 +82,8 @@ var errorFacts = ofSection("11",
 	row{fact: "a scope that lacks", by: "SDK", call: "GET /2.0/users", as: "user", status: 403, shapes: "Error", says: []string{`"code":"forbidden"`}},
 )
 
-// webviewFacts are requests to the addresses of pages that programs build (section 12). Tests of
-// package webview check the content of the pages.
+// webviewFacts are requests to the addresses of pages that programs build (section 12 of the fact
+// list). Tests of package webview check the content of the pages.
 var webviewFacts = ofSection("12.1",
 	row{fact: "{base}/auth/webview/{lang}/payment", by: "OLD, SYMF", call: "GET /2.0/auth/webview/fr/payment?client_id={client}&redirect_uri=https%3A%2F%2Fshop.example%2Fback&code={payment code}&payment_id={payment}", status: 303, leads: "/2.0/auth/webview/fr/payment?payment_id={payment}"},
 	row{fact: "{webview}/{lang}/payment", by: "PYX, BART", call: "GET /webview/en/payment?domain=127.0.0.1&client_id={client}&redirect_uri=https%3A%2F%2Fshop.example%2Fback&code={payment code}&payment_id={payment}&state=x", status: 303, leads: "/webview/en/payment?payment_id={payment}"},
@@ -90,7 +91,7 @@ var webviewFacts = ofSection("12.1",
 )
 
 // conventionFacts are requests that check general conventions, such as the limit of a list (section
-// 13).
+// 13 of the fact list).
 var conventionFacts = ofSection("13",
 	row{fact: "limit above 1000", by: "D", call: "GET /2.0/users/me/transactions?limit=1001", as: "user", status: 400, shapes: "Error", says: []string{`"code":"invalidValue"`}},
 	row{fact: "limit 1000", by: "D", call: "GET /2.0/users/me/transactions?limit=1000", as: "user", status: 200, shapes: "Transactions"},

@@ -14,7 +14,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// eventShapes are the bodies of webhooks, by event, from section 9.1.
+// eventShapes are the bodies of webhooks, by event, from section 9.1 of the fact list.
 const eventShapes = `
 USER_CREATED             id_webhook_data int, id int, signin time, platform text
 USER_DELETED             id_webhook_data int, id int, signin time, platform text
@@ -43,8 +43,8 @@ SyncedSubscription       id int, label text, documents [Document]
 FORM.Currency            id text, precision int
 FORM.Transaction         id int, id_account int, date date, datetime time?, value num, type text, original_wording str, date_scraped time, last_update time`
 
-// TestEvents checks section 9.1, the bodies of all events that a client receives. It also checks
-// that all events are signed (section 9.3).
+// TestEvents checks the bodies of all events in eventShapes (section 9.1 of the fact list), and
+// their signatures (section 9.3).
 func TestEvents(t *testing.T) {
 	all := read(t, every...)
 	servicetest.Each(t, servicetest.Options{Now: opening}, func(t *testing.T, s *servicetest.Instance) {
@@ -80,9 +80,9 @@ func TestEvents(t *testing.T) {
 	})
 }
 
-// live makes the calls of two typical users. They connect several banks and share all accounts. The
-// service reads the accounts of the second user again. This user then withholds one account, and is
-// deleted at the end. live also makes a payment.
+// live makes the calls that cause all events. Two users connect a bank and share accounts. The
+// second user then withholds an account, and is deleted at the end. live also creates and cancels a
+// payment.
 func (w *fixture) live(t *testing.T) {
 	t.Helper()
 	_, other := w.user(t)
@@ -104,8 +104,9 @@ func (w *fixture) live(t *testing.T) {
 	w.OK(w.Call("POST", "/sandbox/run", w.ConfigToken, nil))
 }
 
-// TestSignatureHeaders checks rule 10. There are two pairs of signature headers with equal values.
-// The names must have the documented spelling, because some receivers are case-sensitive.
+// TestSignatureHeaders checks rule 10 in section 0 of the fact list. There are two pairs of
+// signature headers with equal values. The names must have the documented spelling, because some
+// receivers are case-sensitive.
 func TestSignatureHeaders(t *testing.T) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	url, heads := listens(t)
@@ -124,7 +125,8 @@ func TestSignatureHeaders(t *testing.T) {
 	}
 }
 
-// listens starts a receiver for one request. It returns the request's headers unchanged.
+// listens starts a receiver for one request. The channel heads delivers the headers of this
+// request, with unchanged names.
 func listens(t *testing.T) (url string, heads <-chan map[string]string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -137,7 +139,7 @@ func listens(t *testing.T) (url string, heads <-chan map[string]string) {
 	return "http://" + listener.Addr().String() + "/hook", came
 }
 
-// receive takes one request and sends its unchanged headers to heads.
+// receive reads one request, and sends its headers to heads, with unchanged names.
 func receive(listener net.Listener, heads chan<- map[string]string) {
 	connection, err := listener.Accept()
 	if err != nil {

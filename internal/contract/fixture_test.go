@@ -26,14 +26,14 @@ const picture = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9
 // opening returns the time to which most tests in this package set the clock.
 func opening() time.Time { return time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC) }
 
-// fixture is a service in use. It has a user who shares all accounts of a bank and all
-// subscriptions of a provider. It also has an application with tokens of every kind.
+// fixture is a running service. The map things has the objects that rows name in braces.
 type fixture struct {
 	*servicetest.Instance
 	things map[string]string
 }
 
-// newFixture makes the fixture with calls of a client.
+// newFixture creates a user who shares all accounts and subscriptions, and stores the objects of
+// this user in things.
 func newFixture(t *testing.T, s *servicetest.Instance) *fixture {
 	t.Helper()
 	w := &fixture{Instance: s, things: map[string]string{
@@ -84,7 +84,7 @@ func (w *fixture) share(t testing.TB, token string) string {
 	return connection
 }
 
-// shareAll shares all objects of a kind and reads them.
+// shareAll shares all objects of a kind, and lets the service read them.
 func (w *fixture) shareAll(t testing.TB, token, kind string) {
 	t.Helper()
 	ids := w.listIDs(t, token, "/users/me/"+kind+"?all", kind)
@@ -239,7 +239,7 @@ func (w *fixture) invest(t testing.TB) {
 	w.things["investment"], w.things["wealth account"] = out.Investments[0].ID.String(), out.Investments[0].Account.String()
 }
 
-// receive creates a user at a bank that stores receipts with transactions.
+// receive creates a user with transactions that have receipts.
 func (w *fixture) receive(t testing.TB) {
 	t.Helper()
 	_, token := w.user(t)
@@ -284,7 +284,7 @@ func (w *fixture) account(t testing.TB, kind string) string {
 	}
 	w.JSON(w.OK(w.Call("GET", "/users/me/connections/"+w.things["connection"]+"/accounts?all", w.things["user token"], nil)), &out)
 	if kind == "disabled" {
-		// No other row reads this object, which is the first account of another connection.
+		// The accounts of a new connection are not shared.
 		other := w.connect(t, w.things["user token"], "one")
 		return w.all(t, "/users/me/connections/"+other+"/accounts?all", "accounts")[0]
 	}
@@ -297,8 +297,8 @@ func (w *fixture) account(t testing.TB, kind string) string {
 	return ""
 }
 
-// encrypted returns a value in the form that pages send. The key of /publickey encrypts it, and the
-// value contains the kid of that key.
+// encrypted encrypts a value like the pages do: with the key of /publickey, and with the kid of
+// this key in the header.
 func (w *fixture) encrypted(t testing.TB, value string) string {
 	t.Helper()
 	var key jose.JSONWebKey

@@ -16,7 +16,7 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// movingPage is the guide whose lines these tests check.
+// movingPage is the guide with the table lines that TestMovingIn checks.
 const movingPage = "../../docs/moving-in.md"
 
 // move checks one line of the guide. It has rows, and a function for the facts that rows cannot
@@ -310,7 +310,7 @@ func drafts(instruction string, status int) row {
 		`,"currency":"EUR","label":"Invoice","beneficiary":{"scheme_name":"iban","identification":"FR7630006000011234567890189","label":"Shop"}}]}`}
 }
 
-// refuses returns a check. The check expects a link to open a page with the error.
+// refuses returns a check that a link leads to an error page with status 400.
 func refuses(link string) func(t *testing.T, w *fixture) {
 	return func(t *testing.T, w *fixture) {
 		t.Helper()
@@ -346,7 +346,7 @@ func (w *fixture) approve(t *testing.T) (state, action string) {
 	return out.State, out.Action
 }
 
-// repeated creates the same payment again, with the same key.
+// repeated creates a payment. Each call sends the same body and the same Idempotency-Key.
 func (w *fixture) repeated(t *testing.T) servicetest.Answer {
 	t.Helper()
 	request := row{call: "POST /2.0/payments", as: "service", kind: asJSON, body: pays("1", 200).body}.request(t, w)
@@ -364,7 +364,7 @@ func (w *fixture) last(t *testing.T, name string) servicetest.Received {
 	return all[0]
 }
 
-// proveLive registers webhooks in a live domain.
+// proveLive checks that a live domain accepts webhooks with https and refuses webhooks with http.
 func proveLive(t *testing.T, w *fixture) {
 	t.Helper()
 	const host = "live.example"
@@ -385,8 +385,8 @@ func proveLive(t *testing.T, w *fixture) {
 	}
 }
 
-// TestMovingIn checks that each line of the guide has a check, and that each check belongs to a
-// line.
+// TestMovingIn executes the check of each line in the guide's tables. Each line must have a check,
+// and each check must belong to a line.
 func TestMovingIn(t *testing.T) {
 	all := read(t, every...)
 	lines := tableLines(t, movingPage)

@@ -1,11 +1,11 @@
 // Package contract_test checks the service against the requests that known programs of this API
 // family send. It also checks those parts of responses that these programs read.
 //
-// The package owns one row for each fact about these programs. A document outside this repository
-// lists the facts, and the rows have the order of its sections. The package also owns the shapes of
-// responses, as the strictest reader of each program declares them. The scenarios of package api
-// check behaviour. The package sends HTTP to a complete service. A row fails with the place in the
-// response that its reader could not handle.
+// The package owns one row for each fact about these programs. A document outside this repository,
+// the fact list, describes these facts by section. The package also owns the shapes of responses,
+// as the strictest of these programs declare them. The scenarios of package api check behaviour.
+// The package sends HTTP to a complete service. A row fails with the place in the response that its
+// reader could not handle.
 package contract_test
 
 import (
@@ -24,11 +24,11 @@ import (
 
 // row is one fact: a request in exactly the form that a program sends, and the expected response.
 type row struct {
-	// fact begins with the section of the document. by is the program that sends the request or
+	// fact begins with a section of the fact list. by is the program that sends the request or
 	// reads the response.
 	fact, by string
-	// call is the method and the address without the host. In call, body and as, words in braces
-	// name objects of the test.
+	// call is the method and the address without the host. In the texts of a row, words in braces
+	// name objects of the fixture.
 	call string
 	// as is the Authorization header, or "" for no header. The words user, config, users, service,
 	// temporary, validating and basic are short forms.
@@ -54,7 +54,7 @@ const (
 	asMultipart = "multipart/form-data" // the row has the body in the form of asForm
 )
 
-// facts lists all rows, in the order of the document.
+// facts lists all rows.
 var facts = slices.Concat(
 	ruleFacts, openFacts, headerFacts, tokenFacts, authenticationFacts, clientFacts,
 	userFacts, connectorFacts, connectionFacts, accountFacts, accountTypeFacts, ownershipFacts, balanceFacts, assetFacts,
@@ -88,7 +88,7 @@ func TestFacts(t *testing.T) {
 	})
 }
 
-// check sends the request, compares the response with the row, and returns it.
+// check sends the request, compares the response with the row, and returns the response.
 func (r row) check(t *testing.T, w *fixture, all shapes) servicetest.Answer {
 	t.Helper()
 	a := w.Do(r.request(t, w))
@@ -143,7 +143,7 @@ func (r row) request(t *testing.T, w *fixture) *http.Request {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The request has the address unchanged.
+	// Opaque leaves the address unchanged.
 	request.URL.Opaque = w.fill(t, address)
 	if kind != "" {
 		request.Header.Set("Content-Type", kind)

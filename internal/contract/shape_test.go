@@ -236,7 +236,7 @@ func spelled(pattern string) func(any) bool {
 	}
 }
 
-// TestShapes checks that a value that does not fit its shape is reported.
+// TestShapes checks that fits reports the difference between a value and its shape.
 func TestShapes(t *testing.T) {
 	all := read(t, `
 Small   id int, name? str?, at time, of (a|b)?

@@ -14,7 +14,7 @@ Documents       documents [Document]+, first_date date?, last_date date?, total 
 DocumentType    id int, name text, attacheable bool
 DocumentTypes   documenttypes [DocumentType]+, total int`
 
-// subscriptionFacts are requests for subscriptions and documents (section 7).
+// subscriptionFacts are requests for subscriptions and documents (section 7 of the fact list).
 var subscriptionFacts = ofSection("7",
 	row{fact: "GET /users/{u}/subscriptions", by: "interface.md", call: "GET /2.0/users/me/subscriptions", as: "user", status: 200, shapes: "Subscriptions"},
 	row{fact: "GET /users/{u}/subscriptions?all", by: "PROBE", call: "GET /2.0/users/{user}/subscriptions?all", as: "user", status: 200, shapes: "Subscriptions"},

@@ -27,8 +27,8 @@ Next             self Link, prev null, next Link
 OfAccount        account Account
 OfAccount.List   transactions [OfAccount]+`, " Type", " (transfer|order|check|deposit|payback|withdrawal|loan_repayment|bank|card|deferred_card|summary_card|unknown|market_order|market_fee|arbitrage|profit|refund|payout|payment|fee)")
 
-// transactionFacts are requests for lists of transactions, with their parameters (section 6.1).
-// Sections 6.2 and 6.3 describe the shapes.
+// transactionFacts are requests for lists of transactions, with their parameters (section 6.1 of
+// the fact list).
 var transactionFacts = ofSection("6.1",
 	row{fact: "GET /users/{u}/transactions without limit", by: "OLD", call: "GET /2.0/users/me/transactions", as: "user", status: 200, shapes: "Transactions PYP.List SDK.List RUST.List"},
 	row{fact: "GET /users/{u}/transactions/", by: "OLD", call: "GET /2.0/users/me/transactions/", as: "user", status: 200, shapes: "Transactions"},

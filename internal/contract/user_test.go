@@ -5,7 +5,7 @@ User      id int, signin time, platform (web|iPad|iPhone|Android|CAstore|request
 Users     users [User]+, total int
 Config    name? str`
 
-// userFacts are requests for users (section 2).
+// userFacts are requests for users (section 2 of the fact list).
 var userFacts = ofSection("2",
 	row{fact: "GET /users", by: "D", call: "GET /2.0/users", as: "users", status: 200, shapes: "Users"},
 	row{fact: "GET /users by pages", by: "PYP", call: "GET /2.0/users?limit=100&offset=0", as: "users", status: 200, shapes: "Users"},

@@ -16,10 +16,9 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// journeyFacts are links that programs build (sections 12.1 and 12.2). Each link begins a flow. The
-// service redirects the browser to an address that names the flow. That address contains nothing
-// from the link, above all not the code. Tests of package webview check the effects of the
-// parameters.
+// journeyFacts are links that programs build (sections 12.1 and 12.2 of the fact list). Each link
+// begins a flow, and the service redirects the browser to an address of this flow. Tests of package
+// webview check the effects of the parameters.
 var journeyFacts = slices.Concat(
 	ofSection("12.1",
 		begins("{base}/auth/webview/{lang}/connect", "OLD, SYMF", "/2.0/auth/webview/fr/connect?response_type=code", "/2.0/auth/webview/fr/connect"),
@@ -72,8 +71,8 @@ func begins(fact, by, link, leads string) row {
 	return row{fact: fact, by: by, call: "GET " + link + glue + "client_id={client}&redirect_uri=" + url.QueryEscape(receives), status: 303, leads: leads}
 }
 
-// ending is a fact of section 12.3, the parameters that an application receives when a user
-// returns.
+// ending is a fact of section 12.3 of the fact list: the parameters that an application receives
+// when a user returns.
 type ending struct {
 	fact, by string
 	// link is the flow, with parameters in addition to the usual parameters.
@@ -140,7 +139,6 @@ func (e ending) check(t *testing.T, s *servicetest.Instance) {
 	}
 }
 
-// person is a person with a browser.
 type person struct {
 	*fixture
 	t       *testing.T

@@ -29,8 +29,8 @@ type activeFetch struct {
 	done      chan struct{}
 }
 
-// begin leases files of a connector. A caller that finds one of these files leased waits for this
-// claim or for the running fetch.
+// begin leases files of a connector. It registers a fetch for each leased file. awaitClaims waits
+// until begin has registered these fetches.
 func (e *activeFetches) begin(ctx context.Context, db *store.DB, connector string, claim func(*store.Tx, *[]bankstore.LeasedFile)) (leased []bankstore.LeasedFile, err error) {
 	this := e.announce(connector)
 	defer func() { e.register(this, leased) }()
@@ -118,8 +118,7 @@ func waitFor(ctx context.Context, all []*activeFetch, connector string) error {
 	return nil
 }
 
-// wait waits until this process no longer fetches the file. For a nil fetch, it returns
-// immediately.
+// wait waits until the fetch or the claim has ended. For a nil fetch, it returns immediately.
 func (o *activeFetch) wait(ctx context.Context) error {
 	if o == nil {
 		return nil

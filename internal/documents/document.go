@@ -49,7 +49,7 @@ func (f *Documents) CreateDocument(ctx context.Context, d passerelle.Domain, und
 	return id, err
 }
 
-// withFile adds a file to an edit.
+// withFile stores content as a file, and adds the file to an edit.
 func (f *Documents) withFile(ctx context.Context, d passerelle.Domain, user passerelle.UserID, e *bankstore.DocumentEdit, content []byte) error {
 	if content == nil {
 		return nil

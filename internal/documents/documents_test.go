@@ -63,13 +63,13 @@ func (a *archive) gives(give func(ctx context.Context, of connector.FileName, w 
 	a.give = give
 }
 
-// page is the usual way in which an archive delivers a document. The document has one page.
+// page is the usual value of archive.give. It delivers one line of text.
 func page(_ context.Context, of connector.FileName, w io.Writer) (string, error) {
 	_, err := io.WriteString(w, "page of "+of.Document)
 	return "text/plain", err
 }
 
-// held delivers pages only after the test has released it. It signals each request.
+// held delivers pages only after the test has closed free. For each request, it sends to asked.
 type held struct{ asked, free chan struct{} }
 
 func newHeld() held { return held{make(chan struct{}, 100), make(chan struct{})} }
@@ -224,8 +224,8 @@ func TestBatches(t *testing.T) {
 	})
 }
 
-// TestASlowInstitutionDelaysItselfAlone: an institution delivers nothing. Meanwhile, files of
-// another institution must arrive, in the background and for readers.
+// TestASlowInstitutionDelaysItselfAlone checks that files of one institution arrive while another
+// institution delivers nothing.
 func TestASlowInstitutionDelaysItselfAlone(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		h := newHeld()
@@ -245,8 +245,8 @@ func TestASlowInstitutionDelaysItselfAlone(t *testing.T) {
 }
 
 // TestReadersAreBounded checks that the number of readers who fetch from an institution is limited.
-// The next reader must come back later. Readers of a file that is already being fetched must wait for
-// the running fetch.
+// The next reader must get Unavailable. Readers of a file that is already being fetched must wait
+// for the running fetch.
 func TestReadersAreBounded(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		h := newHeld()
@@ -285,8 +285,8 @@ func TestReadersAreBounded(t *testing.T) {
 	})
 }
 
-// TestFetchContinuesWithoutItsReader checks that the fetch continues when the reader leaves. No
-// failure may count.
+// TestFetchContinuesWithoutItsReader checks that a fetch continues when its reader leaves, and
+// counts no failure.
 func TestFetchContinuesWithoutItsReader(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		h := newHeld()
@@ -379,8 +379,8 @@ func TestLargeAndEmptyFilesAreNotStored(t *testing.T) {
 	})
 }
 
-// TestWithdrawnFilesAreNotRequested withdraws a file before its turn. The service must not request
-// this file, and no failure may count.
+// TestWithdrawnFilesAreNotRequested checks that the service does not request the files of a
+// disabled subscription.
 func TestWithdrawnFilesAreNotRequested(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		c.quick.gives(func(context.Context, connector.FileName, io.Writer) (string, error) {
@@ -459,8 +459,8 @@ func TestAConnectionThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestASyncThatEndsMeanwhile: a fetch finds that its file is missing or that the connection is in a
-// bad state. If a sync has ended during the fetch, the file must not wait for another sync.
+// TestASyncThatEndsMeanwhile checks a fetch that finds its file missing. If a sync has ended since
+// then, the file must not wait for another sync.
 func TestASyncThatEndsMeanwhile(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		s := c.of[c.slow]
@@ -491,8 +491,8 @@ func TestASyncThatEndsMeanwhile(t *testing.T) {
 	})
 }
 
-// TestSecretsThatCannotBeOpened: the secrets of a connection cannot be decrypted. The service
-// cannot read the connection. The attempt must not count as a failure of the connection's files.
+// TestSecretsThatCannotBeOpened checks a connection with secrets that cannot be decrypted. No
+// failure may count for its files.
 func TestSecretsThatCannotBeOpened(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		storetest.Break(t, c.url, fmt.Sprintf(`UPDATE connection SET credentials = (SELECT x.credentials FROM connection x WHERE x.id = %d) WHERE id = %d`,
@@ -605,8 +605,8 @@ func TestALapsedLease(t *testing.T) {
 	})
 }
 
-// TestADocumentThatChangesMeanwhile checks that the service does not store content from before a
-// change for the changed document.
+// TestADocumentThatChangesMeanwhile checks that the service does not store content that it
+// requested before the document changed.
 func TestADocumentThatChangesMeanwhile(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		h := newHeld()

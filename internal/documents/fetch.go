@@ -22,8 +22,8 @@ const (
 	// processes cannot fetch a file after a crash. The removal of a file also waits for this lease.
 	fetchTime  = 2 * time.Minute
 	fetchLease = 5 * time.Minute
-	// maxFetching is the number of files of a connector that the process fetches at the same time
-	// in the background.
+	// maxFetching is the largest number of files in a batch. The process fetches the files of a
+	// batch at the same time.
 	maxFetching = 4
 	// maxFile is the largest size of a file, in bytes.
 	maxFile = 64 << 20

@@ -9,8 +9,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// removeBatch is the number of files that one unit removes. removeLease is the delay of the next
-// attempt after a crash during the removal.
+// removeBatch is the largest number of files that one unit claims. removeLease is the delay of the
+// next attempt after a crash during the removal.
 const (
 	removeBatch = 100
 	removeLease = 10 * time.Minute

@@ -1,7 +1,7 @@
 // Package envfile reads files of environment variables, in the format of systemd and Docker.
 //
 // The package owns the format, which has one NAME=VALUE on each line. It does not know which
-// variables exist, and sets no variables. Its errors name the wrong line.
+// variables exist, and sets no variables. Its errors about the format name the line.
 package envfile
 
 import (
@@ -12,7 +12,7 @@ import (
 
 // Read returns the variables of a file as NAME=VALUE, in the order of the file. Each name must
 // begin with the prefix, and must occur only once. Read skips blank lines, and lines that begin
-// with #. A value may be in quotes. Read expands nothing in it.
+// with #. Read removes quotes around a value, and expands nothing in the value.
 func Read(name, prefix string) ([]string, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package exports makes statements of accounts for package statementfile to write.
+// Package exports makes account statements, which package statementfile writes.
 //
 // The package chooses the transactions of a statement. It also owns the balances before and after
 // these transactions, and the names of the formats. It owns neither the formats nor the decision
@@ -46,7 +46,7 @@ type Wish struct {
 	Now time.Time
 }
 
-// StatementExport is a statement that the package produces while the caller writes it.
+// StatementExport is a statement for a file. Write reads the transactions while it writes them.
 type StatementExport struct {
 	MediaType, Name string
 	Write           func(w io.Writer) error

@@ -1,5 +1,5 @@
-// Package failpoint marks each commit, each bank call and each webhook request. A crash just before
-// such an action has other effects than a crash just after it.
+// Package failpoint marks each commit, each webhook request, and the bank calls of payments and
+// syncs. A crash just before such an action has other effects than a crash just after it.
 //
 // The package owns the marks. It also owns the crash at a mark. A program crashes only if it was
 // built with the tag torture and its environment names the mark. The package does not decide which

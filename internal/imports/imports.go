@@ -102,7 +102,7 @@ func (i *Imports) begin(ctx context.Context, d passerelle.Domain, f File) (*prev
 	return &previewing{Imports: i, ctx: ctx, domain: d.ID, connection: f.Connection, values: values, memory: memory, brought: brought{}, formats: map[string]statementfile.Format{}}, nil
 }
 
-// preview compares one file. A refused file changes neither memory nor brought.
+// preview compares one file. When preview refuses a file, it does not change memory.
 func (s *previewing) preview(f File) (FileReport, error) {
 	if _, err := mapping(f.Mapping); err != nil {
 		return FileReport{}, err
@@ -186,7 +186,7 @@ func (i *Imports) CheckAll(ctx context.Context, d passerelle.Domain, files ...Fi
 	return all, s.addLastGaps(all)
 }
 
-// check compares a file. It fails for the same files as Import.
+// check compares a file. It refuses the same files as Import.
 func (s *previewing) check(f File) (CheckedFile, error) {
 	report, err := s.preview(f)
 	if err == nil && !f.Unbalanced {

@@ -75,5 +75,5 @@ func freeName(name string, taken func(string) (bool, error)) (string, error) {
 	}
 }
 
-// Away reports whether an error means that a server cannot be reached now.
+// Away reports whether an error is Unavailable, as when the server of a bucket does not respond.
 func Away(err error) bool { return errors.Is(err, passerelle.Unavailable) }

@@ -20,8 +20,8 @@ import (
 	"passerelle/internal/inbox"
 )
 
-// place is an inbox. It has a function that puts a file into the inbox, and a function that lists
-// the inbox's files by name.
+// place is an inbox for a test. The function put stores a file in the inbox. The function all
+// returns the contents of all stored files by name.
 type place struct {
 	inbox.Inbox
 	put func(name, text string)
@@ -147,8 +147,8 @@ func TestInbox(t *testing.T) {
 	}
 }
 
-// TestInboxRefuses checks that a file that is too large is not read to its end. The error for an
-// unreachable server must differ from the error for an unreadable file.
+// TestInboxRefuses checks that a file larger than MaxSize fails with ErrSize. For an unreachable
+// server, Away must return true.
 func TestInboxRefuses(t *testing.T) {
 	for name, open := range map[string]func(*testing.T) place{"folder": folder, "bucket": bucket} {
 		p := open(t)

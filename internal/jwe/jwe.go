@@ -1,8 +1,9 @@
 // Package jwe decrypts the field values that clients encrypt, for payments and connections.
 //
 // The package decrypts a value with the key that the value names in kid. The packages keys and
-// store own the keys. Callers decide whether plain text is allowed, and which values are valid. The
-// package fails with a *passerelle.Error that names the field. Its errors never contain the value.
+// store own the keys. Callers decide whether plain text is allowed, and which values are valid. For
+// a wrong value, the package fails with a *passerelle.Error that names the field. Its errors never
+// contain the value.
 package jwe
 
 import (

@@ -31,8 +31,8 @@ func (r *Ring) Authentic(purpose string, data, mac []byte) bool {
 	return hmac.Equal(r.MAC(purpose, data), mac)
 }
 
-// derived returns the key for one scope of one use. The label begins with the length of the use, so
-// the labels of different uses never collide.
+// derived returns the key for one scope of one use. The label is the length of use, then use, then
+// scope. The length keeps the labels of different uses apart.
 func (r *Ring) derived(use string, scope []byte) []byte {
 	label := string(append(appendText(nil, use), scope...))
 	if known, found := r.scopes.Load(label); found {

@@ -49,8 +49,7 @@ func GenerateFieldKey() (*FieldKey, error) {
 	return newFieldKey(private)
 }
 
-// newFieldKey names a key by its thumbprint (RFC 7638). Two keys therefore never have the same
-// name.
+// newFieldKey names a key by its thumbprint (RFC 7638).
 func newFieldKey(private *rsa.PrivateKey) (*FieldKey, error) {
 	thumbprint, err := (&jose.JSONWebKey{Key: private.Public()}).Thumbprint(crypto.SHA256)
 	if err != nil {
@@ -117,8 +116,8 @@ func (k *FieldKey) Decrypt(value string) (string, error) {
 	return string(plain), nil
 }
 
-// Encrypted reports whether a value is a compact JWE, and returns the name of the value's key. The
-// name may be empty.
+// Encrypted reports whether a value has the form of a compact JWE, and returns the name of the
+// value's key. The name may be empty.
 func Encrypted(value string) (string, bool) {
 	head, _, _ := strings.Cut(value, ".")
 	if strings.Count(value, ".") != 4 || len(value) > MaxEncrypted {

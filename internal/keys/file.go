@@ -57,7 +57,7 @@ func (r *Ring) Save(path string) error {
 	return r.write(path, replace)
 }
 
-// These are the reasons for which a key file is not changed.
+// These errors mean that a command did not change the key file.
 var (
 	ErrBusy    = errors.New("another command is changing the key file; try again when it has ended")
 	ErrChanged = errors.New("the key file has changed meanwhile, and was left unchanged; try again")
@@ -66,6 +66,7 @@ var (
 // Lock keeps other processes from changing a key file until the returned function is called or the
 // process ends. It fails with ErrBusy while another process has the lock. The lock is on a separate
 // file beside the key file, because a change replaces the key file. The lock file is never removed.
+// On systems other than Unix, Lock locks nothing.
 func Lock(path string) (func() error, error) {
 	stat, err := os.Stat(path)
 	if err != nil {

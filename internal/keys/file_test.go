@@ -183,7 +183,7 @@ func TestReplaceKeepsAddedKeys(t *testing.T) {
 	wantOnly(t, path)
 }
 
-// TestOneChangeAtATime checks that two processes do not change a key file at the same time.
+// TestOneChangeAtATime checks that Lock fails with ErrBusy while another caller has the lock.
 func TestOneChangeAtATime(t *testing.T) {
 	path := writeFile(t, "fixed "+keyA+"\n2025 "+keyA+"\n", 0o600)
 	for range 2 {
@@ -203,8 +203,8 @@ func TestOneChangeAtATime(t *testing.T) {
 	}
 }
 
-// TestSaveKeepsOwnerAndMode checks that the service can still read its key file after root has
-// replaced it.
+// TestSaveKeepsOwnerAndMode checks that Save keeps the mode of a key file. As root, it must also
+// keep the owner and the group.
 func TestSaveKeepsOwnerAndMode(t *testing.T) {
 	path := writeFile(t, "fixed "+keyA+"\n2025 "+keyA+"\n", 0o400)
 	uid, gid := os.Geteuid(), os.Getegid()

@@ -88,8 +88,8 @@ func newMaster(id string, secret []byte) master {
 	return master{id: id, secret: secret, wrap: newAEAD(secret)}
 }
 
-// newAEAD returns AES-256-GCM with a random nonce before each ciphertext. It cannot fail, because
-// the parser of the key file has checked that the key has keySize bytes.
+// newAEAD returns AES-256-GCM with a random nonce before each ciphertext. It does not fail, because
+// every caller passes a key of keySize bytes.
 func newAEAD(key []byte) cipher.AEAD {
 	block, err := aes.NewCipher(key)
 	if err != nil {

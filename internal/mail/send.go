@@ -126,7 +126,7 @@ func (l *line) dialer(session context.Context) smtp.DialContextFunc {
 	}
 }
 
-// Read reads from the server. A session limits the number of bytes.
+// Read reads from the server. It fails after maxReply bytes of one session.
 func (l *line) Read(p []byte) (int, error) {
 	if l.left <= 0 {
 		return 0, errTalkative
@@ -136,7 +136,7 @@ func (l *line) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// end closes the connection, if any, and discards what the library has stored about it.
+// end closes the connection, if any.
 func (l *line) end() {
 	if l.Conn != nil {
 		l.free()

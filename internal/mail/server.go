@@ -56,9 +56,9 @@ const urlForm = "must be like smtp://user:password@mail.example:587 or smtps://u
 // NewServer reads the address of a server and the address of the sender. The server's address is
 // smtp://user:password@host:port or smtps://…, where the user and the port are optional. For smtp,
 // the server must offer STARTTLS, with two exceptions: the server is on this machine, or the
-// address ends in ?tls=none. With ?tls=none, a server on another machine gets no password. With
-// ?tls=starttls, a server on this machine must offer STARTTLS too. The error names --smtp-url or
-// --mail-from. It repeats neither value.
+// address ends in ?tls=none. With ?tls=none, the address of a server on another machine must not
+// have a password. With ?tls=starttls, a server on this machine must offer STARTTLS too. The error
+// names --smtp-url or --mail-from. It repeats neither value.
 func NewServer(address, from string) (*SMTPServer, error) {
 	if !passerelle.IsEmail(from) {
 		return nil, passerelle.InvalidField("--mail-from", "must be the e-mail address that mails come from, such as passerelle@bank.example")

@@ -10,8 +10,9 @@ import "strings"
 // time in proportion to the length.
 const maxLength = 60
 
-// Name returns the known name that is most similar to a misspelt name. It returns an empty text
-// when every known name differs in more than a third of the misspelt name's length plus one byte.
+// Name returns the known name that is most similar to a misspelt name. It returns an empty text if
+// every known name has a distance of more than len(name)/3 + 1, or if name is longer than
+// maxLength.
 func Name(name string, known []string) string {
 	if len(name) > maxLength {
 		return ""
@@ -25,8 +26,8 @@ func Name(name string, known []string) string {
 	return best
 }
 
-// distance returns the Levenshtein distance of two names. This is the number of bytes to insert,
-// delete or replace to make one name from the other.
+// distance returns the Levenshtein distance of two names. This is the smallest number of bytes to
+// insert, delete or replace to make one name from the other.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

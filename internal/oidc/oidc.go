@@ -1,14 +1,14 @@
 // Package oidc lets an OpenID Connect provider identify an operator who signs in.
 //
 // The package owns the redirects to the provider and back. It owns the data that the browser stores
-// meanwhile, the exchange of the code for a token, and the claims that the token must contain.
-// Package operators decides who may sign in. Callers own the cookie in the browser. The configured
-// client decides which addresses the package may call.
+// while it is at the provider, the exchange of the code for a token, and the claims that the token
+// must contain. Package operators decides who may sign in. Callers own the cookie in the browser.
+// The configured client decides which addresses the package may call.
 //
-// The package fails with ErrAway when the provider cannot be reached. It fails with ErrNotVouched
-// when data from the provider or the browser is invalid, such as the token. The error contains the
-// reason, for the log. From the provider's responses, errors quote only the issuer and the audience
-// of a token.
+// The package fails with ErrAway when the provider cannot be reached or has an unusable
+// description. It fails with ErrNotVouched when data from the provider or the browser is invalid,
+// such as the token. The error contains the reason, for the log. From the provider's responses,
+// errors quote only the issuer and the audience of a token.
 package oidc
 
 import (

@@ -289,8 +289,8 @@ func TestASilentProvider(t *testing.T) {
 	away()
 }
 
-// TestKeysAreRemembered signs several people in. It checks that the keys are fetched once, again
-// for a new key, and again after an hour.
+// TestKeysAreRemembered signs in several times. The package must fetch the keys once, again for a
+// new key, and again after an hour.
 func TestKeysAreRemembered(t *testing.T) {
 	v := newSignIn(t)
 	vouched := func(asked int) {
@@ -338,8 +338,8 @@ func TestForeignKeys(t *testing.T) {
 	}
 }
 
-// TestAProviderIsCalledSafely checks that the package refuses descriptions with addresses at which
-// a third party could respond.
+// TestAProviderIsCalledSafely checks that the package refuses descriptions with addresses that are
+// not https URLs.
 func TestAProviderIsCalledSafely(t *testing.T) {
 	for _, name := range []string{"authorization_endpoint", "token_endpoint", "jwks_uri"} {
 		for _, address := range []string{"", "/here", "http://id.example/x", "ftp://id.example/x", "https:///x"} {

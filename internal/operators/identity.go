@@ -98,7 +98,7 @@ func (a *Operators) Link(ctx context.Context, name, issuer, subject string) (ope
 	return o, err
 }
 
-// maxIdentity is the largest length of an issuer or a subject.
+// maxIdentity is the largest length of an issuer or a subject, in bytes.
 const maxIdentity = 1000
 
 // Unlink removes an operator's identities, and ends the operator's sessions.

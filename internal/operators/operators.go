@@ -40,8 +40,8 @@ const (
 	lockSpan             = 15 * time.Minute
 )
 
-// These are limits for the subjects with a count of failures, for the counts that one transaction
-// removes, and for the transactions in one call of Forget.
+// maxRemembered limits the subjects with a count of failures. forgetBatch limits the counts that
+// one transaction removes. forgetBatches limits the transactions in one call of Forget.
 const (
 	maxRemembered = 100_000
 	forgetBatch   = 1000
@@ -128,7 +128,7 @@ func (a *Operators) admit(ctx context.Context, o operatorstore.Operator, twice b
 	return pass, err
 }
 
-// SecondFactor continues a session that waits for the second factor, under a new token.
+// SecondFactor replaces a session that waits for the second factor by a session with a new token.
 func (a *Operators) SecondFactor(ctx context.Context, token, code, request string) (IssuedSession, error) {
 	v, err := a.find(ctx, token)
 	if err != nil {

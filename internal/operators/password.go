@@ -17,8 +17,9 @@ import (
 	"passerelle/internal/store"
 )
 
-// These are the parameters of a password hash: the memory in KiB, the passes and the threads. Each
-// hash contains its own parameters, so a later version can raise these values.
+// These are the parameters of a password hash: the memory in KiB, the passes, and the sizes of the
+// hash and the salt in bytes. A later version can raise hashMemory and hashPasses, because each
+// stored hash contains its own values.
 const (
 	hashMemory = 19 * 1024
 	hashPasses = 2

@@ -50,7 +50,7 @@ func (v SignedIn) Owns(formToken string) bool {
 	return subtle.ConstantTimeCompare([]byte(formToken), []byte(v.FormToken())) == 1
 }
 
-// HasSecondFactor reports whether the operator entered a second factor in this session.
+// HasSecondFactor reports whether the operator has used a second factor in this session.
 func (v SignedIn) HasSecondFactor() bool { return v.Step == double }
 
 // SessionOf returns the session of a token. It fails with ErrNoSession when the token has no open
@@ -114,9 +114,9 @@ func (a *Operators) find(ctx context.Context, token string) (SignedIn, error) {
 	return SignedIn{Session: s, Operator: o}, nil
 }
 
-// open makes a session. The argument named also adds statements and conditions to the same
-// transaction. open fails with ErrConflict when, after recognition, the operator was disabled or
-// got another password or second factor.
+// open makes a session. It calls its last argument in the same transaction. open fails with
+// ErrConflict when, after recognition, the operator was disabled or got another password or second
+// factor.
 func (a *Operators) open(ctx context.Context, o operatorstore.Operator, step string, life time.Duration, also func(*store.Tx, operatorstore.Session) error) (IssuedSession, error) {
 	now := a.Now()
 	pass := IssuedSession{Token: rand.Text(), Session: operatorstore.Session{
@@ -136,13 +136,13 @@ func (a *Operators) open(ctx context.Context, o operatorstore.Operator, step str
 	return pass, nil
 }
 
-// SignOut ends the operator's session. It also succeeds when the session has already ended.
+// SignOut ends the operator's session. It fails with NotFound when the session was already revoked.
 func (a *Operators) SignOut(ctx context.Context, v SignedIn, request string) error {
 	return a.end(ctx, v, v.ID, request, actSignOut)
 }
 
-// Revoke ends one of the operator's own sessions. It fails with NotFound when the session
-// belongs to another operator.
+// Revoke ends one of the operator's own sessions. It fails with NotFound when the session belongs
+// to another operator or was already revoked.
 func (a *Operators) Revoke(ctx context.Context, v SignedIn, id int64, request string) error {
 	return a.end(ctx, v, id, request, actRevoke)
 }

@@ -7,8 +7,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// A process records this many refusals with unknown names in an hour. It only counts further
-// refusals.
+// A process records at most maxUnknown refusals with unknown names in the time unknownSpan. It only
+// counts further refusals.
 const (
 	maxUnknown  = 100
 	unknownSpan = time.Hour

@@ -17,7 +17,8 @@ import (
 	"golang.org/x/image/draw"
 )
 
-// These are limits for the operator's own logos: for a file, and for the size on pages.
+// maxLogoFile is the largest size of a logo file, in bytes. maxLogoSide is the largest width and
+// height of its picture, in pixels. pageLogoSide is the side of a logo on pages, in pixels.
 const (
 	maxLogoFile  = 1 << 20
 	maxLogoSide  = 2048

@@ -33,7 +33,7 @@ func colours(shown image.Image) map[color.RGBA]int {
 	return all
 }
 
-// A logo has the requested size and colour, and readable letters.
+// TestLogo checks that a logo has the requested size and colour, and readable letters.
 func TestLogo(t *testing.T) {
 	white, ink := color.RGBA{0xff, 0xff, 0xff, 0xff}, color.RGBA{0x22, 0x22, 0x22, 0xff}
 	for name, test := range map[string]struct {
@@ -69,7 +69,8 @@ func TestLogo(t *testing.T) {
 	}
 }
 
-// A logo without a valid colour has a colour that depends only on the name.
+// TestLogoWithoutColour checks that without a valid tint, only the name determines the colour of a
+// logo.
 func TestLogoWithoutColour(t *testing.T) {
 	grounds := map[color.Color]bool{}
 	for _, name := range []string{"Alpha", "Beta", "Gamma", "Delta", "Epsilon", "Zeta", "Eta", "Theta"} {
@@ -86,7 +87,8 @@ func TestLogoWithoutColour(t *testing.T) {
 	}
 }
 
-// Each known kind of file has its own sheet. All other files have the same sheet.
+// TestSheet checks that each known kind of file has its own sheet, and that all other files have
+// the same sheet.
 func TestSheet(t *testing.T) {
 	seen := map[string]string{}
 	for _, media := range []string{"application/pdf", "image/png", "image/jpeg", "text/plain", "application/octet-stream"} {

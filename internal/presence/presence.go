@@ -1,4 +1,4 @@
-// Package presence remembers the devices of users who share data, until the data is read.
+// Package presence remembers the devices of users who share data, until the service reads the data.
 //
 // It owns the time for which a user counts as present after an act. After this time, it forgets the
 // device. It does not own the reads. It keeps devices only in the memory of the process. It never
@@ -35,7 +35,7 @@ func (d *Devices) Note(connection passerelle.ConnectionID, device connector.Devi
 
 // Take returns the device of the user of a connection, and forgets it. It returns an empty device
 // when the user acted too long ago: another process may have read the connection since then, and
-// the institution would take the user for present.
+// the institution would wrongly believe that the user is present.
 func (d *Devices) Take(connection passerelle.ConnectionID, now time.Time) connector.Device {
 	taken, _ := d.seen.LoadAndDelete(connection)
 	last, known := taken.(*sight)

@@ -36,7 +36,8 @@ func TestDevicesAreForgotten(t *testing.T) {
 	})
 }
 
-// TestDevicesTakeABoundedMemory notes many devices with a day between them.
+// TestDevicesTakeABoundedMemory notes many devices with a day between them. They must use at most 4
+// MiB of memory in all.
 func TestDevicesTakeABoundedMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var devices presence.Devices

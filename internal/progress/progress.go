@@ -1,5 +1,5 @@
-// Package progress shows the progress of long work. On a terminal, it shows a bar. Otherwise it
-// writes a line every ten seconds, in words or as JSON.
+// Package progress shows the progress of long work. On a terminal, it shows a bar, unless the
+// caller requests JSON. Otherwise it writes a line every ten seconds, in words or as JSON.
 //
 // The package owns the display: what it shows, and when. The work itself reports from any goroutine
 // how much is done. The package ignores errors of writing, because a failed display must not stop

@@ -10,8 +10,7 @@ import (
 	"passerelle/internal/progress"
 )
 
-// TestLines checks that the package writes a line every ten seconds. It must write no line for work
-// that ends sooner.
+// TestLines checks that the package writes a line every ten seconds, in words or as JSON.
 func TestLines(t *testing.T) {
 	for name, test := range map[string]struct {
 		json bool
@@ -54,7 +53,7 @@ func TestShortWorkIsSilent(t *testing.T) {
 	})
 }
 
-// TestMoreThanExpected lets the total grow during the work.
+// TestMoreThanExpected checks that a line never shows more work than the total.
 func TestMoreThanExpected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer

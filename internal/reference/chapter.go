@@ -105,7 +105,7 @@ func byLength(a, b string) int {
 	return cmp.Or(cmp.Compare(strings.Count(a, "/"), strings.Count(b, "/")), cmp.Compare(a, b))
 }
 
-// order returns the position of a method in the order of a path's methods.
+// order returns the rank by which the page sorts methods.
 func order(method string) int {
 	return slices.Index([]string{"GET", "POST", "PUT", "PATCH", "DELETE"}, method)
 }

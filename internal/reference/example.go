@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// answersJSON has requests that succeeded, with their responses, by method and path. A test of the
-// whole service writes it.
+// answersJSON has requests that succeeded, with their responses, by method and path. TestFacts in
+// package contract writes it.
 //
 //go:embed answers.json
 var answersJSON []byte

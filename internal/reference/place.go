@@ -43,7 +43,8 @@ type shownChapter struct {
 type shownCall struct {
 	Call
 	Examples []example
-	// Path contains the names of the ids. IDs has the known values of these ids.
+	// Path contains the names of the ids. IDs has these names and their values. An unknown value is
+	// empty.
 	Path string
 	IDs  []pathID
 }

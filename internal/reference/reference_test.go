@@ -188,8 +188,8 @@ func TestReferenceInABrowser(t *testing.T) {
 	}
 }
 
-// TestTheFirstPage checks that browsers get the page. Programs must get the same response as
-// without the page.
+// TestTheFirstPage checks that browsers get the page. Programs must get status 404 with a JSON
+// body.
 func TestTheFirstPage(t *testing.T) {
 	t.Parallel()
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
@@ -230,8 +230,8 @@ func TestTheFirstPage(t *testing.T) {
 	}
 }
 
-// Guides omit pictures, because the service does not serve them. They also omit the blocks that
-// announce pictures.
+// TestGuidesWithoutPictures checks that guides omit pictures, and the blocks that announce
+// pictures.
 func TestGuidesWithoutPictures(t *testing.T) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	for name, left := range map[string][]string{

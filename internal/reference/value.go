@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Object is a named object of the API. It lists the objects that contain it.
+// Object is a named object of the API. Within lists the objects that contain this object.
 type Object struct {
 	Name   string
 	Fields []Field

@@ -14,13 +14,14 @@ import (
 // other units wait for this unit on SQLite.
 const earlierAtOnce = 100
 
-// earlierTables lists the tables with the progress of this work. The first table is for payments
+// earlierTables lists the tables with the progress of AddEarlier. The first table is for payments
 // that are older than payment_word. The second table is for payments that are older than the names
 // of beneficiaries in payment_word.
 var earlierTables = []string{"payment_word_earlier", "payment_name_earlier"}
 
-// AddEarlier adds the words of a domain's payments from before the service stored words. The newest
-// payments come first. AddEarlier stops without an error when another process does the same work.
+// AddEarlier adds the words of a domain's payments that an earlier version of the service stored
+// without words. The newest payments come first. AddEarlier stops without an error when another
+// process does the same work.
 func AddEarlier(ctx context.Context, db *store.DB, domain passerelle.DomainID) error {
 	for _, table := range earlierTables {
 		if err := addEarlier(ctx, db, domain, table); err != nil {

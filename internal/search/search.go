@@ -1,11 +1,10 @@
 // Package search finds payments by words of labels and of beneficiaries' names, and by the e-mail
 // address of a payer or beneficiary.
 //
-// The package owns the table payment_word, which has a row for each word of a payment. In its
-// index, the newest payments with a word are next to each other. Words are in folded case. The
-// table has a blind value in place of an e-mail address. Equal addresses in a domain have equal
-// values, which are useless without the key file. The package does not own the payments: package
-// store does.
+// The package owns the table payment_word, which has a row for each word of a payment. Its index
+// lists the payments with a word, newest first. Words are in folded case. The table has a blind
+// value in place of an e-mail address. Equal addresses in a domain have equal values, which are
+// useless without the key file. The package does not own the payments: package store does.
 //
 // The package fails with the errors of package store. Searches find payments that are older than
 // the table only after AddEarlier has added their words. Two tables, payment_word_earlier and

@@ -1,8 +1,8 @@
 // Package secretfile reads values with passwords from private files.
 //
 // The package owns the rule that a value comes either from its flag or from a file. It does not own
-// the meaning of a value. It refuses an empty file, a file that others may read, and a file in
-// addition to a value.
+// the meaning of a value. It refuses a file that others may read. Read also refuses an empty file,
+// and a file in addition to a value.
 package secretfile
 
 import (

@@ -62,7 +62,7 @@ const (
 	maxCertificates   = 32 << 10
 	maxTimeoutSeconds = 300
 	maxAddresses      = 10
-	// maxFamiliar is the largest number of keys of families in a domain.
+	// maxFamiliar is the largest number of stored keys in a domain that belong to families.
 	maxFamiliar     = 200
 	maxFamiliarName = 100
 )
@@ -188,7 +188,7 @@ func whole(low, high int64) func(string) string {
 	}
 }
 
-// days accepts decimals of at least 0.01.
+// days accepts decimals from 0.01 to 365.
 func days(value string) string {
 	n, err := strconv.ParseFloat(value, 64)
 	if err != nil || strings.Trim(value, "0123456789.") != "" || n < 0.01 || n > 365 {
@@ -289,6 +289,6 @@ func isOrigin(text string) bool {
 	return !strings.HasSuffix(u.Host, ":")
 }
 
-// hostForm matches a host name in the form that browsers send. Browsers use this form for names
-// in any alphabet.
+// hostForm matches a host name in the form that browsers send. Browsers send names in other
+// alphabets as Punycode, which has this form.
 var hostForm = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)

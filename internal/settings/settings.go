@@ -3,8 +3,8 @@
 //
 // The package decides which keys exist, and owns their names and values. It refuses invalid values
 // on writing, so readers can rely on them. It records every change, with the person or program that
-// made it. It does not own the flags of the program. It keeps nothing in memory after a request, so
-// the next request sees values that another process has changed.
+// made it. It does not own the flags of the program. It keeps no values in memory after a request,
+// so the next request sees values that another process has changed.
 //
 // The package fails with an Invalid *passerelle.Error for an unknown key or an invalid value. It
 // fails with the store's error when the database does not respond.

@@ -188,8 +188,8 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestValuesThatSlippedIn checks that invalid rows do not stop the service. A person or another
-// version may have written such rows.
+// TestValuesThatSlippedIn checks that an invalid stored value counts as the default. A person or
+// another version may have stored such a value.
 func TestValuesThatSlippedIn(t *testing.T) {
 	v := settings.Values{settings.Timezone: "Nowhere", settings.DeliveryTimeout: "soon", settings.PeriodicEnabled: "yes", settings.AlertsFrequency: "often"}
 	if v.Days(settings.AlertsFrequency) != 24*time.Hour {
@@ -269,8 +269,8 @@ func shown(s *string) string {
 	return *s
 }
 
-// TestKeysSayWhatTheyTake checks that a refusal contains the words with which the key describes its
-// values. The key's default must be allowed.
+// TestKeysSayWhatTheyTake checks how keys describe their allowed values. The default of each key
+// must be allowed.
 func TestKeysSayWhatTheyTake(t *testing.T) {
 	for name, want := range map[string]struct {
 		takes   string

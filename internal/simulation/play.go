@@ -20,7 +20,7 @@ import (
 	"passerelle/payment"
 )
 
-// shop is the address to which payers return if the application has no redirect URI.
+// shop is the path of the page to which payers return if the application has no redirect URI.
 const shop = "/sandbox/shop/"
 
 // play is a running scenario.

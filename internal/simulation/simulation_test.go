@@ -50,8 +50,8 @@ func domain(t *testing.T, s *servicetest.Instance) passerelle.Domain {
 	return d
 }
 
-// TestScenariosEndAsTheySay plays one scenario for each kind of move. No scenario depends on
-// another.
+// TestScenariosEndAsTheySay plays scenarios one after the other, and checks the states and the
+// error codes of their payments.
 func TestScenariosEndAsTheySay(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		must(t, settings.Set(t.Context(), s.DB, s.Domain.ID, map[string]string{settings.PeriodicEnabled: "1"}, time.Now()))

@@ -20,7 +20,7 @@ import (
 const (
 	// maxTriggerItems limits the deliveries of a triggered event in the response.
 	maxTriggerItems = 1000
-	// triggerTries is the number of times that a trigger is tried while its user changes.
+	// triggerTries is the largest number of attempts to emit an event while its user changes.
 	triggerTries = 5
 )
 

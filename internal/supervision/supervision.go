@@ -3,7 +3,7 @@
 //
 // It owns the times at which systemd gets the reports that the service is ready, alive or stopping.
 // It does not decide whether the service is alive: the caller decides that. Without systemd it does
-// nothing. A message that cannot be sent is logged. It does not make the service fail.
+// nothing. When a message cannot be sent, the package logs this, and the service continues.
 package supervision
 
 import (
@@ -72,8 +72,8 @@ func (s *Supervision) report(ctx context.Context, limit time.Duration, alive fun
 // closing is the time that the service needs to end after its last request.
 const closing = 15 * time.Second
 
-// Stop reports that the service is stopping, and that its running requests may take this time to
-// end. systemd then waits longer than its unit says, if necessary. No report follows.
+// Stop reports that the service is stopping, and that its running requests may take as long as the
+// argument says. systemd then waits longer than its unit says, if necessary. No report follows.
 func (s *Supervision) Stop(requests time.Duration) {
 	s.cancel()
 	s.running.Wait()

@@ -76,8 +76,7 @@ func (t *Tracer) Continue(ctx context.Context, parent string) context.Context {
 	return context.WithValue(trace.ContextWithSpanContext(ctx, own), tracerKey{}, t)
 }
 
-// Within returns a context that ends with ctx. The context belongs to the same trace as the
-// argument of.
+// Within returns a context that ends with ctx. It belongs to the trace of the second argument.
 func Within(ctx, of context.Context) context.Context {
 	return tracerOf(of).Continue(ctx, Parent(of))
 }

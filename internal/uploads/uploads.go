@@ -4,8 +4,8 @@
 // The package decides what happens to files after it has sent them. Package inbox owns the place
 // where they wait. The service reads the files.
 //
-// The package fails when the service cannot be reached or refuses the token. The refusal of a file
-// is a result and not an error.
+// Send fails when the service cannot be reached or refuses the token. Watch passes this error to
+// its caller and continues. The refusal of a file is a result and not an error.
 package uploads
 
 import (
@@ -57,7 +57,7 @@ func (g MissingPart) String() string {
 	return fmt.Sprintf("%s between %s and %s", g.Amount, g.After, g.Before)
 }
 
-// fileAnswer contains the members that this package uses of the service's response about a file.
+// fileAnswer contains those members of the service's response about a file that this package uses.
 type fileAnswer struct {
 	Message  string
 	Accounts []struct {
@@ -203,8 +203,9 @@ func (c *Uploader) call(ctx context.Context, method, path, contentType string, b
 
 // Watch imports the files of an inbox when they arrive. It reports the result for each file, and
 // moves the file to a folder in the inbox. It runs until the context ends, or until the inbox or
-// the report fails. While the service or the server of the inbox cannot be reached, Watch leaves
-// the files in their place and calls away with the error.
+// the report fails. When a call of the service fails, or the server of the inbox cannot be reached,
+// Watch calls away with the error. It leaves the files in their place and tries again after
+// in.Pause.
 func (c *Uploader) Watch(ctx context.Context, in inbox.Inbox, report func(Uploaded) error, away func(error)) error {
 	for {
 		err := c.takeFiles(ctx, in, report)
@@ -223,7 +224,8 @@ func (c *Uploader) Watch(ctx context.Context, in inbox.Inbox, report func(Upload
 	}
 }
 
-// errAway means that the service or the inbox cannot be reached now.
+// errAway means that a call of the service failed, or that the server of the inbox cannot be
+// reached.
 var errAway = errors.New("something is away")
 
 // takeFiles imports the waiting files.
