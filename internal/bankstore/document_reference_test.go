@@ -159,7 +159,7 @@ func (c *documentSet) drawStamps(t *rapid.T, f *bankstore.DocumentFilter) {
 	}
 }
 
-// TestDocumentsAreThoseOfTheReference reads random windows with random filters.
+// TestDocumentsAreThoseOfTheReference compares random windows with random filters with a reference.
 func TestDocumentsAreThoseOfTheReference(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		c := newDocumentSet(s)

@@ -311,7 +311,8 @@ func (h *accountSet) span(t *rapid.T, f bankstore.TransactionFilter) bankstore.T
 	return got
 }
 
-// TestTransactionsAreThoseOfTheReference reads random windows with random filters.
+// TestTransactionsAreThoseOfTheReference compares random windows with random filters with a
+// reference.
 func TestTransactionsAreThoseOfTheReference(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h := newAccountSet(t, s)
