@@ -33,7 +33,7 @@ type Question struct {
 	// Order or Consent is the order or consent to authorise.
 	Order   *Order
 	Consent *Consent
-	// Silent means that the bank does not respond.
+	// Silent means that the bank does not respond to the customer's approval.
 	Silent bool
 }
 
