@@ -159,7 +159,7 @@ func (c *documentSet) drawStamps(t *rapid.T, f *bankstore.DocumentFilter) {
 	}
 }
 
-// TestDocumentsAreThoseOfTheReference compares random windows with random filters with a reference.
+// TestDocumentsAreThoseOfTheReference compares windows with random filters to those of a reference.
 func TestDocumentsAreThoseOfTheReference(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		c := newDocumentSet(s)

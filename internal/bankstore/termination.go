@@ -54,7 +54,7 @@ const (
 	leastTries     = 7
 )
 
-// Over reports whether, at the time now, the service gives up ending the consent.
+// Over reports whether the service no longer tries to end the consent at now.
 func (t Termination) Over(now time.Time) bool {
 	end := t.Deleted.AddDate(0, 0, longestConsent)
 	if t.Until != nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Fault describes the mistake of a certificate.
+// Fault says why a certificate is invalid.
 type Fault string
 
 // These are the faults of certificates.
