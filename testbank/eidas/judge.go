@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Fault says why a certificate is invalid.
+// Fault is the reason for which a bank refuses a certificate.
 type Fault string
 
 // These are the faults of certificates.
