@@ -42,8 +42,8 @@ func with(h headers, more headers) headers {
 	return all
 }
 
-// TestConsentsOfEveryProfile: a third party can obtain and end each kind of consent at every bank
-// that offers the kind.
+// TestConsentsOfEveryProfile checks that a third party can obtain and end each kind of consent at
+// every bank that offers the kind.
 func TestConsentsOfEveryProfile(t *testing.T) {
 	w := newFixture(t)
 	for _, p := range bank.Profiles() {
@@ -88,8 +88,8 @@ func consentOf(w *fixture, p bank.Profile, kind string, does answers) {
 	}
 }
 
-// TestConsentsShowWhatTheyAreFor: each kind of consent gives access to exactly the data that it
-// covers.
+// TestConsentsShowWhatTheyAreFor checks that each kind of consent gives access to exactly the data
+// that it covers.
 func TestConsentsShowWhatTheyAreFor(t *testing.T) {
 	w := newFixture(t, "redirect")
 	mine := []any{map[string]any{"iban": w.mine("redirect")}}
@@ -134,7 +134,8 @@ func TestConsentsShowWhatTheyAreFor(t *testing.T) {
 
 func today(w *fixture) string { return w.steer("GET", "redirect/clock", nil).text("now")[:10] }
 
-// TestWrongConsentsAreRefused: the bank refuses a request for a consent with one error.
+// TestWrongConsentsAreRefused checks that the bank refuses a request for a consent that contains
+// one error.
 func TestWrongConsentsAreRefused(t *testing.T) {
 	w := newFixture(t, "redirect", "old")
 	without := func(name string) map[string]any { body := wish(nil); delete(body, name); return body }
@@ -167,7 +168,8 @@ func TestWrongConsentsAreRefused(t *testing.T) {
 	}
 }
 
-// TestConsentsEnd: a consent is invalid after it has expired, or was replaced, revoked or ended.
+// TestConsentsEnd checks that the bank refuses a consent that has expired or that was replaced,
+// revoked or ended.
 func TestConsentsEnd(t *testing.T) {
 	for _, c := range []struct {
 		name, code string
@@ -192,8 +194,8 @@ func TestConsentsEnd(t *testing.T) {
 	}
 }
 
-// TestUnattendedCallsAreCounted: the bank refuses calls without the customer beyond the day's
-// limit.
+// TestUnattendedCallsAreCounted checks that the bank refuses calls without the customer beyond the
+// day's limit.
 func TestUnattendedCallsAreCounted(t *testing.T) {
 	w := newFixture(t, "redirect")
 	use := w.consent("redirect", wish(nil))
@@ -213,8 +215,8 @@ func TestUnattendedCallsAreCounted(t *testing.T) {
 	w.refused(403, "CONSENT_UNKNOWN", "GET", w.address("redirect", "v1/accounts"), nil, headers{"Consent-ID": "none"})
 }
 
-// TestTokensOfOrders: once the third party has a token for an order, the bank refuses calls about
-// the order without the token. Before that, calls need no token.
+// TestTokensOfOrders checks that the bank refuses calls about an order without the token, once the
+// third party has a token for the order. Before that, calls need no token.
 func TestTokensOfOrders(t *testing.T) {
 	w := newFixture(t, "oauth")
 	p, _ := bank.ProfileNamed("oauth")
@@ -235,8 +237,8 @@ func TestTokensOfOrders(t *testing.T) {
 	}
 }
 
-// TestTokensAreChecked: the bank that uses OAuth refuses missing, unknown, foreign and expired
-// tokens.
+// TestTokensAreChecked checks that the bank that uses OAuth refuses missing, unknown, foreign and
+// expired tokens.
 func TestTokensAreChecked(t *testing.T) {
 	w := newFixture(t, "oauth")
 	use, other := w.consent("oauth", wish(nil)), w.consent("oauth", wish(map[string]any{"recurringIndicator": false, "frequencyPerDay": 1}))
@@ -281,8 +283,8 @@ func (w *fixture) walk(name, query string, use headers, between func()) []string
 	return all
 }
 
-// TestPagesStayRight: while a long report is read, entries arrive and pending entries are booked.
-// The report shows exactly the entries that existed at the beginning, each once.
+// TestPagesStayRight checks that a long report shows exactly the entries that existed at its
+// beginning, each once, while entries arrive and pending entries are booked.
 func TestPagesStayRight(t *testing.T) {
 	w := newFixture(t, "redirect", "old", "idempotent")
 	for _, name := range []string{"redirect", "old", "idempotent"} {
@@ -316,8 +318,8 @@ func TestPagesStayRight(t *testing.T) {
 	}
 }
 
-// TestPendingPagesStayRight: the pages of pending entries do not change while these entries are
-// booked.
+// TestPendingPagesStayRight checks that the pages of pending entries do not change while these
+// entries are booked.
 func TestPendingPagesStayRight(t *testing.T) {
 	w := newFixture(t, "redirect")
 	const account = "redirect/accounts/anna-current/"
@@ -330,8 +332,8 @@ func TestPendingPagesStayRight(t *testing.T) {
 	}
 }
 
-// TestDeltas: a delta report shows the entries that are newer than the last report or than a named
-// entry.
+// TestDeltas checks that a delta report shows the entries that are newer than the last report or
+// than a named entry.
 func TestDeltas(t *testing.T) {
 	w := newFixture(t, "redirect", "old")
 	use := with(w.consent("redirect", wish(nil)), headers{"PSU-IP-Address": "192.0.2.7"})
@@ -365,7 +367,8 @@ func TestDeltas(t *testing.T) {
 	}
 }
 
-// TestWrongReportsAreRefused: the bank refuses a request for a report with one error.
+// TestWrongReportsAreRefused checks that the bank refuses a request for a report that contains one
+// error.
 func TestWrongReportsAreRefused(t *testing.T) {
 	w := newFixture(t, "redirect", "old")
 	for _, c := range []struct {
@@ -392,8 +395,8 @@ func TestWrongReportsAreRefused(t *testing.T) {
 	}
 }
 
-// TestTransfersShowOnBothStatements: a transfer between two accounts of the bank appears on both
-// statements.
+// TestTransfersShowOnBothStatements checks that a transfer between two accounts of the bank appears
+// on both statements.
 func TestTransfersShowOnBothStatements(t *testing.T) {
 	w := newFixture(t, "redirect")
 	use := with(w.consent("redirect", wish(nil)), headers{"PSU-IP-Address": "192.0.2.7"})

@@ -11,8 +11,8 @@ import (
 	"passerelle/testbank/bank"
 )
 
-// TestBooksAddUp: the books are correct after each step of a random sequence of actions by
-// customers and third parties.
+// TestBooksAddUp checks that the books are correct after each step of a random sequence of actions
+// by customers and third parties.
 func TestBooksAddUp(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		m := newMoney(t, r)
@@ -50,8 +50,8 @@ func newMoney(t *testing.T, r *rapid.T) *money {
 }
 
 // line returns a transfer to another bank, a transfer to an account at this bank, or a transfer
-// that the bank refuses. Amounts of 13 to 16 euros and some cents select a manner in which the bank
-// fails.
+// that the bank refuses. line avoids amounts from 13.00 to 16.99 euros, because some of them select
+// a manner in which the bank fails.
 func (m *money) line(r *rapid.T) string {
 	accounts, err := m.bank.Accounts(m.t.Context(), "")
 	if err != nil {

@@ -20,8 +20,8 @@ func accepted(w *fixture, p bank.Profile) reply {
 	return first
 }
 
-// TestCancellationsOfEveryProfile: every bank with future dates cancels or keeps an order as the
-// customer decides.
+// TestCancellationsOfEveryProfile checks that every bank with future dates cancels or keeps an
+// order as the customer decides.
 func TestCancellationsOfEveryProfile(t *testing.T) {
 	w := newFixture(t)
 	for _, p := range bank.Profiles() {
@@ -67,7 +67,7 @@ func cancellationOf(w *fixture, p bank.Profile, does answers) {
 	w.refused(405, "CANCELLATION_INVALID", "DELETE", address, nil, nil)
 }
 
-// TestWhatCannotBeCancelled: a bank refuses the cancellations that it does not support.
+// TestWhatCannotBeCancelled checks that a bank refuses the cancellations that it does not support.
 func TestWhatCannotBeCancelled(t *testing.T) {
 	w := newFixture(t, "redirect", "old")
 	old, _ := bank.ProfileNamed("old")
@@ -85,8 +85,8 @@ func TestWhatCannotBeCancelled(t *testing.T) {
 	w.refused(405, "CANCELLATION_INVALID", "DELETE", w.address("old", without.link("self")), nil, nil)
 }
 
-// TestMoneyUnderWayComesBack: after the cancellation of a pending transfer, the money is back on
-// the account.
+// TestMoneyUnderWayComesBack checks that after the cancellation of a pending transfer, the money is
+// back on the account.
 func TestMoneyUnderWayComesBack(t *testing.T) {
 	w := newFixture(t, "idempotent")
 	p, _ := bank.ProfileNamed("idempotent")

@@ -40,8 +40,8 @@ func kills() int {
 	return 5
 }
 
-// TestAKilledBankForgetsNothing: the test kills the program with SIGKILL while orders arrive, and
-// starts it again. The bank must have each order that got a response once, and correct books.
+// TestAKilledBankForgetsNothing kills the program with SIGKILL while orders arrive, and starts it
+// again. The bank must know each order that got a response, and its books must be correct.
 func TestAKilledBankForgetsNothing(t *testing.T) {
 	if os.Getenv(aloneVariable) != "" {
 		alone(t)
@@ -132,8 +132,8 @@ func waitFor(t *testing.T, done func() bool) {
 	}
 }
 
-// TestARestartKeepsEverything: orders, consents and authorisations that are open when the program
-// stops continue after a restart.
+// TestARestartKeepsEverything checks that a restart keeps the accounts, the bank's clock, orders
+// and consents.
 func TestARestartKeepsEverything(t *testing.T) {
 	w := newFixture(t, "redirect")
 	w.pass("redirect", "240h")

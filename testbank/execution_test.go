@@ -8,7 +8,8 @@ import (
 	"passerelle/testbank/bank"
 )
 
-// TestABulkIsRefusedInPart: the bank can refuse no line, one line or all lines of a bulk.
+// TestABulkIsRefusedInPart checks that the bank can refuse no line, one line or all lines of a
+// bulk.
 func TestABulkIsRefusedInPart(t *testing.T) {
 	w := newFixture(t, "redirect")
 	p, _ := bank.ProfileNamed("redirect")
@@ -35,7 +36,8 @@ func TestABulkIsRefusedInPart(t *testing.T) {
 	w.right("redirect")
 }
 
-// TestOrdersWithoutFundsAreRefused: the bank refuses an order for more than the balance.
+// TestOrdersWithoutFundsAreRefused checks that the bank refuses an order for more money than the
+// account has.
 func TestOrdersWithoutFundsAreRefused(t *testing.T) {
 	w := newFixture(t, "redirect")
 	first := w.call(201, "POST", w.address("redirect", single), order(map[string]any{"instructedAmount": map[string]any{"currency": "EUR", "amount": "50.01"}}), present(headers{"PSU-ID": "bert"}))
@@ -47,8 +49,8 @@ func TestOrdersWithoutFundsAreRefused(t *testing.T) {
 	w.right("redirect")
 }
 
-// TestPeriodicOrdersAreExecuted: periodic orders of each frequency debit the account on the
-// scheduled days.
+// TestPeriodicOrdersAreExecuted checks that periodic orders of each frequency debit the account on
+// the scheduled days.
 func TestPeriodicOrdersAreExecuted(t *testing.T) {
 	// 30 January 2027 is a Saturday.
 	for _, c := range []struct {

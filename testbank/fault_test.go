@@ -12,8 +12,8 @@ import (
 	"passerelle/testbank/bank"
 )
 
-// TestEveryMannerOfFailing: each manner leads to the described response and the expected bookings,
-// when the order selects it by name or by amount.
+// TestEveryMannerOfFailing checks that each manner leads to the described response and the expected
+// bookings, when the order selects it by name or by amount.
 func TestEveryMannerOfFailing(t *testing.T) {
 	w := newFixture(t, "redirect")
 	w.client("qwac").Timeout = time.Second // a call that hangs fails after this time
@@ -27,8 +27,8 @@ func TestEveryMannerOfFailing(t *testing.T) {
 	w.right("redirect")
 }
 
-// TestEveryCodeInEveryWay: a test can select each code of the standard by name, by its own amount,
-// and with an injected fault, in both forms of errors.
+// TestEveryCodeInEveryWay checks that a test can select each code of the standard by name, by its
+// own amount, and with an injected fault, in both forms of errors.
 func TestEveryCodeInEveryWay(t *testing.T) {
 	w := newFixture(t, "redirect", "signed")
 	ways := map[string][]string{}
@@ -133,8 +133,8 @@ func inTheEnd(w *fixture, m bank.Manner, first reply) {
 	}
 }
 
-// TestAnotherAuthorisation: an order with the manner Again stays open when the customer refuses.
-// The third party starts another authorisation, and the customer approves in it.
+// TestAnotherAuthorisation checks that an order with the manner Again stays open when the customer
+// refuses, and that the customer can approve in another authorisation.
 func TestAnotherAuthorisation(t *testing.T) {
 	w := newFixture(t, "redirect")
 	first := w.call(201, "POST", w.address("redirect", single), order(map[string]any{"creditorName": "Fault again"}), present(nil))
@@ -168,7 +168,7 @@ func (w *fixture) ordersOf(name, id string) []string {
 	return ids
 }
 
-// TestInjectedFaults: calls fail as the injected fault says, as often as requested.
+// TestInjectedFaults checks that calls fail as the injected fault says, as often as requested.
 func TestInjectedFaults(t *testing.T) {
 	w := newFixture(t, "redirect")
 	w.client("qwac").Timeout = time.Second
@@ -212,8 +212,8 @@ func TestInjectedFaults(t *testing.T) {
 	}
 }
 
-// TestAnIdempotentBankKnowsAnOrderAgain: only an idempotent bank recognises a repeated order after
-// a lost response.
+// TestAnIdempotentBankKnowsAnOrderAgain checks that only an idempotent bank recognises a repeated
+// order after a lost response.
 func TestAnIdempotentBankKnowsAnOrderAgain(t *testing.T) {
 	w := newFixture(t, "redirect", "idempotent")
 	for name, want := range map[string]int{"redirect": 2, "idempotent": 1} {
@@ -238,7 +238,7 @@ func TestAnIdempotentBankKnowsAnOrderAgain(t *testing.T) {
 	w.refused(400, "FORMAT_ERROR", "POST", w.address("idempotent", single), order(map[string]any{"creditorName": "Other"}), present(headers{"X-Request-ID": id}))
 }
 
-// TestNotificationsAreSent: the bank notifies the third party of changes to an order.
+// TestNotificationsAreSent checks that the bank notifies the third party of changes to an order.
 func TestNotificationsAreSent(t *testing.T) {
 	w := newFixture(t, "redirect")
 	received := make(chan string, 10)

@@ -56,7 +56,7 @@ func (w *fixture) promised(page string, header http.Header) {
 	}
 }
 
-// TestPagesOfARedirect visits the pages like a customer.
+// TestPagesOfARedirect checks the pages that a customer sees after a redirect.
 func TestPagesOfARedirect(t *testing.T) {
 	w := newFixture(t, "redirect")
 	first := w.call(201, "POST", w.address("redirect", single), order(map[string]any{"creditorName": `<b>"Shop"`}), present(nil))
@@ -90,7 +90,7 @@ func TestPagesOfARedirect(t *testing.T) {
 	w.inspect(w.program.Opened[0].Pages+"/nowhere", http.StatusNotFound)
 }
 
-// TestALinkIsOverAfterItsTime: expired links and unknown links do not work.
+// TestALinkIsOverAfterItsTime checks that expired links and unknown links do not work.
 func TestALinkIsOverAfterItsTime(t *testing.T) {
 	w := newFixture(t, "redirect")
 	first := w.call(201, "POST", w.address("redirect", single), order(nil), present(nil))
@@ -109,7 +109,8 @@ func TestALinkIsOverAfterItsTime(t *testing.T) {
 	}
 }
 
-// TestAnApprovalThatIsIgnored: the customer sees a page, although the bank ignores the approval.
+// TestAnApprovalThatIsIgnored checks that the customer sees a page that says to wait when the bank
+// ignores the approval.
 func TestAnApprovalThatIsIgnored(t *testing.T) {
 	w := newFixture(t, "redirect")
 	page := w.call(201, "POST", w.address("redirect", single), order(map[string]any{"creditorName": "Fault silent"}), present(nil)).link("scaRedirect")
@@ -123,7 +124,7 @@ func TestAnApprovalThatIsIgnored(t *testing.T) {
 	}
 }
 
-// TestTheApp: of two questions in the app, the customer approves one and refuses the other.
+// TestTheApp checks that a customer can approve one question in the app and refuse another.
 func TestTheApp(t *testing.T) {
 	w := newFixture(t, "decoupled")
 	app := w.program.Opened[0].Pages + "/app"
@@ -147,8 +148,8 @@ func TestTheApp(t *testing.T) {
 	}
 }
 
-// TestNobodyIsSentToAnAddressOfAStranger: a wrong request for a code leads to an error page, not to
-// a redirect.
+// TestNobodyIsSentToAnAddressOfAStranger checks that a wrong request for a code leads to an error
+// page, not to a redirect.
 func TestNobodyIsSentToAnAddressOfAStranger(t *testing.T) {
 	w := newFixture(t, "oauth")
 	first := w.call(201, "POST", w.address("oauth", single), order(nil), present(nil))

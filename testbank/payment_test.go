@@ -285,8 +285,8 @@ func (w *fixture) exchange(t *tokens, form url.Values) {
 	t.access, t.refresh = issued.text("access_token"), issued.text("refresh_token")
 }
 
-// TestOrdersOfEveryProfile: at every bank, an order for each service and product ends with the
-// status that follows from the customer's decision.
+// TestOrdersOfEveryProfile checks that at every bank, an order for each service and product ends
+// with the status that follows from the customer's decision.
 func TestOrdersOfEveryProfile(t *testing.T) {
 	w := newFixture(t)
 	for _, p := range bank.Profiles() {
@@ -345,8 +345,8 @@ func orderOf(w *fixture, p bank.Profile, service, product string, does answers) 
 	}
 }
 
-// TestNobodyAuthorisesAnothersOrder: Bert cannot authorise an order for Anna's account, whether the
-// bank asks for the customer first or last.
+// TestNobodyAuthorisesAnothersOrder checks that Bert cannot authorise an order for Anna's account,
+// whether the bank asks for the customer first or last.
 func TestNobodyAuthorisesAnothersOrder(t *testing.T) {
 	w := newFixture(t, "embedded")
 	body := bodies(w, "embedded")[bank.Single]

@@ -16,8 +16,8 @@ import (
 
 const single = "v1/payments/sepa-credit-transfers"
 
-// TestCertificatesAreJudged: the bank accepts the valid certificates from the folder and refuses
-// the invalid ones, for payments and for accounts.
+// TestCertificatesAreJudged checks that the bank accepts the valid certificates from the folder and
+// refuses the invalid ones, for payments and for accounts.
 func TestCertificatesAreJudged(t *testing.T) {
 	w := newFixture(t, "redirect")
 	for _, c := range []struct {
@@ -42,8 +42,8 @@ func TestCertificatesAreJudged(t *testing.T) {
 	}
 }
 
-// TestOthersOrdersAreUnknown: the bank does not find the orders and consents of another third
-// party.
+// TestOthersOrdersAreUnknown checks that the bank does not find the orders and consents of another
+// third party.
 func TestOthersOrdersAreUnknown(t *testing.T) {
 	w := newFixture(t, "redirect")
 	first := w.call(201, "POST", w.address("redirect", single), order(nil), present(nil))
@@ -61,8 +61,8 @@ func TestOthersOrdersAreUnknown(t *testing.T) {
 	w.refused(403, "CONSENT_UNKNOWN", "DELETE", consent.link("self"), nil, nil)
 }
 
-// TestPathsAndMethods: the bank refuses a wrong method at a known path with a different code from
-// an unknown path.
+// TestPathsAndMethods checks that the bank refuses a wrong method at a known path and an unknown
+// path with different codes.
 func TestPathsAndMethods(t *testing.T) {
 	w := newFixture(t, "redirect")
 	for _, c := range []struct {
@@ -80,8 +80,8 @@ func TestPathsAndMethods(t *testing.T) {
 	}
 }
 
-// TestOneProgramOpensTheBooks: a second program with the same folder ends, and leaves the files of the
-// first one.
+// TestOneProgramOpensTheBooks checks that a second program with the same folder fails to start and
+// does not change the file of the bank.
 func TestOneProgramOpensTheBooks(t *testing.T) {
 	w := newFixture(t, "redirect")
 	file := filepath.Join(w.data, "banks", "redirect.toml")
@@ -99,8 +99,9 @@ func TestOneProgramOpensTheBooks(t *testing.T) {
 	w.call(201, "POST", w.address("redirect", single), order(nil), present(nil))
 }
 
-// TestCompanies: the bank for companies requires the customer and the company for which the customer
-// acts. The customer chooses the account at the bank.
+// TestCompanies checks that the bank for companies requires the customer and the company for which
+// the customer acts. A third party must not name the account, because the customer chooses it at
+// the bank.
 func TestCompanies(t *testing.T) {
 	w := newFixture(t, "company")
 	send, body := w.address("company", single), bodies(w, "company")[bank.Single]
@@ -116,8 +117,8 @@ func TestCompanies(t *testing.T) {
 	w.refused(400, "FORMAT_ERROR", "POST", send, order(map[string]any{"debtorAccount": map[string]any{"iban": w.mine("company")}}), named("anna", ""))
 }
 
-// TestBankForDeltas: the bank has no entry references, and reports booked and pending
-// transactions separately. It permits two calls a day.
+// TestBankForDeltas checks that the bank has no entry references, refuses to report booked and
+// pending transactions together, and permits two calls a day without the customer.
 func TestBankForDeltas(t *testing.T) {
 	w := newFixture(t, "delta")
 	use, list := w.consent("delta", wish(nil)), w.address("delta", "v1/accounts/anna-current/transactions?")
@@ -129,7 +130,7 @@ func TestBankForDeltas(t *testing.T) {
 	w.refused(429, "ACCESS_EXCEEDED", "GET", w.address("delta", "v1/accounts"), nil, use)
 }
 
-// TestWrongOrdersAreRefused: the bank refuses an order with one error.
+// TestWrongOrdersAreRefused checks that the bank refuses an order that contains one error.
 func TestWrongOrdersAreRefused(t *testing.T) {
 	w := newFixture(t, "redirect")
 	today := time.Now().UTC()
@@ -228,8 +229,8 @@ func slicesOf(n int) []any {
 	return all
 }
 
-// TestSignaturesAreVerified: the bank refuses a signed order whose signature has one error. The
-// bank's errors have the form of RFC 7807.
+// TestSignaturesAreVerified checks that the bank refuses a signed order with one error in the
+// signature, the digest or the certificate. The bank's errors must have the form of RFC 7807.
 func TestSignaturesAreVerified(t *testing.T) {
 	w := newFixture(t, "signed")
 	send := func(spoil func(*http.Request), certificate string) reply {
@@ -288,8 +289,8 @@ func TestSignaturesAreVerified(t *testing.T) {
 	}
 }
 
-// TestSignedDatesAreHeldAgainstTheClock: the bank refuses a request with a signed date ten minutes
-// ago.
+// TestSignedDatesAreHeldAgainstTheClock checks that the bank refuses a signed request whose date is
+// ten minutes in the past.
 func TestSignedDatesAreHeldAgainstTheClock(t *testing.T) {
 	w := newFixture(t, "signed")
 	old := headers{"Date": time.Now().Add(-10 * time.Minute).UTC().Format(http.TimeFormat)}

@@ -78,7 +78,7 @@ func (tx Tx) UpdateAsset(domain passerelle.DomainID, a StoredAccount, id passere
 	return tx.value(domain, a, id, n)
 }
 
-// value stores the value of one unit on its day.
+// value stores the value of one unit on the day of the asset.
 func (tx Tx) value(domain passerelle.DomainID, a StoredAccount, investment passerelle.AssetID, n NewAsset) error {
 	if n.Value == nil || n.Date.IsZero() {
 		return nil

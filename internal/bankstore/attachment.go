@@ -41,8 +41,8 @@ func (tx Tx) keepAttachments(domain passerelle.DomainID, a StoredAccount, of pas
 	return nil
 }
 
-// Attachments lists the attachments of a user's transactions, ordered by transaction and id. It
-// executes one query. The caller must have checked that the user may see the transactions.
+// Attachments lists the attachments of a user's transactions, ordered by transaction and id. The
+// caller must have checked that the user may see the transactions.
 func (r Reader) Attachments(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, of []passerelle.TransactionID) ([]passerelle.Attachment, error) {
 	var c database.Clauses
 	c.And("x.domain_id = %s AND x.user_id = %s", int64(domain), int64(user))

@@ -51,9 +51,9 @@ func (h *userAccounts) moved(accounts []bankstore.StoredAccount, first, last int
 	return lines
 }
 
-// TestMovements checks that sums are exact for any number of digits. They must contain booked
-// transactions that are not deleted, by booking day. Movements after the period are returned as one
-// sum.
+// TestMovements checks that sums are exact, and nil when they have too many digits. They must
+// contain booked transactions that are not deleted, by booking day. Movements after the period are
+// returned as one sum.
 func TestMovements(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h := newUserAccounts(t, s)

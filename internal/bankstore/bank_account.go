@@ -130,8 +130,7 @@ func NewAccountID(ctx context.Context, db *store.DB) (passerelle.AccountID, erro
 	return id, err
 }
 
-// CreateAccount stores a newly found account under its reserved id. The account is disabled
-// until the user shares it.
+// CreateAccount stores a newly found account under its reserved id.
 func (tx Tx) CreateAccount(domain passerelle.DomainID, a *StoredAccount) error {
 	details, err := EncodeDetails(a.AccountDetails)
 	if err != nil {
@@ -186,8 +185,8 @@ func (tx Tx) EnableAccount(domain passerelle.DomainID, user passerelle.UserID, i
 }
 
 // DisableAccount records that the user stops sharing an account. It hides the rows of the account
-// immediately. The rows are then erased in small steps, first the bodies of undelivered events.
-// Write fails with ErrConflict when the account is already disabled.
+// immediately. EraseWithdrawn then erases the rows in small steps. Write fails with ErrConflict
+// when the account is already disabled.
 func (tx Tx) DisableAccount(domain passerelle.DomainID, user passerelle.UserID, a StoredAccount, now time.Time) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE bank_account SET disabled = $1, error = NULL, epoch = epoch + 1, transactions = 0, deleted_transactions = 0, covered_from = NULL, worth = NULL
 		WHERE +domain_id = $2 AND +user_id = $3 AND id = $4 AND disabled IS NULL`, database.Micros(now), int64(domain), int64(user), int64(a.ID))

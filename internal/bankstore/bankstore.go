@@ -14,7 +14,7 @@
 //		return tx.Emit(event)
 //	})
 //
-// Its functions fail with the errors of package store.
+// The functions of this package fail with the errors of package store.
 package bankstore
 
 import (

@@ -109,9 +109,9 @@ func (tx Tx) UpdateCluster(domain passerelle.DomainID, user passerelle.UserID, c
 		c.Wording, c.Mean.String(), c.Increment, database.OptionalDate(c.Next), int64(c.Category), c.Enabled, int64(domain), int64(user), int64(c.ID))
 }
 
-// RefreshCluster stores the values that a sync has computed for a cluster. It does not change the
-// wording, the category and whether the cluster is enabled. It does nothing when the user has
-// removed the cluster in the meantime.
+// RefreshCluster stores the values that a sync has computed for a cluster. It leaves the wording,
+// the category and Enabled unchanged. It does nothing when the user has removed the cluster in the
+// meantime.
 func (tx Tx) RefreshCluster(domain passerelle.DomainID, c passerelle.Cluster) {
 	tx.unit.Exec(`UPDATE transaction_cluster SET mean = $1, increment = $2, next_date = $3 WHERE +domain_id = $4 AND id = $5 AND deleted IS NULL`,
 		c.Mean.String(), c.Increment, database.OptionalDate(c.Next), int64(domain), int64(c.ID))

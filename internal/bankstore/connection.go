@@ -342,10 +342,10 @@ func (tx Tx) SetConnectionMemory(c Connection, memory []byte, terminable bool) e
 // the deletion. The memory then stays.
 const keptForTermination = `memory = CASE WHEN terminate IS NULL THEN NULL ELSE memory END, terminate = terminate + $1, failures = 0`
 
-// DeleteConnection hides a connection and all its data. It records the consents as withdrawn and
-// removes the secrets. It keeps the secrets that the service needs to end the consent at the
-// institution. EraseWithdrawn erases all other data. Write fails with ErrNotFound when the user has
-// no such connection.
+// DeleteConnection hides a connection and all its data, and records the consents as withdrawn. It
+// removes the secrets, except the memory that the service needs to end the consent at the
+// institution. EraseWithdrawn erases the other data later. Write fails with ErrNotFound when the
+// user has no such connection.
 func (tx Tx) DeleteConnection(domain passerelle.DomainID, user passerelle.UserID, id passerelle.ConnectionID, now time.Time) {
 	tx.unit.ExecOne(store.ErrNotFound, `UPDATE connection SET deleted = $1, credentials = $2, `+keptForTermination+`, message = NULL, fields = NULL, url = NULL, next_try = NULL
 		WHERE +domain_id = $3 AND +user_id = $4 AND id = $5 AND deleted IS NULL`, database.Micros(now), []byte{}, int64(domain), int64(user), int64(id))
@@ -358,8 +358,9 @@ func (tx Tx) DeleteConnection(domain passerelle.DomainID, user passerelle.UserID
 	tx.withdraw(withdrawal{domain: int64(domain), user: int64(user), kind: "connection", subject: int64(id), at: database.Micros(now)})
 }
 
-// ConnectionsDue lists the connections of a domain that are due at now, in the domain's time, and
-// that no process is reading. Connections that have been overdue for the longest time come first.
+// ConnectionsDue lists the active connections of a domain that are due at now, in the domain's
+// time, and that no process is reading. Connections that have been overdue for the longest time
+// come first.
 func (r Reader) ConnectionsDue(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Connection, error) {
 	return database.Collect(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection
 		WHERE domain_id = $1 AND next_try <= $2 AND deleted IS NULL AND active AND lease_until < {now} ORDER BY next_try, id LIMIT $3`,

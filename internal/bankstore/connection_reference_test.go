@@ -176,8 +176,8 @@ func (c *connectionSet) subscribed(t *rapid.T) lists.List {
 	return q
 }
 
-// TestConnectionsAreThoseOfTheReference reads random windows of connections and of their
-// objects.
+// TestConnectionsAreThoseOfTheReference compares random windows of connections, accounts and
+// subscriptions with a reference.
 func TestConnectionsAreThoseOfTheReference(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		c := newConnectionSet(s)

@@ -49,9 +49,9 @@ func TestConnections(t *testing.T) {
 	})
 }
 
-// TestLeasesAfterARestart ends the process of a sync. On SQLite, the next server reads the connection
-// again at once, and knows that the sync was interrupted. On PostgreSQL, another replica may have the
-// lease.
+// TestLeasesAfterARestart checks the lease of a connection after Reclaim. On SQLite, the next
+// server gets the lease at once, and BrokenOff reports the interrupted sync. On PostgreSQL, another
+// replica may have the lease, so the next server does not get it.
 func TestLeasesAfterARestart(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		c := newUserAccounts(t, s).Connection

@@ -62,8 +62,8 @@ func (r Reader) Troubles(ctx context.Context, domain passerelle.DomainID) ([]Tro
 		GROUP BY state ORDER BY n DESC, state`, int64(domain), store.MaxOverviewRows)
 }
 
-// UserConnections is the number of a user's connections. Failing counts the connections that cannot be
-// read. It does not count those that a sync reads now.
+// UserConnections is the number of a user's connections. Failing counts the connections with a
+// state other than validating.
 type UserConnections struct{ All, Failing int64 }
 
 // ConnectionsOfUsers counts the connections of users. Users without connections are not in the map.

@@ -56,7 +56,7 @@ func TestConnectionsInTrouble(t *testing.T) {
 }
 
 // TestConnectionsOfUsers counts all connections of users and the failing ones. It must not count
-// deleted connections, and those of other users or domains.
+// deleted connections, or connections of other users or domains.
 func TestConnectionsOfUsers(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		add := func(domain passerelle.DomainID, user passerelle.UserID, state passerelle.ConnectionState) passerelle.ConnectionID {

@@ -89,7 +89,7 @@ func (tx Tx) HastenRead(domain passerelle.DomainID, id passerelle.ConnectionID, 
 }
 
 // ReadSoon makes the service read a connection soon, in the background, on behalf of its user. It
-// does nothing when the connection waits for the user.
+// does nothing when the connection is inactive or has a state.
 func (tx Tx) ReadSoon(domain passerelle.DomainID, id passerelle.ConnectionID, now time.Time) {
 	tx.unit.Exec(`UPDATE connection SET next_try = $1, read_soon = TRUE WHERE +domain_id = $2 AND id = $3 AND active AND `+database.Opaque("state IS NULL AND deleted IS NULL"), database.Micros(now), int64(domain), int64(id))
 }

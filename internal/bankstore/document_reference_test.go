@@ -159,7 +159,7 @@ func (c *documentSet) drawStamps(t *rapid.T, f *bankstore.DocumentFilter) {
 	}
 }
 
-// TestDocumentsAreThoseOfTheReference reads random windows with random filters.
+// TestDocumentsAreThoseOfTheReference compares windows with random filters to those of a reference.
 func TestDocumentsAreThoseOfTheReference(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		c := newDocumentSet(s)

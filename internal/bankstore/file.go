@@ -48,7 +48,7 @@ const held = `f.due IS NULL AND (EXISTS (SELECT 1 FROM document d JOIN subscript
 	OR EXISTS (SELECT 1 FROM attachment x JOIN bank_account a ON a.id = x.account_id AND a.epoch = x.epoch WHERE x.file_id = f.id))`
 
 // File loads a user's file. It fails with ErrNotFound when the user has no such file. It treats a
-// file to which no row refers as missing.
+// withdrawn file, and a file to which no row refers, as missing.
 func (r Reader) File(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, id passerelle.FileID) (StoredFile, error) {
 	return database.One(ctx, r.rows, scanFile, `SELECT `+fileColumns+` FROM stored_file f WHERE +f.domain_id = $1 AND +f.user_id = $2 AND f.id = $3 AND `+held,
 		int64(domain), int64(user), int64(id))
@@ -122,9 +122,9 @@ func (r Reader) fileKey(ctx context.Context, id passerelle.FileID) (passerelle.D
 }
 
 // SealingKey returns the key with which new bytes of a file must be encrypted. Earlier versions
-// created some files without a key. Such a file gets a key here, unless it already has content. It
-// fails with ErrConflict for a file that has content and no key, because a new key would make that
-// content unreadable. Otherwise it fails like FileKey.
+// created some files without a key. Such a file gets a key here, unless it already has content.
+// SealingKey fails with ErrConflict for a file that has content and no key, because a new key would
+// make that content unreadable. Otherwise it fails like FileKey.
 func SealingKey(ctx context.Context, db *store.DB, id passerelle.FileID) ([]byte, error) {
 	domain, key, err := From(db).fileKey(ctx, id)
 	if err != nil || key != nil {
@@ -161,7 +161,7 @@ func (tx Tx) expectFile(domain passerelle.DomainID, user passerelle.UserID, from
 }
 
 // BeginUpload records that an upload of the file's bytes follows. The file is removed if no
-// document refers to it within the time allowed.
+// document refers to it within the duration allowed.
 func (tx Tx) BeginUpload(domain passerelle.DomainID, f *StoredFile, allowed time.Duration) error {
 	id, err := tx.unit.NewID("stored_file")
 	if err != nil {

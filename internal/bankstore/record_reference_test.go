@@ -111,8 +111,8 @@ func (s fixture) consents() func(*rapid.T) lists.List {
 	}
 }
 
-// TestConnectionLogsOfAUserMatchTheReference reads the syncs of all connections of a user from
-// random positions.
+// TestConnectionLogsOfAUserMatchTheReference compares the syncs of all connections of a user, from
+// random positions, with a reference.
 func TestConnectionLogsOfAUserMatchTheReference(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		all := s.loggedSyncs()
@@ -142,7 +142,7 @@ func TestConnectionLogsOfAUserMatchTheReference(t *testing.T) {
 	})
 }
 
-// TestRecordsAreThoseOfTheReference reads random windows of records.
+// TestRecordsAreThoseOfTheReference compares random windows of syncs and consents with a reference.
 func TestRecordsAreThoseOfTheReference(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		lists.Compare(t, map[string]func(*rapid.T) lists.List{"connection logs": s.connectionLogs(), "consents": s.consents()})

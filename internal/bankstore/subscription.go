@@ -163,7 +163,7 @@ func (tx Tx) EnableSubscription(domain passerelle.DomainID, user passerelle.User
 }
 
 // DisableSubscription records that the user stops sharing a subscription. It hides the documents
-// immediately. The documents and their files are then erased in small steps. Write fails with
+// immediately. EraseWithdrawn then erases the documents in small steps. Write fails with
 // ErrConflict when the subscription is already disabled.
 func (tx Tx) DisableSubscription(domain passerelle.DomainID, user passerelle.UserID, s StoredSubscription, now time.Time) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE subscription SET disabled = $1, error = NULL, epoch = epoch + 1, documents = 0 WHERE +domain_id = $2 AND +user_id = $3 AND id = $4 AND disabled IS NULL`,

@@ -18,7 +18,7 @@ import (
 )
 
 // SyncedRows selects the rows that syncs have stored for an account or a subscription since the
-// user last began to share it. Each row has the institution's key.
+// user last began to share it. Each row from a sync has the institution's key.
 type SyncedRows struct {
 	table, owner string
 	id, epoch    int64
@@ -61,7 +61,7 @@ func scanKnown(row database.Row) (Known, error) {
 	return k, err
 }
 
-// KnownByKey returns the rows with one of the keys. It executes one query.
+// KnownByKey returns the rows with one of the keys.
 func (r Reader) KnownByKey(ctx context.Context, s SyncedRows, keys []string) (map[string]Known, error) {
 	c := s.where()
 	var names []string

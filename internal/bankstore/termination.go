@@ -28,8 +28,8 @@ type Termination struct {
 }
 
 // TerminationsDue lists the consents of a domain that must be ended at now, in the domain's time.
-// Consents that have been overdue for the longest time come first. When a memory cannot be
-// decrypted, only its own row has an error.
+// Consents that have been overdue for the longest time come first. If a memory cannot be decrypted,
+// the error is in the field Sealed.
 func (r Reader) TerminationsDue(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Termination, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (Termination, error) {
 		var t Termination
@@ -48,13 +48,13 @@ func (r Reader) TerminationsDue(ctx context.Context, domain passerelle.DomainID,
 
 // longestConsent is the longest life of a consent, in days. leastTries is the number of days after
 // the deletion in which the service also tries to end an expired consent. The institution may have
-// prolonged it.
+// prolonged the consent.
 const (
 	longestConsent = 180
 	leastTries     = 7
 )
 
-// Over reports whether the service gives up its attempts to end the consent at now.
+// Over reports whether the service no longer tries to end the consent at now.
 func (t Termination) Over(now time.Time) bool {
 	end := t.Deleted.AddDate(0, 0, longestConsent)
 	if t.Until != nil {

@@ -30,9 +30,8 @@ type after struct {
 func (a after) Scan(into ...any) error { return a.Row.Scan(append(a.first, into...)...) }
 
 // DocumentsOf lists the documents that a filter selects and that are attached to the transactions.
-// It executes one query. The list is ordered by transaction. The documents of a transaction are
-// ordered by age, the newest first. The caller must have checked that the transactions belong to
-// the user of the filter.
+// The list is ordered by transaction. The documents of a transaction are ordered by age, the newest
+// first. The caller must have checked that the transactions belong to the user of the filter.
 func (r Reader) DocumentsOf(ctx context.Context, f DocumentFilter, transactions []passerelle.TransactionID) ([]AttachedDocument, error) {
 	var c database.Clauses
 	f.where(&c)
@@ -49,8 +48,8 @@ func (r Reader) DocumentsOf(ctx context.Context, f DocumentFilter, transactions 
 
 // AttachDocument attaches a document to a transaction of the same user. It does nothing when the
 // document is already attached. Write fails with ErrNotFound when the user does not have the
-// document or the transaction. It fails with the given error when the transaction would have more
-// documents than allowed: the arguments are beyond and most.
+// document or the transaction. It fails with the error beyond when the transaction would have more
+// than most documents.
 //
 // AttachDocument locks both rows until the unit ends. A process that erases one of them must wait.
 // It then finds the attachment.

@@ -119,7 +119,7 @@ func (h *accountSet) open(c bankstore.Connection, n int, gone bool) {
 	h.accounts = append(h.accounts, a)
 }
 
-// values contains equal amounts in different notations.
+// values contains amounts, some of which are equal in different notations.
 var values = []string{"-5", "5.00", "0.1", "0.10000", "12.34", "-12.340", "0", "7.0000000001", "1234567890123.45"}
 
 var wordings = []string{"Shop", "shop 5", "Café Été", "50%_off!", "Straße", "Shop"}
@@ -311,7 +311,8 @@ func (h *accountSet) span(t *rapid.T, f bankstore.TransactionFilter) bankstore.T
 	return got
 }
 
-// TestTransactionsAreThoseOfTheReference reads random windows with random filters.
+// TestTransactionsAreThoseOfTheReference compares windows with random filters to those of a
+// reference.
 func TestTransactionsAreThoseOfTheReference(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h := newAccountSet(t, s)

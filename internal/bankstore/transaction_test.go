@@ -190,7 +190,7 @@ func (h *userAccounts) rows(table string) int64 {
 }
 
 // TestChangesOfTransactions checks that a change keeps the user's values, that a deleted
-// transaction can reappear, and that a sync finds its changes.
+// transaction can reappear, and that ChangedTransactions lists the transaction.
 func TestChangesOfTransactions(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h := newUserAccounts(t, s)

@@ -49,7 +49,7 @@ func (c Connection) Holding() store.Holding { return store.HoldingOf("connection
 // A withdrawn object is hidden immediately. Its rows are erased soon after, in steps. The bodies of
 // events that contain the object are erased first.
 
-// maxVoided is the number of bodies that the unit of a withdrawal erases. If a receiver was
+// maxVoided is the largest number of bodies that the unit of a withdrawal erases. If a receiver was
 // unreachable for a long time, there may be more undelivered bodies. EraseWithdrawn erases the
 // remaining bodies.
 const maxVoided = 500
@@ -104,8 +104,8 @@ var erasable = map[string][]struct{ table, condition string }{
 	},
 }
 
-// EraseWithdrawn removes at most limit rows of withdrawn objects in one short unit, the oldest
-// withdrawal first. It returns false when there is no withdrawal left to work on. Only one loop
+// EraseWithdrawn erases some data of the oldest withdrawal: at most maxVoided bodies of events, or
+// at most limit rows of one table. It returns false when no withdrawal is left. Only one loop
 // should call it, repeatedly. Concurrent calls would do the same work twice.
 func EraseWithdrawn(ctx context.Context, db *store.DB, limit int) (bool, error) {
 	e, err := database.One(ctx, db.Rows(), scanWithdrawal, `SELECT id, domain_id, user_id, kind, subject_id, epoch, created FROM withdrawal ORDER BY id LIMIT 1`)
@@ -208,10 +208,10 @@ func (tx Tx) HoldSubscription(domain passerelle.DomainID, s StoredSubscription) 
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE subscription SET epoch = epoch WHERE +domain_id = $1 AND id = $2 AND epoch = $3 AND disabled IS NULL`, int64(domain), int64(s.ID), s.Epoch)
 }
 
-// DeleteUser removes a user. It hides all of the user's data, and removes the events that waited
-// until the user became permanent. Erase and EraseWithdrawn then erase the other data. Write fails
-// with ErrConflict when an event changed the user's version, or the user became permanent, after
-// the caller read u. The argument now is in the domain's time.
+// DeleteUser removes a user. It hides all of the user's data, and removes the user's held events.
+// Erase and EraseWithdrawn then erase the other data. Write fails with ErrConflict when an event
+// changed the user's version, or the user became permanent, after the caller read u. The argument
+// now is in the domain's time.
 func (tx Tx) DeleteUser(u passerelle.User, now, realNow time.Time) {
 	tx.units.RemoveUser(u, realNow)
 	tx.withdrawUser(u.Domain, u.ID, now)

@@ -16,8 +16,9 @@ type Config struct {
 	Migrations fs.FS
 	// Log receives messages for operators. A nil Log discards them.
 	Log *slog.Logger
-	// MaxConns limits the reading connections on SQLite, and all connections on PostgreSQL. Zero
-	// means twice the number of processors on SQLite, and 16 on PostgreSQL.
+	// MaxConns limits the reading connections on SQLite, and all connections on PostgreSQL. On
+	// SQLite, zero means twice GOMAXPROCS. On PostgreSQL, zero means pool_max_conns of the address,
+	// or 16 without it.
 	MaxConns int
 	// Alone gives each unit its own transaction. Benchmarks use it to measure the gain from
 	// shared transactions.

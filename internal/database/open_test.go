@@ -41,7 +41,7 @@ func steps(texts ...string) fs.FS {
 	return files
 }
 
-// open opens a database and creates the tables of the engines and the probe.
+// open opens a database and creates the tables of this package and the table probe.
 func open(t testing.TB, url string) *Handle {
 	t.Helper()
 	db := openOnly(t, url, ownTables+probeTable)
@@ -78,7 +78,7 @@ func script(t testing.TB, db *Handle, sql string) {
 	}
 }
 
-// onEach runs a test on both databases, with an open store.
+// onEach runs a test on both databases, with an open handle.
 func onEach(t *testing.T, run func(t *testing.T, db *Handle)) {
 	storetest.Each(t, func(t *testing.T, url string) { run(t, open(t, url)) })
 }

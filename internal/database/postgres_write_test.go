@@ -83,8 +83,8 @@ func TestContextEndsBeforeCommit(t *testing.T) {
 	}
 }
 
-// holdLock makes another session hold a lock on the probe table, as for adding rows, until the test
-// ends. Others can read and add rows.
+// holdLock holds the lock that an insertion takes on the table probe, in another session, until the
+// test ends. Others can read and add rows.
 func holdLock(t *testing.T, db *Handle) {
 	t.Helper()
 	tx, err := db.engine.(*postgresEngine).pool.Begin(t.Context())
@@ -137,8 +137,9 @@ func TestConnectionLost(t *testing.T) {
 	}
 }
 
-// TestRowsLostAfterCommit cuts the connection while the server commits a unit, before the unit's
-// rows arrive. The caller must learn that the rows are missing, and the unit must be written once.
+// TestRowsLostAfterCommit cuts the connection after the server has committed a unit, before the
+// unit's rows arrive. The caller must learn that the rows are missing, and the unit must be written
+// once.
 func TestRowsLostAfterCommit(t *testing.T) {
 	address := storetest.Postgres(t)
 	direct := open(t, address)
@@ -365,8 +366,8 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
-// TestLateUnitIsNotExecutedTwice: a unit reaches the server after its outcome was settled and the
-// unit was run again. The server must not execute the unit twice.
+// TestLateUnitIsNotExecutedTwice delivers a unit to the server after the unit's outcome was settled
+// and the unit was run again. The server must not execute the unit twice.
 func TestLateUnitIsNotExecutedTwice(t *testing.T) {
 	address := storetest.Postgres(t)
 	direct := open(t, address)

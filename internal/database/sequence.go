@@ -37,8 +37,9 @@ type block struct {
 	size      int64
 }
 
-// NewID returns the next id of a sequence. The first id is 1, unless a migration sets another. A
-// separate write reserves a block of ids. The block stays reserved even when this unit fails.
+// NewID returns the next id of a sequence. The first id is 1, unless a migration sets another. When
+// all reserved ids are used, NewID reserves a block of ids with a separate write. The block stays
+// reserved even when this unit fails.
 func (u *Unit) NewID(sequence string) (int64, error) { return u.NewIDs(sequence, 1) }
 
 // NewIDs returns the first of count consecutive ids.

@@ -22,8 +22,8 @@ func TestIDsStartAtOne(t *testing.T) {
 	})
 }
 
-// TestIDsAreUnique takes ids in many goroutines and in two stores on one database, like two
-// replicas.
+// TestIDsAreUnique takes ids in many goroutines through two handles of one database, as two
+// replicas do. No id may be taken twice.
 func TestIDsAreUnique(t *testing.T) {
 	const goroutines, each = 8, 150
 	storetest.Each(t, func(t *testing.T, url string) {

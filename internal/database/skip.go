@@ -14,7 +14,7 @@ import (
 // next ids to objects that clients and receivers know. SkipIDs advances the source of ids of each
 // table, even of a table without rows. It returns the number of tables whose ids the database
 // itself assigns, which is zero for a database without the schema of the service. On PostgreSQL, it
-// covers the schemas of all services in the database. No process may use the database.
+// covers the schemas of all services in the database. No other process may use the database.
 func SkipIDs(ctx context.Context, address string, ids int64) (int64, error) {
 	var (
 		tables int64

@@ -60,7 +60,8 @@ type statement struct {
 // Once the writer has taken the unit, Write waits for the outcome. On PostgreSQL, the unit is
 // undone when the context ends before COMMIT was sent. If the unit shares a transaction, Write
 // returns only after this transaction has ended, a few seconds later at most. A panic in fn, or in
-// a function that reads rows, undoes the unit. The panic then continues in the caller.
+// a function of [Unit.Query], undoes the unit. On PostgreSQL, a panic in a function of
+// [Unit.Returning] may happen after the unit was written. Each panic continues in the caller.
 func (p *Handle) Write(ctx context.Context, fn func(u *Unit) error) error {
 	u := &Unit{ctx: ctx, handle: p}
 	if err := fn(u); err != nil {

@@ -149,8 +149,8 @@ func (r Reader) AuditEnd(ctx context.Context, chain passerelle.DomainID) (AuditE
 }
 
 // AuditLinks reads at most limit acts of a chain, in the order of their places. after is the last
-// act of the previous batch. The schema refuses two acts with the same place. If
-// two acts have the same place, AuditLinks reads both.
+// act of the previous batch. If two acts of a damaged database have the same place, AuditLinks
+// reads both.
 func (r Reader) AuditLinks(ctx context.Context, chain passerelle.DomainID, after AuditLink, limit int) ([]AuditLink, error) {
 	return database.Collect(ctx, r.rows, scanLink, `SELECT `+linkColumns+` FROM audit WHERE `+chainOf+` = $1 AND number IS NOT NULL AND (number, id) > ($2, $3)
 		ORDER BY number, id LIMIT $4`, int64(chain), after.Number, after.ID, limit)
@@ -165,7 +165,7 @@ func (tx Tx) LeaseAuditChains(holder string, lease time.Duration) {
 	tx.unit.ExecOne(ErrNoLease, `UPDATE audit_turn SET holder = $1, lease_until = {now} + $2 WHERE holder = $1 OR lease_until < {now}`, holder, lease.Microseconds())
 }
 
-// ReleaseAuditChains ends the holder's lease. It does nothing when the lease has expired.
+// ReleaseAuditChains ends the holder's lease. It does nothing when another process holds the lease.
 func (tx Tx) ReleaseAuditChains(holder string) {
 	tx.unit.Exec(`UPDATE audit_turn SET holder = '', lease_until = 0 WHERE holder = $1`, holder)
 }

@@ -8,8 +8,9 @@
 // A [Reader] reads through a reader of the store, and a [Tx] adds statements to a unit of the
 // store. A change and the record of the act therefore commit together.
 //
-// Its functions fail with the errors of package store. They fail with ErrLocked after too many
-// failed attempts to sign in, and with ErrNoLease when another process extends the audit chains.
+// The functions of this package fail with the errors of package store. Write fails with ErrLocked
+// after too many failed attempts to sign in, and with ErrNoLease when another process extends the
+// audit chains.
 package operatorstore
 
 import (

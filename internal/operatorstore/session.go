@@ -87,8 +87,8 @@ func (tx Tx) TouchSession(id int64, now time.Time) {
 
 const revoke = `UPDATE console_session SET revoked = $1, expires = CASE WHEN expires < $1 THEN expires ELSE $1 END WHERE operator_id = $2 AND revoked IS NULL AND `
 
-// RevokeSession ends a session of an operator. Write fails with ErrNotFound when the session has
-// already ended.
+// RevokeSession ends a session of an operator. Write fails with ErrNotFound when the session is
+// already revoked.
 func (tx Tx) RevokeSession(operator store.OperatorID, id int64, now time.Time) {
 	tx.unit.ExecOne(store.ErrNotFound, revoke+`id = $3`, database.Micros(now), int64(operator), id)
 }

@@ -16,13 +16,13 @@ import (
 	"passerelle/payment"
 )
 
-// The service encrypts the account numbers of a payment and stores them with the payment. The
-// searched columns contain a blind value instead. Equal numbers of a domain have equal blind values
-// in a column. Nobody can compute a number from its blind value without the key file. The last four
-// characters of a blind value represent the last four characters of the number. Lists can therefore
-// search for a whole number and for its last four characters. Each of these searches has an index.
-// The account numbers of banking data are not encrypted, because a page of transactions would have to
-// decrypt a number for each row.
+// Once SealAccountNumbers was called, the store encrypts the account numbers of payments. The
+// searched columns then contain a blind value instead. Equal numbers of a domain have equal blind
+// values in a column. Nobody can compute a number from its blind value without the key file. The
+// last four characters of a blind value represent the last four characters of the number. Lists can
+// therefore search for a whole number and for its last four characters. Each of these searches has
+// an index. The account numbers of banking data are not encrypted, because a page of transactions
+// would have to decrypt a number for each row.
 
 // These are the columns of account numbers. A blind value depends on the name of its column, so the
 // same number has different blind values in different columns.
@@ -53,8 +53,7 @@ func (r *Reader) sealsNumbers(ctx context.Context) (bool, error) {
 	return on, nil
 }
 
-// blind returns the blind value of an account number in a column. Lists find the number by this
-// value.
+// blind returns the blind value of an account number in a column.
 func (r *Reader) blind(domain passerelle.DomainID, column, number string) string {
 	if number == "" {
 		return ""
@@ -63,7 +62,7 @@ func (r *Reader) blind(domain passerelle.DomainID, column, number string) string
 	return strings.ToUpper(hex.EncodeToString(index[:16])) + r.blindEnd(domain, column, end(number))
 }
 
-// firstOfEnd is the first of 2^14 consecutive characters. Each of them represents 14 bits. No
+// firstOfEnd is the first of 2^14 consecutive characters. Each character represents 14 bits. No
 // account number contains one of these characters.
 const firstOfEnd = 0x4E00
 
@@ -133,7 +132,7 @@ func (tx *Tx) payerNumber(p *payment.Payment) (*string, []byte, error) {
 	return &blind, sealed, nil
 }
 
-// beneficiaryNumbers returns the blind value of each instruction's account number, and the
+// beneficiaryNumbers returns the blind value of each beneficiary's account number, and the
 // encrypted form of all numbers together. If the store does not encrypt account numbers, it returns
 // the numbers themselves and nil.
 func (tx *Tx) beneficiaryNumbers(p *payment.Payment) ([]string, []byte, error) {
@@ -163,7 +162,7 @@ func (tx *Tx) beneficiaryNumbers(p *payment.Payment) ([]string, []byte, error) {
 
 // openNumbers decrypts the account numbers of a payment. It replaces the payer's blind value, and
 // stores the beneficiaries' numbers in p.numbers. It must run before the payment's instructions are
-// loaded, because loading replaces their blind values.
+// loaded, because loading takes the numbers from p.numbers.
 func (r *Reader) openNumbers(p *storedPayment) error {
 	if r.keys == nil && (p.payerNumber != nil || p.beneficiaryNumbers != nil) {
 		return fmt.Errorf("%w: there is no key file at hand", ErrSealed)
@@ -191,9 +190,9 @@ func (r *Reader) openNumbers(p *storedPayment) error {
 // SealAccountNumbers makes the store encrypt the account numbers of new payments from now on. It
 // then encrypts the numbers of older payments, with one unit for each payment. Until
 // SealAccountNumbers finishes, a search by number does not find payments with unencrypted numbers.
-// A process that began to write before the call may leave some numbers unencrypted.
-// SealAccountNumbers calls progress after each batch, with the number of payments encrypted so far.
-// After an error, the next call continues where this one stopped.
+// A unit that began before the call may still store unencrypted numbers. SealAccountNumbers calls
+// progress after each batch, with the number of payments encrypted so far. After an error, the next
+// call continues where this one stopped.
 func (db *DB) SealAccountNumbers(ctx context.Context, batch int, progress func(seen int64)) (int64, error) {
 	var sealed int64
 	err := db.Write(ctx, func(tx *Tx) error {

@@ -161,7 +161,8 @@ func TestOlderAccountNumbersAreSealed(t *testing.T) {
 }
 
 // TestNumbersThatStayedClearAreSealed checks that a process that runs during the sealing encrypts
-// and finds numbers. The next call must encrypt plain numbers that another process left.
+// and finds numbers. The next call of SealAccountNumbers must encrypt numbers that another process
+// left unencrypted.
 func TestNumbersThatStayedClearAreSealed(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		s := newFixture(t, url)

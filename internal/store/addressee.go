@@ -8,8 +8,7 @@ import (
 	"passerelle/internal/database"
 )
 
-// Addressee is a webhook with its domain and its authentication provider. One statement reads all
-// three.
+// Addressee is a webhook with its domain and its authentication provider.
 type Addressee struct {
 	Webhook
 	Served ServedDomain

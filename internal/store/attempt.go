@@ -16,7 +16,7 @@ import (
 )
 
 // Attempt is the record of a bank call that must not be made twice. It is stored before the call.
-// The first attempt of a payment sends its order. Later attempts send answers and cancellations to
+// The first attempt of a payment sends the order. Later attempts send answers and cancellations to
 // the bank, one at a time.
 type Attempt struct {
 	ID      int64
@@ -29,8 +29,8 @@ type Attempt struct {
 	// stored. It is unknown when the service must ask the bank for the outcome.
 	State   string
 	Created time.Time
-	// Inquiries counts how often a process took over the attempt to ask the bank. A process with an
-	// older count in its copy no longer holds the attempt.
+	// Inquiries counts how often a process took over the attempt to ask the bank. A process whose
+	// copy has an older count has lost the lease of the attempt.
 	Inquiries int64
 
 	// AttemptOrder is the order of the payment. All attempts of a payment have the order of the
@@ -42,7 +42,7 @@ type Attempt struct {
 	Agreed bool
 	By     payment.Actor
 	// Abandoned is the time at which the payer first refused the psuValidation since the last
-	// agreement. It is zero without such a refusal. Other attempts may have followed.
+	// agreement. It is zero without such a refusal.
 	Abandoned time.Time
 	// Trace is the trace in which the order was sent, as [tracing.Parent] returns it. Trace is
 	// empty if the order was sent without a trace.
@@ -55,7 +55,7 @@ type AttemptOrder struct {
 	Key       string
 	Connector string
 	Mechanism string
-	// Waits asks the bank to wait for the client's confirmation before it executes the order.
+	// Waits tells the bank to execute the order only after the client's confirmation.
 	Waits bool
 	// Fields are the payment field values, sealed in the database.
 	Fields map[string]string
@@ -67,8 +67,8 @@ type AttemptOrder struct {
 	// Callback is the query with which the bank sent the payer back, encrypted like the fields. The
 	// store keeps the query until a call has passed it to the bank, or the payment ends.
 	Callback []byte
-	// Reported is the number of reports that the bank had sent on its own initiative when the
-	// attempt was loaded.
+	// Reported is how often HastenCheck had been called for the payment when the attempt was
+	// loaded.
 	Reported int64
 	// sealedCallback is the stored form of Callback.
 	sealedCallback []byte
@@ -140,7 +140,7 @@ func (r *Reader) scanAttempt(row database.Row) (Attempt, error) {
 	return a, err
 }
 
-// openOptional decrypts a sealed value. It does nothing without a value.
+// openOptional decrypts a sealed value. It does nothing if sealed is nil.
 func (r *Reader) openOptional(into *[]byte, place keys.Place, sealed []byte) error {
 	var err error
 
@@ -260,10 +260,9 @@ func (tx *Tx) RememberOrder(a Attempt, memory []byte) error {
 	return nil
 }
 
-// SaveOrder replaces the connector's memory while a call about the order is still under way. The
-// payment must still have the version that was loaded: otherwise SaveOrder fails with ErrConflict.
-// SaveOrder increases the version. A simultaneous call with the earlier version can therefore not
-// overwrite the new memory.
+// SaveOrder replaces the connector's memory while a call about the order is still under way. Write
+// fails with ErrConflict when the payment no longer has this version. SaveOrder increases the
+// version. A simultaneous call with the earlier version therefore cannot overwrite the new memory.
 func (tx *Tx) SaveOrder(a Attempt, version int64, memory []byte) error {
 	tx.unit.ExecOne(ErrConflict, `UPDATE payment SET version = version + 1 WHERE +domain_id = $1 AND id = $2 AND version = $3`, int64(a.Domain), int64(a.Payment), version)
 	return tx.RememberOrder(a, memory)
@@ -319,22 +318,23 @@ func (tx *Tx) PostponeAttempt(a Attempt, wait time.Duration) {
 // AttemptLease is how long an attempt belongs to the process that opened it or took it over.
 const AttemptLease = 30 * time.Second
 
-// hastened is the new lease of an attempt whose outcome is unknown, when the service must ask the
-// bank now. A lease that ends within AttemptLease stays: a process may be asking now, and a second
-// process must not ask too.
+// hastened is the SQL expression for a lease that makes the service ask the bank now about an
+// unknown outcome. A lease that ends within AttemptLease stays: a process may be asking now, and a
+// second process must not ask too.
 var hastened = fmt.Sprintf(`CASE WHEN state = 'unknown' AND lease_until > {now} + %d THEN {now} - 1000 ELSE lease_until END`, AttemptLease.Microseconds())
 
 // HastenAttemptIfReported makes the service ask the bank about an attempt now if the bank has
-// reported, or sent the payer back, since the attempt was loaded. It follows PostponeAttempt.
+// reported, or sent the payer back, since the attempt was loaded. The same unit must call
+// PostponeAttempt first.
 func (tx *Tx) HastenAttemptIfReported(a Attempt) {
 	tx.unit.Exec(`UPDATE attempt SET lease_until = `+hastened+` WHERE +domain_id = $1 AND id = $2
 		AND $3 < (SELECT bank_reports FROM payment WHERE id = payment_id)`, int64(a.Domain), a.ID, a.Reported)
 }
 
-// ClaimAttempts takes over a domain's attempts with an expired lease, at most limit of them. It
-// gives each of them a new lease. It leaves out attempts of the connectors in except. The UPDATE
-// does not repeat the subquery's condition on the state. With that condition, PostgreSQL would
-// start with all unanswered attempts.
+// ClaimAttempts takes over at most limit attempts of a domain with an expired lease, and gives each
+// a new lease. It leaves out attempts of the connectors in except. The UPDATE does not repeat the
+// subquery's condition on the state. With that condition, PostgreSQL would start with all
+// unanswered attempts.
 func (tx *Tx) ClaimAttempts(domain passerelle.DomainID, lease time.Duration, limit int, except []string, into *[]Due) {
 	others, args := without(except, connectorOfAttempt, []any{int64(domain), lease.Microseconds()})
 	tx.dueOf(into, `WITH due AS MATERIALIZED (

@@ -157,8 +157,8 @@ func TestAttemptIsClaimedAfterItsLease(t *testing.T) {
 	})
 }
 
-// TestReportsHastenQuestions: a call that asks the bank about an attempt is planned for later. A
-// report of the bank must make this call due now, unless a process may be making the call already.
+// TestReportsHastenQuestions checks that a report of the bank makes a planned call about an attempt
+// due now, unless a process may already be making the call.
 func TestReportsHastenQuestions(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.attempt("key", time.Hour)
@@ -517,8 +517,8 @@ func TestSavedOrder(t *testing.T) {
 	})
 }
 
-// TestForgottenCallback checks that an attempt removes the callback that it was loaded with, but no
-// newer callback.
+// TestForgottenCallback checks that ForgetCallback removes the callback with which the attempt was
+// loaded, but no newer callback.
 func TestForgottenCallback(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.attempt("key", time.Hour)

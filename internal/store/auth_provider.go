@@ -13,14 +13,14 @@ import (
 	"passerelle/internal/keys"
 )
 
-// MaxAuthProviders limits the providers of a domain. Two providers that are created at the same
-// moment may exceed the limit by one.
+// MaxAuthProviders limits the providers of a domain. Units that create providers at the same time
+// may exceed the limit.
 const MaxAuthProviders = 1000
 
 // ErrFull reports that a domain has reached the limit of authentication providers.
 var ErrFull = errors.New("the domain has as many of them as it can have")
 
-// AuthProvider is a method by which receivers authenticate our requests. Its secrets are sealed
+// AuthProvider is a method by which receivers authenticate webhook requests. Its secrets are sealed
 // in the database.
 type AuthProvider struct {
 	ID     int64
@@ -39,8 +39,8 @@ type AuthProvider struct {
 	Updated  *time.Time
 }
 
-// TokenEndpoint is the endpoint that issues access tokens to an oauth provider, with the client's
-// credentials.
+// TokenEndpoint is the endpoint that issues access tokens for an oauth provider. It contains the
+// client's credentials.
 type TokenEndpoint struct {
 	URL       string `json:"url"`
 	ClientID  string `json:"client_id"`
@@ -52,7 +52,7 @@ type TokenEndpoint struct {
 }
 
 // Secrets returns the secrets that sign requests at an instant of real time: the present secret and
-// the next secret. The second is empty when only one is in use.
+// the next secret. The second result is empty when only one secret is in use.
 func (a AuthProvider) Secrets(now time.Time) (string, string) {
 	if a.NextFrom != nil && !a.NextFrom.After(now) {
 		return a.NextSecret, ""
@@ -93,7 +93,7 @@ func (a *authRow) open(ring *keys.Ring) (AuthProvider, error) {
 }
 
 // secretPlace returns the place of both secrets. The next secret is sealed for the column of the
-// present secret, because it moves to that column when it takes effect.
+// present secret, because RotateSecret may move it to that column.
 func (a *AuthProvider) secretPlace() keys.Place { return a.place("secret") }
 func (a *AuthProvider) configPlace() keys.Place { return a.place("config") }
 
@@ -248,9 +248,9 @@ func (tx *Tx) CreateAuthProvider(a *AuthProvider) error {
 	return nil
 }
 
-// RenameAuthProvider changes only the name and the time of change of a provider. If name is nil, it
-// changes only the time. It therefore does not undo a simultaneous change of the secret. Write fails
-// with ErrDuplicate when the name is in use.
+// RenameAuthProvider stores the name of a provider and the time of the change. A nil name leaves
+// the name unchanged. A simultaneous change of the secret stays. Write fails with ErrDuplicate when
+// the name is in use.
 func (tx *Tx) RenameAuthProvider(domain passerelle.DomainID, id int64, name *string, now time.Time) {
 	tx.unit.ExecOne(ErrNotFound, `UPDATE auth_provider SET name = COALESCE($1, name), updated = $2 WHERE domain_id = $3 AND id = $4 AND deleted IS NULL`,
 		name, database.Micros(now), int64(domain), id)

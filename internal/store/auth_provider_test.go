@@ -199,7 +199,8 @@ func TestSecretsOfAnInstant(t *testing.T) {
 	}
 }
 
-// TestSecretsOfAuthProvidersAreSealed checks the bytes in the columns.
+// TestSecretsOfAuthProvidersAreSealed checks that the columns contain no plain secret or
+// configuration.
 func TestSecretsOfAuthProvidersAreSealed(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.provider(s.domain, "a", &someEndpoint)

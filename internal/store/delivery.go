@@ -25,7 +25,7 @@ type Delivery struct {
 	User    passerelle.UserID
 	Version int64
 	// Subject and SubjectID identify the object of the event. Account is the account of the event.
-	// It is zero when the event concerns no account or several.
+	// Account is zero when the event concerns no account or several.
 	Subject   string
 	SubjectID int64
 	Account   passerelle.AccountID
@@ -34,8 +34,8 @@ type Delivery struct {
 	MediaType string
 	Omitted   int
 	// Body is the event's body without id_webhook_data. It is set only for a short body, because a
-	// page of deliveries holds all its bodies in memory. [Reader.Body] reads every body. Parted is
-	// the length in bytes of a body that is stored in parts, zero for other bodies.
+	// page of deliveries holds all its bodies in memory. [Reader.Body] reads a body of any length.
+	// Parted is the length in bytes of a body that is stored in parts, zero for other bodies.
 	Body   []byte
 	Parted int64
 	// Erased means that the body was erased, so the delivery cannot be sent.
@@ -73,8 +73,9 @@ const (
 		AND (p.version < d.version OR p.id < d.id) ORDER BY p.version LIMIT 1) IS NULL`
 )
 
-// tried is 1 for a delivery that was tried and 0 for others. An index contains this expression.
-// Databases use the index only when the compared number is part of the statement, not an argument.
+// tried is an SQL expression. It is 1 for a delivery that was tried and 0 for others. An index
+// contains this expression. Databases use the index only when the compared number is part of the
+// statement, not an argument.
 const tried = `(CASE WHEN d.attempts > 0 THEN 1 ELSE 0 END)`
 
 // NewDeliveries lists at most limit deliveries of a webhook that are due for their immediate first
@@ -152,7 +153,7 @@ type DeliveryAttempt struct {
 	Answer, Detail string
 	Signed         Signed
 	// Reached means that the request reached the receiver. Only these requests count towards the
-	// average time. Reached is part of the health counters, but not of the stored attempt.
+	// average time. Reached is not stored with the attempt.
 	Reached bool
 }
 

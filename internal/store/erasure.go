@@ -18,8 +18,8 @@ type Erasure struct {
 	Since  time.Time
 }
 
-// erasureGrace is a time after the deletion of a user. During this time, the erasure still searches
-// for data, because a concurrent write may commit late.
+// erasureGrace is how long the erasure of a deleted user continues to search for data, because a
+// concurrent write may commit late.
 const erasureGrace = time.Minute
 
 // farewellPending is the condition that a delivery of the event about the user's deletion is
@@ -34,7 +34,7 @@ const eventsOfUser = `FROM event e WHERE e.domain_id = $1 AND e.user_id = $2 AND
 
 // ForgottenFile marks a row of stored_file to which no other row refers, so that its file is
 // removed. The file is removed immediately, or after the lease of a running fetch, which could
-// otherwise store the file again. Package bankstore also uses it.
+// otherwise store the file again.
 const ForgottenFile = `next_fetch = NULL, due = CASE WHEN lease_until > {now} THEN lease_until ELSE 0 END`
 
 // remains lists the tables and columns with data of a user, in the order of erasure. rows is a

@@ -10,7 +10,7 @@ import (
 // These are the errors that callers can distinguish. Every other error is a fault of the program
 // or of the database.
 var (
-	// ErrNotFound reports that a query for one row found no row.
+	// ErrNotFound reports that a row does not exist.
 	ErrNotFound = database.ErrNotFound
 	// ErrConflict reports that the row has changed since it was read.
 	ErrConflict = database.ErrConflict

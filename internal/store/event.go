@@ -53,10 +53,10 @@ type EmittedEvent struct {
 // JSON is the media type of a body to which deliveries add id_webhook_data.
 const JSON = "application/json"
 
-// Emit adds an event to the transaction of the change, with one delivery for each enabled webhook
-// that is registered for the event now. It leaves out the body of a user's event without
-// deliveries. It fails when a JSON body is not an object, because only an object can contain
-// id_webhook_data.
+// Emit adds an event to the transaction of the change. If the event is not held, Emit also adds one
+// delivery for each enabled webhook that is registered for the event now. It leaves out the body of
+// a user's event without deliveries. It fails when a JSON body is not an object, because only an
+// object can contain id_webhook_data.
 func (tx *Tx) Emit(e EmittedEvent) error {
 	if e.Unwanted {
 		return tx.emitUnwanted(e)
@@ -189,9 +189,9 @@ func (tx *Tx) DropHeld(domain passerelle.DomainID, user passerelle.UserID) {
 	tx.unit.Exec(`DELETE FROM event WHERE domain_id = $1 AND user_id = $2 AND held`, int64(domain), int64(user))
 }
 
-// DropHeldBack gives up the held back deliveries of a subject up to a version. Receivers do not
-// need these deliveries, because they already know the state. The condition not_before > 0 lets the
-// databases use the index of held back deliveries. The argument now is in the domain's time.
+// DropHeldBack gives up the held back deliveries of a subject up to a version. The condition
+// not_before > 0 lets the databases use the index of held back deliveries. The argument now is in
+// the domain's time.
 func (tx *Tx) DropHeldBack(domain passerelle.DomainID, subject string, subjectID, version int64, now time.Time, reason string) {
 	tx.unit.Exec(`UPDATE delivery SET dropped = $1, drop_reason = $2 WHERE domain_id = $3 AND subject = $4 AND subject_id = $5 AND version <= $6
 		AND delivered IS NULL AND dropped IS NULL AND not_before > 0 AND not_before > $1`,

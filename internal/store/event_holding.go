@@ -14,7 +14,7 @@ import (
 type Holding string
 
 // HoldingOf returns the name of the data that was read about a subject, such as a connection, in an
-// epoch. With a nil epoch, the name covers every epoch.
+// epoch. A nil epoch stands for a subject without epochs.
 func HoldingOf(kind string, subject int64, epoch *int64) Holding {
 	if epoch == nil {
 		return Holding(fmt.Sprintf("%s:%d", kind, subject))

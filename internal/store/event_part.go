@@ -11,8 +11,7 @@ import (
 	"passerelle/internal/database"
 )
 
-// partSize is the number of bytes in a part of a large body. No more than one part is held in
-// memory.
+// partSize is the number of bytes in each part of a large body, except the last part.
 const partSize = 256 << 10
 
 // EventBody is a large body that is written before its event is stored. PurgeParts removes a
@@ -93,8 +92,8 @@ func (b *EventBody) flush(enough int) error {
 // ErrErased reports a body that was erased or is incomplete.
 var ErrErased = errors.New("the body was erased")
 
-// Body reads the body of a delivery as it was emitted. At most one part is in memory. Reading
-// fails with ErrErased when the body or one of its parts was erased.
+// Body reads the body of a delivery as it was emitted. Reading fails with ErrErased when the body
+// or one of its parts was erased. A body in d.Body is not read again.
 func (r *Reader) Body(ctx context.Context, domain passerelle.DomainID, d Delivery) io.Reader {
 	return &parts{ctx: ctx, from: r, domain: domain, event: d.EventID, left: d.Parted, page: d.Body, whole: d.Parted == 0 && len(d.Body) == 0}
 }
@@ -148,7 +147,6 @@ func (p *parts) load() error {
 	return err
 }
 
-// nextPart loads the next part.
 func (p *parts) nextPart() error {
 	page, err := database.One(p.ctx, p.from.rows, func(row database.Row) ([]byte, error) {
 		var body []byte

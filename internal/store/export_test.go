@@ -43,7 +43,8 @@ func (tx *Tx) InsertAttempts(w Webhook, first int64, all []DeliveryAttempt) {
 	tx.insertAttempts(w, first, all)
 }
 
-// UnsentPlace returns the position up to which PurgeEvents has checked undelivered events.
+// UnsentPlace returns the position up to which PurgeEvents has searched for events without
+// deliveries.
 func (db *DB) UnsentPlace(ctx context.Context, domain passerelle.DomainID) ([2]int64, error) {
 	return db.purgePlace(ctx, domain, unsentPlace)
 }

@@ -63,7 +63,7 @@ func (r *Reader) scanFieldKey(row database.Row) (StoredFieldKey, error) {
 const selectFieldKey = `SELECT id, domain_id, number, kid, private, created FROM field_key WHERE domain_id = $1 `
 
 // NewestFieldKey returns the key pair with the highest number. It fails with ErrNotFound when the
-// domain has no key pair. Clients receive the pair's public key.
+// domain has no key pair.
 func (r *Reader) NewestFieldKey(ctx context.Context, domain passerelle.DomainID) (StoredFieldKey, error) {
 	return database.One(ctx, r.rows, r.scanFieldKey, selectFieldKey+`ORDER BY number DESC LIMIT 1`, int64(domain))
 }

@@ -156,7 +156,7 @@ func (s fixture) authProviders() func(*rapid.T) lists.List {
 	}
 }
 
-// TestListsByIDAreThoseOfTheReference reads random windows of the lists that operators read.
+// TestListsByIDAreThoseOfTheReference compares random windows of the lists by id with a reference.
 func TestListsByIDAreThoseOfTheReference(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		lists.Compare(t, map[string]func(*rapid.T) lists.List{
@@ -165,8 +165,8 @@ func TestListsByIDAreThoseOfTheReference(t *testing.T) {
 	})
 }
 
-// TestUsersAreThoseOfTheReference reads random windows of users. Lists of users have a separate
-// window type, and their positions always exist.
+// TestUsersAreThoseOfTheReference compares random windows of users with a reference. Lists of users
+// have a separate window type, in which the position is always set.
 func TestUsersAreThoseOfTheReference(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		var all []idRow

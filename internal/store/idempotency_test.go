@@ -98,7 +98,8 @@ func TestClaimKey(t *testing.T) {
 	})
 }
 
-// TestLongExecutionsKeepTheirKey holds a key whose lease would have lapsed.
+// TestLongExecutionsKeepTheirKey checks that HoldKey renews the lease of a key, so that another
+// request must wait.
 func TestLongExecutionsKeepTheirKey(t *testing.T) {
 	onEachWithDomain(t, func(t *testing.T, db *store.DB, domain passerelle.DomainID) {
 		long := claim(t, db, repeat(domain, "k", "r"))
@@ -133,8 +134,8 @@ func TestKeptAnswersAreSealed(t *testing.T) {
 	})
 }
 
-// TestAnExecutionThatWasTakenOverMakesNothing checks that a late execution fails completely,
-// because a creation records its object in its own transaction.
+// TestAnExecutionThatWasTakenOverMakesNothing checks that an execution stores no object and no
+// response after another execution has taken over its key.
 func TestAnExecutionThatWasTakenOverMakesNothing(t *testing.T) {
 	onEachWithDomain(t, func(t *testing.T, db *store.DB, domain passerelle.DomainID) {
 		late := claim(t, db, repeat(domain, "k", "r"))
@@ -161,8 +162,8 @@ func TestAnExecutionThatWasTakenOverMakesNothing(t *testing.T) {
 	})
 }
 
-// TestAnswersWithWhatWasMade stores the response together with the created object, unless another
-// execution has taken over the key.
+// TestAnswersWithWhatWasMade checks that Answered stores the response, unless another execution has
+// taken over the key.
 func TestAnswersWithWhatWasMade(t *testing.T) {
 	onEachWithDomain(t, func(t *testing.T, db *store.DB, domain passerelle.DomainID) {
 		k := repeat(domain, "k", "r")

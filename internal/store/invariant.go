@@ -12,8 +12,8 @@ import (
 )
 
 // Invariant is a condition that must hold for every database at every moment, under any load and
-// after any fault. The schema prevents most violations. The check also finds violations that the
-// schema cannot prevent. Incomplete copies, faulty disks and manual changes can cause them.
+// after any fault. The schema prevents most violations. Incomplete copies, faulty disks and manual
+// changes can cause the others.
 type Invariant struct {
 	// Name is a short name, and Rule states the condition.
 	Name, Rule string
@@ -166,8 +166,8 @@ var idsAfter = map[string]int64{"category": int64(passerelle.FirstOwnCategory) -
 // each of them to the table of sequences.
 var numberedByDatabase = map[string]bool{"delivery": true, "setting_change": true, "withdrawal": true}
 
-// SequencesBehind lists the sequences whose next id is already in use. A faulty restore can cause
-// this.
+// SequencesBehind lists the sequences whose next id is not above all ids in their table. A faulty
+// restore can cause this.
 func (r *Reader) SequencesBehind(ctx context.Context) ([]string, error) {
 	all, err := database.Collect(ctx, r.rows, database.ScanString, `SELECT name FROM sequence ORDER BY name`)
 	if err != nil {

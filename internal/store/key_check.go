@@ -37,9 +37,9 @@ func (db *DB) BindKeys(ctx context.Context) error {
 	return db.CheckKeys(ctx)
 }
 
-// Seal encrypts a value that the unit stores. The unit fails when the database has been bound to
-// other keys since this process read its keys, because nobody could decrypt the value after its key
-// is retired. A process with an older key file gets Unavailable.
+// Seal encrypts a value that the unit stores. Write fails with passerelle.Unavailable when this
+// process lacks the keys to which the database is bound. Otherwise nobody could decrypt the value
+// after its key is retired.
 func (tx *Tx) Seal(p keys.Place, plain []byte) ([]byte, error) {
 	if err := tx.proveKeys(); err != nil {
 		return nil, err
@@ -51,10 +51,10 @@ func (tx *Tx) Seal(p keys.Place, plain []byte) ([]byte, error) {
 // missing.
 func (r *Reader) Unseal(p keys.Place, sealed []byte) ([]byte, error) { return r.keys.Open(p, sealed) }
 
-// proveKeys adds a statement to the unit. This statement checks whether the database is bound to
-// the keys of this process. If the database is bound to other keys, the unit runs once more with
-// the keys that are now in use. The unit fails when this process lacks those keys. A second call in
-// a unit does nothing.
+// proveKeys adds a statement to the unit. This statement checks whether the key proof is the one
+// that this process has read. If the key proof has changed, the unit runs again with the new proof.
+// The unit fails when this process cannot decrypt the new proof. A second call in a unit does
+// nothing.
 func (tx *Tx) proveKeys() error {
 	var err error
 	if tx.seals {

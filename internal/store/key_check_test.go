@@ -44,9 +44,8 @@ func TestADatabaseKnowsItsKeys(t *testing.T) {
 	})
 }
 
-// TestNothingIsSealedWithRetiredKeys: a program read the key file before a key was added to the
-// file. The program can encrypt until all values are rewrapped with the new key. From then on, its
-// writes are refused.
+// TestNothingIsSealedWithRetiredKeys checks that a process with an older key file can encrypt until
+// all values are rewrapped with the new key. From then on, units that encrypt must fail.
 func TestNothingIsSealedWithRetiredKeys(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		ring := keys.Generate()

@@ -23,8 +23,8 @@ func inALongRun(t *testing.T, variable string, usual int) (number int, long bool
 	return n, true
 }
 
-// pageTimeout is far longer than reading a page through an index in its order. It is far shorter
-// than reading a million rows.
+// pageTimeout is far longer than reading a page through an index. It is far shorter than reading a
+// million rows.
 const pageTimeout = 25 * time.Millisecond
 
 // measure limits the time for a page of a long list, or for a late page. The time may be at most a
@@ -40,7 +40,7 @@ func (p measure) hold(t *testing.T, long bool, first, second func()) {
 	t.Helper()
 	ratio, shortest := compare(first, second)
 	for range 2 {
-		if ratio > p.most { // or another process used the processor
+		if ratio > p.most { // measure again, because another process may have used the processor
 			ratio, shortest = compare(first, second)
 		}
 	}

@@ -24,7 +24,7 @@ type storedPayment struct {
 	currency passerelle.Currency
 	dateType payment.DateType
 	// payerNumber and beneficiaryNumbers are the encrypted account numbers. They are nil when the
-	// numbers are stored unencrypted. numbers contains the decrypted numbers of the instructions.
+	// numbers are stored unencrypted. numbers contains the decrypted numbers of the beneficiaries.
 	payerNumber, beneficiaryNumbers []byte
 	numbers                         []string
 }

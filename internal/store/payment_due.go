@@ -63,8 +63,8 @@ func (tx *Tx) DuePayments(domain passerelle.DomainID, now time.Time, lease time.
 // ExpiringPayments leases at most limit payments of a domain that have waited for a definitive
 // status at least since the instant in the argument before. It leaves out payments with an open
 // attempt. It also leaves out payments whose check is due at now, because the bank may already know
-// the outcome, for example after an outage of the service. It does not leave out payments with an
-// unknown outcome, because no check of such a payment takes place.
+// the outcome, for example after an outage of the service. It includes payments with an unknown
+// outcome, because the service does not check these payments.
 func (tx *Tx) ExpiringPayments(domain passerelle.DomainID, before, now time.Time, lease time.Duration, limit int, into *[]int64) {
 	tx.unit.ReturningIDs(into, `WITH due AS MATERIALIZED (
 			SELECT id FROM payment WHERE domain_id = $1 AND expires_from <= $2 AND check_lease < {now}

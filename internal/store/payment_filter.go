@@ -12,8 +12,8 @@ import (
 )
 
 // PaymentFilter selects payments of one domain. A field with its zero value does not filter. Texts
-// are compared exactly as stored. Account numbers are converted first, so they may contain spaces
-// and small letters.
+// must equal the stored texts, except LabelStart and account numbers. Account numbers may contain
+// spaces and small letters.
 type PaymentFilter struct {
 	Domain passerelle.DomainID
 	// Only is the single payment that the caller's token may access, zero for all.
@@ -39,8 +39,7 @@ type PaymentFilter struct {
 	LabelStart string
 	// Client is the application that registered the payment, zero for any.
 	Client passerelle.ClientID
-	// Least and Most limit the amount in minor units. Both are inclusive, and zero means no
-	// limit. An index supports the list in the order of amounts.
+	// Least and Most limit the amount in minor units. Both are inclusive, and zero means no limit.
 	Least, Most int64
 
 	// labels is the range of labels that the window reads, empty for all.

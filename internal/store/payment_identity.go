@@ -15,8 +15,8 @@ import (
 const noLine = -1
 
 // plainIdentity is the part of an identity that everyone with access to the payment can see.
-// sealedIdentity is the rest. BirthDate of sealedIdentity replaces the field of Sensitive, because
-// a date is stored as text.
+// sealedIdentity is the sensitive part. Its field BirthDate hides the field of Sensitive, because a
+// date is stored as text.
 type plainIdentity struct {
 	Kind           passerelle.IdentityKind
 	ExternalRef    string

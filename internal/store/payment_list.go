@@ -46,10 +46,9 @@ type Listed struct {
 	Place []any
 }
 
-// Payments reads a window of a domain's payments with their instructions and identities. It
-// executes three queries for any number of rows, and reads each payment that changes between these
-// queries again. It fails for an unknown order. The order "label" and a filter by label require
-// each other.
+// Payments reads a window of a domain's payments with their instructions and identities. If a
+// payment changes between the queries, Payments reads it again. It fails for an unknown order. The
+// order "label" and a filter by label require each other.
 func (r *Reader) Payments(ctx context.Context, f PaymentFilter, w Window, sensitive bool) ([]Listed, error) {
 	order, known := paymentOrders[w.Order]
 	if !known {

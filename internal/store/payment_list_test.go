@@ -35,8 +35,8 @@ var labels = []string{"Rent May", "rent June", "RENT", "Rental of a van", "Élan
 // ends contains the last four characters of account numbers, and one text that is too short.
 var ends = []string{"0189", "3000", "6819", "89"}
 
-// population stores payments that differ in every key of the list but share most values, so that
-// the order among equal values is tested.
+// population stores payments that share most sort keys except the id, so that tests cover the order
+// among equal keys.
 func (s fixture) population(n int) []*payment.Payment {
 	s.t.Helper()
 	s.write(func(tx *store.Tx) error {
@@ -281,7 +281,8 @@ func placeIn(f store.PaymentFilter, w store.Window, p *payment.Payment) []any {
 	return []any{keyOf[w.Order](p), int64(p.ID)}
 }
 
-// TestListIsThatOfTheReference reads random windows with random filters.
+// TestListIsThatOfTheReference checks that windows with random filters list and count the same
+// payments as reference.
 func TestListIsThatOfTheReference(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		all := s.population(30)

@@ -26,7 +26,7 @@ const numbers = `WITH RECURSIVE n(i) AS (SELECT CAST($1 AS BIGINT) UNION ALL SEL
 
 // populate fills the tables with SQL, because creating the payments through package payment would
 // take hours. Each of the states created, validating, rejected and expired has a quarter of the
-// payments. Each filter matches half or a quarter of the payments.
+// payments.
 var populate = []string{
 	`INSERT INTO payment_transition (payment_id, seq, domain_id, to_state, cause, actor, bank_status, at)
 		SELECT i, 0, $3, 'created', '', 'client', '', i FROM n`,

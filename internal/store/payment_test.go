@@ -218,7 +218,8 @@ func (s fixture) tryChange(p *payment.Payment, r payment.Report) error {
 	return s.try(func(tx *store.Tx) error { return tx.UpdatePayment(p, transitions(steps), nil) })
 }
 
-// TestOneOfManyWins: fifty workers change the same version of a payment. Exactly one must succeed.
+// TestOneOfManyWins checks that exactly one of fifty simultaneous changes of the same version of a
+// payment succeeds.
 func TestOneOfManyWins(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.create(draft(1), now)

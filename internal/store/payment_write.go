@@ -63,10 +63,11 @@ func nameOf(parameter string) string {
 	return "COALESCE((SELECT name FROM connector_name WHERE uuid = " + uuid + "), " + uuid + ")"
 }
 
-// NameConnector stores the name of a connector. Lists are sorted by this name. A unit must call it
-// before it stores a payment with that connector. If the name is already stored, it only reads the
-// name. On PostgreSQL, a conflicting INSERT locks the existing row even if it updates nothing. With
-// an INSERT for each payment, all orders to one bank would therefore commit one after the other.
+// NameConnector stores the name of a connector. Lists can be sorted by this name. A unit must call
+// NameConnector before it stores a payment with the connector. If the name is already stored,
+// NameConnector only reads the name. On PostgreSQL, a conflicting INSERT locks the existing row
+// even if it updates nothing. With an INSERT for each payment, all orders to one bank would
+// therefore commit one after the other.
 func (tx *Tx) NameConnector(uuid, name string) {
 	tx.unit.Exec(`INSERT INTO connector_name (uuid, name) SELECT CAST($1 AS TEXT), CAST($2 AS TEXT)
 		WHERE NOT EXISTS (SELECT 1 FROM connector_name WHERE uuid = CAST($1 AS TEXT) AND name = CAST($2 AS TEXT))

@@ -66,8 +66,8 @@ func (p *planner) plan(s database.Statement) []string {
 	return steps
 }
 
-// crowdedTables matches the tables with many rows in TestRequestsAreRecordedByTheirIDs. A step of a
-// plan may read only some of these rows.
+// crowdedTables matches the tables with many rows in TestRequestsAreRecordedByTheirIDs. No step of
+// a plan may read all rows of such a table.
 var crowdedTables = regexp.MustCompile(` on (payment|payment_transition|instruction|delivery|delivery_attempt|event|bank_transaction|bank_account|subscription|connection|connection_log|end_user|token|webhook|client|setting_change|attempt|document|consent|received)( \w+)?$`)
 
 // more contains statements that add rows with the numbers from $1 to $2. crowdAll uses them
@@ -83,7 +83,7 @@ var more = []string{
 	`INSERT INTO received (domain_id, name, at, headers, body, verdict) SELECT CAST($3 AS BIGINT), 'x', i, '', CAST('' AS BYTEA), '' FROM n`,
 }
 
-// crowdAll adds thousands of rows of every kind.
+// crowdAll adds thousands of rows to each table that crowdedTables matches.
 func (s fixture) crowdAll() *userAccounts {
 	s.t.Helper()
 	const from, n = 100_000, 20 * fewDeliveries
@@ -113,8 +113,8 @@ func (s fixture) crowdAll() *userAccounts {
 	return h
 }
 
-// TestStatisticsExpectManyDomains checks the statistics settings of every table in PostgreSQL. The
-// settings must say that one domain has a small part of the rows.
+// TestStatisticsExpectManyDomains checks that each column domain_id in PostgreSQL has the setting
+// n_distinct=100. With this setting, PostgreSQL expects a domain to have a small part of the rows.
 func TestStatisticsExpectManyDomains(t *testing.T) {
 	s := newFixture(t, storetest.Postgres(t))
 	others, err := database.Collect(t.Context(), s.db.Rows(), database.ScanString, `SELECT relname FROM pg_class t JOIN pg_attribute a ON a.attrelid = t.oid

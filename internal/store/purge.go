@@ -49,7 +49,7 @@ func (r *Reader) anyExpired(ctx context.Context, tokensBefore time.Time) (bool, 
 	return true, nil
 }
 
-// PurgeSessions removes at most limit sessions that expired before an instant.
+// PurgeSessions removes at most limit console sessions that expired before an instant.
 func (tx *Tx) PurgeSessions(before time.Time, limit int) {
 	tx.unit.Exec(`DELETE FROM console_session WHERE id IN (SELECT id FROM console_session WHERE expires < $1 ORDER BY expires`+database.UpTo(limit)+`)`, database.Micros(before))
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // TestReceivedRequestsAreBounded checks that the number and size of the stored requests are
-// limited, for each domain separately. Anybody can send requests to the built-in receiver.
+// limited, for each domain separately.
 func TestReceivedRequestsAreBounded(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		keep := func(got store.Received) {

@@ -12,7 +12,7 @@ import (
 )
 
 // TestOneServerAtATime checks that a SQLite database has one server at a time. A second server
-// would end the leases of the first, and send its orders again.
+// would end the leases of the first server, and send orders again.
 func TestOneServerAtATime(t *testing.T) {
 	address := storetest.SQLite(t)
 	first, second := migrated(t, address), migrated(t, address)

@@ -158,7 +158,8 @@ func (p *webhookSet) requested(selected func(sentRequest) bool) lists.List {
 	return lists.List{Ways: lists.Ways{Newest: true, Skips: true}, All: lists.Spots(p.requests, spotOf, lists.Any[sentRequest]), Selected: lists.Spots(p.requests, spotOf, selected)}
 }
 
-// TestWebhookListsAreThoseOfTheReference reads random windows of deliveries.
+// TestWebhookListsAreThoseOfTheReference compares random windows of deliveries and requests with a
+// reference.
 func TestWebhookListsAreThoseOfTheReference(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := newWebhookSet(s)
@@ -285,7 +286,8 @@ func (s fixture) settingChanges() func(*rapid.T) lists.List {
 	}
 }
 
-// TestRecordsAreThoseOfTheReference reads random windows of records.
+// TestRecordsAreThoseOfTheReference compares random windows of the audit log and of setting changes
+// with a reference.
 func TestRecordsAreThoseOfTheReference(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		lists.Compare(t, map[string]func(*rapid.T) lists.List{

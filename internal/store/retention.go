@@ -24,7 +24,7 @@ type Retention struct {
 	// Events is an instant in the domain's time. Older events are removed after all their
 	// deliveries have ended. Health is the instant before which health records are removed.
 	Events, Health time.Time
-	// Batch is the number of rows that one statement removes. For the attempts of finished
+	// Batch is the largest number of rows that one statement removes. For the attempts of finished
 	// deliveries, it is ten times as many. Batches limits the number of transactions in a call. The
 	// next call continues.
 	Batch, Batches int
@@ -135,7 +135,7 @@ func (tx *Tx) removeAttempts(r Retention, removed *rowCount) {
 }
 
 // removeDeliveries removes deliveries, and each event whose last delivery it removed. over contains
-// pairs: the id of a delivery and the id of its event. removeDeliveries leaves deliveries with more
+// pairs: the id of a delivery and the id of its event. removeDeliveries keeps deliveries with more
 // attempts than one transaction should remove.
 func (tx *Tx) removeDeliveries(r Retention, over [][2]int64) {
 	if len(over) == 0 {
@@ -174,9 +174,8 @@ func (tx *Tx) removeHealth(r Retention, removed *rowCount) {
 // partsKept is the time during which a large body may wait for its event.
 const partsKept = 24 * time.Hour
 
-// PurgeParts removes large bodies that did not become part of an event within a day, in real time.
-// It checks at most batch parts in a unit, and returns after at most batches units. The next call
-// continues.
+// PurgeParts removes large bodies whose event was not stored within a day, in real time. It checks
+// at most batch parts in a unit, and returns after at most batches units. The next call continues.
 func (db *DB) PurgeParts(ctx context.Context, batch, batches int) error {
 	return purgeBatches(batches, batch, func() (int, error) {
 		from, err := db.purgePlace(ctx, 0, partPlace)

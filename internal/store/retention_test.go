@@ -136,7 +136,7 @@ func TestManyAttemptsOfOneDelivery(t *testing.T) {
 }
 
 // TestPartsWithoutEventsGo checks that a body whose event was never stored is removed after a day
-// of real time. The body of an event without a user must be checked once.
+// of real time. A later purge must not check earlier parts again.
 func TestPartsWithoutEventsGo(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		write := func() *store.EventBody {

@@ -146,7 +146,7 @@ func (db *DB) rewrapPage(ctx context.Context, column sealedColumn, values []seal
 }
 
 // awaitSeals waits for running units that have encrypted a value with the old key, before the key
-// proof changes. Rewrap would miss values that these units store later.
+// proof changes. Otherwise Rewrap would miss values that these units store later.
 func (tx *Tx) awaitSeals(table string) {
 	if alone := tx.db.rows.Dialect().Alone; alone != "" && table == keyCheckPlace.Table {
 		tx.unit.Exec(alone + table)

@@ -156,7 +156,8 @@ func TestRewrapStopsAtWhatDoesNotOpen(t *testing.T) {
 	})
 }
 
-// TestEveryColumnOfBytesIsAccountedFor checks that a key rotation covers every new sealed column.
+// TestEveryColumnOfBytesIsAccountedFor checks that each binary column is in sealedColumns or in
+// notSealed.
 func TestEveryColumnOfBytesIsAccountedFor(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		var got []string

@@ -8,7 +8,7 @@ import (
 )
 
 // ServedDomain is a domain with the data that each request and each webhook sender needs: its
-// settings, and whether the API is closed for all domains. One statement reads all this data.
+// settings, and whether the API is closed for all domains.
 type ServedDomain struct {
 	passerelle.Domain
 	Settings map[string]string

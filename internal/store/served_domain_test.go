@@ -26,7 +26,8 @@ func TestDomainIsReadBack(t *testing.T) {
 	})
 }
 
-// TestServedDomain checks that one query reads the data of a domain that a request needs.
+// TestServedDomain checks that both queries return the domain, its settings, and whether the API is
+// closed.
 func TestServedDomain(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		want := store.ServedDomain{

@@ -83,8 +83,8 @@ func (tx *Tx) SetSetting(domain passerelle.DomainID, key, value, by string, now 
 		int64(domain), key, value, by, database.Micros(now))
 }
 
-// DeleteSetting resets a key to its default, and records the change with its actor. It does
-// nothing when the key already has its default.
+// DeleteSetting resets a key to its default, and records the change with its actor. It does nothing
+// when the domain has not set the key.
 func (tx *Tx) DeleteSetting(domain passerelle.DomainID, key, by string, now time.Time) {
 	tx.unit.Exec(`INSERT INTO setting_change (domain_id, key, previous_value, type, changed_by, at)
 		SELECT domain_id, key, value, 'delete', CAST($1 AS TEXT), CAST($2 AS BIGINT) FROM setting WHERE domain_id = $3 AND key = $4`,
@@ -92,8 +92,8 @@ func (tx *Tx) DeleteSetting(domain passerelle.DomainID, key, by string, now time
 	tx.unit.Exec(`DELETE FROM setting WHERE domain_id = $1 AND key = $2`, int64(domain), key)
 }
 
-// SettingChange is one change of a configuration value. Previous is nil when the key had its
-// default before the change. New is nil when the key has its default after the change.
+// SettingChange is one change of a configuration value. Previous is nil when the key was not set
+// before the change. New is nil when the key is not set after the change.
 type SettingChange struct {
 	ID            int64
 	Key           string

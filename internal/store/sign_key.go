@@ -10,7 +10,7 @@ import (
 	"passerelle/internal/keys"
 )
 
-// SignKey is a key pair. The service signs its responses in a domain with it.
+// SignKey is a key pair with which the service signs its responses in a domain.
 type SignKey struct {
 	ID     int64
 	Domain passerelle.DomainID

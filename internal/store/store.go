@@ -39,7 +39,7 @@ type DB struct {
 
 // Reader reads committed rows and cannot write.
 type Reader struct {
-	// rows is nil in the zero Reader. The queries of such a Reader run through another reader.
+	// rows is nil in the zero Reader.
 	rows *database.Querier
 	keys *keys.Ring
 	// sealing is set once the database has confirmed that account numbers are sealed.

@@ -84,9 +84,9 @@ func (r *Reader) Tokens(ctx context.Context, f TokenFilter, w Window) ([]Token, 
 	return database.Collect(ctx, r.rows, scanToken, sql, s.Args...)
 }
 
-// CreateToken stores a token and sets its id. Write fails with ErrNoClient when the token's client is
-// deleted. The client cannot be deleted while the unit runs. A later deletion therefore also revokes
-// the token.
+// CreateToken stores a token and sets its id. Write fails with ErrNoClient when the token's client
+// does not exist or is deleted. The client cannot be deleted while the unit runs. A later deletion
+// therefore also revokes the token.
 func (tx *Tx) CreateToken(t *Token) error {
 	id, err := tx.unit.NewID("token")
 	if err != nil {

@@ -106,8 +106,8 @@ func TestUsersAreListed(t *testing.T) {
 	})
 }
 
-// TestKeepingAUser checks that a temporary user can be exchanged once. An exchange in another
-// domain, a second exchange, an exchange after the expiry, and a deletion with the old data of the
+// TestKeepingAUser checks that KeepUser makes a temporary user permanent once. KeepUser must fail
+// in another domain, for a permanent user and after the expiry. A deletion with the old data of the
 // user must fail.
 func TestKeepingAUser(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
@@ -146,7 +146,7 @@ func TestVersionsOfAUser(t *testing.T) {
 	})
 }
 
-// TestWebhookToken checks which token webhooks carry after each change.
+// TestWebhookToken checks which token WebhookToken returns after each change.
 func TestWebhookToken(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		u, stranger := s.user(true), s.user(true)

@@ -21,8 +21,8 @@ type Webhook struct {
 	Event webhook.Event
 	URL   string
 	Auth  int64 // id of the authentication provider, or zero
-	// AuthDeleted is set when the provider was deleted. Nothing is sent until the webhook has
-	// another provider. The store keeps its events until then.
+	// AuthDeleted is set when the provider was deleted. While it is set, nothing is sent, but the
+	// webhook still gets new events.
 	AuthDeleted bool
 	Created     time.Time
 	Updated     *time.Time
@@ -39,7 +39,6 @@ type Webhook struct {
 	// NextFlush is nil.
 	FirstTriesAfter passerelle.DeliveryID
 	// Stopped is set when failures ended the last run. While it is set, only the flusher sends.
-	// It is cleared when a receiver accepts a request or no delivery is left.
 	Stopped bool
 	// ConsecutiveFailures counts the failed requests since the last accepted one. LastSuccess and
 	// LastFailure are the times of the latest accepted and failed request, in the domain's time.
@@ -109,8 +108,8 @@ const waits = `(SELECT p.id FROM delivery p WHERE p.domain_id = d.domain_id AND 
 	AND p.delivered IS NULL AND p.dropped IS NULL AND p.not_before > 0 ORDER BY p.version LIMIT 1) IS NOT NULL`
 
 // WebhooksWithFirstTries lists at most limit webhooks of a domain with deliveries that were never
-// tried. Healthy webhooks come first. WebhooksWithFirstTries leaves out stopped and disabled
-// webhooks, and webhooks with a deleted provider.
+// tried. Webhooks without a running sender come first. WebhooksWithFirstTries leaves out deleted,
+// disabled and stopped webhooks, and webhooks with a deleted provider.
 func (r *Reader) WebhooksWithFirstTries(ctx context.Context, domain passerelle.DomainID, limit int) ([]Webhook, error) {
 	return database.Collect(ctx, r.rows, scanWebhook, `SELECT `+webhookColumns+` FROM webhook w
 		WHERE domain_id = $1 AND deleted IS NULL AND disabled IS NULL AND NOT stopped AND NOT auth_deleted
@@ -121,7 +120,8 @@ func (r *Reader) WebhooksWithFirstTries(ctx context.Context, domain passerelle.D
 }
 
 // WebhooksToFlush lists at most limit webhooks with a flusher that is due at the domain's instant.
-// Webhooks that have been overdue for the longest time come first.
+// It sorts webhooks without a running sender first, and then by the time at which the flusher was
+// due.
 func (r *Reader) WebhooksToFlush(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Webhook, error) {
 	return database.Collect(ctx, r.rows, scanWebhook, `SELECT `+webhookColumns+` FROM webhook
 		WHERE domain_id = $1 AND next_flush <= $2 AND deleted IS NULL AND disabled IS NULL AND NOT auth_deleted ORDER BY `+freeFirst+`, next_flush, id LIMIT $3`,
@@ -136,7 +136,7 @@ func (tx *Tx) LeaseWebhook(w Webhook, holder string, lease time.Duration) {
 }
 
 // KeepWebhook renews a lease of a webhook. Write fails with ErrConflict when the lease has lapsed.
-// A late worker can therefore not overwrite the results of its successor.
+// A late sender therefore cannot overwrite the results of the next sender.
 func (tx *Tx) KeepWebhook(w Webhook, holder string, lease time.Duration) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE webhook SET lease_until = {now} + $1 WHERE +domain_id = $2 AND id = $3 AND holder = $4 AND lease_until >= {now}`,
 		lease.Microseconds(), int64(w.Domain), int64(w.ID), holder)

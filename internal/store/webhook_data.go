@@ -42,8 +42,8 @@ type WebhookData struct {
 	Resource  int64
 	User      passerelle.UserID
 	MediaType string
-	// Body is the body of the event, without id_webhook_data. It is nil when the body was erased
-	// or has more than MaxShownBody bytes.
+	// Body is the body of the event, without id_webhook_data. It is nil when the body was erased,
+	// is stored in parts or has more than MaxShownBody bytes.
 	Body []byte
 	// Created is the time of the event.
 	Created time.Time
@@ -55,7 +55,7 @@ type WebhookData struct {
 	DropReason         string
 }
 
-// MaxShownBody is the longest body that lists show.
+// MaxShownBody is the length in bytes of the longest body in a WebhookData.
 const MaxShownBody = 16 << 10
 
 // State returns the state of the delivery.
@@ -69,7 +69,7 @@ func (d WebhookData) State() WebhookState {
 	return WebhookPending
 }
 
-// Test reports whether the event is only a test, without an object.
+// Test reports whether the delivery is a test, without an object.
 func (d WebhookData) Test() bool { return d.DropReason == testReason }
 
 // Place returns the position of a delivery in lists.
@@ -373,7 +373,8 @@ func (tx *Tx) CreateTest(w Webhook, body []byte, now time.Time, id *passerelle.D
 
 // RecoverWebhook makes the flusher of a webhook due now, and lets a stopped webhook continue. The
 // flusher continues at the first pending delivery of an event at or after the instant since.
-// RecoverWebhook changes nothing without such a delivery.
+// RecoverWebhook changes nothing without such a delivery, or when the webhook is deleted or
+// disabled.
 func (tx *Tx) RecoverWebhook(w Webhook, since, now time.Time) {
 	s := WebhookDataFilter{Domain: w.Domain, Webhook: w.ID, State: WebhookPending, From: since}.selection()
 	at := s.Bind(database.Micros(now))

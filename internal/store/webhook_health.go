@@ -9,7 +9,7 @@ import (
 	"passerelle/internal/database"
 )
 
-// Health sums up the requests to a webhook over 24 hours.
+// Health sums up the requests to one webhook or to all webhooks of a domain over 24 hours.
 type Health struct {
 	// Requests is the number of requests, and Successes is the number of accepted requests.
 	Requests, Successes int64
@@ -18,7 +18,7 @@ type Health struct {
 	Duration time.Duration
 }
 
-// Average is the mean time of the requests that reached the receiver. It is zero without such
+// Average returns the mean time of the requests that reached the receiver. It is zero without such
 // requests.
 func (h Health) Average() time.Duration {
 	return h.Duration / time.Duration(max(h.Reached, 1))

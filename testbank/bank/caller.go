@@ -19,7 +19,7 @@ type Caller struct {
 }
 
 // Preferences says which way of authorisation the third party prefers. The bank may choose another
-// one.
+// way.
 type Preferences struct {
 	NoRedirect bool
 	Decoupled  bool

@@ -37,8 +37,8 @@ type Consent struct {
 	Frequency  int    `json:"frequency"`
 	// Status is a consentStatus.
 	Status string `json:"status"`
-	// Shown holds the ids of the accounts that the customer consented to. Balances and Transactions
-	// hold the ids of the accounts whose balances or transactions the third party may read.
+	// Shown holds the ids of the accounts that the consent covers. Balances and Transactions hold
+	// the ids of the accounts whose balances or transactions the third party may read.
 	Shown        []string  `json:"shown,omitempty"`
 	Balances     []string  `json:"balances,omitempty"`
 	Transactions []string  `json:"transactions,omitempty"`

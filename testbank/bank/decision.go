@@ -33,7 +33,7 @@ type Question struct {
 	// Order or Consent is the order or consent to authorise.
 	Order   *Order
 	Consent *Consent
-	// Silent means that the bank does not respond.
+	// Silent means that the bank does not respond to the customer's approval.
 	Silent bool
 }
 
@@ -230,7 +230,8 @@ func (b *Bank) approve(tx *ledger.Tx, a *Authorisation) error {
 	return b.finalise(tx, a)
 }
 
-// finalise executes what was authorised.
+// finalise ends an authorisation successfully. It then grants the consent, cancels the order or
+// signs the order.
 func (b *Bank) finalise(tx *ledger.Tx, a *Authorisation) error {
 	a.end("finalised")
 	if a.Subject.Kind == OfConsent {

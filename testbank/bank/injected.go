@@ -13,8 +13,8 @@ type Injected struct {
 	// Call selects calls by a method and a part of the path under /v1, such as "GET /accounts".
 	// Empty means every call.
 	Call string `json:"call"`
-	// The effect is a Wire, a code of the standard, or a status without a body. A fault may have
-	// only one effect.
+	// A fault has exactly one effect: a Wire, a Code of the standard, a Status without a body, or a
+	// Delay.
 	Wire   Wire   `json:"wire,omitempty"`
 	Code   string `json:"code,omitempty"`
 	Status int    `json:"status,omitempty"`

@@ -55,7 +55,7 @@ type Manner struct {
 	Silent bool
 	// Fails means that the customer's approval fails.
 	Fails bool
-	// Again means that an authorisation which fails does not end the order, so that another one may
+	// Again means that a failed authorisation does not end the order. Another authorisation may
 	// follow.
 	Again bool
 }
@@ -160,8 +160,8 @@ func mannerOf(o *Order) Manner {
 // MannerOf returns the manner that an order selects.
 func MannerOf(o *Order) Manner { return mannerOf(o) }
 
-// refusal returns the refusal with which the bank responds to the order, or nil. The refusal names
-// the member that asked for it.
+// refusal returns the refusal with which the bank responds to the order, or nil. A refusal with a
+// code names the member that selects the manner.
 func (l Line) refusal(m Manner) error {
 	switch {
 	case m.Code != "" && m.Amount == Decimal(l.Amount):

@@ -128,8 +128,8 @@ func (b *Bank) Reported(o *Order) string {
 	return o.Status
 }
 
-// progress lists the statuses of a successful order. A bank reports no status after its last one,
-// unless the last one is ACSC.
+// progress lists the statuses of a successful order. A bank reports no status after its LastStatus,
+// unless LastStatus is ACSC.
 var progress = []string{"RCVD", "PDNG", "PATC", "ACTC", "ACCP", "ACFC", "ACSP", "ACWC", "ACWP", "ACSC", "ACCC"}
 
 var _ ledger.Document = (*Order)(nil)

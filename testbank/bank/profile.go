@@ -68,7 +68,7 @@ type Profile struct {
 	// TwoPasswords means that third parties must send two passwords. EncryptsPasswords means that
 	// they must encrypt passwords.
 	TwoPasswords, EncryptsPasswords bool
-	// LastStatus is the best status that the bank reports. A bank that reports ACSC also reports ACCC.
+	// LastStatus is the best status that the bank reports. With ACSC, the bank also reports ACCC.
 	LastStatus string
 	Minor      int
 	Signed     bool

@@ -9,7 +9,7 @@ import (
 	"passerelle/testbank/ledger"
 )
 
-// executionStart is the time of day, in UTC, at which orders are executed.
+// executionStart is the time of day, in UTC, at which the bank executes an order for a later day.
 const executionStart = 6 * time.Hour
 
 // putOrder stores an order and notifies its third party.

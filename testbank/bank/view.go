@@ -83,8 +83,8 @@ func (b *Bank) TicketOf(ctx context.Context, id string) (string, error) {
 
 // Filling describes bookings that a tester wants to make on an account.
 type Filling struct {
-	// Count is the number of bookings. Amount is the amount of each in euros. With a minus, the
-	// money leaves the account.
+	// Count is the number of bookings. Amount is the amount of each in euros. If Amount has a minus
+	// sign, the money leaves the account.
 	Count  int    `json:"count"`
 	Amount string `json:"amount"`
 	// Text is the text of each booking. With Number, the text ends with the number of the booking.

@@ -175,7 +175,7 @@ func accounts(c *call) (any, error) {
 	return map[string]any{"accounts": all}, err
 }
 
-// fill books transactions on an account.
+// fill makes bookings on an account.
 func fill(c *call) (any, error) {
 	asked := bank.Filling{Count: 1, Amount: "1.00", Text: "Test booking"}
 	if err := c.read(&asked); err != nil {

@@ -3,6 +3,6 @@
 //
 // It owns a test authority, the certificates that it issues for a third party, and the encoding of
 // the PSD2 roles in them (ETSI TS 119 495). The authority must not be trusted outside of tests. The
-// package opens no connections and keeps no state. Judge fails with a Fault that describes the
-// mistake of a certificate.
+// package opens no connections and keeps no state. Judge and HasRole fail with a Fault, the reason
+// for which a bank refuses the certificate.
 package eidas

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Fault describes the mistake of a certificate.
+// Fault is the reason for which a bank refuses a certificate.
 type Fault string
 
 // These are the faults of certificates.

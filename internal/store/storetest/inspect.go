@@ -165,7 +165,7 @@ func (i *Inspection) count() map[string]int64 {
 	return counts
 }
 
-// Events lists all events, by subject and in the order in which they happened.
+// Events lists all events, ordered by subject and version.
 func (i *Inspection) Events() []Event {
 	i.t.Helper()
 	var events []Event
