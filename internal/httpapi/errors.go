@@ -62,8 +62,7 @@ var codes = map[string]struct {
 	"unavailable":         {503, false, "The service cannot respond at the moment."},
 }
 
-// fallbackDescription is the description of all other codes. An error body never has an empty
-// description.
+// fallbackDescription is the description of a code that codes does not list.
 const fallbackDescription = "The request failed."
 
 // statusClientGone is the status of a request whose client left before the response. It appears
@@ -111,7 +110,8 @@ func (f failure) body(requestID string) errorBody {
 	return body
 }
 
-// answer is a response that is complete before the API writes the first byte.
+// answer is a response. Its status, headers and JSON body are complete before the API writes the
+// first byte.
 type answer struct {
 	status int
 	header http.Header

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Route is one endpoint as data. The table of routes defines who may make which call. The OpenAPI
-// document comes from this table.
+// Route is one endpoint as data. The table of routes defines who may call which endpoint. The
+// OpenAPI document comes from this table.
 type Route struct {
 	// Method is GET, POST, PUT, PATCH, DELETE, or Update.
 	Method string
