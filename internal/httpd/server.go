@@ -54,8 +54,8 @@ type Options struct {
 	HeaderTimeout, ReadTimeout, IdleTimeout time.Duration
 	// Stall is the longest time that a client may need to take each part of a response. A part has
 	// at most 64 KiB. The server cuts off a slower client. Zero means the default. The time for the
-	// complete response has no limit, because a call that waits for a bank or a large file may take
-	// long.
+	// complete response has no limit, because a large file, or a call that waits for a bank, may
+	// take long.
 	Stall time.Duration
 	// Connections limits the open connections. At the limit, the server closes an idle connection
 	// for a new one. When no connection is idle, the new connection waits. Zero means the default.

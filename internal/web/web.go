@@ -2,8 +2,8 @@
 // scripts, security headers, sealed cookies, and texts in several languages. It also refuses
 // requests that other sites have forged.
 //
-// The package owns the look of pages, and how pages are sent. It renders a complete page before it
-// writes the status. Caches never store a page, and the page's content security policy forbids
+// The package owns the layout of pages, and how pages are sent. It renders a complete page before
+// it writes the status. Caches never store a page, and the page's content security policy forbids
 // inline code. The packages with the pages decide what a page says, who may see it and which page
 // comes next.
 //

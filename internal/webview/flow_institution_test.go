@@ -28,8 +28,7 @@ func (i institutionConnector) Read(_ context.Context, req connector.DataRequest,
 	return i.read(req, out)
 }
 
-// newInstitutionConnector returns an institution that has a number and a name in some countries. It
-// requests no fields.
+// newInstitutionConnector returns an institution in some countries. It requests no fields.
 func newInstitutionConnector(id int64, name string, countries ...string) institutionConnector {
 	return institutionConnector{
 		profile: connector.Profile{

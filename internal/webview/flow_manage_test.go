@@ -298,7 +298,7 @@ func TestUsersExpireAtTheSecondConnection(t *testing.T) {
 }
 
 // A person who leaves returns to the application with the reason. Failures that the person did not
-// cause have their own codes.
+// cause have the code server_error.
 func TestLeaving(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		for login, want := range map[string]string{"": "access_denied", "otp": "access_denied", "down": "server_error", "unsupported": "server_error"} {

@@ -114,7 +114,7 @@ func pay(m passerelle.Money) func(*payment.Draft) {
 	return func(d *payment.Draft) { d.Instructions[0].Amount = m }
 }
 
-// generous returns a bank that accepts any currency.
+// generous returns a bank that accepts EUR, GBP, JPY and BHD.
 func generous(p connector.Profile) []connector.Profile {
 	settings := *p.Payments
 	settings.Currencies = []passerelle.Currency{"EUR", "GBP", "JPY", "BHD"}

@@ -171,7 +171,7 @@ type pageContext struct {
 
 func (pc *pageContext) context() context.Context { return pc.request.Context() }
 
-// step returns the step parameter. The payment may have left that step.
+// step returns the step parameter. The stored state decides whether the step applies.
 func (pc *pageContext) step() string { return pc.request.URL.Query().Get("step") }
 
 func (pc *pageContext) reading() bool {
