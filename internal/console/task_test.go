@@ -179,5 +179,4 @@ func TestTasksOfOperators(t *testing.T) {
 	}
 }
 
-// now returns the real time.
 func now() time.Time { return time.Now() }

@@ -123,7 +123,7 @@ func TestTheHandOverOfACodeMayRun(t *testing.T) {
 	}
 }
 
-// HTML contains the names and texts of an institution, its fields and its accounts in escaped form.
+// The pages escape the names and texts of an institution, its fields and its accounts.
 func TestHostileInstitutions(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		const hostile = `<script id=planted>1</script>"><img src=x onerror=1>`

@@ -139,7 +139,7 @@ func (p *walker) waiting(login string) string {
 	return all[len(all)-1].ID.String()
 }
 
-// The page asks the person once for new credentials when the application requests them.
+// The page asks the person for new credentials when the application requests them.
 func TestReconnectWithNewCredentials(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.connection("anna")
