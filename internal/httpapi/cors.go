@@ -9,10 +9,10 @@ import (
 	"passerelle/internal/settings"
 )
 
-// Pages in browsers may call the API from the origins that the domain lists. A browser sends a
-// preflight. The browser lets a page read a response only if the response names the page's origin
-// (the CORS protocol of the Fetch standard). A page must put tokens into headers. The API uses no
-// cookies, so no response allows credentials.
+// Pages in browsers may call the API from the origins that the domain lists. Before some calls, a
+// browser sends a preflight. The browser lets a page read a response only if the response names the
+// page's origin (the CORS protocol of the Fetch standard). A page must put tokens into headers. The
+// API uses no cookies, so no response allows credentials.
 
 // sharedHeaders lists the request headers that a page may send. readHeaders lists the response
 // headers that a page may read. CORS always allows some other headers.

@@ -10,7 +10,7 @@ import (
 	"passerelle"
 )
 
-// These are the limits of an expansion. Each name costs one query for the whole list.
+// These are the limits of an expansion. Each name may cost a query for the whole list.
 const (
 	maxExpandDepth = 4
 	maxExpandNames = 20

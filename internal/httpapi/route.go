@@ -109,8 +109,8 @@ func newCall[In, Out any](h func(context.Context, *Caller, In) (Out, error)) End
 	}
 }
 
-// statusSayer is the interface of outputs with a status other than 200. For example, the status is
-// 202 when the client must act.
+// statusSayer is the interface of outputs that choose their status, such as 202 when the client
+// must act.
 type statusSayer interface{ HTTPStatus() int }
 
 func successStatus(out any) int {

@@ -96,7 +96,7 @@ func (a *API) Document() RawJSON { return a.document() }
 
 // exchange holds one request and its response.
 type exchange struct {
-	request *http.Request // the address has no token after the API has found a route
+	request *http.Request // for a read, authorise removes the token from the address
 	location
 	endpoint *endpoint
 	// pattern is the pattern of the matching endpoint. names and values belong to its parameters.

@@ -64,8 +64,8 @@ type Options struct {
 	MaxHeaderBytes int
 }
 
-// Server is a listener, with the processing around each request. The caller calls each method once,
-// in the order Listen, Start, Drain, Stop. It may omit Drain.
+// Server is a listener, with the processing around each request. The caller calls Listen, Start,
+// Drain and Stop in this order, and may omit Drain.
 type Server struct {
 	options  Options
 	listener net.Listener

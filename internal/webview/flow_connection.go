@@ -183,8 +183,8 @@ type flowBody struct {
 	Questions            []question
 	// After is the number of seconds until the page's script sends the form, or 0 for never.
 	After int
-	// Address is where the person continues. Apart is set when this address opens in another
-	// window. That window gets Ticket instead of a cookie.
+	// Address is the address at which the person continues. Apart is set when this address opens in
+	// another window. That window gets Ticket instead of a cookie.
 	Address, Ticket string
 	Apart           bool
 	// Back is the address of the previous page. Leave is the address that leaves the flow, and

@@ -58,7 +58,7 @@ type shareable struct {
 	subscriptions []bankstore.StoredSubscription
 }
 
-// mostItems is larger than the number of accounts, or of subscriptions, at any institution.
+// mostItems limits the accounts, and the subscriptions, that a page loads.
 const mostItems = 1000
 
 func (w *Webview) shareable(pc *pageContext, s *flowConnection) (shareable, error) {
