@@ -280,7 +280,7 @@ func TestPayerReturnsFromTheBankWithTheOutcome(t *testing.T) {
 	}
 }
 
-// settle makes the loop ask the bank until no check is due.
+// settle does the due work of the domain, such as asking the bank.
 func (s *stack) settle(t *testing.T) error {
 	t.Helper()
 	_, err := s.RunDue(t.Context(), s.domain)

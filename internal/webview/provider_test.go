@@ -41,8 +41,8 @@ func hasPrefixOf(key string, prefixes []string) bool {
 	return false
 }
 
-// TestPagesOfAProvider checks that the pages about a provider of documents do not speak of a bank, and
-// that those of a bank still do.
+// TestPagesOfAProvider checks that the pages about a provider of documents do not speak of a bank,
+// and that the pages about a bank do.
 func TestPagesOfAProvider(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		for name, words := range texts(t) {

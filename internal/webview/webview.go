@@ -249,9 +249,9 @@ func (w *Webview) about(pc *pageContext) error {
 	})
 }
 
-// tryLink returns a link for newcomers who want to try these pages. The link exists only in a
-// sandbox domain with one application. The flow ends at the address of a shop that does not exist.
-// In other domains, tryLink returns an empty text.
+// tryLink returns a link for newcomers who want to try these pages. The flow ends at the sandbox's
+// own shop. tryLink returns an empty text in live domains, without exactly one application, and if
+// that application may not redirect people to the shop.
 func (w *Webview) tryLink(pc *pageContext) (string, error) {
 	if pc.domain.Kind != passerelle.Sandbox {
 		return "", nil
