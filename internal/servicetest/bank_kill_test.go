@@ -126,8 +126,8 @@ func (o *sale) draft() map[string]any {
 	return draft
 }
 
-// sell creates payments of each kind at each bank, and brings each of them to its end, until stop is
-// closed.
+// sell creates payments of each kind at each bank until stop is closed. It advances each payment
+// for at most a second.
 func (s *merchant) sell(stop <-chan struct{}) {
 	for !isClosed(stop) {
 		s.mu.Lock()
