@@ -57,7 +57,7 @@ func (g *auditCommand) open(c *console, command func(books) (any, error)) error 
 	})
 }
 
-// name returns the name of a domain, even of a deleted domain.
+// name returns the name of a domain, or the domain's id if the domain was deleted.
 func (b books) name(id passerelle.DomainID) string {
 	if id == 0 {
 		return ""
@@ -89,14 +89,14 @@ func (b books) viewChain(v audit.ChainCheck) chainView {
 	return view
 }
 
-// errBroken stops reading when a chain is broken.
+// errBroken means that at least one chain is broken.
 var errBroken = errors.New("the audit log is broken: acts are missing or were changed")
 
 type auditVerify struct {
 	Checkpoint string `placeholder:"NUMBER:HASH" help:"A checkpoint from an earlier verify. The chain must still contain this checkpoint. Use it with --domain or --no-domain."`
 }
 
-// Run reads chains.
+// Run verifies chains and prints the results. It fails when a chain is broken.
 func (n *auditVerify) Run(c *console, g *auditCommand) error {
 	seen, err := n.seen(g)
 	if err != nil {

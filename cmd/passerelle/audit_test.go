@@ -13,8 +13,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// The commands list the log page by page and verify it. They exit with 1 when the log no longer
-// matches an earlier state.
+// The commands list the log page by page and verify it. audit verify exits with 1 when the log no
+// longer matches an earlier state.
 func TestAuditLogIsReadAndVerified(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		chained(t, url, 5)

@@ -93,7 +93,7 @@ type restoreCommand struct {
 // largest number that JavaScript represents exactly.
 const maxSkipped = 1_000_000_000_000
 
-// Run makes a database from a copy.
+// Run makes a database from a copy. With --ids-only, Run only skips ids.
 func (r *restoreCommand) Run(c *console) error {
 	switch {
 	case r.SkipIDs < 0 || r.SkipIDs > maxSkipped:

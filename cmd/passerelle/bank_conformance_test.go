@@ -67,8 +67,8 @@ func (h *hand) orders() int {
 // conformanceKeys makes each order key unique.
 var conformanceKeys atomic.Int64
 
-// order returns a function that makes orders. They contain the paying account, unless the bank
-// refuses it.
+// order returns a function that makes orders. The orders contain the payer's account, unless the
+// bank does not use it.
 func (h *hand) order(dates payment.DateType) func() connector.Order {
 	now := time.Now().UTC()
 	var payer passerelle.Account

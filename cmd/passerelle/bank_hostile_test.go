@@ -12,9 +12,9 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// hostile maps names to faults of a bank, its file or its certificates while the service runs. A
-// fault changes a line of the file or affects every call. An order that may have reached the bank
-// is not sent again.
+// hostile maps names to faults that begin while the service runs: faults of a bank, its file or its
+// certificates. A fault changes a line of the file or affects every call. An order that may have
+// reached the bank is not sent again.
 var hostile = map[string]struct {
 	line, with string
 	fault      map[string]any

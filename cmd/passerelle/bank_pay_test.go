@@ -75,7 +75,7 @@ func line(name string, more map[string]any) map[string]any {
 	return all
 }
 
-// order returns a draft of a payment with the given instructions.
+// order returns a draft of a payment with the instructions.
 func order(lines ...map[string]any) map[string]any {
 	all := make([]any, len(lines))
 	for i, one := range lines {

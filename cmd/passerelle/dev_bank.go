@@ -17,7 +17,7 @@ import (
 	"passerelle"
 )
 
-// bankStop is how long the program of test banks may take to end before it is killed.
+// bankStop is the time that the program of test banks has to end before it is killed.
 const bankStop = 5 * time.Second
 
 // testbanks represents the test banks of dev. They run as a separate process.

@@ -44,7 +44,7 @@ const (
 // errUnwell means that a check failed.
 var errUnwell = errors.New("some checks failed")
 
-// Run checks everything and prints all findings. It fails when any check fails.
+// Run makes all checks and prints the findings. It fails when any check fails.
 func (d *doctorCommand) Run(c *console) error {
 	open, err := d.networks()
 	if err != nil {
@@ -116,7 +116,7 @@ func (d *doctorCommand) schema(c *console, db *store.DB) finding {
 	return seen("schema", db.Database.SchemaCurrent(c.ctx), "up to date")
 }
 
-// rest checks everything that needs the schema.
+// rest returns the findings of the checks that need the schema.
 func (d *doctorCommand) rest(c *console, db *store.DB, rules delivery.Outbound) []finding {
 	findings := []finding{d.keys(c, db), d.clock(c, db), receivers(c, db, rules)}
 	if late, some := consents(c, db); some {
@@ -200,7 +200,7 @@ func consents(c *console, db *store.DB) (finding, bool) {
 
 const maxHooks = 1000
 
-// receivers checks that requests are allowed to the webhook addresses of live domains.
+// receivers checks that the outbound rules allow the webhook addresses of live domains.
 func receivers(c *console, db *store.DB, rules delivery.Outbound) finding {
 	domains, err := db.Domains(c.ctx)
 	if err != nil {

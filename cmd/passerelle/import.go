@@ -27,7 +27,8 @@ type importCommand struct {
 // errRefused means that the service refused files, which the command has already printed.
 var errRefused = errors.New("some files were refused")
 
-// Without --watch, Run previews all files. It imports them only if the service refuses no file.
+// Run previews all files, and imports them only if the service refuses no file. With --watch, it
+// instead imports files as they arrive.
 func (i *importCommand) Run(c *console) error {
 	to, err := i.open(c.ctx)
 	if err != nil {
@@ -56,7 +57,8 @@ func (i *importCommand) Run(c *console) error {
 	return nil
 }
 
-// open finds or makes the connection.
+// open returns an uploader. Without --connection, it finds the connection, or makes one unless
+// --dry-run is set.
 func (i *importCommand) open(ctx context.Context) (*uploads.Uploader, error) {
 	token, err := contentOf(i.TokenFile)
 	if err != nil {

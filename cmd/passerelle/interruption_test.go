@@ -48,9 +48,8 @@ func (i *interruption) Err() error {
 	return i.Context.Err()
 }
 
-// longCommand is a command that can be interrupted. Its arguments follow the command. prepare
-// creates the data that the command needs. finished checks the result after the command was
-// repeated.
+// longCommand is a command that can be interrupted. args returns its arguments. prepare creates the
+// data that the command needs. finished checks the result after the command was repeated.
 type longCommand struct {
 	args     func(p place) []string
 	prepare  func(p place)

@@ -45,7 +45,7 @@ func (m *migrateCommand) dryRun(c *console) error {
 	return c.show(views(pending, func(p database.PendingMigration) pendingView { return pendingView{p.Name, p.Statements} }))
 }
 
-// Run applies all migrations. It is the only command that creates a missing database.
+// Run applies all migrations, unless --check or --dry-run is set. It creates a missing database.
 func (m *migrateCommand) Run(c *console) error {
 	if m.DryRun {
 		return m.dryRun(c)

@@ -248,7 +248,8 @@ func serveUntilDone(c *console, s *service.Service, reload bool, end ending, rea
 	}
 }
 
-// leave lets load balancers notice that the program ends. Until then the program accepts requests.
+// leave lets load balancers notice that the program will stop. During delay, the program still
+// accepts requests.
 func leave(s *service.Service, delay time.Duration) error {
 	s.Drain()
 	select {

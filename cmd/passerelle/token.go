@@ -73,7 +73,7 @@ type tokenDelete struct {
 	ID int64 `arg:"" help:"Id of the token."`
 }
 
-// Run revokes a token. It fails with NotFound for a token that is already revoked.
+// Run revokes a token. It fails with NotFound for an unknown or revoked token.
 func (r *tokenDelete) Run(c *console, g *tokenCommand) error {
 	return g.at(c, func(d target) (any, error) {
 		now, err := d.access().Revoke(c.ctx, d.domain.ID, r.ID)

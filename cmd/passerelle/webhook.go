@@ -42,7 +42,7 @@ func (g *webhookCommand) withKeys(c *console, command func(target) (any, error))
 	return g.sealed(c, ring, command)
 }
 
-// registry returns the use cases for registering webhooks. It sends nothing, and logs changes to
+// registry returns the use cases for registering webhooks. They send nothing, and log changes to
 // standard error.
 func (d target) registry() *delivery.Delivery {
 	return delivery.New(delivery.Config{DB: d.db, Now: time.Now, Random: rand.Reader, Log: d.log})
@@ -196,7 +196,7 @@ func (d target) changed(c *console, id passerelle.WebhookID, change delivery.Web
 
 type webhookEnable struct{ oneWebhook }
 
-// Run enables a webhook again.
+// Run enables a disabled or deleted webhook again.
 func (e *webhookEnable) Run(c *console, g *webhookCommand) error {
 	no := false
 	return g.at(c, func(d target) (any, error) {

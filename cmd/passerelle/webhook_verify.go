@@ -61,5 +61,5 @@ func (v *authVerify) body() (string, error) {
 	return string(raw), err
 }
 
-// maxVerifiedBody limits the size of a body. It is the default limit of receivers.
+// maxVerifiedBody limits the size of a body. It equals webhook.DefaultLimit.
 const maxVerifiedBody = 64 << 20

@@ -8,8 +8,8 @@ import (
 	"passerelle/internal/operators"
 )
 
-// TestTheAccountPage checks that the fields and the errors of the account page name what they are
-// about, and that the page says what to do without the phone.
+// TestTheAccountPage checks that each field and error of the account page names its subject, and
+// that the page says how to replace a lost phone.
 func TestTheAccountPage(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		_, password := d.enter(operators.Viewer)

@@ -168,8 +168,8 @@ func TestManyProblems(t *testing.T) {
 	})
 }
 
-// TestConsentsThatEnd checks that the home page counts the consents that end within 7 days, and that
-// its link leads to exactly their connections.
+// TestConsentsThatEnd checks that the home page counts the consents that end within 7 days, and
+// links to exactly the connections with these consents.
 func TestConsentsThatEnd(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)

@@ -38,8 +38,7 @@ type auditData struct {
 	Refused                        bool
 	// Selected is set when the page shows only some of the acts.
 	Selected bool
-	// Deployment is set for acts that belong to no domain: sign-ins, and changes of operators and
-	// domains.
+	// Deployment is set for acts that belong to no domain, such as sign-ins.
 	Deployment  bool
 	Chain       []page.DetailRow
 	Result, Why string

@@ -87,7 +87,7 @@ func phoneCode(t *testing.T, key string, now time.Time) string {
 	return fmt.Sprintf("%06d", binary.BigEndian.Uint32(sum[sum[19]&15:])&0x7fffffff%1000000)
 }
 
-// clock is a clock of real time. The test sets it.
+// clock replaces the real time of a service. The test sets it.
 type clock struct{ seconds atomic.Int64 }
 
 func newClock() *clock {

@@ -59,14 +59,14 @@ func resolution(state passerelle.ConnectionState, institution string) string {
 	return strings.ReplaceAll(resolutions[state], "%s", institution)
 }
 
-// These are the words for what a connector reads.
+// These are the words for institutions.
 const (
 	wordBank     = "bank"
 	wordProvider = "provider"
 )
 
-// institutionWord returns the word for what a connector reads: a bank, or a provider that has only
-// documents.
+// institutionWord returns the word for a connector's institution: a bank, or a provider that has
+// only documents.
 func (c *Console) institutionWord(uuid string) string {
 	reader, known := c.Aggregation.Connectors.DataReader(uuid)
 	if !known || reader.Profile().Data == nil {
@@ -139,7 +139,7 @@ type troublesData struct {
 // Spans returns the numbers of days that the page offers for ends of consents.
 func (troublesData) Spans() []string { return []string{"7", "30", "90"} }
 
-// connectionKind is a filter for the connections that the same people can repair.
+// connectionKind is a filter that selects connections by who can repair them.
 type connectionKind struct {
 	Value, Name string
 	by          passerelle.Resolution
@@ -205,7 +205,7 @@ func (c *Console) connections(pc *page.Context) error {
 	return pages.Send(pc, "connections", "Connections", data)
 }
 
-// mostDays is the largest number of days within which a list of consents ends.
+// mostDays is the longest period for which a list shows ending consents, in days.
 const mostDays = 366
 
 // endingConsents lists the connections with consents that end soon. The consent that ends first
@@ -246,7 +246,7 @@ func bankNamed(banks []wire.Bank, text string) (string, bool) {
 // connectionData is the content of a connection's page.
 type connectionData struct {
 	connectionRow
-	// Institution is the word for what the connector reads.
+	// Institution is the word for the connector's institution.
 	Institution string
 	// InWebview is set when the user must act in the webview.
 	InWebview bool

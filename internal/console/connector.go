@@ -42,8 +42,7 @@ type connectorRow struct {
 	Expires page.When
 }
 
-// connectorsData is the content of a page that lists the connectors with names that match the
-// search.
+// connectorsData is the content of a page that lists the connectors that match the search.
 type connectorsData struct {
 	Search string
 	Rows   []connectorRow
@@ -167,7 +166,7 @@ type callRow struct {
 // field.
 var certificates = map[string]string{"tls.certificate": "Transport certificate", "signature.certificate": "Signing certificate"}
 
-// addHealth adds to data the bank's health, as this process has seen it.
+// addHealth adds to data the bank's health, as this process knows it.
 func (c *Console) addHealth(pc *page.Context, data *connectorData) {
 	h, monitored := c.Aggregation.Connectors.Health(data.UUID)
 	if !monitored {
@@ -277,7 +276,7 @@ func readingFacts(b wire.Bank) []page.DetailRow {
 // usages maps each usage of accounts to the people with such accounts.
 var usages = map[passerelle.Usage]string{passerelle.Private: "individuals", passerelle.Organisation: "businesses", passerelle.Association: "associations"}
 
-// forWhom returns the people who use a connector's accounts.
+// forWhom returns the account holders for a list of usages, in words.
 func forWhom(all []passerelle.Usage) string {
 	texts := make([]string, len(all))
 	for i, one := range all {

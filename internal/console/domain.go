@@ -144,7 +144,7 @@ func (c *Console) moveDomain(pc *page.Context) error {
 	return c.showDomain(pc, true)
 }
 
-// rotateSignKey generates a new key. This key signs all API responses from now on.
+// rotateSignKey generates a new key. The domain signs API responses with this key from now on.
 func (c *Console) rotateSignKey(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden

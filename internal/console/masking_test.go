@@ -27,8 +27,8 @@ var personal = []string{
 	"fr7630006000011234567890189", "30006000011234567890189", "de89370400440532013000", "370400440532013000", "de93999999990000000001", "999999990000000001",
 }
 
-// people is a live domain in which every kind of object names a person. It has the numbers of these
-// objects. The key is the word before the number in an address.
+// people is a live domain in which every kind of object names a person. The map numbers has the
+// numbers of these objects, by the word before the number in an address.
 type people struct {
 	*fixture
 	numbers map[string]int64
@@ -54,7 +54,7 @@ func newPeople(t *testing.T, s *servicetest.Instance) people {
 	return p
 }
 
-// readBadly adds to the connection messages of its bank, and a subscription.
+// readBadly adds a subscription and messages of the bank to a connection.
 func (p *people) readBadly(user passerelle.UserID, id passerelle.ConnectionID) {
 	p.t.Helper()
 	now := time.Now()

@@ -23,8 +23,8 @@ type paymentData struct {
 	State page.StateWord
 	// Amount and Payee describe the payment. Next describes its next step.
 	Amount, Payee, Next string
-	// Code is the reason for the rejection of the payment, and Advice explains it. Message is what the
-	// bank wrote about the rejection.
+	// Code is the reason for the rejection of the payment, and Advice explains it. Message is the
+	// bank's message about the rejection.
 	Code    string
 	Advice  advice
 	Message string
@@ -187,8 +187,8 @@ func (c *Console) showRest(pc *page.Context, p *payment.Payment, revealed bool, 
 	return err
 }
 
-// evidence returns the payer's evidence, oldest first. Unless the data is revealed, it masks the
-// payer's account in live domains and omits the instructions.
+// evidence returns the payer's evidence, oldest first. In live domains, it masks the payer's
+// account and omits the instructions, unless the data is revealed.
 func (c *Console) evidence(pc *page.Context, id passerelle.PaymentID, revealed bool) ([]evidenceRow, error) {
 	kept, err := c.DB.Evidence(pc, pc.Domain.ID, id)
 	if err != nil {
@@ -213,7 +213,8 @@ func (c *Console) evidence(pc *page.Context, id passerelle.PaymentID, revealed b
 	return rows, nil
 }
 
-// shownAccountText masks an account number that a page showed to the payer, in groups of characters.
+// shownAccountText masks an account number that a page showed to the payer. It does not mask a
+// revealed number.
 func shownAccountText(shown string, revealed bool) string {
 	if revealed {
 		return shown
@@ -411,7 +412,8 @@ type confirmData struct {
 // confirmAct shows the page that asks again before an act that cannot be undone.
 func (c *Console) confirmAct(pc *page.Context) error { return c.askAgain(pc, false) }
 
-// confirmRevealed shows this page with the payee's name and account number, and records this act.
+// confirmRevealed shows the page of confirmAct with the payee's name and account number, and
+// records this act.
 func (c *Console) confirmRevealed(pc *page.Context) error { return c.revealing(pc, c.askAgain) }
 
 func (c *Console) askAgain(pc *page.Context, revealed bool) error {

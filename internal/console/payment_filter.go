@@ -187,7 +187,7 @@ func (l *listing) within(uuids []string) {
 	l.Connectors = slices.DeleteFunc(l.Connectors, func(one string) bool { return !slices.Contains(uuids, one) })
 }
 
-// arrange chooses the order of the rows, for which a database index exists.
+// arrange chooses an order of the rows for which the database has an index.
 func (l *listing) arrange() {
 	switch {
 	case l.LabelStart != "":

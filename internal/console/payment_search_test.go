@@ -120,11 +120,11 @@ func TestSearchingPayments(t *testing.T) {
 	})
 }
 
-// sorted returns a list of numbers in ascending order.
+// sorted returns the numbers of a list in an order that does not depend on the page.
 func sorted(ids string) []string { return slices.Sorted(slices.Values(strings.Fields(ids))) }
 
-// A list with the order by label has pages like other lists. The links between these pages keep the
-// filter.
+// A list that is ordered by label has pages like other lists. The links between these pages keep
+// the filter.
 func TestSearchTurnsPages(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)

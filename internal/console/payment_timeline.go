@@ -26,7 +26,7 @@ const (
 // timelineRow is one event of a payment, or the effect of such an event.
 type timelineRow struct {
 	At string `json:"at"`
-	// When is the same instant in the form for people.
+	// When is the same instant as At, in the form for people.
 	When page.When `json:"-"`
 	Kind string    `json:"kind"`
 	What string    `json:"what"`
@@ -224,13 +224,12 @@ func saidAtEnd(pc *page.Context, t *payment.Transition, p *payment.Payment, reve
 	return rows
 }
 
-// outcomes maps each state of a call to a bank to a sentence about its outcome.
+// outcomes maps each state of an attempt to a sentence about its outcome.
 var outcomes = map[string]string{
 	store.AttemptOpen: "The bank has not answered yet.", store.AttemptAnswered: "The bank answered.", store.AttemptUnknown: "The outcome of this call is unknown.",
 }
 
-// answers maps each question of a bank to sentences about the two answers to it. The first answer
-// is a refusal.
+// answers maps each action to two sentences: for the answer no, and for the answer yes.
 var answers = map[payment.Action][2]string{
 	payment.Redirect:      {"The payer left the bank's page without an approval.", "The payer came back from the bank's page."},
 	payment.Decoupled:     {"The payer did not approve in the bank's app.", "The service asked the bank whether the payer has approved in the app."},
@@ -239,7 +238,7 @@ var answers = map[payment.Action][2]string{
 	payment.PSUValidation: {"The payer refused the payment.", "The payer validated the payment."},
 }
 
-// answerText returns a sentence about the answer to a question of the bank.
+// answerText returns a sentence about the answer to the bank's requested action.
 func answerText(a store.Attempt) string {
 	texts := answers[a.Action]
 	if a.Agreed {

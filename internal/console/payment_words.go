@@ -4,7 +4,7 @@ import "passerelle/payment"
 
 // These texts explain payments to operators who do not know the API well.
 
-// nextByAction maps an action of the API to a text that says what the payment waits for.
+// nextByAction maps an action of the API to a text about the next step of the payment.
 var nextByAction = map[payment.Action]string{
 	payment.Redirect:      "The payer is on the bank's page. The payment continues when they come back, or when the bank reports what they did.",
 	payment.Decoupled:     "The payer must approve the payment in the bank's app.",
@@ -13,7 +13,7 @@ var nextByAction = map[payment.Action]string{
 	payment.PSUValidation: "The payer must validate the payment in the webview.",
 }
 
-// nextByState maps a state without an action to a text that says what the payment waits for. For a
+// nextByState maps a state without an action to a text about the next step of the payment. For a
 // final state, the text describes its meaning.
 var nextByState = map[payment.State]string{
 	payment.Created:    "The payer has not chosen a bank yet.",
@@ -26,10 +26,10 @@ var nextByState = map[payment.State]string{
 	payment.Expired:    "The bank gave no final response in time, and the service no longer asks the bank. Check the account before you pay again.",
 }
 
-// nextForUnknown says what a payment waits for when its order has an unknown outcome.
+// nextForUnknown is the text about the next step of a payment whose order has an unknown outcome.
 const nextForUnknown = "The bank did not confirm the order. The service asks again if the bank gave the order an id or recognises repeated orders. Otherwise, ask the bank, and state below what it says."
 
-// nextStep returns a text that says what a payment waits for. For a final state, the text describes
+// nextStep returns a text about the next step of a payment. For a final state, the text describes
 // its meaning.
 func nextStep(p *payment.Payment) string {
 	switch {

@@ -154,7 +154,7 @@ func mustShow(t *testing.T, page, folder string, names []string) {
 	}
 }
 
-// populate creates an example of everything that the pages can show.
+// populate creates the objects that the pictured pages show.
 func populate(t *testing.T, s *servicetest.Instance) {
 	s.Subscribe("PAYMENT_STATE_UPDATED", "shop")
 	clients, err := s.DB.Clients(t.Context(), s.Domain.ID)

@@ -78,8 +78,8 @@ func (c *Console) programs(pc *page.Context) error {
 	return pages.Send(pc, "programs", "Connector programs", data)
 }
 
-// leftAlone has the texts for a program with failing calls. The key says whether this replica saw
-// the failures. Otherwise another replica saw them.
+// leftAlone has the texts for a program with failing calls. The key is true if this replica saw the
+// failures, and false if another replica saw them.
 var leftAlone = map[bool]string{
 	true: "not called, except for occasional test calls", false: "not called by another replica; this one still calls it",
 }

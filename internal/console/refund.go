@@ -168,8 +168,8 @@ func (c *Console) askForRefund(pc *page.Context) error {
 	return pages.Send(pc, "refund", fmt.Sprintf("Refund payment %d", p.ID), data)
 }
 
-// refund creates the payment. The holder of the beneficiary's account must approve it at the bank,
-// like all payments.
+// refund creates the refund. The beneficiary of the refunded payment must approve the refund at the
+// bank.
 func (c *Console) refund(pc *page.Context) error {
 	p, err := c.load(pc, false)
 	if err != nil {

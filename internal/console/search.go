@@ -74,8 +74,8 @@ var requestNumber = regexp.MustCompile(`^[0-9]{10,20}$`)
 // accountEnd is the number of last characters by which people name an account.
 const accountEnd = 4
 
-// accountsFirst moves payments with an account before other results. Four digits are more often the
-// end of an account number than the number of an object.
+// accountsFirst moves the groups of payments from or to an account before other groups. Four digits
+// are more often the end of an account number than the number of an object.
 func (d *searchData) accountsFirst() {
 	other := func(g foundGroup) bool { return !strings.HasSuffix(g.Name, " an account") }
 	slices.SortStableFunc(d.Groups, func(a, b foundGroup) int {
@@ -281,7 +281,8 @@ type numbered struct {
 	find func(ctx context.Context, r *store.Reader, domain passerelle.DomainID, id int64) (path string, err error)
 }
 
-// numberedThings lists these kinds, in their order on the page.
+// numberedThings lists the kinds of objects that a search finds by number, in their order on the
+// page.
 var numberedThings = []numbered{
 	{"User %d", func(ctx context.Context, r *store.Reader, domain passerelle.DomainID, id int64) (string, error) {
 		_, err := r.User(ctx, domain, passerelle.UserID(id))

@@ -15,7 +15,7 @@ import (
 )
 
 // mostClicks is the largest number of clicks for a new operator's task, from the first page of the
-// domain. mostTime is the longest time for it.
+// domain. mostTime is the longest time for such a task.
 const (
 	mostClicks = 4
 	mostTime   = 60 * time.Second
@@ -179,5 +179,4 @@ func TestTasksOfOperators(t *testing.T) {
 	}
 }
 
-// now returns the real time.
 func now() time.Time { return time.Now() }

@@ -81,8 +81,8 @@ func (d *fixture) wantsExactTimes(path string) int {
 // elsewhere lists the routes that the test does not open.
 var elsewhere = []string{"", "provider", "provider/back", "sign-in", "second-factor", "domains/#/clients/#/logo/#", "domains/#/payments/#/support", "domains/#/payments/#/confirm", "domains/#/payments/#/refund"}
 
-// timed is a sandbox in which every page shows objects, with the numbers of these objects. The key
-// is the word before the number in an address. Its clock is ahead of the real time.
+// timed is a sandbox in which every page shows objects. The field people has the numbers of these
+// objects. The clock of the sandbox is ahead of the real time.
 type timed struct {
 	*fixture
 	people

@@ -91,8 +91,7 @@ func (c *Console) createToken(pc *page.Context) error {
 	return pc.LeadToSecret(pc.Path("/tokens"), made.Text)
 }
 
-// revokeToken revokes a token of any kind. It fails with NotFound for a token that is already
-// revoked.
+// revokeToken revokes a token of any kind. It fails with NotFound for an unknown or revoked token.
 func (c *Console) revokeToken(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden

@@ -57,8 +57,8 @@ func TestTheRemedyOfAWebhookIsVisible(t *testing.T) {
 	})
 }
 
-// TestACardOfActionsIsNotEmpty checks that the page shows the card only to operators who have an
-// act in it.
+// TestACardOfActionsIsNotEmpty checks that the page shows the card of actions only to operators who
+// may do an act on it.
 func TestACardOfActionsIsNotEmpty(t *testing.T) {
 	now := newClock()
 	servicetest.Each(t, servicetest.Options{Now: now.now}, func(t *testing.T, s *servicetest.Instance) {

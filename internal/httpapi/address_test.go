@@ -8,7 +8,8 @@ import (
 	"passerelle/internal/httpapi"
 )
 
-// TestAddress finds the caller behind proxies, for the forms in which proxies write addresses.
+// TestAddress checks that Address finds the caller behind trusted proxies, for each notation of
+// addresses.
 func TestAddress(t *testing.T) {
 	trusted := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}
 	for _, c := range []struct{ from, host, want string }{

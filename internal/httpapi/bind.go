@@ -150,8 +150,8 @@ func separate(words string) []node {
 	return items
 }
 
-// These default limits apply to the characters of a text, and to the members of an object with free
-// names.
+// maxText is the default limit of the characters in a text. maxMembers limits the members of an
+// object with free names, and maxName limits the characters in such a name.
 const (
 	maxText    = 4096
 	maxMembers = 1000
@@ -312,8 +312,8 @@ func (f *fields) set(b *binding, v reflect.Value, n *node) error {
 	return f.complete(b, v, came)
 }
 
-// setOpen fills a struct with a field for free names. The field receives all other members, except
-// those that the client may send without effect.
+// setOpen fills a struct that has a field for free names. This field receives the members without a
+// field of their own. Unless the request is strict, it receives only readable members.
 func (f *fields) setOpen(b *binding, v reflect.Value, n *node) error {
 	whole := f.find(anyKey)
 	named, rest := node{shape: object}, node{shape: object}
@@ -335,10 +335,10 @@ func (f *fields) setOpen(b *binding, v reflect.Value, n *node) error {
 	return f.set(b, v, &named)
 }
 
-// readable reports whether a member can be an item of a field for free names. When these names may
-// also be in the query, clients of this API family send flags and nulls under other names. readable
-// rejects these members, and the API ignores them like unknown names. A number becomes a text of
-// its digits, because clients send texts such as codes without quotes.
+// readable reports whether a member can be an item of a field for free names. If these names may
+// also be in the query, only a text or a number can be an item, because clients of this API family
+// send flags and nulls under unknown names. A number becomes a text of its digits, because clients
+// send codes without quotes.
 func (f *field) readable(member *node) bool {
 	if !f.queried {
 		return true

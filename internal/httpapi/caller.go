@@ -84,7 +84,8 @@ func (c *Caller) By() string { return fmt.Sprintf("token %d", c.Token) }
 // at least one scope of AnyScope. An empty list allows all kinds or scopes. Only a public route may
 // have two empty lists.
 type Needs struct {
-	// Public routes need no token, except for calls with the query parameter that Guarded names.
+	// Public is set for a route that needs no token. A call with the query parameter Guarded needs
+	// a token even then.
 	Public   bool
 	Guarded  string
 	Kinds    []access.TokenKind

@@ -9,10 +9,10 @@ import (
 	"passerelle/internal/settings"
 )
 
-// Pages in browsers may call the API from the origins that the domain lists. A browser sends a
-// preflight. The browser lets a page read a response only if the response names the page's origin
-// (the CORS protocol of the Fetch standard). A page must put tokens into headers. The API uses no
-// cookies, so no response allows credentials.
+// Pages in browsers may call the API from the origins that the domain lists. Before some calls, a
+// browser sends a preflight. The browser lets a page read a response only if the response names the
+// page's origin (the CORS protocol of the Fetch standard). A page must put tokens into headers. The
+// API uses no cookies, so no response allows credentials.
 
 // sharedHeaders lists the request headers that a page may send. readHeaders lists the response
 // headers that a page may read. CORS always allows some other headers.
@@ -24,8 +24,8 @@ var (
 	}, ", ")
 )
 
-// preflightLife is the number of seconds for which a browser remembers a preflight. Until then, a
-// page of a removed origin may still call.
+// preflightLife is the number of seconds for which a browser remembers a preflight. During this
+// time, a page of a removed origin can still send calls.
 const preflightLife = "600"
 
 // admit allows a page to read the response, if the domain lists the page's origin. It returns false
@@ -46,7 +46,7 @@ func (x *exchange) admit(w http.ResponseWriter) bool {
 }
 
 // preflight reports whether a request is a preflight. A preflight has no token. The API responds to
-// preflights even during maintenance, so the page's own call can receive the reason.
+// preflights even during maintenance. The page's own call then receives the maintenance error.
 func preflight(r *http.Request) bool {
 	return r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""
 }

@@ -71,7 +71,7 @@ func joined(content, place []byte) []byte {
 	return append(append(both, content...), place...)
 }
 
-// restore converts the numbers that the JSON decoder made to int64.
+// restore converts each json.Number in a position to an int64.
 func (p Position) restore() error {
 	for i, value := range p {
 		n, ok := value.(json.Number)

@@ -22,7 +22,7 @@ type errorBody struct {
 	RequestID   string  `json:"request_id" doc:"identifier of the request, in decimal digits; equal to the X-Request-Id header"`
 }
 
-// kindStatus maps each kind of error to its HTTP status. No other code converts kinds.
+// kindStatus maps each kind of error to its HTTP status.
 var kindStatus = map[passerelle.Kind]int{
 	passerelle.Invalid:         http.StatusBadRequest,
 	passerelle.Unauthenticated: http.StatusUnauthorized,
@@ -62,12 +62,11 @@ var codes = map[string]struct {
 	"unavailable":         {503, false, "The service cannot respond at the moment."},
 }
 
-// fallbackDescription is the description of all other codes. An error body never has an empty
-// description.
+// fallbackDescription is the description of a code that codes does not list.
 const fallbackDescription = "The request failed."
 
-// statusClientGone is the status of a request whose client left before the response. It appears
-// only in the access log, where it distinguishes this case from a failure of the service.
+// statusClientGone is the status of a request whose client left before the response. In logs and
+// metrics, it distinguishes this case from a failure of the service.
 const statusClientGone = 499
 
 // failure is the content of a response about an error.
@@ -111,7 +110,8 @@ func (f failure) body(requestID string) errorBody {
 	return body
 }
 
-// answer is a response that is complete before the API writes the first byte.
+// answer is a response. Its status, headers and JSON body are complete before the API writes the
+// first byte.
 type answer struct {
 	status int
 	header http.Header

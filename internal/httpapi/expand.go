@@ -10,7 +10,7 @@ import (
 	"passerelle"
 )
 
-// These are the limits of an expansion. Each name costs one query for the whole list.
+// These are the limits of an expansion. Each name may cost a query for the whole list.
 const (
 	maxExpandDepth = 4
 	maxExpandNames = 20
@@ -24,7 +24,8 @@ const (
 //
 // The type of a linked resource defines in the same way what the resource can embed, down to the
 // largest depth. The tag "without" lists the members that this endpoint does not embed, separated
-// by commas. The API ignores unknown names, because clients send names that no longer exist.
+// by commas. Unless the request is strict, the API ignores unknown names, because clients send
+// names that no longer exist.
 type Expand[Of any] struct {
 	Names string `query:"expand" doc:"linked resources to embed, separated by commas; nested resources in brackets"`
 

@@ -123,7 +123,7 @@ func FuzzFlatBodies(f *testing.F) {
 	})
 }
 
-// tree can be expanded to any depth.
+// tree is a type that can embed itself.
 type tree struct {
 	A *tree  `json:"a" expand:"true"`
 	B []tree `json:"b" expand:"true"`

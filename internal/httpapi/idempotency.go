@@ -24,13 +24,13 @@ import (
 // printable ASCII.
 const maxKey = 255
 
-// settleTimeout limits the time to record the end of an execution after the client has left. The
-// timeout is much shorter than the lease of a key.
+// settleTimeout limits the time to record the end of an execution. It is much shorter than the
+// lease of a key.
 const settleTimeout = 10 * time.Second
 
-// repeatable runs a call at most once for each Idempotency-Key. It has no effect on a call without
-// a key, or on a route that takes no key. It has no effect on a call without a token, because the
-// key would have no owner.
+// repeatable executes a call, or returns the stored response of an earlier call with the same
+// Idempotency-Key. A key has no effect on a route that takes no key. It has no effect on a call
+// without a token, because the key would have no owner.
 func (a *API) repeatable(ctx context.Context, x *exchange) (answer, error) {
 	keys := x.request.Header["Idempotency-Key"]
 	if len(keys) == 0 || !x.endpoint.route.takesKey() || x.caller.Token == 0 {
@@ -86,8 +86,8 @@ func (x *exchange) repeatKey(key string) store.RepeatKey {
 	return store.RepeatKey{Domain: x.caller.Domain.ID, Token: x.caller.Token, Key: keyHash[:], Request: hash.Sum(nil)}
 }
 
-// execute runs the call and stores its response, if that response should be stored. It records the
-// end of the execution even when the client has left.
+// execute runs the call. It stores the response, unless the input was refused or keeps returns
+// false. It records the end of the execution even when the client has left.
 func (a *API) execute(ctx context.Context, x *exchange, claim store.Claim) (answer, error) {
 	x.caller.Execution, x.caller.Made = claim.Execution, claim.Subject
 	defer a.config.Answers.HoldKey(ctx, claim.Execution)()
@@ -130,7 +130,7 @@ func (a *API) showMade(x *exchange, made int64) {
 }
 
 // keeps reports whether repetitions receive the same response. The API does not store responses
-// with status 400, server errors and temporary conflicts.
+// with status 400, with status 499 and above, or with Retry-After.
 func keeps(status int, header http.Header) bool {
 	return status != http.StatusBadRequest && status < statusClientGone && header.Get("Retry-After") == ""
 }
@@ -157,7 +157,8 @@ func replayed(kept []byte) (answer, error) {
 }
 
 // end records the end of an execution, with or without a response to store. When recording fails,
-// the call has still succeeded. The lease then expires, and a repetition finds the created object.
+// the response to the call stays the same. The lease then expires, and a repetition finds the
+// created object.
 func (a *API) end(ctx context.Context, x *exchange, keep *answer) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()

@@ -106,7 +106,7 @@ func (p Paging) window() PageWindow {
 
 // Turn reads one page. fetch reads the rows of a window, in the order of the window. position
 // returns the sort keys of a row, and the last key is unique. count returns the number of rows in
-// the filtered list. Turn calls count only when the page itself does not show the number.
+// the filtered list. Turn calls count only when the page itself does not show this number.
 func Turn[T any](ctx context.Context, r *store.Reader, p Paging, fetch func(context.Context, *store.Reader, PageWindow) ([]T, error), position func(T) Position, count func(context.Context, *store.Reader) (int64, error)) ([]T, Listing, error) {
 	window := p.window()
 	var rows []T
@@ -152,9 +152,8 @@ func Turn[T any](ctx context.Context, r *store.Reader, p Paging, fetch func(cont
 // tells reports whether this page shows the total, because the list ends on this page.
 func (p Paging) tells(rows int, more bool) bool { return !more && (rows > 0 || p.Offset == 0) }
 
-// around returns the links of a page, from the positions of its first and last item. A link to a
-// neighbouring page needs an item. An empty page after the first page has no items, so it links to
-// the first page.
+// around returns the links of a page, from the positions of its first and last item. A page without
+// items has no positions. Unless it is the first page, it links to the first page.
 func (p Paging) around(ends []Position, more bool, total int64) (Links, error) {
 	links := Links{Self: p.links.self}
 	started := p.turn.Position != nil || p.Offset > 0
@@ -192,8 +191,8 @@ type linker struct {
 	base  string
 	query url.Values
 	self  Link
-	// place identifies the list to which a cursor is bound: the domain, the rights of the token,
-	// the path and the filters.
+	// place identifies the list to which a cursor is bound: the domain, the user and the payment of
+	// the token, the path and the filters.
 	place []byte
 	mac   func(purpose string, data []byte) []byte
 }

@@ -47,7 +47,7 @@ func (p *path) String() string {
 	return b.String()
 }
 
-// shown returns a client's name in a form that an error can safely repeat.
+// shown returns a name from a request in a form that an error can safely repeat.
 func shown(name string) string {
 	return passerelle.Excerpt(strings.ToValidUTF8(strings.ReplaceAll(name, "\x00", "?"), "?"), maxShownName)
 }

@@ -20,8 +20,8 @@ import (
 //	enum     the allowed words, separated by commas; a type may have a
 //	         method Values() []string instead
 //	doc      a sentence for the OpenAPI document
-//	example  an example for it
-//	raw      the media types of bodies that are the field, an UploadedFile
+//	example  an example for the OpenAPI document
+//	raw      the media types of a body that is the whole value of the field, an UploadedFile
 //
 // The fields of an embedded struct are fields of the input. The method settle of an embedded struct
 // runs after the request has filled all fields. Paging, DateRange, Expand and SensitiveInput have
@@ -106,7 +106,7 @@ const maxFields = 64
 var sources = []string{"path", "query", "header", "body"}
 
 // newPlan compiles an input type. It panics for an invalid declaration. The panic happens when the
-// service starts, and in every test.
+// service starts.
 func newPlan(in reflect.Type) *plan {
 	if in.Kind() != reflect.Struct {
 		panic(fmt.Sprintf("protocol: input %s is not a struct", in))

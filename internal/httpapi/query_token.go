@@ -24,9 +24,9 @@ func (x *exchange) presented(inAddress string) (string, error) {
 	return inAddress, nil
 }
 
-// hideToken removes the token of a read from the address, and returns it. hideToken removes invalid
-// tokens too. Links, cursors and signatures therefore never contain a token. The parameter stays if
-// the endpoint itself has a parameter with this name.
+// hideToken removes the token of a read from the address, and returns it. It removes invalid tokens
+// too. The links, cursors and signatures of a read therefore contain no token. The parameter stays
+// if the endpoint itself has a parameter with this name.
 func (x *exchange) hideToken() string {
 	reads := x.request.Method == http.MethodGet || x.request.Method == http.MethodHead
 	if !reads || x.endpoint.plan.query.find(tokenParameter) != nil {

@@ -17,8 +17,8 @@ import (
 // period may use the whole limit immediately.
 const ratePeriod = time.Minute
 
-// networkBits is the length of the IPv6 prefix that identifies a customer. All addresses with this
-// prefix belong to that customer.
+// networkBits is the length of the IPv6 prefix that network providers assign to one customer. All
+// addresses with the same prefix share one quota.
 const networkBits = 64
 
 // source is the sender of counted requests: a token or an address, in a domain. limit is the key of

@@ -66,7 +66,8 @@ func TestRateOfATokenIsLimited(t *testing.T) {
 	}
 }
 
-// The refusal has the form of all errors. The refusal comes before the check of the token.
+// All requests from an address share a quota, whatever their tokens. IPv6 addresses with the same
+// first 64 bits count as one address.
 func TestRateOfAnAddressIsLimited(t *testing.T) {
 	s := newService(t)
 	s.rates = rates("5", "2")

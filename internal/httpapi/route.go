@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Route is one endpoint as data. The table of routes defines who may make which call. The OpenAPI
-// document comes from this table.
+// Route is one endpoint as data. The table of routes defines who may call which endpoint. The
+// OpenAPI document comes from this table.
 type Route struct {
 	// Method is GET, POST, PUT, PATCH, DELETE, or Update.
 	Method string
@@ -109,8 +109,8 @@ func newCall[In, Out any](h func(context.Context, *Caller, In) (Out, error)) End
 	}
 }
 
-// statusSayer is the interface of outputs with a status other than 200. For example, the status is
-// 202 when the client must act.
+// statusSayer is the interface of outputs that choose their status, such as 202 when the client
+// must act.
 type statusSayer interface{ HTTPStatus() int }
 
 func successStatus(out any) int {

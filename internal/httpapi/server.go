@@ -22,8 +22,8 @@ import (
 // Config contains the functions and values that the package needs from the service. Except
 // Unserved, every function must be set. The API calls the functions concurrently.
 type Config struct {
-	// Domain loads the data of a host's domain that a request needs. It also looks up the bearer
-	// token, if any. It fails with NotFound for an unknown host.
+	// Domain loads the domain of a host, with the data that each request needs. It also looks up
+	// the bearer token, if any. It fails with NotFound for an unknown host.
 	Domain func(ctx context.Context, host, bearer string) (store.ServedDomain, access.BearerToken, error)
 	// Authenticate returns the principal of a domain's bearer token. For an unknown, expired or
 	// revoked token, it fails with Unauthenticated and the code invalidToken.
@@ -96,7 +96,7 @@ func (a *API) Document() RawJSON { return a.document() }
 
 // exchange holds one request and its response.
 type exchange struct {
-	request *http.Request // the address has no token after the API has found a route
+	request *http.Request // for a read, authorise removes the token from the address
 	location
 	endpoint *endpoint
 	// pattern is the pattern of the matching endpoint. names and values belong to its parameters.
@@ -147,8 +147,8 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request) (result answer) {
 	return result
 }
 
-// serve checks a request in a fixed order. It checks the token before it shows anything about a
-// resource. It reads a body only from a caller who may send one.
+// serve checks a request in a fixed order. It checks the token before it reads the body or shows
+// anything about a resource.
 func (a *API) serve(ctx context.Context, w http.ResponseWriter, x *exchange) (answer, error) {
 	at, unlocated := locate(x.request.URL)
 	x.location = at
@@ -204,7 +204,7 @@ func (a *API) match(x *exchange) error {
 	return nil
 }
 
-// call fills the input, runs the endpoint, and renders its output.
+// call reads the query and the body, and then executes the call.
 func (a *API) call(ctx context.Context, w http.ResponseWriter, x *exchange) (answer, error) {
 	x.mac = a.config.MAC
 	if err := x.read(w); err != nil {
@@ -213,7 +213,7 @@ func (a *API) call(ctx context.Context, w http.ResponseWriter, x *exchange) (ans
 	return a.repeatable(ctx, x)
 }
 
-// run executes the part of a call that must run only once.
+// run fills the input, runs the endpoint and renders the output.
 func (a *API) run(ctx context.Context, x *exchange) (answer, error) {
 	signature, err := a.signature(ctx, x)
 	if err != nil {
@@ -230,8 +230,8 @@ func (a *API) run(ctx context.Context, x *exchange) (answer, error) {
 	return x.caller.render(out)
 }
 
-// render returns the response to a successful call. It signs the response if the request asks for a
-// signature.
+// render returns the response to a successful call. It signs a JSON response if the request asks
+// for a signature.
 func (a *API) render(x *exchange, signature SignFunc, out any) (answer, error) {
 	status := successStatus(out)
 	if status == http.StatusNoContent {

@@ -82,7 +82,7 @@ func TestDocumentDescribesVariants(t *testing.T) {
 }
 
 // A public call has a parameter that makes the call need a token. Without this parameter, the API
-// accepts any token, and calls without a token. With it, the API checks the token.
+// ignores the token. With it, the API checks the token.
 func TestGuardedParameter(t *testing.T) {
 	s := newService(t)
 	for name, test := range map[string]struct {

@@ -26,9 +26,9 @@ func (s *Server) around(handler http.Handler) http.Handler {
 }
 
 // closeConnection ends the connection after the response while the server drains. It also ends the
-// connection after a request with Transfer-Encoding. Such a request may hide another request if it
-// also has a Content-Length (RFC 9112, 6.1). net/http drops that header, so httpd cannot know
-// whether the request had one.
+// connection after an HTTP/1 request with Transfer-Encoding. Such a request may hide another
+// request if it also has a Content-Length (RFC 9112, 6.1). net/http drops that header, so httpd
+// cannot know whether the request had one.
 func (s *Server) closeConnection(w http.ResponseWriter, r *http.Request) {
 	if s.draining.Load() || len(r.TransferEncoding) > 0 && r.ProtoMajor == 1 {
 		w.Header().Set("Connection", "close")

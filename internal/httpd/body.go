@@ -81,8 +81,8 @@ func cut(w http.ResponseWriter) {
 	_, _ = http.MaxBytesReader(w, io.NopCloser(strings.NewReader("x")), 0).Read(make([]byte, 1)) // this read always returns the error
 }
 
-// Counted counts the memory for another form of a body, such as its inflated form. This memory
-// counts like the memory for the body itself. Reading fails with the same error.
+// Counted counts the memory for another form of a body, such as its inflated form, like the memory
+// for the body. Reading fails with Limiter.Full when there is no room.
 func Counted(ctx context.Context, from io.Reader) io.Reader {
 	if h := exchangeOf(ctx).body; h != nil {
 		return &counted{from, h}
@@ -97,8 +97,8 @@ type counted struct {
 
 func (c *counted) Read(p []byte) (int, error) { return c.readInto(p, c.from) }
 
-// free is how many bytes of its body a request may hold in memory even when the limiter has no
-// room.
+// free is the number of bytes of its body that a request may hold in memory even when the limiter
+// has no room.
 const free = 16 << 10
 
 // holding counts the bytes that a request holds of its body. It belongs to the goroutine of the

@@ -3,8 +3,8 @@
 //
 // The package owns the processing that is the same for every request, such as the limits for the
 // data that clients send and the service has in memory. Other packages own routes, authentication,
-// and the bodies of APIs. When a handler fails with a panic, the package logs the panic and
-// responds with the configured page. When draining takes too long, the package cuts the remaining
-// connections. The line about a request and the metrics name the matched route. They never contain
-// the path, query, headers, body or address of a client.
+// and the bodies of APIs. When a handler panics, the package logs the panic and responds with
+// Options.Failure. When draining takes too long, the package cuts the remaining connections. The
+// log line about a request and the metrics name the matched route. They never contain the path,
+// query, headers, body or address of a client.
 package httpd

@@ -17,8 +17,8 @@ type Check struct {
 	Probe func(context.Context) error
 }
 
-// Health responds with 200 while the process can respond. The response has the product in its
-// header Server, such as "Passerelle/1.2.0".
+// Health always responds with 200. The response has the product in its header Server, such as
+// "Passerelle/1.2.0".
 func Health(product string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Server", product)

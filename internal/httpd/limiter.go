@@ -8,9 +8,9 @@ import (
 )
 
 // Limiter limits the concurrent requests. Memory and time then stay limited for any number of
-// clients. Limiter refuses further requests immediately, so clients do not wait long for admission.
-// A request does not count while it waits for its own client: for the rest of its body, or until
-// the client takes the response. A separate limit applies to the bytes of bodies in memory.
+// clients. Limiter refuses further requests immediately. A request does not count while it waits
+// for its own client: for the rest of its body, or until the client takes the response. A separate
+// limit applies to the bytes of bodies in memory.
 type Limiter struct {
 	// Limit is the largest number of concurrent requests.
 	Limit int64

@@ -270,7 +270,7 @@ func statusOn(t *testing.T, c net.Conn) (status int, ends bool) {
 }
 
 // Unfinished bodies take limited memory for any number of clients. At the limit, the server handles
-// small requests. It handles large requests afterwards.
+// small requests. When the unfinished bodies have ended, it handles large requests again.
 func TestBodiesAreBounded(t *testing.T) {
 	const clients, part = 100, 200 << 10
 	read := make(chan error)

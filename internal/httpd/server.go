@@ -54,8 +54,8 @@ type Options struct {
 	HeaderTimeout, ReadTimeout, IdleTimeout time.Duration
 	// Stall is the longest time that a client may need to take each part of a response. A part has
 	// at most 64 KiB. The server cuts off a slower client. Zero means the default. The time for the
-	// complete response has no limit, because a call that waits for a bank or a large file may take
-	// long.
+	// complete response has no limit, because a large file, or a call that waits for a bank, may
+	// take long.
 	Stall time.Duration
 	// Connections limits the open connections. At the limit, the server closes an idle connection
 	// for a new one. When no connection is idle, the new connection waits. Zero means the default.
@@ -64,8 +64,8 @@ type Options struct {
 	MaxHeaderBytes int
 }
 
-// Server is a listener, with the processing around each request. The caller calls each method once,
-// in the order Listen, Start, Drain, Stop. It may omit Drain.
+// Server is a listener, with the processing around each request. The caller calls Listen, Start,
+// Drain and Stop in this order, and may omit Drain.
 type Server struct {
 	options  Options
 	listener net.Listener

@@ -434,7 +434,7 @@ func TestStreamsOfAConnectionAreBounded(t *testing.T) {
 }
 
 // A request with both Transfer-Encoding and Content-Length ends its connection. The server must not
-// read the bytes after it as another request.
+// read the following bytes as another request.
 func TestAmbiguousLengthsEndTheConnection(t *testing.T) {
 	var asked atomic.Int64
 	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -458,8 +458,8 @@ func TestAmbiguousLengthsEndTheConnection(t *testing.T) {
 	}
 }
 
-// A client may write a too large body before it reads. It gets the response. The connection stays
-// open if the complete body arrived.
+// A client that writes a too large body before it reads gets the response. The connection stays
+// open if the server has discarded the complete body.
 func TestTooLargeIsAnAnswer(t *testing.T) {
 	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var over *http.MaxBytesError

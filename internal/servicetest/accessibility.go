@@ -25,7 +25,7 @@ import (
 //go:embed axe-core.sha256
 var engineSum string
 
-// schemes are the colour schemes. The tests check every page in each of them.
+// schemes lists the colour schemes in which the tests check pages.
 var schemes = []string{"light", "dark"}
 
 // judge runs the engine on the whole page, with the rules of WCAG 2.0 to 2.2 at levels A and AA,

@@ -22,9 +22,9 @@ import (
 // TestABankBooksOnce pays at banks in another process behind a network, with payments of all kinds.
 // Service, banks and network fail repeatedly, and responses are lost after a bank has accepted an
 // order. The banks' own books must have each order at most once, and exactly once if the service
-// reports the payment as done. At a bank that recognises repeated orders, every payment becomes
-// final. At the other banks, where payers approve in different ways, a payment with an unknown
-// outcome waits for an operator.
+// reports the payment as done or accepted. At a bank that recognises repeated orders, every payment
+// becomes final. At the other banks, where payers approve in different ways, a payment with an
+// unknown outcome waits for an operator.
 func TestABankBooksOnce(t *testing.T) {
 	t.Parallel()
 	kills := amount("PASSERELLE_TEST_BANK_KILLS", 1) // for each kind of failure
@@ -126,8 +126,8 @@ func (o *sale) draft() map[string]any {
 	return draft
 }
 
-// sell creates payments of each kind at each bank, and brings each of them to its end, until stop is
-// closed.
+// sell creates payments of each kind at each bank until stop is closed. It advances each payment
+// for at most a second.
 func (s *merchant) sell(stop <-chan struct{}) {
 	for !isClosed(stop) {
 		s.mu.Lock()
@@ -257,8 +257,8 @@ func (s *merchant) decideInApp(bank string) {
 }
 
 // finish makes every payment final. It advances the clock of the service, because the service
-// seldom asks a bank about old payments. Without all, payments with an unknown outcome may remain.
-// Payments that their payers can no longer approve expire (see expire).
+// seldom asks a bank about old payments. If all is false, payments with an unknown outcome may
+// remain, and finish calls expire.
 func (s *merchant) finish(all bool) {
 	s.t.Helper()
 	open := s.sold
@@ -281,7 +281,7 @@ func (s *merchant) finish(all bool) {
 	}
 }
 
-// stalled is how long payments may make no progress before finish gives up.
+// stalled is the time without progress after which finish gives up.
 const stalled = 30 * time.Second
 
 // advanceClock advances the clock of the service, and does the next step of several payments. It returns
@@ -294,8 +294,9 @@ func (s *merchant) advanceClock(open []*sale, by string) []*sale {
 
 // expire lets payments expire that their payers can no longer approve: the response with the token
 // of the approval was lost, and the bank's page accepts no second approval. It ignores payments
-// that wait for an operator. It returns the payments that do not expire. If one of the others is at
-// a bank where this cannot happen, it returns all the others immediately.
+// that wait for an operator. It returns the other payments that do not become final. The loss is
+// possible only at banks with OAuth. If one of the other payments is at a bank without OAuth,
+// expire returns all of them immediately.
 func (s *merchant) expire(open []*sale) []*sale {
 	s.t.Helper()
 	lost := slices.DeleteFunc(slices.Clone(open), func(o *sale) bool { return s.waitForPerson([]*sale{o}) })
@@ -367,8 +368,8 @@ func (s *merchant) compare() {
 	}
 }
 
-// books returns how often the banks have the order of each reference, and how often they booked it.
-// The books themselves must be right.
+// books returns the numbers of orders and bookings for each reference. The banks must confirm that
+// their books are right.
 func (s *merchant) books() (sent, booked map[string]int) {
 	s.t.Helper()
 	sent, booked = map[string]int{}, map[string]int{}
@@ -395,7 +396,7 @@ func (s *merchant) books() (sent, booked map[string]int) {
 	return sent, booked
 }
 
-// bankFailures decides which failure comes next.
+// bankFailures causes failures of the service, the banks and the network.
 type bankFailures struct {
 	process *servicetest.Process
 	program *servicetest.TestBank
@@ -406,12 +407,12 @@ type bankFailures struct {
 // failureKinds is the number of kinds of failures.
 const failureKinds = 4
 
-// outages lists how long the network fails at most: within one call, for a few calls, and for longer
+// outages lists the upper limits for the duration of a network failure. The last limit is longer
 // than the service waits before it asks the bank again.
 var outages = []time.Duration{100 * time.Millisecond, 500 * time.Millisecond, 4 * time.Second}
 
-// play causes a failure of a kind. The network fails in each of its manners for each length, one
-// after the other: 30 scenarios.
+// play causes a failure of a kind. n selects the bank, or the manner and the longest duration of a
+// network failure.
 func (f *bankFailures) play(t *testing.T, kind, n int) {
 	t.Helper()
 	switch kind {

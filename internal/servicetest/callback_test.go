@@ -40,7 +40,7 @@ type payerStory struct {
 	token string
 }
 
-// deliveredStates compares the states in all requests to the receiver so far, in order.
+// deliveredStates checks that the requests to the receiver so far have the states want, in order.
 func (p *payerStory) deliveredStates(want ...string) {
 	p.t.Helper()
 	var got []string

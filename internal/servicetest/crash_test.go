@@ -105,8 +105,7 @@ func (m *marks) passed() []string {
 // again matches marks that the program passes repeatedly under load.
 var again = regexp.MustCompile(` in (initiation|delivery|aggregation|sandbox|httpapi|database|store)\.`)
 
-// chosen returns the marks to crash at. These are the marks that the program passes repeatedly
-// under load.
+// chosen returns the marks at which the test crashes the program.
 func (m *marks) chosen() []string {
 	return slices.DeleteFunc(m.passed(), func(mark string) bool {
 		_, place, _ := strings.Cut(mark, " in ")

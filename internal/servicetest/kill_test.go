@@ -302,7 +302,7 @@ func (l *ledger) compareStates(webhook int64, byID map[int64]storetest.Delivery,
 	}
 }
 
-// checkDelivered checks that endpoints have accepted the deliveries in the responses to clients.
+// checkDelivered checks that endpoints have accepted the deliveries with the ids.
 func (l *ledger) checkDelivered(ids map[int64]bool) {
 	l.t.Helper()
 	for _, e := range l.endpoints {
@@ -322,7 +322,7 @@ func decoded(body string) (fields map[string]any) {
 	return fields
 }
 
-// again returns how often endpoints accepted a request a second time.
+// again returns the number of requests that endpoints accepted again.
 func (l *ledger) again() (n int) {
 	for _, e := range l.endpoints {
 		n += e.account().again

@@ -16,14 +16,14 @@ import (
 )
 
 // slowProgram is a program with slow reads. asked receives a value when a read begins. A read ends
-// when answer receives a value, or when the service leaves.
+// when answer receives a value, or when the service closes the connection.
 type slowProgram struct {
 	asked, answer chan struct{}
 }
 
 func (p *slowProgram) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	program := hostileProgram{slowUUID, func(s *signedStream) {
-		if _, err := io.Copy(io.Discard, r.Body); err != nil { // otherwise the program would not notice that the service leaves
+		if _, err := io.Copy(io.Discard, r.Body); err != nil { // otherwise the program would not notice that the service closes the connection
 			return
 		}
 		p.asked <- struct{}{}

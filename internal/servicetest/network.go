@@ -7,7 +7,7 @@ import (
 	"passerelle/internal/servicetest/network"
 )
 
-// Network is a network between a program and a server, for one test.
+// Network is a network.Network that fails its test on errors.
 type Network struct {
 	*network.Network
 	t testing.TB

@@ -46,7 +46,7 @@ func answerSigned(w http.ResponseWriter, r *http.Request) *signedStream {
 	return &signedStream{w, io.MultiWriter(w, sum), sum}
 }
 
-// send writes lines. It reports whether the other side still reads them.
+// send writes lines. It reports whether the service still reads them.
 func (s *signedStream) send(lines ...string) bool {
 	for _, line := range lines {
 		if _, err := io.WriteString(s.lines, line+"\n"); err != nil {
@@ -86,8 +86,8 @@ const (
 	recordOfEnd   = `{"account":"current","read":true,"from":"2026-01-01"}`
 )
 
-// endless repeats a line until the other side stops reading, or until it has sent 10 GB. It
-// computes no signature, because the program shares the processors with the measured service.
+// endless repeats a line until the service stops reading, or until 10 GiB are sent. It computes no
+// signature, because the program shares the processors with the measured service.
 func endless(s *signedStream, line string) {
 	line += "\n"
 	for sent := 0; sent < 10<<30; sent += len(line) {

@@ -136,7 +136,7 @@ func (e *endpoint) note(chance int, body string) manner {
 	return e.behaviours[chance%len(e.behaviours)]
 }
 
-// accept records an acceptance. The caller calls it before it writes the response, so the sender's
+// accept records an acceptance. The caller must not have written the response yet, so the sender's
 // next act comes later.
 func (e *endpoint) accept(body string) {
 	id := idOf(body)

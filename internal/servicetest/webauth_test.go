@@ -135,7 +135,7 @@ func (f form) refuseAddress() string {
 	return f.action + "?" + url.Values{"state": {f.state}, "error": {"access_denied"}}.Encode()
 }
 
-// arrives checks the address to which a browser is redirected. It returns the connection.
+// arrives checks the address to which a browser is redirected. It returns the connection's id.
 func (p *person) arrives(a servicetest.Answer, code string) string {
 	p.t.Helper()
 	to := p.sent(a)

@@ -64,7 +64,8 @@ func Asset(name string) (string, error) {
 }
 
 // Assets serves the embedded files and the style sheets of brands, at AssetPath. An address always
-// has the same content, so browsers may cache it for a year. All other addresses return 404.
+// has the same content, so browsers may cache it for a year. It responds to all other addresses
+// with 404.
 func Assets() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for _, a := range assets {
@@ -81,7 +82,7 @@ func Assets() http.Handler {
 	})
 }
 
-// Picture responds with a picture. The address of the picture always has the same content. Its
+// Picture responds with a picture. The address of the picture always has the same content. The
 // headers prevent browsers from running a file that only looks like a picture.
 func Picture(w http.ResponseWriter, r *http.Request, mediaType string, content []byte) {
 	asset{kind: mediaType, content: content}.serve(w, r)

@@ -102,7 +102,7 @@ func (s *Sealer) Fits(name string, value any) (bool, error) {
 
 func tooLong(name, text string) bool { return len(name)+len(text) > maxCookie }
 
-// Seal encrypts a value under a name. It is for sealed texts outside of cookies.
+// Seal encrypts a value under a name. It is also for texts outside of cookies.
 func (s *Sealer) Seal(name string, value any) (string, error) {
 	plain, err := json.Marshal(value)
 	if err != nil {

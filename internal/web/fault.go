@@ -9,8 +9,8 @@ import (
 	"passerelle"
 )
 
-// FaultPage is a failure that a user sees on a separate page. Title and Text are texts. For pages
-// in several languages, they are keys of texts.
+// FaultPage is a failure that a user sees on a separate page. Title and Text are the texts of the
+// page, or the keys of these texts for pages in several languages.
 type FaultPage struct {
 	Status      int
 	Title, Text string

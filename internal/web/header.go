@@ -47,7 +47,7 @@ func (p Page) ancestors() string {
 }
 
 // Attach begins a response that browsers save as a file. The file's name may contain letters,
-// digits, dashes and points.
+// digits, hyphens and points.
 func Attach(w http.ResponseWriter, name, mediaType string) {
 	secure(w.Header())
 	w.Header().Set("Content-Type", mediaType)
@@ -84,7 +84,7 @@ func leave(w http.ResponseWriter, status int, address string) {
 }
 
 // Download begins a response with a file that the browser saves. The file's name may contain
-// letters, digits and hyphens.
+// letters, digits, hyphens and points.
 func Download(w http.ResponseWriter, mediaType, name string) {
 	secure(w.Header())
 	w.Header().Set("Content-Type", mediaType)

@@ -67,7 +67,7 @@ func (p Page) With(body any) Page {
 // FallbackSeconds returns Fallback in seconds, for templates.
 func (p Page) FallbackSeconds() int { return int(p.Fallback.Seconds()) }
 
-// Pages has parsed templates.
+// Pages has the templates of pages.
 type Pages struct {
 	templates func() map[string]*template.Template
 }

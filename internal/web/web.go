@@ -1,9 +1,9 @@
 // Package web has the parts that all pages of the service share: the layout, the style sheet and
-// scripts, security headers, sealed cookies, and texts in several languages. It also refuses
+// scripts, security headers, sealed cookies, and texts in several languages. It also recognizes
 // requests that other sites have forged.
 //
-// The package owns the look of pages, and how pages are sent. It renders a complete page before it
-// writes the status. Caches never store a page, and the page's content security policy forbids
+// The package owns the layout of pages, and how pages are sent. It renders a complete page before
+// it writes the status. Caches never store a page, and the page's content security policy forbids
 // inline code. The packages with the pages decide what a page says, who may see it and which page
 // comes next.
 //

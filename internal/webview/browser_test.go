@@ -107,7 +107,7 @@ func TestASearchForABankWhileTyping(t *testing.T) {
 	said.Silent(t)
 }
 
-// When the request for the list fails, the service responds to the form instead.
+// When the script's request for the list fails, the browser submits the search form instead.
 func TestASearchForABankWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	s := start(t, storetest.SQLite(t), crowd)
@@ -137,8 +137,8 @@ type pageInspection struct {
 	lang    string
 }
 
-// at opens and checks the page of a payment. The parameter more is added to the page's query. It
-// selects the page of a step.
+// at opens and checks the page of a payment. The text more, which selects a step, is added to the
+// page's query.
 func (l pageInspection) at(name string, p *payment.Payment, more, visible string) {
 	l.t.Helper()
 	must(l.t, chromedp.Do(l.browser,
@@ -157,8 +157,8 @@ func (l pageInspection) inspect(name, visible string) {
 	servicetest.Inspect(l.browser, l.t, "webview-"+l.window+"-"+name)
 }
 
-// Every page of a payment is accessible, small and without browser messages, in a wide window
-// and on a phone, in two languages.
+// The pages of a payment are accessible and small, in a wide window in English and on a phone in
+// German. They cause no unexpected messages in the browser's console.
 func TestPaymentPagesAreAccessible(t *testing.T) {
 	t.Parallel()
 	for _, window := range []struct {

@@ -13,8 +13,8 @@ import (
 	"passerelle/payment"
 )
 
-// wantEvidence compares the stored evidence of a payment with the page that the payer saw. The time
-// of the evidence must be during this test.
+// wantEvidence compares the stored evidence of a payment with the page that the payer saw. The
+// evidence must not be older than the payment.
 func (s *stack) wantEvidence(t *testing.T, p *payment.Payment, want ...payment.Evidence) {
 	t.Helper()
 	for i := range want {

@@ -64,7 +64,7 @@ func wrongLink(err error) error {
 	return err
 }
 
-// messageOf returns the message of an error that clients of the API see.
+// messageOf returns the message that clients of the API see for an error, or an empty text.
 func messageOf(err error) string {
 	var reported *passerelle.Error
 	if errors.As(err, &reported) {

@@ -107,8 +107,7 @@ func TestTheCountryIsPreset(t *testing.T) {
 	}
 }
 
-// The list first has the banks that the payer used before, then the operator's favourites, and then
-// the other banks.
+// The list first has the operator's favourites, and then the other banks.
 func TestFavouriteBanks(t *testing.T) {
 	each(t, european, func(t *testing.T, s *stack) {
 		must(t, settings.Set(t.Context(), s.DB, s.domain.ID, map[string]string{settings.Favourites: fmt.Sprintf("00000000-0000-4000-8000-%012d", 7)}, s.Now()))

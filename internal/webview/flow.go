@@ -416,7 +416,7 @@ func (t *flowSession) ownsForm(form url.Values) bool {
 
 const formParameter = "csrf"
 
-// These are the parameters in the addresses of these pages. The handle is a further parameter.
+// These are parameters in the addresses of a flow's pages.
 const (
 	connectionStep = "connection"
 	bankStep       = "bank"

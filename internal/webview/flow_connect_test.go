@@ -40,7 +40,7 @@ func TestConnect(t *testing.T) {
 }
 
 // checkConsents checks the number of stored consents. It also checks that the person gave all of
-// them on these pages.
+// them in the webview.
 func checkConsents(t *testing.T, p *walker, count int) {
 	t.Helper()
 	var out struct {

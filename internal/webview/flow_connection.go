@@ -135,8 +135,8 @@ func (w *Webview) needsNothing(pc *pageContext, s *flowConnection) (bool, error)
 	return !wants, err
 }
 
-// showProblem shows why a connection cannot be read. While the service does not know the reason, it
-// shows a page that waits.
+// showProblem shows why a connection cannot be read. While a sync is reading the connection, it
+// shows a waiting page.
 func (w *Webview) showProblem(pc *pageContext, s *flowConnection) error {
 	if s.c.State == passerelle.Validating || s.c.Locked && s.c.State != "" {
 		return w.waitForBank(pc, s)
@@ -183,8 +183,8 @@ type flowBody struct {
 	Questions            []question
 	// After is the number of seconds until the page's script sends the form, or 0 for never.
 	After int
-	// Address is where the person continues. Apart is set when this address opens in another
-	// window. That window gets Ticket instead of a cookie.
+	// Address is the address at which the person continues. Apart is set when this address opens in
+	// another window. That window gets Ticket instead of a cookie.
 	Address, Ticket string
 	Apart           bool
 	// Back is the address of the previous page. Leave is the address that leaves the flow, and
@@ -393,8 +393,8 @@ func (w *Webview) redirectToBank(pc *pageContext, s *flowConnection, body flowBo
 }
 
 // resumeConnection continues a connection and redirects the browser to the connection's current
-// page. It only shows a connection that is already being read. It immediately shows mistakes that
-// the person can correct.
+// page. When a sync is already reading the connection, it only redirects. It immediately shows
+// mistakes that the person can correct.
 func (w *Webview) resumeConnection(pc *pageContext, s *flowConnection, r aggregation.Request) error {
 	r.Background, r.Landing = true, pc.landing(s.flowSession)
 	_, err := w.Aggregation.Resume(pc.context(), pc.domain, s.User, s.c.ID, r)
@@ -428,7 +428,7 @@ func entryProblem(err error) problem {
 	return problem{key: "problem.entry", field: reported.Field}
 }
 
-// fillIn sends to the institution only those values that it requested.
+// fillIn sends only the requested values to the institution.
 func (w *Webview) fillIn(pc *pageContext, s *flowConnection, form url.Values) error {
 	fields, err := w.wanted(pc, s.c, s.bank)
 	if err != nil {

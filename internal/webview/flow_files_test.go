@@ -116,8 +116,8 @@ func TestFilesThatAreRefused(t *testing.T) {
 		if n := p.transactions(); n != 0 {
 			t.Errorf("%d transactions are stored", n)
 		}
-		// Connections to institutions accept no files. The service does not read forms from other
-		// people.
+		// Connections to institutions accept no files. The service refuses forms from other
+		// browsers.
 		other := p.click(p.open(p.link("manage", "connection_id", p.connection("anna"))).lacks(t, "Import statement"), "Remove this connection")
 		other.body = strings.ReplaceAll(other.body, `value="forget"`, `value="preview"`)
 		if a := p.choose(other, "preview", "november.csv", november); a.status < 400 {
@@ -165,7 +165,8 @@ func TestRefusalsInALanguage(t *testing.T) {
 	})
 }
 
-// The page works in a real browser, with the window sizes and colours of the tests of other pages.
+// The page for files works in a real browser, in the windows of the other browser tests and in a
+// small window.
 func TestFilesInABrowser(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

@@ -94,7 +94,8 @@ func (w *Webview) bankOf(pc *pageContext, c bankstore.Connection) (wire.Bank, er
 // providerWords is the variant of the texts about providers that have documents and no accounts.
 const providerWords = "provider"
 
-// nameInstitutions makes the following texts speak of a provider instead of a bank, or of a bank.
+// nameInstitutions makes later texts speak of a provider if provider is true, and of a bank
+// otherwise.
 func (pc *pageContext) nameInstitutions(provider bool) {
 	pc.words = pc.words.As("")
 	if provider {

@@ -28,8 +28,7 @@ func (i institutionConnector) Read(_ context.Context, req connector.DataRequest,
 	return i.read(req, out)
 }
 
-// newInstitutionConnector returns an institution that has a number and a name in some countries. It
-// requests no fields.
+// newInstitutionConnector returns an institution in some countries. It requests no fields.
 func newInstitutionConnector(id int64, name string, countries ...string) institutionConnector {
 	return institutionConnector{
 		profile: connector.Profile{
@@ -124,7 +123,7 @@ func TestTheHandOverOfACodeMayRun(t *testing.T) {
 	}
 }
 
-// HTML contains the names and texts of an institution, its fields and its accounts in escaped form.
+// The pages escape the names and texts of an institution, its fields and its accounts.
 func TestHostileInstitutions(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		const hostile = `<script id=planted>1</script>"><img src=x onerror=1>`

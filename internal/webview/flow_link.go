@@ -19,7 +19,7 @@ const (
 )
 
 // filter selects the institutions that a client offers, and the data that the client wants users to
-// share. Empty fields select everything.
+// share. Except for Capabilities, empty fields select everything.
 type filter struct {
 	// Connectors lists the numbers of the connectors to choose from. The number 0 means an unknown
 	// connector.
@@ -143,8 +143,8 @@ func (f filter) account(a passerelle.BankAccount) bool {
 	return f.accounts() && among(f.IBANs, plainNumber(a.IBAN)) && among(f.Types, string(a.Type)) && among(f.Usages, string(a.Usage))
 }
 
-// accounts reports whether the filter lets users share accounts at all. This is not so when the
-// client asks only for documents.
+// accounts reports whether the filter lets users share accounts at all. It returns false when the
+// client requests only documents.
 func (f filter) accounts() bool {
 	return len(f.Capabilities) == 0 || slices.ContainsFunc(f.Capabilities, func(c string) bool { return c != documentCapability })
 }

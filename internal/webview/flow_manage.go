@@ -241,7 +241,8 @@ func (w *Webview) manage(pc *pageContext, s *flowConnection, b *sharingBody) err
 	return nil
 }
 
-// manageConnection shows what a connection shares, or asks whether to delete it.
+// manageConnection shows the page of the current step: the question whether to delete the
+// connection, the upload of files, or the shared data.
 func (w *Webview) manageConnection(pc *pageContext, s *flowConnection) error {
 	switch {
 	case pc.step() == stepForget:

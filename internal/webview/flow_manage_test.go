@@ -139,7 +139,7 @@ func (p *walker) waiting(login string) string {
 	return all[len(all)-1].ID.String()
 }
 
-// The page asks the person once for new credentials when the application requests them.
+// The page asks the person for new credentials when the application requests them.
 func TestReconnectWithNewCredentials(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.connection("anna")
@@ -298,7 +298,7 @@ func TestUsersExpireAtTheSecondConnection(t *testing.T) {
 }
 
 // A person who leaves returns to the application with the reason. Failures that the person did not
-// cause have their own codes.
+// cause have the code server_error.
 func TestLeaving(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		for login, want := range map[string]string{"": "access_denied", "otp": "access_denied", "down": "server_error", "unsupported": "server_error"} {

@@ -15,7 +15,7 @@ import (
 	"passerelle/internal/webview/chooser"
 )
 
-// fromWebview is the origin of the consents that people give on these pages.
+// fromWebview is the origin of the consents that people give in the webview.
 const fromWebview = "webview"
 
 // sharingBody is the content of the page on which a person chooses what to share.
@@ -58,7 +58,7 @@ type shareable struct {
 	subscriptions []bankstore.StoredSubscription
 }
 
-// mostItems is larger than the number of accounts, or of subscriptions, at any institution.
+// mostItems limits the accounts, and the subscriptions, that a page loads.
 const mostItems = 1000
 
 func (w *Webview) shareable(pc *pageContext, s *flowConnection) (shareable, error) {
@@ -135,7 +135,7 @@ func (b *sharingBody) agree(pc *pageContext, s *flowConnection, all shareable) {
 	}
 }
 
-// ticked returns how many accounts and how many contracts are ticked on the page.
+// ticked returns the numbers of ticked accounts and of ticked contracts on the page.
 func (b *sharingBody) ticked() (int, int) {
 	count := func(items []item) int {
 		return len(slices.DeleteFunc(slices.Clone(items), func(i item) bool { return !i.Shared }))
@@ -248,7 +248,7 @@ func newAccountItem(words web.Words, a passerelle.BankAccount) item {
 	return i
 }
 
-// kindOf returns the end of the key of the text that names accounts of a type.
+// kindOf returns the last part of the text key for accounts of a type.
 func kindOf(t passerelle.AccountType) string {
 	details := t.Details()
 	switch {

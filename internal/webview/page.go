@@ -30,7 +30,7 @@ type journeyStep struct {
 	Done, Current bool
 }
 
-// These flows have several steps.
+// Each of these flows has stepsOfEither steps.
 const (
 	stepsOfPayment = "steps.pay"
 	stepsOfConnect = "steps.connect"
@@ -133,7 +133,7 @@ func (pc *pageContext) page(s *payerSession, name, title string, body any, probl
 }
 
 // formTargets lists the origins to which the response to a form may redirect. The list contains the
-// client's origin for payments that are refused, cancelled or complete. It does not contain the
+// origins of the client's addresses, because a form can end the payment. It does not contain the
 // bank's site, because the service does not know it yet. A later page of this service redirects to
 // the bank.
 func formTargets(pc *pageContext, s *payerSession) []string {

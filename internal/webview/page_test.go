@@ -114,7 +114,7 @@ func pay(m passerelle.Money) func(*payment.Draft) {
 	return func(d *payment.Draft) { d.Instructions[0].Amount = m }
 }
 
-// generous returns a bank that accepts any currency.
+// generous returns a bank that accepts EUR, GBP, JPY and BHD.
 func generous(p connector.Profile) []connector.Profile {
 	settings := *p.Payments
 	settings.Currencies = []passerelle.Currency{"EUR", "GBP", "JPY", "BHD"}
@@ -280,7 +280,7 @@ func TestPayerReturnsFromTheBankWithTheOutcome(t *testing.T) {
 	}
 }
 
-// settle makes the loop ask the bank until no check is due.
+// settle does the due work of the domain, such as asking the bank.
 func (s *stack) settle(t *testing.T) error {
 	t.Helper()
 	_, err := s.RunDue(t.Context(), s.domain)

@@ -16,7 +16,7 @@ import (
 	"passerelle/payment"
 )
 
-// maxForm is larger, in bytes, than any form of these pages.
+// maxForm is larger, in bytes, than any form of these pages without files.
 const maxForm = 64 << 10
 
 // paymentActions has the functions of the forms about a payment. The key is the value of a form's
@@ -133,9 +133,8 @@ func (w *Webview) answer(pc *pageContext, s *payerSession, act payment.Act, a in
 	return w.Initiation.Answer(pc.context(), pc.domain, s.payment.ID, payment.ByPayer, a)
 }
 
-// proceed redirects the browser after a form to the page for the payment's state. The page differs
-// from the page with the form when the payment has changed. A mistake that the payer can correct
-// appears immediately.
+// proceed redirects the browser after a form to the page for the payment's state. A mistake that
+// the payer can correct appears immediately.
 func (w *Webview) proceed(pc *pageContext, s *payerSession, err error, step string) error {
 	pc.problem, pc.notice = problemOf(err), noticeOf(err)
 	switch {

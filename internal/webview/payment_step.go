@@ -112,7 +112,7 @@ type stepBody struct {
 	Problem, Notice string
 	// Action is the target of forms.
 	Action string
-	// Address is where the payer continues.
+	// Address is the address at which the payer continues.
 	Address string
 	// Questions lists the fields that the bank asks the payer to fill in.
 	Questions []question

@@ -11,7 +11,7 @@ import (
 
 var bankWord = regexp.MustCompile(`(?i)\b(bank|banque|banken|banks|banco|bancos|banca|banche)`)
 
-// journeyTexts are the beginnings of the keys of texts about any institution.
+// journeyTexts lists the prefixes of the keys of texts about institutions.
 var journeyTexts = []string{"journey.", "institutions.", "credentials.", "stand.", "leading.", "more.", "list.", "forget.", "steps.connect.", "countries.", "problem.refused", "reading."}
 
 // TestTextsAboutProviders checks that each text about an institution that speaks of a bank has a
@@ -41,8 +41,8 @@ func hasPrefixOf(key string, prefixes []string) bool {
 	return false
 }
 
-// TestPagesOfAProvider checks that the pages about a provider of documents do not speak of a bank, and
-// that those of a bank still do.
+// TestPagesOfAProvider checks that the pages about a provider of documents do not speak of a bank,
+// and that the pages about a bank do.
 func TestPagesOfAProvider(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		for name, words := range texts(t) {

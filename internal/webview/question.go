@@ -50,8 +50,7 @@ func (q question) Said(words web.Words) string {
 	return q.Label
 }
 
-// Filled returns the value of the attribute autocomplete. Browsers fill in the stored value that
-// this attribute names.
+// Filled returns the value of the attribute autocomplete.
 func (q question) Filled() string {
 	if q.Code {
 		return "one-time-code"
@@ -59,8 +58,8 @@ func (q question) Filled() string {
 	return "off"
 }
 
-// Kind returns the type of the input element. Kind recognises a password by the field's name,
-// because payment fields always have the type text.
+// Kind returns the type of the input element. Kind also recognises a password by the field's name,
+// because such a payment field has the type text.
 func (q question) Kind() string {
 	if q.Type == "text" && q.Name == passwordType {
 		return passwordType

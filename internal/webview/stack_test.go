@@ -162,7 +162,7 @@ func (s *stack) populate(t *testing.T) {
 	s.domain, s.client = d, client
 }
 
-// draft returns a payment with one instruction. The function change has modified it.
+// draft returns a draft with one instruction, after change has modified it.
 func draft(change func(*payment.Draft)) payment.Draft {
 	d := payment.Draft{
 		ClientRedirectURI: "https://shop.example/back", ClientState: "a&b=ü",

@@ -8,8 +8,8 @@
 // the task of a person after opening a link: connect, reconnect or manage.
 //
 // The package owns the addresses of these pages and the cookies that give access to one payment or
-// one flow. It also chooses the page for each state of a payment or connection. Only the stored
-// state decides which page appears. People can therefore reload every page, go back, and return
+// one flow. It also chooses the page for each state of a payment or connection. The stored state
+// decides which pages can appear. People can therefore reload every page, go back, and return
 // later. Packages initiation and aggregation own the calls to banks and the rules of payments and
 // connections. Package web owns the design and the sending of pages.
 //
@@ -107,15 +107,15 @@ type Webview struct {
 	assets http.Handler
 }
 
-// New returns the handler of the pages, the callback, and the pages' assets (below web.AssetPath).
-// The handler responds to every other address with a page that says that the address does not
-// exist.
+// New returns the handler of the pages, of WebauthPath, CallbackPath and NotificationPath, and of
+// the assets below web.AssetPath. The handler responds to every other address with a page that says
+// that the address does not exist.
 func New(config Config) *Webview {
 	key := [32]byte(config.MAC("cookies of the payment webview", nil))
 	return &Webview{Config: config, sealer: web.NewSealer(key), assets: web.Assets()}
 }
 
-// ServeHTTP handles one request. It shows every error on a page.
+// ServeHTTP handles one request.
 func (w *Webview) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
 	switch {
 	case strings.HasPrefix(request.URL.Path, bankLogoPath):
@@ -171,7 +171,7 @@ type pageContext struct {
 
 func (pc *pageContext) context() context.Context { return pc.request.Context() }
 
-// step returns the step parameter. The payment may have left that step.
+// step returns the step parameter. The stored state decides whether the step applies.
 func (pc *pageContext) step() string { return pc.request.URL.Query().Get("step") }
 
 func (pc *pageContext) reading() bool {
@@ -249,9 +249,9 @@ func (w *Webview) about(pc *pageContext) error {
 	})
 }
 
-// tryLink returns a link for newcomers who want to try these pages. The link exists only in a
-// sandbox domain with one application. The flow ends at the address of a shop that does not exist.
-// In other domains, tryLink returns an empty text.
+// tryLink returns a link for newcomers who want to try these pages. The flow ends at the sandbox's
+// own shop. tryLink returns an empty text in live domains, without exactly one application, and if
+// that application may not redirect people to the shop.
 func (w *Webview) tryLink(pc *pageContext) (string, error) {
 	if pc.domain.Kind != passerelle.Sandbox {
 		return "", nil

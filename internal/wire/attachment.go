@@ -20,7 +20,8 @@ type Attachment struct {
 	URL             string  `json:"url" doc:"address of the file"`
 }
 
-// NewAttachment renders an attachment. The address of its transaction is below base.
+// NewAttachment renders an attachment with times in the zone. The address of its file begins with
+// base.
 func NewAttachment(a passerelle.Attachment, base string, zone *time.Location) Attachment {
 	out := Attachment{
 		ID: int64(a.ID), Name: a.Name, Description: optional(a.Description), MimeType: a.MediaType, CreatedDate: passerelle.DateOf(a.Created, zone).String(),

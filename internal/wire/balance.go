@@ -77,7 +77,8 @@ func NewBalanceGroup(first, last passerelle.Date, all []CurrencyBalances) Balanc
 	return out
 }
 
-// day adds a day to the group. It also counts the days on which a balance ends below zero.
+// day adds a day to the group. If a balance of the day ends below zero, it also counts the day in
+// NOverdraft.
 func (g *BalanceGroup) day(i int, all []CurrencyBalances) {
 	day := make([]passerelle.Balance, len(all))
 	for c, one := range all {

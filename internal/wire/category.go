@@ -31,7 +31,7 @@ func NewCategoryDetails(c passerelle.Category) CategoryDetails {
 	}
 }
 
-// Categorized is a transaction with a category that the service does not store.
+// Categorized describes a transaction that the service categorizes and does not store.
 type Categorized struct {
 	Wording    string                     `json:"wording"`
 	Value      *json.Number               `json:"value"`

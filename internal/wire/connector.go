@@ -22,8 +22,9 @@ type Bank struct {
 	Countries []string
 	Sources   []Source
 	Hidden    bool
-	// Mechanism is empty when the default of the first source applies. SyncDays is the number of
-	// days between two syncs. SyncDays is empty when the domain's default applies.
+	// Mechanism is the mechanism that the domain prefers. It is empty without such a setting.
+	// SyncDays is the number of days between two syncs. It is empty when the domain's default
+	// applies.
 	Mechanism passerelle.AuthMechanism
 	SyncDays  string
 	// Restricted is set for a connector that accepts no new connections.
@@ -59,12 +60,12 @@ type Source struct {
 	Name       string
 	Mechanisms []passerelle.AuthMechanism
 	Priority   int
-	// Disabled is the time at which the source was disabled, in the form for clients. It is nil for
-	// an enabled source.
+	// Disabled is the date and time when the source was disabled, in the format of the API. It is
+	// nil for an enabled source.
 	Disabled *string
 }
 
-// ConnectorView selects the linked resources that a connector contains.
+// ConnectorView selects the expansions that a connector contains.
 type ConnectorView struct{ Fields, PaymentFields, Countries, Sources, URLs bool }
 
 // Connector is a connector in the form that clients see. For a connector that only initiates
@@ -277,6 +278,7 @@ func (b Bank) products() []string {
 }
 
 // mechanisms returns the mechanisms of the enabled sources, ordered by the priority of the sources.
+// The preferred mechanism comes first. Without an enabled source, the result is webauth.
 func (b Bank) mechanisms() []passerelle.AuthMechanism {
 	var all []passerelle.AuthMechanism
 	sources := slices.SortedStableFunc(slices.Values(b.Sources), func(a, b Source) int { return a.Priority - b.Priority })
@@ -377,7 +379,7 @@ func countryName(code string) string {
 	return cmp.Or(display.English.Regions().Name(region), code)
 }
 
-// listed returns the list, or an empty list instead of nil. JSON then never has null.
+// listed returns the list, or an empty list instead of nil. JSON then has [] instead of null.
 func listed[T any](list []T) []T {
 	if list == nil {
 		return []T{}

@@ -11,7 +11,7 @@ import (
 	"passerelle/payment"
 )
 
-// members decodes an object like a client.
+// members encodes an object and returns its members.
 func members(t *testing.T, object any) map[string]any {
 	t.Helper()
 	var out map[string]any
@@ -44,7 +44,7 @@ func TestConnectorOfFewWords(t *testing.T) {
 	}
 }
 
-// Bounds are exact, in units of the bank's first currency.
+// Bounds are in units of the bank's first currency. A minimum of zero is a bound.
 func TestConnectorBounds(t *testing.T) {
 	s := &payment.Settings{
 		Currencies: []passerelle.Currency{"JPY", "EUR"}, MaxInstructions: 1, MaxDays: 30,

@@ -6,7 +6,7 @@ import (
 )
 
 // Encode returns the JSON of an object that the service sends. The JSON is compact and does not
-// escape HTML characters, because signatures and comparisons depend on the exact bytes.
+// escape HTML characters.
 func Encode(object any) []byte {
 	var buffer bytes.Buffer
 	encoder := json.NewEncoder(&buffer)

@@ -147,7 +147,7 @@ type Named struct {
 	Name string `json:"name"`
 }
 
-// These are the values that orders can have. The keys are the words of connectors.
+// These maps translate the values that connectors report about market orders.
 var (
 	directions     = map[string]Named{"buy": {1, "BUY"}, "sell": {2, "SALE"}}
 	orderTypes     = map[string]Named{"market": {1, "MARKET"}, "limit": {2, "LIMIT"}, "trigger": {3, "TRIGGER"}, "": {4, "UNKNOWN"}}

@@ -6,8 +6,8 @@ import (
 )
 
 // Payload writes the body of an event about data that a sync has read. It writes the body in parts,
-// because the first read of a long history does not fit into memory. A Payload is for one body.
-// Each method fails with the first error of a list or of the writer.
+// because the first read of a long history may not fit into memory. A Payload is for one body. Each
+// method fails with the first error of a list or of the writer.
 type Payload struct {
 	out     io.Writer
 	encoder *json.Encoder
@@ -49,7 +49,7 @@ type ConnectionRead struct {
 	Subscriptions Each[SubscriptionRead]
 }
 
-// Object writes a resource without changes.
+// Object writes a resource without its changed objects.
 func (p *Payload) Object(resource any) error {
 	p.object(resource)
 	return p.err

@@ -15,7 +15,7 @@ import (
 	"passerelle/internal/wire"
 )
 
-// each returns items in the form that a body needs.
+// each returns a list of the items.
 func each[T any](items ...T) wire.Each[T] {
 	return func(write func(T)) error {
 		for _, one := range items {

@@ -12,8 +12,8 @@ import (
 type View struct {
 	// Location is the time zone of dates with a time.
 	Location *time.Location
-	// Sensitive shows the sensitive identity fields, if they were loaded. With PayerAlone, these
-	// are only the payer's fields, and not the beneficiaries' fields.
+	// Sensitive shows the sensitive identity fields, if they were loaded. PayerAlone restricts them
+	// to the payer's fields.
 	Sensitive, PayerAlone bool
 	// ConnectorID returns the deprecated number of a connector.
 	ConnectorID func(uuid string) (int64, bool)
@@ -46,7 +46,7 @@ type Payment struct {
 	Evidence *[]Evidence `json:"evidence,omitempty" expand:"true" doc:"what the payer saw on the service's pages each time they acted, oldest first; with expand=evidence, when reading one payment"`
 }
 
-// PaymentField describes a value that the payer must give.
+// PaymentField describes a value that the payer enters.
 type PaymentField struct {
 	Name     string       `json:"name"`
 	Type     string       `json:"type"`
@@ -231,7 +231,7 @@ func fields(list []payment.Field) map[string]PaymentField {
 	return out
 }
 
-// NewField renders the description of a value that the payer must give.
+// NewField renders the description of a value that the payer enters.
 func NewField(f payment.Field) PaymentField {
 	out := PaymentField{Name: f.Name, Type: f.Type, Label: f.Label, Regex: optional(f.Regex), Required: f.Required, Values: []FieldValue{}, Image: f.Image}
 	for _, value := range f.Values {

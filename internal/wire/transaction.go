@@ -85,7 +85,7 @@ type Counterparty struct {
 	Type                  *string `json:"type" doc:"creditor or debtor"`
 }
 
-// NewTransaction renders a transaction of an account in a currency. A category of the form
+// NewTransaction renders a transaction of an account with the currency c. A category of the form
 // parent.code becomes a code and a parent code.
 func NewTransaction(t passerelle.Transaction, c passerelle.Currency, zone *time.Location) Transaction {
 	value, simplified := t.Value, cmp.Or(t.SimplifiedWording, t.TransactionDetails.Wording)

@@ -8,7 +8,7 @@ import (
 	"passerelle/internal/wire"
 )
 
-// Most institutions report only one label. Clients still get a text in each field with a label.
+// Each of the three label fields has a text, even when the institution reports only one label.
 func TestWordings(t *testing.T) {
 	for _, test := range []struct {
 		original, simplified, custom string

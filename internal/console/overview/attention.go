@@ -212,8 +212,8 @@ func expiry(left time.Duration) string {
 	return "expires in " + page.Age(left)
 }
 
-// worst keeps the first problems. If there are several others, it replaces them with rest, and
-// formats words with their number as the text of rest.
+// worst keeps the first maxConcerns problems. If there are several others, it replaces them with
+// rest. The text of rest is words, formatted with the number of the others.
 func worst(all []concern, words string, rest concern) []concern {
 	more := len(all) - maxConcerns
 	if more <= 1 {
@@ -280,7 +280,7 @@ func countedStates(states []string, counts []int64) string {
 	return strings.Join(texts, ", ")
 }
 
-// upperFirst returns a text that begins with a letter of the English alphabet as a sentence.
+// upperFirst returns a text with a capital first letter. The first letter must be ASCII.
 func upperFirst(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // consentConcerns returns a problem when consents end soon.

@@ -5,7 +5,7 @@
 // from a limited number of rows. When a domain has many payments, the package caches the figures
 // for a while. Many viewers of the page then cost no more than one viewer.
 //
-// It fails like package page.
+// The package fails like package page.
 package overview
 
 import (

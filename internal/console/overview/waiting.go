@@ -11,7 +11,7 @@ import (
 
 // A payment has waited too long when it has waited manyTimes as long as payments with its bank
 // usually take. The limit is at least shortWait, and at most longWait. It is longWait for a bank
-// with fewer than fewPayments executed or accepted payments in the last weeks.
+// with fewer than fewPayments executed or accepted payments in the last 28 days.
 const (
 	manyTimes   = 20
 	fewPayments = 20
@@ -19,7 +19,7 @@ const (
 	longWait    = 48 * time.Hour
 )
 
-// usualTimes has, by the UUID of each bank, the payments of the last weeks that ended well.
+// usualTimes maps the UUID of each bank to the counts of its payments in the last 28 days.
 type usualTimes map[string]*counts
 
 // limit returns how long a payment with a bank may wait.
@@ -85,7 +85,7 @@ func stuck(pc *page.Context, q store.Queue, state payment.State, age time.Durati
 	}
 }
 
-// usualTimes returns the usual times of the last weeks.
+// usualTimes counts the payments of the last 28 days, by bank.
 func (h *handler) usualTimes(pc *page.Context) (usualTimes, error) {
 	all, err := h.volumes.count(pc, spans[1])
 	_, sums := grouped(all, bankOf)

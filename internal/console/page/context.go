@@ -209,7 +209,7 @@ const (
 	secretLife   = 5 * time.Minute
 )
 
-// newSecret is the content of this cookie.
+// newSecret is the content of secretCookie.
 type newSecret struct {
 	Address, Secret string
 	Session         int64

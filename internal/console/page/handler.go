@@ -49,7 +49,7 @@ func New(config Config, routes []Route) *Handler {
 	return &Handler{Config: config, sealer: web.NewSealer([32]byte(config.MAC("cookies of the console", nil))), routes: routes}
 }
 
-// ServeHTTP handles one request. It shows every error as a page.
+// ServeHTTP handles one request.
 func (h *Handler) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
 	pc := &Context{Context: request.Context(), Writer: writer, Request: request, handler: h}
 	if err := h.serve(pc); err != nil { //nolint:contextcheck // pc contains the request, which contains the context

@@ -54,8 +54,8 @@ type textPlace struct{ Text, ID string }
 // sealedPlace is the name under which positions are sealed.
 const sealedPlace = "place in a list"
 
-// TextPlace reads a position in a list that is ordered by a text. It ignores a position that this
-// service has not sealed.
+// TextPlace reads a position in a list that is ordered by a text. It returns false for a position
+// that this service has not sealed.
 func (pc *Context) TextPlace(sealed string) ([]any, bool) {
 	var p textPlace
 	if !pc.handler.sealer.Open(sealedPlace, sealed, &p) {

@@ -13,8 +13,8 @@ import (
 // Route is an address below Root, with its handler.
 type Route struct {
 	Method string
-	// Pattern is the path below Root. A # matches a number. In the pattern domains/#, the number
-	// identifies a domain, and the handler loads that domain.
+	// Pattern is the path below Root. A # matches a number. In a pattern that begins with
+	// domains/#, the first number identifies a domain, and the handler loads that domain.
 	Pattern string
 	Serve   func(*Context) error
 	// Open is set for pages that need no session.

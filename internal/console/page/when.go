@@ -37,8 +37,8 @@ func (w When) Mark() string {
 // longAgo is the smallest age for which lists show the day instead of the age.
 const longAgo = 7 * 24 * time.Hour
 
-// soon is the least time until a future instant that lists show as future. The clocks of machines
-// differ by less than that.
+// soon is the smallest distance at which lists show a future instant as future. The clocks of
+// machines differ by less.
 const soon = 5 * time.Second
 
 // When converts an instant on the domain's clock.

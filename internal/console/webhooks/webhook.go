@@ -93,7 +93,8 @@ func (h *hooks) showWebhook(pc *page.Context, w store.Webhook) error {
 	return pages.Send(pc, "webhook", fmt.Sprintf("Webhook %d", w.ID), data)
 }
 
-// trouble says why a webhook does not send, or not now. It is empty for a healthy webhook.
+// trouble says why a webhook sends nothing, or nothing at present. It is empty for a healthy
+// webhook.
 type trouble struct {
 	What, Detail string
 	// Next is the time of the next attempt, if the service makes one.
@@ -103,14 +104,14 @@ type trouble struct {
 }
 
 // sendingPause is the time after which the page reloads while the service sends undelivered events.
-// A sender that has not begun after sendingLimit does not run.
+// When an attempt is late by sendingLimit, the page assumes that no sender runs.
 const (
 	sendingPause = 3 * time.Second
 	sendingLimit = time.Minute
 )
 
-// addTrouble adds the problem of a webhook with its remedy. The failure is that of the last request.
-// It is no longer of interest while the service sends again.
+// addTrouble adds the problem of a webhook with its remedy. The argument failure is the failure of
+// the last request. While the service sends again, addTrouble ignores it.
 func (d *webhookData) addTrouble(pc *page.Context, w store.Webhook, failure string) {
 	switch {
 	case w.Deleted != nil:

@@ -1,5 +1,6 @@
 // Package network is a TCP proxy between two programs, for tests. It forwards the data of both
-// sides, and counts how often one side waits for the other. It delays data or fails as configured.
+// sides, and counts how often the client waits for a response. It delays data or fails as
+// configured.
 //
 // The package owns the connections through the proxy. It does not interpret the content.
 //

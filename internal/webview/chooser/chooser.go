@@ -2,9 +2,9 @@
 //
 // The package owns the order of a list, its sections and parts, the search, and the country that
 // limits the list. It also makes the marks of institutions that have no picture. The callers of the
-// package decide which institutions exist, where a choice leads and how a list looks. The package
-// knows only the person's request, and nothing else about the person. Its functions do not fail: a
-// search without matches returns an empty list.
+// package decide which institutions exist, where a choice leads and how a list looks. About the
+// person, the package knows only the request and the institutions that the person used before. Its
+// functions do not fail: a search without matches returns an empty list.
 package chooser
 
 import (
@@ -98,7 +98,7 @@ type Inquiry struct {
 	Hints []string
 }
 
-// List returns the institutions that the parameters of the address select. List sorts the slice all
+// List returns the institutions that the parameters of the address select. List sorts its argument
 // in place.
 func (r Inquiry) List(all []Institution) *List {
 	c := &List{Words: r.Words, Path: r.HTTP.URL.Path, Searchable: len(all) >= many}
@@ -174,7 +174,7 @@ func withRecent(there, found []Institution, recent []string) []Institution {
 }
 
 // divide splits a list into sections: institutions used before, favourites, other institutions, and
-// institutions of the sandbox with special behaviour. An institution after the first most
+// institutions of the sandbox with special behaviour. An institution after the first `most`
 // institutions is listed only if the user used it before or if it is a favourite.
 func (c *List) divide(r Inquiry, all []Institution, most int) {
 	sections := []Section{{Heading: "choose.recent"}, {Heading: "choose.favourites"}, {Heading: "choose.all"}, {Heading: "choose.apart"}}
@@ -204,7 +204,7 @@ func (c *List) divide(r Inquiry, all []Institution, most int) {
 }
 
 // matching returns the entries with a name that contains all searched words. Names that begin with
-// the first word come first, and then names in which another word begins with it.
+// the first searched word come first. Names in which a later word begins with it follow.
 func matching(all []Institution, search string) []Institution {
 	wanted := strings.Fields(folded(search))
 	if len(wanted) == 0 {

@@ -37,7 +37,7 @@ func NewMark(name string) Mark {
 // particles are the words of names from which lettersOf takes no letters.
 var particles = []string{"a", "and", "da", "das", "de", "del", "der", "des", "di", "die", "do", "du", "e", "et", "la", "le", "les", "of", "the", "und", "y"}
 
-// lettersOf returns two letters of a name: the first letters of its first two words, or the
+// lettersOf returns up to two letters of a name: the first letters of its first two words, or the
 // first two letters of its only word.
 func lettersOf(name string) string {
 	words := strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
