@@ -116,8 +116,8 @@ func CategoryNumber(codes []string) CategoryID {
 	return Uncategorized
 }
 
-// labelWords maps words to categories. The first word that a label contains decides, so longer
-// words come before words that they contain. The words are in capitals.
+// labelWords maps words to categories. Categorize uses the first row whose word is in the label. A
+// word therefore precedes the shorter words that it contains. The words are in capitals.
 var labelWords = []struct{ word, code string }{
 	{"SALAIRE", "income.salary"},
 	{"SALARY", "income.salary"},

@@ -159,7 +159,7 @@ func (a Account) Country() string {
 	return ""
 }
 
-// Masked hides all but the last characters of the number, for people who have to recognise it:
+// Masked hides all but the last four characters of the number, for people who have to recognise it:
 // "FR76 **** 0189", "**** 9911". The country and check digits of an IBAN stay visible. A text that
 // is too short to be a number is hidden completely.
 func (a Account) Masked() string {

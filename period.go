@@ -18,7 +18,7 @@ const (
 	inDay   periodUnit = 10
 )
 
-// ParsePeriod reads YYYY-MM-DD, YYYY-MM or YYYY, years 0001 to 9999. Any other text is an
+// ParsePeriod reads YYYY-MM-DD, YYYY-MM or YYYY, with years 0001 to 9999. Any other text is an
 // Invalid error for the field.
 func ParsePeriod(field, s string) (Period, error) {
 	const firstDay = "0000-01-01"

@@ -12,7 +12,7 @@ import (
 // width is the length of every record.
 const width = 120
 
-// These are the records of a statement.
+// These are the codes of the records of a statement.
 const (
 	oldBalance = "01"
 	movement   = "04"
