@@ -77,7 +77,7 @@ type Profile struct {
 	// Disturbed connectors have failed several times in a row. Pages say so before a person chooses
 	// such a connector.
 	Disturbed bool
-	// Peculiar connectors lead to a simulated bank with one special behaviour. Pages list these
+	// Peculiar connectors lead to a simulated bank with special behaviour. Pages list these
 	// connectors separately.
 	Peculiar bool
 	Labels   Labels

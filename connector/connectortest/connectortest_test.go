@@ -19,7 +19,7 @@ import (
 	"passerelle/payment"
 )
 
-// faulty wraps a connector that keeps every rule, so that it breaks one rule.
+// faulty wraps a connector that keeps every rule, and breaks a rule.
 type faulty struct {
 	connector.Initiator
 	profile  func(*connector.Profile)
@@ -80,8 +80,7 @@ func (f *faulty) Status(ctx context.Context, o connector.Order) (payment.Report,
 	return f.Initiator.Status(ctx, o)
 }
 
-// TestRulesNotice breaks each rule in several ways. At least the broken rule must report an error.
-// The rule must report nothing before.
+// TestRulesNotice: each rule accepts the correct connector and reports an error for the faulty one.
 func TestRulesNotice(t *testing.T) {
 	background := context.Background()
 	for _, test := range []struct {

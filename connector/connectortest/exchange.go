@@ -44,8 +44,8 @@ func unsentOrderIsUnknown(ctx context.Context, s Subject) error {
 	return s.expect(0, "a mere Status")
 }
 
-// repeatedKeyIsOneOrder checks that the money moves only once when an idempotent connector gets the
-// same order again.
+// repeatedKeyIsOneOrder checks that the bank accepts only one order when an idempotent connector
+// gets the same order twice.
 func repeatedKeyIsOneOrder(ctx context.Context, s Subject) error {
 	if !s.Initiator.Profile().Idempotent {
 		return notApplicable("the profile is not idempotent")

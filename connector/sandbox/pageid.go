@@ -35,7 +35,7 @@ func (b *Bank) pageID(domain passerelle.DomainID, key string) string {
 	return base64url.EncodeToString(append(name, b.pageMAC(name)...))
 }
 
-// orderOf reads a page id. ok is false for any id that pageID did not make.
+// orderOf reads a page id. It returns false for any id that pageID did not make.
 func (b *Bank) orderOf(pageID string) (passerelle.DomainID, string, bool) {
 	if len(pageID) > maxPageID {
 		return 0, "", false

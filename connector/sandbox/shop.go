@@ -16,8 +16,7 @@ var returned = []string{
 	"error", "error_description", "bank_message", "state",
 }
 
-// maxReturned is the maximum number of characters of a parameter that the page shows. The service
-// never sends more.
+// maxReturned is the maximum number of characters of a parameter that the page shows.
 const maxReturned = 2000
 
 // shopTitles maps states to titles.

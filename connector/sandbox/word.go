@@ -35,7 +35,7 @@ var words = map[string]func(p *planner, c call) bool{
 	"fail": (*planner).fail,
 	"kept": func(p *planner, _ call) bool { p.Keeps = true; return true },
 
-	// These words are approvals before the execution.
+	// These words control the approvals before the execution.
 	"actn": (*planner).ask,
 	"skip": func(p *planner, _ call) bool { p.Silent = true; return true },
 	"auto": func(p *planner, _ call) bool { p.Trusting = true; return true },
