@@ -142,9 +142,9 @@ func TestCheckOfTestCertificates(t *testing.T) {
 	}
 }
 
-// TestOwnAddress: orders and consents without the user's address contain our own address as the
-// bank sees it. This address comes from the bank file, or from a single lookup. The check reports a
-// private address, unless the bank's address is private too.
+// TestOwnAddress: orders and consents without the user's address contain our own address. This
+// address comes from the bank file, or from a single lookup. The check reports a private address,
+// unless the bank's address is private too.
 func TestOwnAddress(t *testing.T) {
 	for _, test := range []struct {
 		name, file, own, bank string

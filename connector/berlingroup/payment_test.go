@@ -114,8 +114,8 @@ func fromThen(status string) []string {
 }
 
 // expected returns the state of an approved order according to the specification. The order is
-// pending while the bank will report a different status, as it does after PART. Otherwise it is
-// accepted, and done once the money has left the account.
+// pending while the bank will report a further status, as after PART. Otherwise it is accepted, and
+// done once the money has left the account.
 func expected(status, kind, last string) string {
 	has := func(list []string, word string) bool {
 		return strings.Contains(" "+strings.Join(list, " ")+" ", " "+word+" ")

@@ -28,8 +28,8 @@ type Dialer struct {
 	// Authorities are the authorities that may issue the bank's certificate. Nil means those of the
 	// system.
 	Authorities *x509.CertPool
-	// Limit applies to opening the connection and, separately, to the handshake. The time of the
-	// program does not count.
+	// Limit applies to opening the connection and, separately, to the handshake. The time that
+	// Program may need is added to the limit of the handshake.
 	Limit time.Duration
 }
 
