@@ -131,7 +131,7 @@ type BankAccount struct {
 	Deleted    *time.Time
 	LastUpdate *time.Time
 	Error      ConnectionState
-	// CoveredFrom is the first day from which all transactions are stored.
+	// CoveredFrom is the day since which all transactions are stored.
 	CoveredFrom Date
 	// Worth is the value of the investments, nil when the account has no investments.
 	Worth *Worth

@@ -96,8 +96,8 @@ func OwnCode(id CategoryID, parent Category) string {
 	return parent.Code + "." + code
 }
 
-// CategoryNumber returns the number of the first code. It returns Uncategorized when there are no
-// codes or the first one is unknown. It does not check that a category created by a user exists.
+// CategoryNumber returns the number of the first code. For no codes and for an unknown first code,
+// it returns Uncategorized. It does not check that a category created by a user exists.
 func CategoryNumber(codes []string) CategoryID {
 	if len(codes) == 0 {
 		return Uncategorized

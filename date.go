@@ -31,7 +31,7 @@ func (d Date) MarshalText() ([]byte, error) {
 	return []byte(d.String()), nil
 }
 
-// UnmarshalText reads an empty text as the zero date, and other texts as ParseDate does. Any other
+// UnmarshalText reads an empty text as the zero date, and the texts that ParseDate reads. Any other
 // text is an Invalid error for the field "date".
 func (d *Date) UnmarshalText(text []byte) error {
 	if len(text) == 0 {
@@ -77,7 +77,7 @@ func makeDate(year int, month time.Month, day int) Date {
 // DateOf returns the day in a zone at the instant t.
 func DateOf(t time.Time, loc *time.Location) Date { return makeDate(t.In(loc).Date()) }
 
-// IsZero reports whether there is no date.
+// IsZero reports whether d is the zero date.
 func (d Date) IsZero() bool { return d == Date{} }
 
 // String returns the date as YYYY-MM-DD, and "" for the zero date. ParseDate reads the result for

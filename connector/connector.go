@@ -219,8 +219,8 @@ type set struct {
 }
 
 // NewRegistry makes a registry. It fails when connectors share a UUID, a numeric id or the id of a
-// source, when the abilities of a connector differ from its profile, and when a profile's limit for
-// labels is out of range.
+// source. It also fails when the abilities of a connector differ from its profile, and when a
+// profile's limit for labels is out of range.
 func NewRegistry(connectors ...Connector) (*Registry, error) {
 	r := &Registry{}
 	return r, r.Replace(connectors...)

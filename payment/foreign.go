@@ -224,7 +224,7 @@ func (f Field) tidy() Field {
 	return f
 }
 
-// tidy gives every refusal a code that clients know.
+// tidy replaces a code that clients do not know, and cuts the description.
 func (r *Refusal) tidy() *Refusal {
 	code := r.Code
 	if !code.known() {

@@ -92,8 +92,8 @@ func (p *Payment) record(kind string, by Actor, text string, now time.Time) {
 
 func (p *Payment) add(n Note) { p.Notes = append(slices.Clip(p.Notes), n) }
 
-// recordReport adds a note about a report that was not applied. The reason is a text of this
-// service that quotes at most 40 characters of a value of the bank.
+// recordReport adds a note about a report that was not applied. The reason comes from this service,
+// and quotes at most 40 characters of the bank's value.
 func (p *Payment) recordReport(r Report, why error, now time.Time) {
 	said := clean(r.Raw, MaxBankWord)
 	kind, text := NoteSenseless, why.Error()

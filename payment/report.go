@@ -118,7 +118,7 @@ type Refusal struct {
 func (r *Refusal) Error() string { return "refused by the bank: " + string(r.Code) }
 
 // Step is a payment in its state after one transition. A report that skips states results in one
-// step for each state, because each one is an event.
+// step for each state, because each state causes an event.
 type Step struct {
 	Payment    Payment
 	Transition Transition

@@ -85,7 +85,8 @@ type camt struct {
 	xml    *xml.Decoder
 	tokens *tokenLimit
 
-	// open lists the open elements. inside is the number of open elements down to the statement.
+	// open lists the open elements. inside is the number of open elements when the statement
+	// begins, including the statement.
 	open   []string
 	inside int
 	path   []byte

@@ -90,7 +90,7 @@ func (e *camtEntry) wording() string {
 	return tidy(cmp.Or(strings.Join(e.remittance, " "), e.structured, e.moreText, e.entryText, e.Name, e.endToEnd, e.entryRef))
 }
 
-// reference returns a reference. It returns "" for words that stand for no reference.
+// reference returns a text as a reference, or "" for a word that stands for a missing reference.
 func reference(text string) string {
 	switch text = tidy(text); strings.ToUpper(text) {
 	case "NOTPROVIDED", "NONREF", "NOREF":

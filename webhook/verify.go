@@ -36,7 +36,7 @@ const (
 // receiver can change its secret at any time in between.
 type Verifier struct {
 	// Secret is the secret_key of the provider, as it was shown. A Verifier without a secret
-	// accepts nothing.
+	// refuses every request.
 	Secret string
 	// Prefix is the prefix of the headers to check. Empty means "SVC".
 	Prefix string

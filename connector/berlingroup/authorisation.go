@@ -106,8 +106,8 @@ func startAt(at string) authorisation {
 }
 
 // replace makes next the present authorisation. It keeps a former authorisation with an address in
-// Earlier, because the customer may still use the former one. Without an address, only the bank's
-// list can name it.
+// Earlier, because the customer may still use the former one. Only the bank's list can name a
+// former authorisation without an address.
 func (a *authorisation) replace(next authorisation) {
 	former := *a
 	former.Earlier, former.Unlisted, former.Resumed = nil, false, 0

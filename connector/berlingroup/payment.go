@@ -378,10 +378,10 @@ func (v *ordering) shown(s paymentStatus) bool {
 	return v.Payment.State == payment.Pending || v.memory.Approval.Step == authorised || codes.Rank(s.Transaction) >= codes.Rank(codes.Executing)
 }
 
-// unclear reports whether the payer may have approved an order without any proof: the bank has
-// checked the order, which does not prove an approval, and reports no status of the approval. An
-// approval that needs our confirmation counts only after the confirmation. In the early steps, the
-// payer cannot approve yet.
+// unclear reports whether the payer may have approved an order although nothing proves it: the bank
+// has checked the order, and reports no status of the approval. An approval that needs our
+// confirmation counts only after the confirmation. In the early steps, the payer cannot approve
+// yet.
 func (v *ordering) unclear(s paymentStatus) bool {
 	a := &v.memory.Approval
 	early := a.Step == atServer && a.Page == "" || slices.Contains([]step{atStart, atIdentification, atPassword, atAdditional, atMethod}, a.Step)

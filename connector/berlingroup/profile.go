@@ -30,7 +30,7 @@ const oneLine = `^[^\x00-\x1f\x7f]+$`
 const (
 	sinceNotifications = 3 // the header TPP-Notification-URI
 	sinceEncryption    = 3 // encryptedPassword
-	sinceWithBalance   = 4 // availableAccountsWithBalance; in earlier versions, availableAccounts has a value for it
+	sinceWithBalance   = 4 // availableAccountsWithBalance, in earlier versions a value of availableAccounts
 	sinceMonths        = 5 // monthsOfExecution
 	sinceConfirmation  = 6 // confirmationCode
 	sinceDecoupled     = 9 // the header TPP-Decoupled-Preferred

@@ -205,8 +205,8 @@ func TestRulesNotice(t *testing.T) {
 	}
 }
 
-// TestMechanism: a profile without the mechanism of the webview breaks a rule, even if the orders of
-// the subject name the mechanism of the profile.
+// TestMechanism: a profile without the webview's mechanism breaks a rule, even if the subject's
+// orders name the profile's mechanism.
 func TestMechanism(t *testing.T) {
 	s := correct(t)
 	s.Initiator = &faulty{Initiator: s.Initiator, profile: func(p *connector.Profile) { p.Payments.Mechanisms = []string{"credentials"} }}

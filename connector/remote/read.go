@@ -136,7 +136,7 @@ func (r reader) File(ctx context.Context, req connector.DataRequest, of connecto
 	return last.MediaType, last.Error.err()
 }
 
-// Terminate ends a consent. It does not call a program without the call "terminate".
+// Terminate ends a consent. It calls the program only if the program has the call "terminate".
 func (r reader) Terminate(ctx context.Context, req connector.DataRequest) error {
 	if !r.described.Terminates {
 		return nil
@@ -222,7 +222,7 @@ type lines struct {
 	from  *bufio.Reader
 	sum   hash.Hash
 	bytes int
-	whole []byte // the line that next returned last
+	whole []byte // the last line that next() returned
 }
 
 // read reads to the end of the stream.

@@ -68,7 +68,7 @@ const (
 	CancelOrder Doing = "cancel"
 	// Advance advances the domain's clock by Seconds and does all due work.
 	Advance Doing = "advance"
-	// Check is another status check of the service at the bank.
+	// Check is a status check by the service at the bank.
 	Check Doing = "check"
 )
 

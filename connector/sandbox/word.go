@@ -93,7 +93,8 @@ func (p *planner) fail(c call) bool {
 	return p.order.DateType == payment.Periodic
 }
 
-// ask asks a question. After its approval, an order cannot have another question.
+// ask adds a question. It returns false for an unknown question, and after the verbs pend, rest and
+// say.
 func (p *planner) ask(c call) bool {
 	q, known := questions[c.arg(0)]
 	if !known || p.has(pend, rest, say) {

@@ -1,9 +1,9 @@
 // Package handshake opens TLS connections to a bank with the operator's transport certificate.
 //
-// It owns the signature of a handshake, which a key or the operator's program makes, the wait for a
-// bank that refuses the certificate, and the texts about failed connections. It does not own the
-// requests. It fails with Unsigned when the program does not sign, and otherwise with the errors of
-// the connection.
+// It owns the signature of a handshake, the wait for a bank that refuses the certificate, and the
+// texts about failed connections. A key or the operator's program makes the signature. It does not
+// own the requests. It fails with Unsigned when the program does not sign, and otherwise with the
+// errors of the connection.
 package handshake
 
 import (
@@ -90,7 +90,7 @@ func (d *Dialer) open(ctx context.Context, network, address string) (*tls.Conn, 
 type presentation struct {
 	dialer *Dialer
 	begun  time.Time
-	// trip is the time until the bank asked.
+	// trip is the time until the bank asked for our certificate.
 	trip time.Duration
 	// unsigned is the error of the program. TLS 1.3 would keep only its text.
 	unsigned error
