@@ -56,7 +56,8 @@ type Settings struct {
 	// of the payment.
 	MinDays int
 	MaxDays int
-	// OpenDaysOnly means that this date must be an open day, as OpenDay defines it.
+	// OpenDaysOnly means that the execution date or start date must be an open day, as OpenDay
+	// defines it.
 	OpenDaysOnly bool
 }
 

@@ -82,7 +82,7 @@ type answer struct {
 const maxSkew = time.Minute
 
 // skew describes the difference between this machine's clock and the bank's, from the header Date
-// of a response. It returns "" for a small difference.
+// of a response. It returns "" for a small or unknown difference.
 func (b *Bank) skew(a answer) string {
 	at, err := http.ParseTime(a.header.Get("Date"))
 	if err != nil {

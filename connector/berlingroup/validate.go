@@ -76,7 +76,7 @@ func (r *rules) hold(right bool, field, message string, args ...any) {
 	}
 }
 
-// among checks that a value is in a list, or absent if there is a default.
+// among checks that a value is in a list or empty.
 func (r *rules) among(field, word string, words []string) {
 	r.hold(word == "" || slices.Contains(words, word), field, "%q is not one of %s", word, strings.Join(words, ", "))
 }

@@ -120,7 +120,8 @@ const refusalTime = 20 * time.Millisecond
 // errTalkative means that a bank sends data before the first request.
 var errTalkative = errors.New("the bank sent data before the first request")
 
-// awaitRefusal waits, and returns an error when the bank sends data before the first request.
+// awaitRefusal waits, and returns an error when the bank ends the connection or sends data before
+// the first request.
 func awaitRefusal(conn *tls.Conn, wait time.Duration) error {
 	if err := conn.SetReadDeadline(time.Now().Add(wait)); err != nil {
 		return err
