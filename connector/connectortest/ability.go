@@ -87,7 +87,8 @@ func ended(ctx context.Context, s Subject) (*play, payment.Report, error) {
 	return p, last, err
 }
 
-// unsentOrderCannotBeAsked checks that calls to answer or cancel an order do not send the order.
+// unsentOrderCannotBeAsked checks that answering or cancelling an order that was never sent returns
+// ErrUnknownOrder and sends no order.
 func unsentOrderCannotBeAsked(ctx context.Context, s Subject) error {
 	for name, call := range s.calls() {
 		if r, err := call(ctx, s.Order()); !errors.Is(err, connector.ErrUnknownOrder) {

@@ -265,7 +265,7 @@ func (p *Program) request(ctx context.Context, name string, body any) (*http.Req
 	return r, nonce, nil
 }
 
-// remedy explains a failure to the operator. The text contains no content of bodies.
+// remedy explains a failure to the operator. The text contains no values from bodies.
 func remedy(err error) string {
 	var network net.Error
 	for _, own := range []error{errUnsigned, errNotAnswer, errLarge, errSlow, errCut} {

@@ -137,8 +137,8 @@ func planned(o *order, b bank, u useCase, timing Timing, manual bool) (plan, []s
 	return p.plan, p.ignored
 }
 
-// chosen returns the script of the use case or, if the use case has no script, the order's own
-// script.
+// chosen returns the script of the use case or, without one, the order's own script. The default
+// script applies if neither exists.
 func (p *planner) chosen(u useCase) script {
 	if u.script != "" {
 		return readScript(u.script)
