@@ -91,7 +91,7 @@ type StatementEntry struct {
 	Amount decimal.Decimal
 	// Reversal means that the entry reverses an earlier one. Amount is the amount of the reversal.
 	Reversal bool
-	// Reference is the bank's reference of the entry, unique within the account, or empty.
+	// Reference is the bank's reference of the entry, or empty.
 	Reference string
 	// Corrects is the reference of an earlier entry that this entry replaces. If Deletes is set,
 	// this entry only deletes the earlier one.

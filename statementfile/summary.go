@@ -18,7 +18,7 @@ type Summary struct {
 
 // AccountSummary describes the content of a file for one account. Opening is the earliest opening
 // balance. Closing is the latest closing balance. Each is nil when the file has no such balance.
-// Sum is the sum of Entries.
+// Sum is the sum of the counted entries.
 type AccountSummary struct {
 	Account             StatementAccount
 	Statements, Entries int

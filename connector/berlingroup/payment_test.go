@@ -715,9 +715,8 @@ func TestAbandonedOrdersThatAreNotRefused(t *testing.T) {
 	}
 }
 
-// TestCancellationsMakeOrdersUnwanted checks that the memory of an order records a cancellation
-// that the bank refused. After that, the order counts as not approved, even if the bank does not
-// refuse it.
+// TestCancellationsMakeOrdersUnwanted checks that the lack of a refusal does not count as an
+// approval after a request to cancel, even if the bank refused the cancellation.
 func TestCancellationsMakeOrdersUnwanted(t *testing.T) {
 	bank := newScripted(t, map[string][]scriptedAnswer{"DELETE order": {refusedWith(405, "CANCELLATION_INVALID")}, "GET order/status": once(200, `{"transactionStatus":"ACTC"}`)})
 	o := bank.order(`{"path":"` + order1 + `","approval":{"step":"page","page":"https://bank.example/1","back":true,"opened":"2026-03-02T12:00:00Z"}}`)
