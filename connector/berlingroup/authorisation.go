@@ -75,8 +75,8 @@ type authorisation struct {
 	Declined bool   `json:"declined,omitempty"`
 	Code     string `json:"code,omitempty"`
 	OAuth    *grant `json:"oauth,omitempty"`
-	// Confirmation is the bank's response to our request to Confirm. It is empty until the bank has
-	// responded.
+	// Confirmation is the bank's final response to our request to Confirm. It is empty until this
+	// response.
 	Confirmation string `json:"confirmation,omitempty"`
 	// Earlier are the authorisations that this one replaced, oldest first. The customer can still
 	// approve in the earlier ones. Unlisted means that the bank may have started an authorisation

@@ -748,10 +748,10 @@ func TestCancellationsAreSavedAtOnce(t *testing.T) {
 	}
 }
 
-// operators marks codes that only the operator can act on.
+// operators marks codes that become a fault for the operator.
 const operators = "operator"
 
-// codes maps the codes of the standard to a code of this service, or to operators.
+// codes maps the codes of the standard to results of meantBy.
 var codes = map[string]string{
 	"FORMAT_ERROR": "invalidValue", "PARAMETER_NOT_SUPPORTED": "invalidValue", "PARAMETER_NOT_CONSISTENT": "invalidValue",
 	"SERVICE_INVALID": operators, "SERVICE_BLOCKED": "invalidEmitter", "RESOURCE_UNKNOWN": "invalidEmitter", "RESOURCE_EXPIRED": "noAnswerFromCustomer",
