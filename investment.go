@@ -133,8 +133,7 @@ type InvestmentValue struct {
 // Percentages are fractions.
 type Worth struct {
 	Valuation, Diff, DiffPercent, PrevDiff, PrevDiffPercent *decimal.Decimal
-	// Calculated lists the members that the institution did not report, by their names in the
-	// API.
+	// Calculated lists the calculated members, by their names in the API.
 	Calculated []string
 }
 
