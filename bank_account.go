@@ -17,7 +17,7 @@ type AccountTypeDetails struct {
 	Parent AccountType
 	// Invest reports whether the account holds investments.
 	Invest bool
-	// Name and Plural are for people, in English.
+	// Name and Plural are the English names that people see.
 	Name, Plural string
 }
 
@@ -89,12 +89,12 @@ const (
 // and nil mean that the institution reports no value.
 //
 // Details are stored as one JSON value with a digest. The next read compares the digest to find
-// changes. A new field therefore needs no column. It needs the JSON option omitzero or omitempty:
-// otherwise the digest of every row changes, and the next sync reports every row as changed. The
-// same rule applies to all types of details that institutions report.
+// changes. A new field therefore needs no column, but it needs the JSON option omitzero or
+// omitempty. Otherwise the digest of every row changes, and the next sync reports every row as
+// changed. The same rule applies to all types of details that institutions report.
 type AccountDetails struct {
 	// Key is the institution's own key for the account. The key is unique within the connection and
-	// never changes, because the next read recognises the account by it.
+	// never changes. The next read recognises the account by its key.
 	Key string
 	// Parent is the key of the account from which a card is paid.
 	Parent          string
@@ -131,7 +131,7 @@ type BankAccount struct {
 	Deleted    *time.Time
 	LastUpdate *time.Time
 	Error      ConnectionState
-	// CoveredFrom is the first day from which all transactions are stored.
+	// CoveredFrom is the day since which all transactions are stored.
 	CoveredFrom Date
 	// Worth is the value of the investments, nil when the account has no investments.
 	Worth *Worth

@@ -26,8 +26,8 @@ var bankCodes = []struct {
 }
 
 // TypeOfBankCode returns the type of a transaction by its bank transaction code of ISO 20022, such
-// as PMNT-RCDT-ESCT. The type of any other code that ends in -FEES or -CHRG is bank. The result is
-// "" for an unknown code.
+// as PMNT-RCDT-ESCT. A code that bankCodes does not list has the type bank if it ends in -FEES or
+// -CHRG, and otherwise "".
 func TypeOfBankCode(code string) TransactionType {
 	for _, one := range bankCodes {
 		if strings.HasPrefix(code, one.code) {

@@ -96,8 +96,8 @@ func OwnCode(id CategoryID, parent Category) string {
 	return parent.Code + "." + code
 }
 
-// CategoryNumber returns the number of the first code. It returns Uncategorized when there are no
-// codes or the first one is unknown. It does not check that a category created by a user exists.
+// CategoryNumber returns the number of the first code. For no codes and for an unknown first code,
+// it returns Uncategorized. It does not check that a category created by a user exists.
 func CategoryNumber(codes []string) CategoryID {
 	if len(codes) == 0 {
 		return Uncategorized
@@ -116,8 +116,8 @@ func CategoryNumber(codes []string) CategoryID {
 	return Uncategorized
 }
 
-// labelWords maps words to categories. The first word that a label contains decides, so longer
-// words come before words that they contain. The words are in capitals.
+// labelWords maps words to categories. Categorize uses the first row whose word is in the label. A
+// word therefore precedes the shorter words that it contains. The words are in capitals.
 var labelWords = []struct{ word, code string }{
 	{"SALAIRE", "income.salary"},
 	{"SALARY", "income.salary"},

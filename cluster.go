@@ -102,8 +102,8 @@ func recurrence(key string, list []Transaction) (Recurrence, bool) {
 	return r, true
 }
 
-// interval returns the median number of days between ordered transactions, and whether all
-// intervals are close to it.
+// interval returns the median number of days between ordered transactions. It also reports whether
+// the number of transactions and their intervals fit a series.
 func interval(list []Transaction) (int, bool) {
 	var median int
 	if len(list) < minOccurrences {

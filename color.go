@@ -10,8 +10,8 @@ import (
 // Color is an opaque colour of the sRGB space.
 type Color struct{ Red, Green, Blue uint8 }
 
-// These are the contrast ratios of WCAG 2.2 between a text and its background (success criterion
-// 1.4.3), and between any other visible element and its surroundings (1.4.11).
+// These are the minimum contrast ratios of WCAG 2.2 between a text and its background (success
+// criterion 1.4.3), and between any other visible element and its surroundings (1.4.11).
 const (
 	TextContrast    = 4.5
 	GraphicContrast = 3
@@ -65,7 +65,7 @@ func linear(part uint8) float64 {
 	return math.Pow((share+0.055)/1.055, 2.4)
 }
 
-// Mix returns a mixture of two colours. The share of the other colour is in hundredths.
+// Mix returns a mixture of c and other. The share of other is in hundredths.
 func (c Color) Mix(other Color, hundredths int) Color {
 	mix := func(a, b uint8) uint8 { return uint8((int(a)*(100-hundredths) + int(b)*hundredths) / 100) }
 	return Color{mix(c.Red, other.Red), mix(c.Green, other.Green), mix(c.Blue, other.Blue)}

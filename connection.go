@@ -33,9 +33,9 @@ type Resolution int
 const (
 	// ByNobody is for success and for a state that ends by itself.
 	ByNobody Resolution = iota
-	// ByPerson needs the user: unattended reads do not end the state.
+	// ByPerson means that usually only the user can end the state.
 	ByPerson
-	// ByRetry needs no person: a later attempt of the service may end the state.
+	// ByRetry means that a later attempt of the service may end the state.
 	ByRetry
 )
 

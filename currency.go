@@ -18,7 +18,7 @@ type CurrencyDetails struct {
 	Symbol string
 	// Prefix reports whether the symbol precedes the number in the currency's own country.
 	Prefix bool
-	// Crypto reports whether the currency is not in ISO 4217.
+	// Crypto reports whether the currency is a crypto asset.
 	Crypto bool
 	// Precision is the number of digits after the decimal point.
 	Precision int
@@ -32,8 +32,8 @@ const (
 	crypto
 )
 
-// currencyRow contains data that CLDR lacks. Symbol and digits are set only for currencies that
-// CLDR does not have.
+// currencyRow contains data that CLDR lacks. The fields symbol and digits are set only for
+// currencies that CLDR does not have.
 type currencyRow struct {
 	name   string
 	after  bool

@@ -31,8 +31,8 @@ func (d Date) MarshalText() ([]byte, error) {
 	return []byte(d.String()), nil
 }
 
-// UnmarshalText reads the result of MarshalText. Any other text is an Invalid error for the field
-// "date".
+// UnmarshalText reads an empty text as the zero date, and the texts that ParseDate reads. Any other
+// text is an Invalid error for the field "date".
 func (d *Date) UnmarshalText(text []byte) error {
 	if len(text) == 0 {
 		*d = Date{}
@@ -54,7 +54,7 @@ func readDate(s string) (Date, bool) {
 	return makeDate(year, time.Month(month), day), true
 }
 
-// readNumber returns the value of a few decimal digits, or -1.
+// readNumber returns the value of a few decimal digits, or -1 for any other text.
 func readNumber(s string) int {
 	if !isDigits(s) {
 		return -1
@@ -77,7 +77,7 @@ func makeDate(year int, month time.Month, day int) Date {
 // DateOf returns the day in a zone at the instant t.
 func DateOf(t time.Time, loc *time.Location) Date { return makeDate(t.In(loc).Date()) }
 
-// IsZero reports whether there is no date.
+// IsZero reports whether d is the zero date.
 func (d Date) IsZero() bool { return d == Date{} }
 
 // String returns the date as YYYY-MM-DD, and "" for the zero date. ParseDate reads the result for

@@ -29,15 +29,15 @@ const (
 func (k Kind) Error() string { return string(k) }
 
 // Error is an error that clients may see. Code is a code of the error-code list ("invalidValue",
-// "notFound"). Message is safe to show. For a wrong field, it names the field and the valid values.
-// Field is the field in the client's spelling, with a path for nested fields
-// ("instructions[0].amount"), and may be empty. The cause is only for logs.
+// "notFound"). Message is safe to show to clients. Field is the field in the client's spelling,
+// with a path for nested fields ("instructions[0].amount"), and may be empty. Cause is only for
+// logs.
 type Error struct {
 	Kind    Kind
 	Code    string
 	Message string
 	Field   string
-	// RetryAfter is in seconds. Zero means that waiting does not help.
+	// RetryAfter is in seconds. Zero means that no delay is known.
 	RetryAfter int
 	Cause      error
 }

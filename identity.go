@@ -94,7 +94,7 @@ func (a audience) includes(kind IdentityKind) bool {
 }
 
 // identityField is a row of the interface specification's table of identity fields. limit is in
-// code points, and zero means no limit. of says to which kinds the field applies, and required
+// code points, and zero means no limit. of says to which kinds the field applies, and required says
 // whether these kinds require it.
 type identityField struct {
 	name     string

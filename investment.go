@@ -7,8 +7,8 @@ import (
 	"github.com/govalues/decimal"
 )
 
-// Assets holds what the institution reports about the assets of an account other than money, and
-// the repayments of a loan.
+// Assets holds what the institution reports about the positions, market orders and pockets of an
+// account, and about the repayments of a loan.
 type Assets struct {
 	Investments   []InvestmentDetails
 	MarketOrders  []MarketOrderDetails
@@ -22,7 +22,7 @@ type Assets struct {
 type InvestmentDetails struct {
 	// Key is the institution's own key for the position within its account.
 	Key, Label string
-	// Code identifies the investment, in the scheme of CodeType: ISIN or AMF.
+	// Code identifies the investment. CodeType is the scheme of Code: ISIN or AMF.
 	Code, CodeType           string
 	Description              string
 	StockSymbol, StockMarket string
@@ -58,8 +58,8 @@ type MarketOrderDetails struct {
 	Date, Validity, Executed         Date
 }
 
-// PocketDetails is a part of a position that becomes available under its own condition: available,
-// date, retirement or unknown.
+// PocketDetails is a part of a position that becomes available under its own condition. Condition
+// is available, date, retirement or unknown.
 type PocketDetails struct {
 	Key, Label string
 	// Investment is the key of the position.
@@ -77,8 +77,7 @@ type AmortizationDetails struct {
 	Currency Currency
 	// Period is the number of the payment in the plan, from 1. It is zero when unknown.
 	Period int
-	// Amount is the whole payment. When the institution does not report it, Amount is the sum of
-	// the parts.
+	// Amount is the whole payment.
 	Amount, Capital, Interest, Insurance, RemainingCapital *decimal.Decimal
 }
 
@@ -134,12 +133,11 @@ type InvestmentValue struct {
 // Percentages are fractions.
 type Worth struct {
 	Valuation, Diff, DiffPercent, PrevDiff, PrevDiffPercent *decimal.Decimal
-	// Calculated lists the members that the institution did not report, by their names in the
-	// API.
+	// Calculated lists the calculated members, by their names in the API.
 	Calculated []string
 }
 
-// calculate fills in missing values that can be calculated, and records their names.
+// calculate sets a missing value to the calculated value, and adds name to Calculated.
 func (w *Worth) calculate(name string, missing **decimal.Decimal, value *decimal.Decimal) {
 	if *missing == nil && value != nil {
 		*missing, w.Calculated = value, append(w.Calculated, name)
@@ -167,8 +165,8 @@ func WorthOf(a Asset[InvestmentDetails]) Worth {
 }
 
 // TotalWorth returns the value of all positions of one currency. When a position lacks a value, the
-// total is unknown. A position without a previous value counts as unchanged, unless no position has
-// one.
+// total is unknown. PrevDiff is the sum for the positions with a previous value, and nil when no
+// position has a previous value.
 func TotalWorth(all []Asset[InvestmentDetails]) Worth {
 	var w Worth
 	valuation, diff := &decimal.Zero, &decimal.Zero

@@ -44,8 +44,8 @@ var accountSchemes = []struct {
 // Check converts the number and the BIC of the account at path to their canonical form. Every error
 // is Invalid, for the field below path, and does not contain the number. When required fields are
 // absent, the code is missingParameter and the message names all of them. Check also refuses an
-// unknown scheme, a number with a wrong form or wrong check digits, a BIC that is malformed or
-// accompanies another scheme than IBAN, and a label that CheckLine refuses.
+// unknown scheme, and a number with a wrong form or wrong check digits. It refuses a malformed BIC,
+// a BIC with a scheme other than IBAN, and a label that CheckLine refuses.
 func (a *Account) Check(path string) error {
 	if names := a.missing(); names != nil {
 		return missingFields(path, "", names)
@@ -159,9 +159,9 @@ func (a Account) Country() string {
 	return ""
 }
 
-// Masked hides all but the last characters of the number, for people who have to recognise it:
-// "FR76 **** 0189", "**** 9911". The country and check digits of an IBAN stay visible. A text that
-// is too short to be a number is hidden completely.
+// Masked hides the number except for its last four characters and, for an IBAN, the country and
+// check digits: "FR76 **** 0189", "**** 9911". People can then still recognise the number. A text
+// that is too short to be a number is hidden completely.
 func (a Account) Masked() string {
 	const hidden = "****"
 	number := a.Identification

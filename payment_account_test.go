@@ -54,7 +54,7 @@ func TestCheckAcceptsIBANs(t *testing.T) {
 	}
 }
 
-// Check digits detect every number with one wrong digit.
+// Check refuses each number in which one digit was replaced by the next digit.
 func TestCheckFindsTypingErrors(t *testing.T) {
 	for _, number := range ibans {
 		for i := 2; i < len(number); i++ {

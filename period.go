@@ -18,7 +18,7 @@ const (
 	inDay   periodUnit = 10
 )
 
-// ParsePeriod reads YYYY-MM-DD, YYYY-MM or YYYY, years 0001 to 9999. Any other text is an
+// ParsePeriod reads YYYY-MM-DD, YYYY-MM or YYYY, with years 0001 to 9999. Any other text is an
 // Invalid error for the field.
 func ParsePeriod(field, s string) (Period, error) {
 	const firstDay = "0000-01-01"
@@ -45,10 +45,10 @@ func ParseInstant(field, s string, loc *time.Location) (time.Time, error) {
 	return t, nil
 }
 
-// IsZero reports whether there is no period.
+// IsZero reports whether p is the zero Period.
 func (p Period) IsZero() bool { return p == Period{} }
 
-// String returns the form that ParsePeriod reads, and "" for no period.
+// String returns the form that ParsePeriod reads, and "" for the zero Period.
 func (p Period) String() string { return p.first.String()[:p.unit] }
 
 // Start returns the first instant of the period in a zone.

@@ -79,8 +79,8 @@ func nested(path, name string) string {
 	return path + "." + name
 }
 
-// missingFields reports the absent required fields of the object at path: all of them in the
-// message, and the first one as the field.
+// missingFields returns an error about the absent required fields of the object at path. Its
+// message names all of them, and its field is the first of names.
 func missingFields(path, condition string, names []string) *Error {
 	paths := make([]string, len(names))
 	for i, name := range names {

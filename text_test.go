@@ -38,7 +38,7 @@ func TestCheckText(t *testing.T) {
 	}
 }
 
-// People see a label before they pay, so it must not mislead them.
+// CheckLine refuses labels that could mislead the people who see them before they pay.
 func TestCheckLine(t *testing.T) {
 	for _, good := range []string{"", "Invoice 42", "Café – n°7", "سلام\u200cها", "👩\u200d🚀 travel"} {
 		if err := passerelle.CheckLine("label", good, 140); err != nil {

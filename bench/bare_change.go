@@ -23,7 +23,7 @@ type changer struct {
 
 func newChanger(writer bareWriter) http.Handler {
 	c := &changer{writer: writer}
-	c.last.Store(time.Now().UnixMicro()) // also avoids the ids of another changer
+	c.last.Store(time.Now().UnixMicro()) // two changers of a run use different ids
 	handler := http.NewServeMux()
 	handler.HandleFunc("PUT /payments/{id}", c.put)
 	handler.HandleFunc("GET /webauth/callback", c.comeBack)

@@ -165,7 +165,7 @@ func (m message) deliver(ctx context.Context) {
 	_, _ = m.to.Write(m.bytes)
 }
 
-// connect forwards messages in both directions until both sides have ended.
+// connect forwards messages in both directions until the server's side ends.
 func (r relay) connect(ctx context.Context, near net.Conn, server string) {
 	far, err := new(net.Dialer).DialContext(ctx, "tcp", server)
 	if err != nil {

@@ -31,8 +31,8 @@ func (g growing) besideTenth(ctx context.Context, p *place, kind string) (side, 
 	})
 }
 
-// The constants with stored in their names are the numbers of rows in the smaller database.
-// deliveriesOf is the number of deliveries in a measurement.
+// storedPayments, storedTransactions and storedDeliveries are the numbers of rows in the smaller
+// database. deliveriesOf is the number of deliveries in a measurement.
 const (
 	storedPayments     = 20_000
 	storedTransactions = 100_000

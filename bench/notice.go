@@ -109,7 +109,7 @@ func (p *place) listen(ctx context.Context) (listener, error) {
 	return r, err
 }
 
-// subscribe registers the first receiver of a service, for changes of the state of payments.
+// subscribe registers the first receiver of a service, for the event PAYMENT_STATE_UPDATED.
 func (w *instance) subscribe(ctx context.Context, origin string) error {
 	if _, err := w.Delivery.RegisterProvider(ctx, w.domain, "bench", "bench"); err != nil {
 		return err

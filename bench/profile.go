@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// profiled wraps a side so that it writes profiles of its last measurement. They include the
-// clients, which run in the same process.
+// profiled wraps a side so that it writes profiles of its last measurement. The profiles include
+// the clients, which run in the same process.
 func (o options) profiled(name string, one side) side {
 	base := filepath.Join(o.profiles, strings.NewReplacer(" ", "-", ",", "").Replace(name))
 	return func(ctx context.Context) (_ measured, err error) {

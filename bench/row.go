@@ -49,8 +49,8 @@ type row struct {
 type outcome struct {
 	row
 	ours, limits, ratios []float64
-	// processor holds the ratios of processor time for the same work. It is the time of the whole
-	// process, including the clients.
+	// processor holds the ratios of processor time for the same work. This time is that of the
+	// whole process, including the clients.
 	processor []float64
 }
 

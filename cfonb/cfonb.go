@@ -7,7 +7,7 @@
 // package uses no clock and no files, and its amounts are integers.
 //
 // Writing fails when a value does not fit its columns. Reading fails with a *LineError at the first
-// line that breaks the standard. Neither error contains an account number or a label.
+// line that breaks the standard. The errors contain no account number and no label.
 package cfonb
 
 import (
@@ -62,8 +62,8 @@ type Statement struct {
 	Movements []Movement
 }
 
-// Opening returns the old balance: the new balance minus the movements. A sum beyond MaxAmount is
-// an error.
+// Opening returns the old balance: the new balance minus the movements. An amount or a balance
+// beyond MaxAmount is an error.
 func (s *Statement) Opening() (int64, error) {
 	sum := s.Balance
 	for i := range s.Movements {
@@ -79,7 +79,7 @@ func (s *Statement) Opening() (int64, error) {
 	return sum, nil
 }
 
-// Movement is one entry of an account. Texts contain only characters that [Text] returns.
+// Movement is one entry of an account. Write converts its texts with [Text].
 type Movement struct {
 	// Line is the line of the file on which the movement begins, from 1. Only Parse sets it.
 	Line int
@@ -158,7 +158,7 @@ func (m *Movement) check() error {
 	return nil
 }
 
-// isCode reports whether s consists of the given number of capitals or digits.
+// isCode reports whether s consists of size capitals or digits.
 func isCode(s string, size int) bool {
 	return len(s) == size && strings.Trim(s, capitals) == ""
 }

@@ -90,8 +90,8 @@ func sameDay(a, b passerelle.Date) bool { return a == b }
 // withoutLines makes cmp ignore line numbers.
 var withoutLines = cmp.Options{cmpopts.IgnoreFields(cfonb.Statement{}, "Line"), cmpopts.IgnoreFields(cfonb.Movement{}, "Line")}
 
-// The file contains several accounts with unusual values: another currency and precision, zero and
-// negative balances, no movements, a long label, foreign letters.
+// The file contains several accounts with unusual values: a different currency and precision, zero
+// and negative balances, no movements, a long label, foreign letters.
 func TestGolden(t *testing.T) {
 	long := rent()
 	long.Balance, long.Closed = -1, date("2059-12-31")
@@ -359,7 +359,8 @@ func TestAnyLabelArrives(t *testing.T) {
 	})
 }
 
-// Every statement that Parse reads can be written, and reading it again gives the same statement.
+// Every statement that Parse reads can be written. Reading and writing the result again gives the
+// same text.
 func FuzzParse(f *testing.F) {
 	f.Add(written(f, rent()))
 	golden, err := os.ReadFile("testdata/statements.txt")

@@ -19,14 +19,14 @@ import (
 // maxLine is the largest number of bytes in a line: each character has at most four.
 const maxLine = 4*width + 2
 
-// maxRecords limits the memory that one statement can use.
+// maxRecords limits the number of records of a statement, and so its memory.
 const maxRecords = 1_000_000
 
 // Parse reads statements one after the other and yields each when it is complete. After the first
 // error it yields no more statements. Lines may end in CR LF. Lines have 120 characters, or fewer
-// when a mail program has removed blanks at the end. Empty lines are ignored. Characters that the
-// standard lacks become letters without accents, or blanks. The movements must lead from the old
-// balance to the new one.
+// when a mail program has removed blanks at the end. Empty lines are ignored. Characters outside
+// ASCII become letters without accents, or blanks. The movements must lead from the old balance to
+// the new one.
 func Parse(r io.Reader) iter.Seq2[Statement, error] {
 	return func(yield func(Statement, error) bool) {
 		p := parser{lines: bufio.NewScanner(r)}

@@ -12,7 +12,7 @@ import (
 // width is the length of every record.
 const width = 120
 
-// These are the records of a statement.
+// These are the codes of the records of a statement.
 const (
 	oldBalance = "01"
 	movement   = "04"
@@ -23,7 +23,8 @@ const (
 // span is a range of columns. Columns count from 1, and the range includes both ends.
 type span struct{ from, to int }
 
-// These are the columns of the standard. The first group is common to all records.
+// These are the columns of the standard. The columns of the first group are the same in all
+// records.
 var (
 	atCode      = span{1, 2}
 	atBank      = span{3, 7}

@@ -77,7 +77,7 @@ type Profile struct {
 	// Disturbed connectors have failed several times in a row. Pages say so before a person chooses
 	// such a connector.
 	Disturbed bool
-	// Peculiar connectors lead to a simulated bank with one special behaviour. Pages list these
+	// Peculiar connectors lead to a simulated bank with special behaviour. Pages list these
 	// connectors separately.
 	Peculiar bool
 	Labels   Labels
@@ -219,8 +219,8 @@ type set struct {
 }
 
 // NewRegistry makes a registry. It fails when connectors share a UUID, a numeric id or the id of a
-// source, when the abilities of a connector differ from its profile, and when a profile's limit for
-// labels is out of range.
+// source. It also fails when the abilities of a connector differ from its profile, and when a
+// profile's limit for labels is out of range.
 func NewRegistry(connectors ...Connector) (*Registry, error) {
 	r := &Registry{}
 	return r, r.Replace(connectors...)

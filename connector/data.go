@@ -10,8 +10,7 @@ import (
 	"passerelle"
 )
 
-// Field describes a value that a connector requests from the user, before or while a connection is
-// established.
+// Field describes a value that a connector requests from the user.
 type Field struct {
 	Name, Label, Description string
 	// Type is text, password, date, list or number.
@@ -116,16 +115,16 @@ type Outcome struct {
 
 // Sink receives the data that a connector reads, in the order of the methods. A connector calls it
 // from one goroutine, and passes pages rather than whole histories. When the sink fails, the
-// connector returns its error and makes no further calls.
+// connector returns the error of the sink and makes no further calls.
 type Sink interface {
 	// Accounts is called once with all accounts of the customer.
 	Accounts(all []passerelle.AccountDetails) error
 	// Wanted reports whether to read the transactions of an account, and from which day. A zero
 	// date means all transactions.
 	Wanted(account string) (from passerelle.Date, wanted bool)
-	// Transactions passes on a page of an account's transactions.
+	// Transactions receives a page of an account's transactions.
 	Transactions(account string, page []passerelle.TransactionDetails) error
-	// Assets passes on the assets of an account other than money, in any number of pages.
+	// Assets receives a page of an account's positions, market orders, pockets and repayments.
 	Assets(account string, page passerelle.Assets) error
 	// AccountRead ends the data of an account. The connector has passed on everything from the day
 	// from on. Stored rows of these days no longer exist at the institution if the connector did not

@@ -121,9 +121,9 @@ type unhealthy struct {
 	all  []UnhealthyBank
 }
 
-// Unhealthy lists the connectors whose banks need the operator: first those whose calls fail, then
-// by the time at which a certificate expires. It checks all banks at most once in five seconds, so
-// that frequent callers cost little. Callers must not change the list.
+// Unhealthy lists the connectors whose banks need the operator. Banks with failing calls come
+// first. Then the expiry of a certificate determines the order. It checks all banks at most once in
+// five seconds, so that frequent callers cost little. Callers must not change the list.
 func (r *Registry) Unhealthy(now time.Time) []UnhealthyBank {
 	s := r.set.Load()
 	s.unhealthy.mu.Lock()

@@ -21,8 +21,7 @@ var (
 )
 
 // CheckReport returns the faults of a report as an error, or nil. lines is the number of
-// instructions of the order. CheckReport checks the parts of the report that a payment stores
-// unchanged.
+// instructions of the order.
 func CheckReport(r payment.Report, lines int) error {
 	claims := []error{
 		Unless(slices.Contains(statuses, r.Status), "unknown status %q", r.Status),

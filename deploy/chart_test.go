@@ -86,7 +86,8 @@ func TestChecksOfManifestsFind(t *testing.T) {
 	}
 }
 
-// TestReleasedChartHasTheVersion renders the chart of the release.
+// TestReleasedChartHasTheVersion: the chart of the release and the image in it have the version of
+// the release.
 func TestReleasedChartHasTheVersion(t *testing.T) {
 	chart := one(t, "*_chart.tgz")
 	_, version, _ := strings.Cut(strings.TrimSuffix(filepath.Base(chart), "_chart.tgz"), "_")

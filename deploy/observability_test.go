@@ -1,6 +1,6 @@
 // Package deploy_test checks what operators deploy: alerts fire, a release is reproducible, and
-// images and packages run. It owns no code and does not test the service itself. It fails with the
-// name of the wrong file.
+// images and packages run. It owns no code and does not test the service itself. An error fails the
+// test.
 package deploy_test
 
 import (

@@ -76,8 +76,8 @@ StandardError=append:/test/out
 TimeoutStartSec=1200
 `
 
-// older is a script that makes a package with a lower version. Tests upgrade from this package. On
-// a busy machine, compressing the package would take longer than the rest of the test.
+// older is a script that makes a package with a lower version. Tests upgrade from this package. The
+// package is not compressed, because compression can take longer than the rest of the test.
 const older = `
 dpkg-deb -R passerelle_*.deb older
 sed -i 's/^Version: .*/Version: 0.0.0~a/' older/DEBIAN/control

@@ -10,9 +10,10 @@ import (
 
 // MayCancel returns nil when a cancellation may be requested now. It always allows the cancellation
 // of a created payment, and a cancellation by a payer who has not approved the payment (see
-// Unapproved). It fails with Conflict when the payment has ended. For all other payments, it fails
-// with Invalid, code notSupported, when cancellable says that the connector cannot cancel, and with
-// Conflict when an instruction is instant or a cancellation is under way.
+// Unapproved). It fails with Conflict when the payment has ended. For all other payments, two rules
+// apply. If cancellable is false, because the connector cannot cancel, MayCancel fails with
+// Invalid, code notSupported. If an instruction is instant or a cancellation is under way, it fails
+// with Conflict.
 func (p *Payment) MayCancel(by Actor, cancellable bool) error {
 	instant := func(in Instruction) bool { return in.DateType == Instant }
 	switch {

@@ -40,8 +40,8 @@ type Settings struct {
 	PayerAccount  PayerAccount
 	// Accounts say which accounts are at the bank. The bank makes payments from these accounts.
 	Accounts AccountRanges
-	// MaxLabel is the maximum length of an instruction label, in characters, from MaxLabel of this
-	// package to LongestLabel. Zero means MaxLabel of this package.
+	// MaxLabel is the maximum length of an instruction label, in characters, from the constant
+	// MaxLabel to LongestLabel. Zero means the constant MaxLabel.
 	MaxLabel int
 	// PartialTracking lists the date types for which a payment may end in state accepted.
 	PartialTracking []DateType
@@ -52,10 +52,12 @@ type Settings struct {
 	// only a Warning.
 	Minimum map[DateType]int64
 	Maximum map[DateType]int64
-	// MinDays and MaxDays limit the number of days until an execution day that the payment names.
+	// MinDays and MaxDays limit the number of days from today to the execution date or start date
+	// of the payment.
 	MinDays int
 	MaxDays int
-	// OpenDaysOnly means that such an execution day must be an open day, as OpenDay defines it.
+	// OpenDaysOnly means that the execution date or start date must be an open day, as OpenDay
+	// defines it.
 	OpenDaysOnly bool
 }
 

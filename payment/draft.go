@@ -44,7 +44,7 @@ type Policy struct {
 	// Periodic allows periodic payments.
 	Periodic bool
 	// MaxLabel is the maximum length of a label that the chosen connector accepts, in characters.
-	// Values below MaxLabel of this package have no effect.
+	// Values below the constant MaxLabel have no effect.
 	MaxLabel int
 	// Strict refuses identity fields that do not apply to the kind of the identity. Otherwise these
 	// fields are dropped.
@@ -123,7 +123,7 @@ func checkShape(d *Draft, policy Policy, _ time.Time) error {
 	return checkUniform(d.Instructions)
 }
 
-// checkUniform refuses a bulk with more than one currency, date type or day.
+// checkUniform refuses a bulk with more than one currency, date type or execution date.
 func checkUniform(lines []Instruction) error {
 	first := lines[0]
 	for i, in := range lines[1:] {
@@ -266,7 +266,7 @@ func (policy Policy) limit(c passerelle.Currency) (passerelle.Money, bool) {
 }
 
 // generateReferences generates missing end-to-end identifiers: 31 characters for SEPA and 18 for
-// sort codes. In a bulk, each identifier ends in the instruction's position.
+// sort codes. In a bulk, each generated identifier ends in the instruction's position.
 func generateReferences(lines []Instruction, random io.Reader) error {
 	for i := range lines {
 		if lines[i].ReferenceID != "" {

@@ -13,7 +13,7 @@ import (
 )
 
 // These are the limits of a bank's report. Lengths are in characters unless a limit says otherwise.
-// Longer texts are cut. A longer address is refused, because a shortened address would be wrong.
+// Longer texts are cut, unless the comment of a limit says otherwise.
 const (
 	// MaxDescription limits descriptions of refusals and labels of fields.
 	MaxDescription = 1000
@@ -28,13 +28,14 @@ const (
 	// MaxOccurrences limits the executions of a periodic order. It is enough for daily executions
 	// over a century.
 	MaxOccurrences = 36525
-	// MaxFieldName limits the technical name of a field, its pattern and the value of a choice.
-	// Longer values are refused, because a shortened value would have a different meaning.
+	// MaxFieldName limits the name of a field, its pattern, and the value of each choice. Longer
+	// values are refused, because a shortened value would have a different meaning.
 	MaxFieldName = 1000
 	// MaxFieldImage is the longest data URL of a picture, in bytes. A picture that is longer or of
 	// a different kind is left out.
 	MaxFieldImage = 128 << 10
-	// MaxValidateURI is the longest address of a bank's page, in bytes.
+	// MaxValidateURI is the longest address of a bank's page, in bytes. Longer addresses are
+	// refused.
 	MaxValidateURI = 8192
 )
 
@@ -223,7 +224,7 @@ func (f Field) tidy() Field {
 	return f
 }
 
-// tidy gives every refusal a code that clients know.
+// tidy replaces a code that clients do not know, and cuts the description.
 func (r *Refusal) tidy() *Refusal {
 	code := r.Code
 	if !code.known() {

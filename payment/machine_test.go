@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata and docs/payment-states.md")
 
-// now is the instant of every test, in the afternoon of 2026-11-21 in UTC.
+// now is the present instant of the tests.
 var now = time.Date(2026, 11, 21, 15, 4, 5, 0, time.UTC)
 
 // wantFile compares text with a file. The flag -update writes the file.

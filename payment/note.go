@@ -9,8 +9,7 @@ import (
 )
 
 // Note is an entry in a payment's timeline for something other than a change of state. It causes no
-// event. Text is for people and has at most MaxDescription characters. It contains only a limited
-// part of a bank's text.
+// event. Text is for people and has at most MaxDescription characters.
 type Note struct {
 	// At is the time of the event that the note describes, or the time at which a bank reported the
 	// event.
@@ -86,15 +85,15 @@ func (p *Payment) NoteUnknownOutcome(r Report, now time.Time) {
 // Settle adds a note with an operator's reason for ending a payment that had an unknown outcome.
 func (p *Payment) Settle(reason string, now time.Time) { p.record(NoteSettled, ByService, reason, now) }
 
-// record appends a note without writing into memory that copies of the payment may share.
+// record adds a note. The notes of earlier copies of the payment stay unchanged.
 func (p *Payment) record(kind string, by Actor, text string, now time.Time) {
 	p.add(Note{At: now, Kind: kind, Actor: by, Text: clean(text, MaxDescription)})
 }
 
 func (p *Payment) add(n Note) { p.Notes = append(slices.Clip(p.Notes), n) }
 
-// recordReport adds a note about a report that was not applied. The reason is a text of this
-// service that quotes at most 40 characters of a value of the bank.
+// recordReport adds a note about a report that was not applied. The reason comes from this service,
+// and quotes at most 40 characters of the bank's value.
 func (p *Payment) recordReport(r Report, why error, now time.Time) {
 	said := clean(r.Raw, MaxBankWord)
 	kind, text := NoteSenseless, why.Error()

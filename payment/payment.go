@@ -104,8 +104,7 @@ type Instruction struct {
 	Occurred passerelle.Date
 }
 
-// Payment is a payment with its instructions. Only this package changes its instructions and notes,
-// and only Fire changes State.
+// Payment is a payment with its instructions. After New, only Fire changes State.
 type Payment struct {
 	ID     passerelle.PaymentID
 	Domain passerelle.DomainID
@@ -132,7 +131,7 @@ type Payment struct {
 	Source    int64
 	Mechanism string
 	Created   time.Time
-	// Validated is when the payment became validating.
+	// Validated is the time at which the payment became validating.
 	Validated         *time.Time
 	ClientRedirectURI string
 	ClientState       string

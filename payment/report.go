@@ -20,15 +20,15 @@ const (
 	// Processing means that the payer validated the order, and that the bank has not confirmed the
 	// execution.
 	Processing Status = "processing"
-	// Settled means that every instruction is in a final state. Lines contains these states, and
-	// instructions that it does not contain are done.
+	// Settled means that every instruction is in a final state. Lines contains these states. An
+	// instruction without a Line is done.
 	Settled Status = "settled"
 	// Declined means that the bank refuses the whole order, with Code. If some instructions are
 	// done or accepted, the payment becomes partial.
 	Declined Status = "declined"
 )
 
-// Line is the bank's status of one instruction. Instructions count from 0.
+// Line is the bank's status of one instruction. Position counts from 0.
 type Line struct {
 	Position    int
 	State       InstructionState
@@ -38,7 +38,7 @@ type Line struct {
 }
 
 // Report is what a bank reports about an order. Its content is untrusted: Apply refuses invalid
-// reports, limits texts, and accepts only changes in the state table.
+// reports, shortens long texts, and accepts only changes in the state table.
 type Report struct {
 	Status Status
 	// Action, ValidateURI and Fields define what the payer has to do while Status is Awaiting, or
@@ -47,7 +47,7 @@ type Report struct {
 	ValidateURI string
 	Fields      []Field
 	// Lines may accompany every status except Awaiting. Once all instructions are in a final state,
-	// they decide the state of the payment, regardless of Status.
+	// their states decide the state of the payment, regardless of Status.
 	Lines []Line
 	// Code is the reason why an order was declined. A code that is not in the interface
 	// specification becomes NoSpecifiedReason, and is appended to Raw.
@@ -62,7 +62,8 @@ type Report struct {
 	StatusChanged bool
 	Remark        string
 	// Unproved means that an order which is Awaiting may have been approved, because the bank does
-	// not show approvals. An abandoned order then ends only when the bank reports its end.
+	// not show approvals. An abandoned order then ends with the bank's next status or at its
+	// expiry.
 	Unproved bool
 	// Requests names the calls to the bank that led to the report, oldest first, each with the id
 	// that the bank knows: "status 7f3c…, authorise 91aa…". The timeline shows it, for inquiries at
@@ -89,7 +90,7 @@ type Report struct {
 type Cancellation string
 
 // These are the statuses of a cancellation. A granted cancellation ends the order with the
-// requester's code. A refused one does not change the order.
+// requester's code. A refused cancellation does not change the order.
 const (
 	CancellationAwaiting Cancellation = "awaiting" // the payer has to approve, at ValidateURI
 	CancellationGranted  Cancellation = "granted"
@@ -117,7 +118,7 @@ type Refusal struct {
 func (r *Refusal) Error() string { return "refused by the bank: " + string(r.Code) }
 
 // Step is a payment in its state after one transition. A report that skips states results in one
-// step for each state, because each one is an event.
+// step for each state, because each state causes an event.
 type Step struct {
 	Payment    Payment
 	Transition Transition
@@ -221,7 +222,8 @@ func (p *Payment) ask(r Report) {
 	p.Action, p.ValidateURI, p.Fields, p.ErrorDescription = r.Action, r.ValidateURI, r.Fields, r.Description
 }
 
-// askUnlessCancelling stores the payer's action, unless the action belongs to a cancellation.
+// askUnlessCancelling stores the payer's action, unless the payment waits for the approval of a
+// cancellation.
 func (p *Payment) askUnlessCancelling(r Report) {
 	if p.Detail != Cancelling {
 		p.ask(r)
@@ -247,7 +249,7 @@ func (p *Payment) note(lines []Line) {
 	}
 }
 
-// closeLines ends the instructions that are still open when a report is settled or declined.
+// closeLines ends the instructions that are still open when the status is Settled or Declined.
 func (p *Payment) closeLines(r Report, now time.Time) {
 	if r.Status == Declined {
 		p.rejectOpenLines(r.refusal())
@@ -274,7 +276,8 @@ func (in *Instruction) executed(day passerelle.Date) {
 	}
 }
 
-// applyOccurrences adds a note for each new execution of a periodic order, also for a failed one.
+// applyOccurrences stores the days of new executions of a periodic order. It adds a note for each,
+// also for a failed execution.
 func (p *Payment) applyOccurrences(all []Occurrence, now time.Time) {
 	in := &p.Instructions[0]
 	reported := cmp.Or(in.Occurred, in.Executed)

@@ -38,10 +38,10 @@ var endOfCalendar = passerelle.DateOf(time.Date(9999, time.December, 31, 0, 0, 0
 // occurrence on a day of the calendar.
 const mostOccurrences = 9999 * 366
 
-// Occurrences yields the scheduled days of a periodic instruction, oldest first: from its start,
-// at its frequency, until its end date or the end of the year 9999. Monthly intervals keep the
-// day of the start, or use the last day of a shorter month. A scheduled day may be a closed day.
-// An instruction that is not periodic has no scheduled days.
+// Occurrences yields the scheduled days of a periodic instruction, oldest first: from its start, at
+// its frequency, until its end date or the end of the year 9999. Monthly intervals keep the day of
+// the start, or use the last day of a shorter month. A scheduled day may be a closed day. Only
+// periodic instructions have scheduled days.
 func Occurrences(in Instruction) iter.Seq[passerelle.Date] {
 	return func(yield func(passerelle.Date) bool) {
 		for n := 0; in.scheduled(n) && yield(in.occurrence(n)); n++ {

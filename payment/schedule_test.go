@@ -24,7 +24,7 @@ func series(t testing.TB, frequency payment.Frequency, start, end string) paymen
 	return in
 }
 
-// days returns the first occurrences, at most this number.
+// days returns the first occurrences. most is the maximum number.
 func days(in payment.Instruction, most int) []string {
 	var all []string
 	for d := range payment.Occurrences(in) {
@@ -90,7 +90,7 @@ func TestNothingIsScheduled(t *testing.T) {
 }
 
 // TestScheduleIsRegular: the days of any order are ascending, and end at the latest on the end
-// date. With an interval of months, they are on the day of the start or at the end of a month.
+// date. With an interval of months, each day is the day of the start or the last day of a month.
 func TestScheduleIsRegular(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		in := payment.Instruction{DateType: payment.Periodic, Frequency: rapid.SampledFrom(payment.Frequencies()).Draw(rt, "frequency")}

@@ -24,7 +24,8 @@ var messages = map[string]struct{ name, statement string }{
 // firstVersion is the end of the element's name in the first version of a message.
 const firstVersion = "V01"
 
-// These are the limits of XML files.
+// maxDepth is the maximum depth of elements. namespaces is the beginning of each namespace of ISO
+// 20022.
 const (
 	maxDepth   = 40
 	namespaces = "urn:iso:std:iso:20022:tech:xsd:"
@@ -39,7 +40,8 @@ func readCAMT(in *input, _ *Mapping, emit func(Record) error) error {
 	return c.read()
 }
 
-// charset decodes the encoding in the XML declaration. UTF-16 is already decoded at this point.
+// charset decodes text in the encoding that label names. It leaves UTF-16 unchanged, because
+// decoded has already converted the text.
 func charset(label string, r io.Reader) (io.Reader, error) {
 	if strings.HasPrefix(strings.ToLower(label), "utf-16") {
 		return r, nil
@@ -83,13 +85,14 @@ type camt struct {
 	xml    *xml.Decoder
 	tokens *tokenLimit
 
-	// open lists the open elements. inside is how many of them enclose the statement.
+	// open lists the open elements. inside is the number of open elements when the statement
+	// begins, including the statement.
 	open   []string
 	inside int
 	path   []byte
 	text   []byte
-	// currency is the currency attribute of the last amount. other is the currency of a balance
-	// that is not booked.
+	// currency is the attribute Ccy of the current element. other is the currency of a balance that
+	// is not booked.
 	currency, other string
 
 	message   string
@@ -154,7 +157,7 @@ func (c *camt) addText(text []byte) error {
 	return nil
 }
 
-// broken converts an error of the XML parser. Some of these errors contain the line.
+// broken converts an error of the XML parser.
 func (c *camt) broken(err error) error {
 	var own *FileError
 	var syntax *xml.SyntaxError

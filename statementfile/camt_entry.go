@@ -63,9 +63,9 @@ func (e *camtEntry) entry(own *StatementAccount, day passerelle.Date) (*Statemen
 	return &e.StatementEntry, "", nil
 }
 
-// other returns the side of the counterparty. It is the side whose number is not the number of the
-// account. Without numbers, the direction of the entry decides. A returned payment has the direction
-// opposite to that of its parties.
+// other returns the index of the other party in e.counterparty. The direction of the entry
+// determines this party, unless the account numbers show that it is the owner of the account. For a
+// returned or reversed payment, the direction is inverted.
 func (e *camtEntry) other(own *StatementAccount) int {
 	isOwn := func(which int) bool {
 		text := number(e.counterparty[which].number)
@@ -82,7 +82,7 @@ func (e *camtEntry) other(own *StatementAccount) int {
 }
 
 // wording returns the remittance information or, without it, another text about the entry. For a
-// batch, the bank's text goes before the remittance information.
+// batch, the bank's text has priority over the remittance information.
 func (e *camtEntry) wording() string {
 	if e.transactions > 1 {
 		return tidy(cmp.Or(e.entryText, strings.Join(e.remittance, " "), e.entryRef))
@@ -90,7 +90,7 @@ func (e *camtEntry) wording() string {
 	return tidy(cmp.Or(strings.Join(e.remittance, " "), e.structured, e.moreText, e.entryText, e.Name, e.endToEnd, e.entryRef))
 }
 
-// reference returns a reference. It returns "" for words that stand for no reference.
+// reference returns a text as a reference, or "" for a word that stands for a missing reference.
 func reference(text string) string {
 	switch text = tidy(text); strings.ToUpper(text) {
 	case "NOTPROVIDED", "NONREF", "NOREF":

@@ -70,7 +70,7 @@ func (r *csvRows) joined(text string) ([]string, int, error) {
 	for n := 1; n < maxRowLines; n++ {
 		more, err := r.take(n)
 		if err != nil || len(text) > maxToken {
-			break // report the error of the first line alone
+			break // the caller parses the first line alone
 		}
 		text += "\n" + more
 		if fields, err := r.parse(text, false); err == nil {

@@ -128,7 +128,7 @@ type dayForm struct {
 // accepted as separator.
 var forms = []string{"YYYY-MM-DD", "DD/MM/YYYY", "YYYYMMDD", "DD/MM/YY", "MM/DD/YYYY"}
 
-// commonForms contains the parsers for these formats.
+// commonForms contains the parsers for forms, in the same order.
 var commonForms = func() []*dayForm {
 	all := make([]*dayForm, len(forms))
 	for i, form := range forms {

@@ -34,7 +34,8 @@ type Mapping struct {
 	NoHeader bool `json:"no_header,omitempty"`
 	// Skip is the number of lines to skip at the beginning. Empty lines do not count.
 	Skip int `json:"skip,omitempty"`
-	// Negate means that money leaving the account has no minus sign in the file.
+	// Negate means that the file has positive amounts for outgoing money, and negative amounts for
+	// incoming money.
 	Negate bool `json:"negate,omitempty"`
 	// Debit lists the values of the column sign for outgoing money. Pending lists the values of the
 	// column status for entries that are not booked. All other values have the opposite meaning.

@@ -41,7 +41,7 @@ type mt struct {
 	entry         *StatementEntry
 	// expected means that the entry is not booked yet. An MT942 may list such entries.
 	expected bool
-	// more is the second line of field 61, or the part of field NS that replaces it.
+	// more holds the further lines of field 61, or the part of field NS that replaces them.
 	more string
 	// texts holds the lines of the entry's fields 86. Some banks send one field for each line.
 	texts []string
@@ -369,7 +369,8 @@ func (m *mt) information(f *mtLines) error {
 
 // nonSwift reads field NS of German and Hungarian banks. It consists of numbered parts: 01 to 14
 // are the purpose of an entry, 15 and 16 the name, 17 the posting text, and 33 and 34 the bank and
-// the number. Outside entries, 22 and 23 are the owner and the name of the account.
+// the account number of the counterparty. Outside entries, 22 and 23 are the owner and the name of
+// the account.
 func (m *mt) nonSwift(f *mtLines) error {
 	parts := map[string]string{}
 	for _, line := range f.text {

@@ -439,7 +439,7 @@ func (o *ofx) endEntry() error {
 	return o.emit(Record{Statement: o.statement, Entry: e})
 }
 
-// joined joins two texts. The second may begin with the first.
+// joined joins two texts. If one text begins with the other, joined returns the longer one.
 func joined(name, memo string) string {
 	if strings.HasPrefix(memo, name) {
 		return memo

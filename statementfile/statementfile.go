@@ -7,8 +7,9 @@
 //
 // Files are read as a stream: memory does not grow with the number of entries. The exception is
 // CFONB 120, where each statement is in memory as a whole. Reading fails with a *FileError that
-// names the line and the field. Files are untrusted: document types, entities, archives, and values
-// beyond the limits of this package are refused. An error contains no personal data from a file.
+// names the line and the field if they are known. Files are untrusted: document types, entities,
+// archives, and values beyond the limits of this package are refused. An error contains no personal
+// data from a file.
 package statementfile
 
 import (
@@ -36,9 +37,9 @@ const (
 	CSV   Format = "csv"
 )
 
-// FileStatement is a statement of one account for one period. Account is complete before the first
-// entry of the statement. The other fields are complete at its end. In CSV files, entries of
-// several statements may alternate.
+// FileStatement is a statement of one account for one period. The number and the currency of
+// Account are complete before the first entry of the statement. The other fields are complete at
+// the end of the statement. In CSV files, entries of several statements may alternate.
 type FileStatement struct {
 	// Line is the number, from 1, of the line on which the statement begins.
 	Line   int
@@ -67,7 +68,7 @@ type StatementAccount struct {
 	IBAN, Number string
 	// Bank is the BIC or a national code.
 	Bank string
-	// Name and Owner are for people.
+	// Name is the name of the account. Owner is the name of its owner.
 	Name, Owner string
 	Currency    passerelle.Currency
 	// Type is empty when the file does not contain it.
@@ -90,7 +91,7 @@ type StatementEntry struct {
 	Amount decimal.Decimal
 	// Reversal means that the entry reverses an earlier one. Amount is the amount of the reversal.
 	Reversal bool
-	// Reference is the bank's reference of the entry, unique within its account, or empty.
+	// Reference is the bank's reference of the entry, or empty.
 	Reference string
 	// Corrects is the reference of an earlier entry that this entry replaces. If Deletes is set,
 	// this entry only deletes the earlier one.
@@ -121,8 +122,7 @@ type FileError struct {
 	// Field is the name of the field in the format.
 	Field string
 	Err   error
-	// Reason selects the translation of the error. It is empty when a value is not allowed in its
-	// format.
+	// Reason selects the translation of the error. It may be empty.
 	Reason RefusalReason
 }
 
@@ -134,7 +134,7 @@ const (
 	// NoStatement is for files that are not statements in a known format.
 	NoStatement RefusalReason = "statement"
 	EmptyFile   RefusalReason = "empty"
-	// OtherFile is an archive, a PDF or a spreadsheet.
+	// OtherFile is for archives, PDF files and spreadsheets.
 	OtherFile RefusalReason = "other"
 	TooLarge  RefusalReason = "large"
 	// Damaged is for files that are cut off or not well-formed.

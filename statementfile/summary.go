@@ -16,8 +16,9 @@ type Summary struct {
 	Accounts []AccountSummary
 }
 
-// AccountSummary describes the content of a file for one account. Opening is the first balance and
-// Closing the last. Both are nil when the file has no balance. Sum is the sum of all entries.
+// AccountSummary describes the content of a file for one account. Opening is the earliest opening
+// balance. Closing is the latest closing balance. Each is nil when the file has no such balance.
+// Sum is the sum of the counted entries.
 type AccountSummary struct {
 	Account             StatementAccount
 	Statements, Entries int
@@ -28,8 +29,8 @@ type AccountSummary struct {
 	// from the opening to the closing balance.
 	Unbalanced []int
 	// Reversals is the number of entries that reverse an earlier entry. Corrections is the number
-	// of entries that replace or delete an earlier entry. Entries does not include an entry that
-	// only deletes another.
+	// of entries that replace or delete an earlier entry. Entries and Sum do not include an entry
+	// that only deletes another entry.
 	Reversals, Corrections int
 	// Spans are the periods of the statements that have both balances, in order. Two of them are
 	// joined when they overlap, or when the second begins with the closing balance of the first.

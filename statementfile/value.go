@@ -19,8 +19,8 @@ var (
 	errDay       = errors.New("must be from 1900 to 2099")
 )
 
-// These are the first and the last day that entries and balances can have. Programs write other
-// days, such as 0001-01-01, for entries without a day.
+// These are the first and the last day that entries and balances can have. Some programs write
+// other days, such as 0001-01-01, for entries without a day.
 var (
 	firstDay = passerelle.DateOf(time.Date(1900, time.January, 1, 0, 0, 0, 0, time.UTC), time.UTC)
 	lastDay  = passerelle.DateOf(time.Date(2099, time.December, 31, 0, 0, 0, 0, time.UTC), time.UTC)
@@ -28,7 +28,7 @@ var (
 
 func implausible(d passerelle.Date) bool { return d.Compare(firstDay) < 0 || d.Compare(lastDay) > 0 }
 
-// maxDigits is the maximum number of digits in an amount. With more digits, sums would have too
+// maxDigits is the maximum number of digits in an amount. With more digits, sums could have too
 // many digits for a decimal. maxDecimals is the maximum number of decimals.
 const (
 	maxDigits   = 18

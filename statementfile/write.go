@@ -12,7 +12,7 @@ import (
 	"github.com/govalues/decimal"
 )
 
-// Written is a statement to write. Account, Opening and Closing are required.
+// Written is a statement to write. Account, Opening, Closing and Entries are required.
 type Written struct {
 	FileStatement
 	// Created is the creation time in the file.
@@ -29,8 +29,8 @@ var writers = map[Format]func(*output, *Written) error{CAMT: writeCAMT, MT940: w
 // too long for the format are cut. Amounts and days never change, except that MT940 has the booking
 // day in place of a value day that is too far from it. Memory does not grow with the number of
 // entries, except for CFONB 120, which is written as a whole. Write fails with [ErrFrench], with an
-// error from the entries or from w, or when an amount or a day does not fit the format. It may then
-// have written part of the file.
+// error from the entries or from w, or when a value is missing or does not fit the format. It may
+// then have written part of the file.
 func Write(w io.Writer, format Format, s Written) error {
 	write := writers[format]
 	switch {

@@ -13,7 +13,7 @@ import (
 	"passerelle"
 )
 
-// These are the maximum lengths in MT940.
+// These are the maximum lengths in MT940. mtPurpose is the maximum number of parts of a purpose.
 const (
 	max16     = 16
 	mtLine    = 65

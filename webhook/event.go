@@ -80,8 +80,8 @@ func Events() []Entry {
 	return append([]Entry(nil), catalogue...)
 }
 
-// StatementEvents lists the events that carry account data. Their bodies are CFONB 120 statements
-// in domains that request such statements.
+// StatementEvents lists the events that have CFONB 120 statements as bodies, in domains that
+// request such statements.
 func StatementEvents() []Event { return []Event{AccountFound, ConnectionSynced, UserSynced} }
 
 // Lookup finds an event by its exact name.

@@ -11,8 +11,8 @@ import (
 	"passerelle/webhook"
 )
 
-// A receiver of PAYMENT_STATE_UPDATED: it responds with 204 when the payload is authentic and 401
-// otherwise. Use time.Now in place of the fixed instant.
+// This receiver of PAYMENT_STATE_UPDATED responds with 204 when the payload is authentic, and with
+// 401 otherwise. Your receiver must use time.Now instead of the fixed instant.
 func ExampleVerifier_Read() {
 	now := func() time.Time { return time.Date(2026, 11, 20, 9, 15, 0, 0, time.UTC) }
 	verifier := webhook.Verifier{Secret: "the secret_key shown when the provider was created"}
@@ -37,8 +37,8 @@ func ExampleVerifier_Read() {
 	// answered 204
 }
 
-// A receiver that handles an event once, even if it receives the event several times, and responds
-// quickly. Use a table of the database in place of the map.
+// This receiver handles an event once, even if it receives the event several times. Your receiver
+// must use a database table instead of the map.
 func ExampleVerify() {
 	const secret = "the secret_key shown when the provider was created"
 	handled := map[int64]bool{}

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// beyondSamples lists the top-level members of bodies that samples omit: covered_from, and members
-// that only some connections or only investment accounts have.
+// beyondSamples lists the top-level members that bodies can have and samples omit: covered_from,
+// and members that only some connections or only investment accounts have.
 var beyondSamples = []string{
 	"covered_from", "fields", "id_provider",
 	"calculated", "diff", "diff_percent", "prev_diff", "prev_diff_percent", "valuation",

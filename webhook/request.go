@@ -9,7 +9,7 @@ import (
 
 // Verify is the only function that a receiver must call. It reads the body of a request, at most
 // DefaultLimit bytes after decompression, and checks date and signature. It then puts the
-// decompressed payload back as the body, so that the handler can read it as usual. Tolerance is how
+// decompressed payload back as the body, so that the handler can read it as usual. tolerance is how
 // far the signature date may be from the clock of the machine, in both directions. Zero means
 // DefaultTolerance. On an error the body has been consumed: respond with 413 for ErrTooLarge, and
 // 401 for any other error. Verify returns the errors of [Verifier.Read].

@@ -12,9 +12,8 @@ const (
 )
 
 // Sample returns an example of an event's body as compact JSON, without id_webhook_data, which
-// every delivery adds. It returns the same sample at every call. A sample has every member that the
-// real body has, except those that [Members] lists in addition. The result is nil for an event that
-// is not in the catalogue.
+// every delivery adds. A sample has every member of the real body, except a few that only [Members]
+// lists. The result is nil for an event that is not in the catalogue.
 func Sample(event Event) []byte { return SampleOf(event, SampleUser, SampleConnection) }
 
 // SampleOf returns the sample for a user and a connection. Only their ids differ from [Sample].
@@ -26,7 +25,7 @@ func SampleOf(event Event, user, connection int64) []byte {
 	return []byte(strings.NewReplacer("$user", strconv.FormatInt(user, 10), "$connection", strconv.FormatInt(connection, 10)).Replace(text))
 }
 
-// with adds members to a JSON object. It takes pairs of a name and a value as JSON.
+// with adds members to a JSON object. members contains names, each followed by its value as JSON.
 func with(object string, members ...string) string {
 	var b strings.Builder
 	b.WriteString(strings.TrimSuffix(object, "}"))

@@ -29,8 +29,7 @@ const (
 	subscribedKeys  = "deleted disabled error id id_connection id_source id_user label last_update number renewdate subscriber validity"
 )
 
-// places lists the members of objects in samples, by event and path. It is independent of the
-// samples: it lists the members that receivers rely on.
+// places lists the members that receivers rely on, by event and path of the object in the sample.
 var places = map[string]string{
 	"USER_CREATED":                          "id platform signin",
 	"USER_DELETED":                          "id platform signin",

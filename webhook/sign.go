@@ -13,7 +13,7 @@ import (
 // DateFormat is the form of the signature date. The date is always in UTC.
 const DateFormat = "2006-01-02T15:04:05.000000Z"
 
-// Prefix is the prefix of the names of headers that every webhook request carries.
+// Prefix is the prefix of the header names below.
 const Prefix = "SVC"
 
 // These headers name the event, the webhook and the delivery of a request. They are not signed.
@@ -36,7 +36,7 @@ type Signature struct {
 	Value string
 }
 
-// Sign signs a POST of a payload. Path is the escaped path of the request line, without host and
+// Sign signs a POST of a payload. path is the escaped path of the request line, without host and
 // query. An empty path counts as "/". The payload is the body before compression. The key is the
 // secret exactly as the client received it: it is not decoded.
 func Sign(secret, path string, date time.Time, payload []byte) Signature {

@@ -127,8 +127,8 @@ func (a *attempt) replace(name, value string) {
 	a.header(name, value)
 }
 
-// changes modify an accepted request. A request with a name that begins with "ok" must also be
-// accepted, and any other refused.
+// changes modify an accepted request. Requests with a name that begins with "ok" must be accepted.
+// All others must be refused.
 var changes = map[string]func(*attempt){
 	"ok by the next secret": func(a *attempt) {
 		a.header("SVC-Signature-Next", signatureOf(a))

@@ -17,7 +17,7 @@ var (
 	ErrHeader = errors.New("webhook: the signature headers must come exactly once, the one of the next secret at most once")
 	// ErrDate means that the date is unreadable or too far from the present.
 	ErrDate = errors.New("webhook: the signature date is malformed or outside the tolerance")
-	// ErrSignature means that the received request was not signed with this secret.
+	// ErrSignature means that the signature does not match the request and the secret.
 	ErrSignature = errors.New("webhook: the signature does not match")
 )
 
@@ -36,7 +36,7 @@ const (
 // receiver can change its secret at any time in between.
 type Verifier struct {
 	// Secret is the secret_key of the provider, as it was shown. A Verifier without a secret
-	// accepts nothing.
+	// refuses every request.
 	Secret string
 	// Prefix is the prefix of the headers to check. Empty means "SVC".
 	Prefix string
@@ -74,7 +74,8 @@ func (v Verifier) Verify(header http.Header, path string, payload []byte, now ti
 // Read reads and decompresses the body of a request that a server received, verifies it, and
 // returns the payload. Behind a proxy that changes the path, use [Verifier.Verify] with the path of
 // the registered URL. Read fails with ErrTooLarge for a payload beyond the limit, and with the
-// errors of [Verifier.Verify]. A body that cannot be read or decompressed is a different error.
+// errors of [Verifier.Verify]. For a body that cannot be read or decompressed, Read returns a
+// different error.
 func (v Verifier) Read(r *http.Request, now time.Time) ([]byte, error) {
 	body, err := decompressed(r)
 	if err != nil {
@@ -150,7 +151,7 @@ func decompressed(r *http.Request) (io.Reader, error) {
 }
 
 // requestPath prefers the path on the request line, because routers that strip a prefix change the
-// URL but not the line.
+// URL but not the request line.
 func requestPath(r *http.Request) string {
 	if strings.HasPrefix(r.RequestURI, "/") {
 		path, _, _ := strings.Cut(r.RequestURI, "?")

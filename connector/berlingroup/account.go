@@ -273,7 +273,7 @@ func bounded(text string) string {
 	return strings.ToValidUTF8(text[:maxText], "")
 }
 
-// pages iterates over the pages of a list. Each page has a link to the next.
+// pages iterates over the pages of a list. Each page except the last has a link to the next.
 type pages struct {
 	*reading
 	request request

@@ -75,8 +75,8 @@ type authorisation struct {
 	Declined bool   `json:"declined,omitempty"`
 	Code     string `json:"code,omitempty"`
 	OAuth    *grant `json:"oauth,omitempty"`
-	// Confirmation is the bank's response to our request to Confirm. It is empty until the bank has
-	// responded.
+	// Confirmation is the bank's final response to our request to Confirm. It is empty until this
+	// response.
 	Confirmation string `json:"confirmation,omitempty"`
 	// Earlier are the authorisations that this one replaced, oldest first. The customer can still
 	// approve in the earlier ones. Unlisted means that the bank may have started an authorisation
@@ -106,8 +106,8 @@ func startAt(at string) authorisation {
 }
 
 // replace makes next the present authorisation. It keeps a former authorisation with an address in
-// Earlier, because the customer may still use the former one. Without an address, only the bank's
-// list can name it.
+// Earlier, because the customer may still use the former one. Only the bank's list can name a
+// former authorisation without an address.
 func (a *authorisation) replace(next authorisation) {
 	former := *a
 	former.Earlier, former.Unlisted, former.Resumed = nil, false, 0

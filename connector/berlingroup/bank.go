@@ -31,8 +31,8 @@ type Bank struct {
 	route *route.Route
 }
 
-// Load reads the file of a bank, and the certificates and keys that it names. The error joins one
-// *tomlfile.Complaint for each mistake.
+// Load reads the file of a bank, and the certificates and keys that it names. The error joins
+// *tomlfile.Complaint values.
 func Load(path string) (*Bank, error) {
 	var file File
 	where, err := tomlfile.Read(path, &file)
@@ -80,7 +80,8 @@ type Setting struct {
 	Preset bool
 }
 
-// Settings lists the fields of the bank's file that have a value or a default.
+// Settings lists the fields of the bank's file with a non-zero value. It also lists a number that
+// the file sets to zero.
 func (b *Bank) Settings() []Setting { return settings("", reflect.ValueOf(b.file), b.where) }
 
 func settings(prefix string, table reflect.Value, where *tomlfile.Places) []Setting {

@@ -56,8 +56,8 @@ func TestAnswersToCancellations(t *testing.T) {
 }
 
 // TestCancellationsHaveTheToken checks that all calls about a cancellation have the token for the
-// order, and that the connector renews an expired token. If the payer's grant has ended, the bank
-// refuses the cancellation without a fault for the operator.
+// order, and that the connector renews an expired token. If the payer's grant has ended, a refusal
+// of the cancellation is not a fault for the operator.
 func TestCancellationsHaveTheToken(t *testing.T) {
 	const page = `{"scaStatus":"received","_links":{"scaRedirect":{"href":"https://bank.example/cancel"},"scaStatus":{"href":"` + order1 + `/cancellation-authorisations/3"}}}`
 	expired := refusedWith(401, "TOKEN_EXPIRED")

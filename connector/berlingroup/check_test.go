@@ -50,8 +50,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheckFails: the check reports problems between the service and a bank, with the name of the
-// bank and a remedy.
+// TestCheckFails: the check reports each problem between the service and a bank as wrong.
 func TestCheckFails(t *testing.T) {
 	answers := func(status int, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -142,9 +141,9 @@ func TestCheckOfTestCertificates(t *testing.T) {
 	}
 }
 
-// TestOwnAddress: orders and consents without the user's address contain our own address as the
-// bank sees it. This address comes from the bank file, or from a single lookup. The check reports a
-// private address, unless the bank's address is private too.
+// TestOwnAddress: orders without the user's address contain our own address. This address comes
+// from the bank file, or from a single lookup. The check reports a private address as wrong, unless
+// the bank's address is private too.
 func TestOwnAddress(t *testing.T) {
 	for _, test := range []struct {
 		name, file, own, bank string

@@ -17,8 +17,7 @@ import (
 	"passerelle/payment"
 )
 
-// These are the kinds of consents in order of preference. Those in which the customer chooses among
-// all accounts come first.
+// These are the kinds of consents in order of preference.
 const (
 	globalConsent    = "global"
 	allPSD2Consent   = "all-psd2"
@@ -163,9 +162,9 @@ func (v *reading) authorise(ctx context.Context) error {
 	return v.consentRefused(ctx, cmp.Or(message, state.Message, a.Message))
 }
 
-// approvedFormer makes a former consent the present one if the customer has approved the former one
-// since, for example on a page that was still open. It drops former consents that the customer can
-// no longer approve. It ignores failures, because the read can continue with the present consent.
+// approvedFormer makes a former consent the present one if the customer has approved the former
+// one, for example on a page that was still open. It drops former consents that the customer can no
+// longer approve. It ignores failures, because the read can continue with the present consent.
 func (v *reading) approvedFormer(ctx context.Context) bool {
 	present := v.memory
 	for i, m := range slices.Backward(present.Formers) {
@@ -207,8 +206,8 @@ func (v *reading) unlessDenied(err error) (string, error) {
 }
 
 // prepareNextStep prepares the customer's next step. It requests a new consent when the bank issued
-// the present page too long ago. When several people must authorise, the next one enters their user
-// name.
+// the present page too long ago. When several people must authorise, the next person enters their
+// user name.
 func (v *reading) prepareNextStep(ctx context.Context, status, message string) error {
 	a := &v.memory.Approval
 	if status == "partiallyAuthorised" && a.Step == authorised {
@@ -338,7 +337,7 @@ func (v *reading) toRefusal(err error) error {
 	return err
 }
 
-// maxID is the maximum length of an id from the bank.
+// maxID is the maximum length of an id from the bank, in bytes.
 const maxID = 200
 
 // links maps the names of links in the standard to the links in a response.

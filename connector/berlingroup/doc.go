@@ -6,8 +6,9 @@
 // the states of a payment. It stores nothing between calls: the order's memory contains the data
 // for the next call.
 //
-// It fails like every connector: with a refusal when the bank refuses, with connector.ErrNotSent
-// when the bank certainly did not read an order or is closed or busy, and with
-// connector.ErrUnknownOrder when nothing identifies the order at the bank. After any other error,
-// the outcome is unknown. Load fails with the complaints of tomlfile for an invalid bank file.
+// It fails like every connector. It returns a refusal when the bank refuses. It returns
+// connector.ErrNotSent when the bank certainly did not read an order, or is closed or busy. It
+// returns connector.ErrUnknownOrder when nothing identifies the order at the bank. After any other
+// error, the outcome is unknown. Load fails with the complaints of tomlfile for an invalid bank
+// file.
 package berlingroup

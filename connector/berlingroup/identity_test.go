@@ -74,7 +74,7 @@ func TestBookedWithOtherWords(t *testing.T) {
 					waiting = append(waiting, one)
 				}
 			}
-			for range 3 { // also when the same transactions are read again
+			for range 3 { // repeated reads keep the keys
 				bank.tells(done, waiting)
 				after := reader.reads()
 				kept := slices.DeleteFunc(before.keys(), func(key string) bool { _, there := after.rows[key]; return !there })

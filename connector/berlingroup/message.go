@@ -47,7 +47,7 @@ func (b *Bank) judge(r request, a answer) judgement {
 	return judgement{all, what, text, strings.TrimSpace(fmt.Sprintf("it returns status %d %s", a.status, codes.Words(all)))}
 }
 
-// remedied returns the status and the codes and, if the operator can act, the remedy.
+// remedied returns the status, the codes and, if there is one, the remedy.
 func (j judgement) remedied() string {
 	if j.what.Remedy == "" {
 		return j.says
@@ -57,8 +57,8 @@ func (j judgement) remedied() string {
 
 // refusal interprets a refused request about an order. The error is a *payment.Refusal when the
 // refusal is final, and connector.ErrNotSent when the bank is closed or busy and has not accepted
-// the order. Any other error means an unknown outcome. When the operator can act, the error is also
-// a fault. The payer does not see the bank's text about a fault of the operator.
+// the order. Any other error means an unknown outcome. If the refusal has a remedy, the error is
+// also a fault. The payer does not see the bank's text about a fault of the operator.
 func (b *Bank) refusal(r request, a answer) error {
 	r.id = a.id
 	judged := b.judge(r, a)

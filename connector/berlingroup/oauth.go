@@ -82,8 +82,7 @@ type tokens struct {
 	Refresh string `json:"refresh_token"`
 }
 
-// exchangeCode exchanges the code for a token. It drops a code that the server calls invalid: the
-// server did not issue the code to this service, or has already exchanged it.
+// exchangeCode exchanges the code for a token. It drops a code that the server calls invalid.
 func (b *Bank) exchangeCode(ctx context.Context, a *authorisation, p person) error {
 	form := url.Values{"grant_type": {"authorization_code"}, "code": {a.OAuth.Code}, "redirect_uri": {cmp.Or(a.OAuth.Back, p.back)}, "code_verifier": {a.OAuth.Verifier}}
 	return b.askTokens(ctx, a.OAuth, form, p.save)

@@ -103,7 +103,7 @@ const unconfirmedMemory = `{"path":"` + order1 + `","approval":{"step":"server",
 	"confirm":"` + order1 + `/authorisations/2","oauth":{"verifier":"v","token":"T1"}LINK}}`
 
 // TestLostConfirmations checks that the connector confirms an approval at the authorisation server
-// until the bank has responded, and that the approval does not count before.
+// until it gets a final response, and that the approval does not count before.
 func TestLostConfirmations(t *testing.T) {
 	finalised := scriptedAnswer{200, `{"scaStatus":"finalised"}`}
 	own := `,"own":"` + order1 + `/authorisations/2"`
@@ -171,7 +171,7 @@ func TestLostManualConfirmations(t *testing.T) {
 }
 
 // TestLostConfirmationsOfConsents checks that the connector confirms a consent from the
-// authorisation server until the bank has responded.
+// authorisation server until it gets a final response.
 func TestLostConfirmationsOfConsents(t *testing.T) {
 	bank := newScripted(t, map[string][]scriptedAnswer{
 		"PUT consent/authorisations/2": {{500, ""}, {200, `{"scaStatus":"finalised"}`}}, "GET consent/status": once(200, `{"consentStatus":"valid"}`),

@@ -231,7 +231,7 @@ func (v *ordering) refusedOrder(r request, a answer) error {
 // shortly is the time until the next check when the payer has nothing to do.
 const shortly = time.Second
 
-// later returns the report of an accepted order. The service has not requested its approval yet.
+// later returns the report of an accepted order whose authorisation has not started.
 func (v *ordering) later() payment.Report {
 	return payment.Report{Status: payment.Awaiting, CheckAfter: shortly}
 }
@@ -300,7 +300,7 @@ func (v *ordering) askProgress(ctx context.Context, a *authorisation) error {
 }
 
 // list adds the last mostEarlier authorisations that the bank lists. If the present authorisation
-// has started but has no address, list sets the address of the last listed one.
+// has started but has no address, list gives it the address of the last listed one.
 func (v *ordering) list(ctx context.Context, a *authorisation) error {
 	r := request{call: "authorisation", method: http.MethodGet, path: v.memory.Path + "/authorisations", header: deviceHeader(v.Device)}
 	listed, _, err := v.callAbout(ctx, a, v.person(), r)
@@ -378,10 +378,10 @@ func (v *ordering) shown(s paymentStatus) bool {
 	return v.Payment.State == payment.Pending || v.memory.Approval.Step == authorised || codes.Rank(s.Transaction) >= codes.Rank(codes.Executing)
 }
 
-// unclear reports whether the payer may have approved an order without any proof: the bank has
-// checked the order, which does not prove an approval, and reports no status of the approval. An
-// approval that needs our confirmation counts only after the confirmation. In the early steps, the
-// payer cannot approve yet.
+// unclear reports whether the payer may have approved an order although nothing proves it: the bank
+// has checked the order, and reports no status of the approval. An approval that needs our
+// confirmation counts only after the confirmation. In the early steps, the payer cannot approve
+// yet.
 func (v *ordering) unclear(s paymentStatus) bool {
 	a := &v.memory.Approval
 	early := a.Step == atServer && a.Page == "" || slices.Contains([]step{atStart, atIdentification, atPassword, atAdditional, atMethod}, a.Step)
@@ -390,10 +390,9 @@ func (v *ordering) unclear(s paymentStatus) bool {
 }
 
 // presumed reports whether the payer counts as having approved an unclear order. The payer must
-// have returned from the bank. In addition, the payer must have a token, or silenceGrace must have
-// passed since the time for approvals without a refusal. A bank refuses orders that nobody
-// approved. The lack of a refusal proves nothing about an order that the payer or the client no
-// longer wants.
+// have returned from the bank. In addition, the payer must have a token, or the time for approvals
+// and silenceGrace must have passed without a refusal. A bank refuses orders that nobody approved.
+// The lack of a refusal proves nothing about an order that the payer or the client no longer wants.
 func (v *ordering) presumed() bool {
 	a, silence := &v.memory.Approval, v.file.Profile.approvalLife()+silenceGrace
 	if a.OAuth != nil && a.OAuth.Token != "" {
@@ -512,8 +511,8 @@ func (v *ordering) afterRefusedAnswer(ctx context.Context, why error) (payment.R
 	return report, nil
 }
 
-// withdraw cancels an order that its client does not confirm. Even if the bank refuses the
-// cancellation, it executes only confirmed orders.
+// withdraw cancels an order that its client does not confirm. A bank that refuses the cancellation
+// still executes only confirmed orders.
 func (v *ordering) withdraw(ctx context.Context) (payment.Report, error) {
 	a := &v.memory.Approval
 	a.Code, a.Confirmation = "", confirmRefused

@@ -47,8 +47,8 @@ const (
 	maxRemittance   = 140
 )
 
-// order returns the body for a payment. It contains the payment's debtor account, if any, unless
-// the bank refuses one.
+// order returns the body for a payment. The body contains the payer's account if it is known and
+// the bank accepts one.
 func (p *Profile) order(of payment.Payment, service string) orderBody {
 	var body orderBody
 	if of.Payer != nil && payers[p.DebtorAccount] != payment.PayerNotUsed {

@@ -20,10 +20,10 @@ type paymentStatus struct {
 	Messages    []codes.Message `json:"tppMessages"`
 }
 
-// ended reports whether the status is final.
+// ended reports whether the order needs no further approval.
 func (s paymentStatus) ended() bool { return codes.Ended(s.Transaction) }
 
-// silent reports whether an order was refused without a reason.
+// silent reports whether the bank rejected an order without a known reason.
 func (s paymentStatus) silent() bool {
 	return s.Transaction == codes.Rejected && !slices.ContainsFunc(s.Messages, func(m codes.Message) bool { _, known := m.Meant(); return known })
 }
@@ -68,8 +68,8 @@ func (v *ordering) cancelling(report *payment.Report, s paymentStatus) {
 	}
 }
 
-// decline adds the reason for a refused order to the report. Without a reason of the bank, the
-// reason follows from the approval or the funds.
+// decline adds the reason for a refused order to the report. Without a known code of the bank, the
+// reason follows from the approval, the funds or the bank's text.
 func (v *ordering) decline(report *payment.Report, s paymentStatus) {
 	approval := &v.memory.Approval
 	report.Description, report.Code = s.text(), codes.Refused(s.Messages)

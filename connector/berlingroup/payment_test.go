@@ -114,8 +114,8 @@ func fromThen(status string) []string {
 }
 
 // expected returns the state of an approved order according to the specification. The order is
-// pending while the bank will report a different status, as it does after PART. Otherwise it is
-// accepted, and done once the money has left the account.
+// pending while the bank will report a further status, as after PART. Otherwise it is accepted, and
+// done once the money has left the account.
 func expected(status, kind, last string) string {
 	has := func(list []string, word string) bool {
 		return strings.Contains(" "+strings.Join(list, " ")+" ", " "+word+" ")
@@ -715,9 +715,8 @@ func TestAbandonedOrdersThatAreNotRefused(t *testing.T) {
 	}
 }
 
-// TestCancellationsMakeOrdersUnwanted checks that the memory of an order records a cancellation
-// that the bank refused. After that, an order that the bank does not refuse still counts as not
-// approved.
+// TestCancellationsMakeOrdersUnwanted checks that the lack of a refusal does not count as an
+// approval after a request to cancel, even if the bank refused the cancellation.
 func TestCancellationsMakeOrdersUnwanted(t *testing.T) {
 	bank := newScripted(t, map[string][]scriptedAnswer{"DELETE order": {refusedWith(405, "CANCELLATION_INVALID")}, "GET order/status": once(200, `{"transactionStatus":"ACTC"}`)})
 	o := bank.order(`{"path":"` + order1 + `","approval":{"step":"page","page":"https://bank.example/1","back":true,"opened":"2026-03-02T12:00:00Z"}}`)
@@ -749,10 +748,10 @@ func TestCancellationsAreSavedAtOnce(t *testing.T) {
 	}
 }
 
-// operators marks codes that only the operator can act on.
+// operators marks codes that become a fault for the operator.
 const operators = "operator"
 
-// codes maps the codes of the standard to a code of this service, or to operators.
+// codes maps the codes of the standard to results of meantBy.
 var codes = map[string]string{
 	"FORMAT_ERROR": "invalidValue", "PARAMETER_NOT_SUPPORTED": "invalidValue", "PARAMETER_NOT_CONSISTENT": "invalidValue",
 	"SERVICE_INVALID": operators, "SERVICE_BLOCKED": "invalidEmitter", "RESOURCE_UNKNOWN": "invalidEmitter", "RESOURCE_EXPIRED": "noAnswerFromCustomer",

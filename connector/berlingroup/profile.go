@@ -15,10 +15,10 @@ import (
 // euro is the currency of all payment products that the connector supports.
 const euro passerelle.Currency = "EUR"
 
-// psuIDField is the payment field for the payer's user name at the bank.
+// psuIDField is the field for the customer's user name at the bank.
 const psuIDField = "psu_id"
 
-// corporateIDField is the field that identifies the person's company.
+// corporateIDField is the field that identifies the customer's company.
 const corporateIDField = "psu_corporate_id"
 
 // oneLine is the pattern of values that requests contain in a header: a header cannot contain line
@@ -30,7 +30,7 @@ const oneLine = `^[^\x00-\x1f\x7f]+$`
 const (
 	sinceNotifications = 3 // the header TPP-Notification-URI
 	sinceEncryption    = 3 // encryptedPassword
-	sinceWithBalance   = 4 // availableAccountsWithBalance; in earlier versions, availableAccounts has a value for it
+	sinceWithBalance   = 4 // availableAccountsWithBalance, in earlier versions a value of availableAccounts
 	sinceMonths        = 5 // monthsOfExecution
 	sinceConfirmation  = 6 // confirmationCode
 	sinceDecoupled     = 9 // the header TPP-Decoupled-Preferred

@@ -194,7 +194,7 @@ func TestErrorsOfReads(t *testing.T) {
 	}
 }
 
-// TestRetryAfter: the service waits as long as the bank requests.
+// TestRetryAfter: the outcome of a read contains the time that the bank asks the service to wait.
 func TestRetryAfter(t *testing.T) {
 	bank := newReadable(t)
 	reader := bank.reader()
@@ -226,8 +226,8 @@ func (b *readable) list(transactions http.HandlerFunc) {
 	}
 }
 
-// TestHostileAnswers: an invalid response ends the read with a fault that names the bank, and has
-// no other effect.
+// TestHostileAnswers: an invalid response ends the read with a fault that names the bank. The
+// account does not count as read, and the outcome contains the memory.
 func TestHostileAnswers(t *testing.T) {
 	entry := func(members string) string { return `{"transactions": {"booked": [{` + members + `}]}}` }
 	endless := 0

@@ -30,8 +30,8 @@ type tally struct{ many, page int }
 type sieve struct {
 	page    int
 	tallies map[string]tally
-	// handed has the name of each transaction without an id that was passed on. The value says
-	// whether the transaction was pending.
+	// handed has the name of each transaction without an id that the first pass passed on. The
+	// value says whether the transaction was pending.
 	handed   map[string]bool
 	withheld []heldBack
 	// least holds the smallest count of each content in the passes so far. An earlier pass without
@@ -54,7 +54,7 @@ func newSieve() sieve {
 
 // withholds counts a transaction without an id, and reports whether the pass withholds it. The
 // first pass withholds a transaction if an earlier page has one with equal contents. Later passes
-// drop transactions that an earlier pass has passed on, and withhold all others, up to maxWithheld.
+// drop the transactions that the first pass passed on, and withhold all others, up to maxWithheld.
 func (s *sieve) withholds(content string, d passerelle.TransactionDetails) bool {
 	before := s.tallies[content]
 	if before.many == 0 {

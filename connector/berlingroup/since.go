@@ -13,9 +13,10 @@ import (
 // read: entries after a reference, or a delta. A delta begins where the bank's last report to us
 // ended. A read with a delta therefore requests a single report. A second report in the same read
 // would omit the entries of the first one. Neither method reports deleted entries. A read therefore
-// requests everything by date once a week. It also does so when the customer is present, when the
-// sink wants older transactions, when the bank's history is short, after an unfinished read, and
-// while a transaction without an id is pending. Such a transaction may get an id when it is booked.
+// requests everything by date once a week. It also requests everything when the customer is
+// present, when the sink wants older transactions, when the bank's history is short, after an
+// unfinished read, and while a transaction without an id is pending. Such a transaction may get an
+// id when it is booked.
 
 // accountMemory is the stored data about an account between two reads.
 type accountMemory struct {

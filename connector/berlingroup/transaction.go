@@ -120,8 +120,8 @@ func (v *reading) readHistory(ctx context.Context, s *history, selected url.Valu
 	return nil
 }
 
-// overlapDays is the number of additional days that are read. The connector numbers equal
-// transactions without an id, and the bank may have booked the first some days before the last.
+// overlapDays is the number of additional days that a read covers. The connector numbers equal
+// transactions without an id, and the bank may have booked some of them a few days earlier.
 const overlapDays = 7
 
 // query adds parameters to the address of a request.

@@ -21,9 +21,8 @@ import (
 	"passerelle/statementfile"
 )
 
-// A bank reports an account's transactions as pages of JSON, or as a statement in an ISO 20022 or
-// SWIFT format. A page can also link to the statement as a download. The connector reads a report
-// of any length a few transactions at a time.
+// A bank reports an account's transactions as pages of JSON or as a statement file. A page can also
+// link to a download. The connector reads a report of any length a few transactions at a time.
 
 // pageSize is the number of transactions that are passed on together.
 const pageSize = 500

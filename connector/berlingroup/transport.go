@@ -82,7 +82,7 @@ type answer struct {
 const maxSkew = time.Minute
 
 // skew describes the difference between this machine's clock and the bank's, from the header Date
-// of a response. It returns "" for a small difference.
+// of a response. It returns "" for a small or unknown difference.
 func (b *Bank) skew(a answer) string {
 	at, err := http.ParseTime(a.header.Get("Date"))
 	if err != nil {
@@ -300,9 +300,8 @@ func (b *Bank) prepare(ctx context.Context, r request) (*http.Request, error) {
 	return out, b.signer.Add(ctx, out, body)
 }
 
-// addAddress sets our own address, as the bank sees it, when the customer's address is unknown. The
-// standard requires an address in orders and consents. Other requests contain the customer's
-// address or no address.
+// addAddress sets our own address when the customer's address is unknown. The standard requires an
+// address in orders and consents. Other requests contain the customer's address or no address.
 func (b *Bank) addAddress(ctx context.Context, h http.Header) {
 	if h.Get(addressHeader) != "" {
 		return
@@ -337,7 +336,7 @@ func uuidOf(raw [16]byte) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", raw[:4], raw[4:6], raw[6:8], raw[8:10], raw[10:])
 }
 
-// decode decodes a JSON response. It fails when the JSON is nested too deeply.
+// decode decodes a JSON response. It fails when the JSON is invalid or nested too deeply.
 func (b *Bank) decode(r request, a answer, into any) error {
 	r.id = a.id
 	err := checkDepth(a.body)

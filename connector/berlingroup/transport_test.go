@@ -18,8 +18,8 @@ import (
 // shortLimit is how long the connector waits for a bank in these tests.
 const shortLimit = 500 * time.Millisecond
 
-// TestHangingBank: a call ends at its deadline, in whichever phase the bank stops responding. The
-// outcome of an order is unknown if the bank may have read the order.
+// TestHangingBank: a call ends at its deadline, regardless of the phase in which the bank stops
+// responding. The outcome of an order is unknown if the bank may have read the order.
 func TestHangingBank(t *testing.T) {
 	hang := make(chan struct{})
 	defer close(hang)

@@ -69,14 +69,14 @@ type rules struct {
 	wrong []error
 }
 
-// hold adds a complaint about a field unless the field is right.
+// hold adds a complaint about a field unless right is true.
 func (r *rules) hold(right bool, field, message string, args ...any) {
 	if !right {
 		r.wrong = append(r.wrong, r.where.Complaint(field, fmt.Sprintf(message, args...)))
 	}
 }
 
-// among checks that a value is in a list, or absent if there is a default.
+// among checks that a value is in a list or empty.
 func (r *rules) among(field, word string, words []string) {
 	r.hold(word == "" || slices.Contains(words, word), field, "%q is not one of %s", word, strings.Join(words, ", "))
 }

@@ -87,7 +87,8 @@ func ended(ctx context.Context, s Subject) (*play, payment.Report, error) {
 	return p, last, err
 }
 
-// unsentOrderCannotBeAsked checks that calls to answer or cancel an order do not send the order.
+// unsentOrderCannotBeAsked checks that answering or cancelling an order that was never sent returns
+// ErrUnknownOrder and sends no order.
 func unsentOrderCannotBeAsked(ctx context.Context, s Subject) error {
 	for name, call := range s.calls() {
 		if r, err := call(ctx, s.Order()); !errors.Is(err, connector.ErrUnknownOrder) {
@@ -112,8 +113,8 @@ func (s Subject) calls() map[string]func(context.Context, connector.Order) (paym
 }
 
 // cancellationIsReported checks that reports show a pending cancellation and its end, because the
-// service learns of cancellations only from reports. A second request to cancel has no further
-// effect.
+// service learns of cancellations only from reports. It also checks that a second request to cancel
+// has no further effect.
 func cancellationIsReported(ctx context.Context, s Subject) error {
 	p, first, err := cancelling(ctx, s)
 	if err != nil {
@@ -184,8 +185,8 @@ func endedOrderIsNotCancelled(ctx context.Context, s Subject) error {
 
 var errNoCancellation = notApplicable("it does not cancel")
 
-// cancelling returns a play of an approved order that the bank was asked to cancel. It fails
-// with a notApplicable when the connector does not cancel, or when approved orders are final.
+// cancelling returns a play of an approved order that the bank was asked to cancel. It fails with
+// errNotApplicable when the connector does not cancel, or when approved orders are final.
 func cancelling(ctx context.Context, s Subject) (*play, payment.Report, error) {
 	if _, cancels := s.Initiator.(connector.Canceller); !cancels {
 		return nil, payment.Report{}, errNoCancellation

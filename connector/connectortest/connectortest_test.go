@@ -19,7 +19,7 @@ import (
 	"passerelle/payment"
 )
 
-// faulty wraps a connector that keeps every rule, so that it breaks one rule.
+// faulty wraps a connector that keeps every rule, and breaks a rule.
 type faulty struct {
 	connector.Initiator
 	profile  func(*connector.Profile)
@@ -80,8 +80,7 @@ func (f *faulty) Status(ctx context.Context, o connector.Order) (payment.Report,
 	return f.Initiator.Status(ctx, o)
 }
 
-// TestRulesNotice breaks each rule in several ways. At least the broken rule must report an error.
-// The rule must report nothing before.
+// TestRulesNotice: each rule accepts the correct connector and reports an error for the faulty one.
 func TestRulesNotice(t *testing.T) {
 	background := context.Background()
 	for _, test := range []struct {
@@ -206,8 +205,8 @@ func TestRulesNotice(t *testing.T) {
 	}
 }
 
-// TestMechanism: a profile without the mechanism of the webview breaks a rule, even if the orders of
-// the subject name the mechanism of the profile.
+// TestMechanism: a profile without the webview's mechanism breaks a rule, even if the subject's
+// orders name the profile's mechanism.
 func TestMechanism(t *testing.T) {
 	s := correct(t)
 	s.Initiator = &faulty{Initiator: s.Initiator, profile: func(p *connector.Profile) { p.Payments.Mechanisms = []string{"credentials"} }}

@@ -11,8 +11,8 @@ import (
 	"passerelle/payment"
 )
 
-// sentOrderIsKnown checks that Status returns the same report as Initiate, because the service has
-// only the key after a crash. Status must never send the order.
+// sentOrderIsKnown checks that Status reports the same order and the same action as Initiate,
+// because the service has only the key after a crash. Status must never send the order.
 func sentOrderIsKnown(ctx context.Context, s Subject) error {
 	p := newPlay(s)
 	first, err := p.initiate(ctx)
@@ -35,7 +35,6 @@ func sentOrderIsKnown(ctx context.Context, s Subject) error {
 }
 
 // unsentOrderIsUnknown checks that Status returns ErrUnknownOrder for an order that was never sent.
-// The service sends an order a second time only after this error.
 func unsentOrderIsUnknown(ctx context.Context, s Subject) error {
 	report, err := s.Initiator.Status(ctx, s.Order())
 	if !errors.Is(err, connector.ErrUnknownOrder) {
@@ -44,8 +43,8 @@ func unsentOrderIsUnknown(ctx context.Context, s Subject) error {
 	return s.expect(0, "a mere Status")
 }
 
-// repeatedKeyIsOneOrder checks that the money moves only once when an idempotent connector gets the
-// same order again.
+// repeatedKeyIsOneOrder checks that the bank accepts only one order when an idempotent connector
+// gets the same order twice.
 func repeatedKeyIsOneOrder(ctx context.Context, s Subject) error {
 	if !s.Initiator.Profile().Idempotent {
 		return notApplicable("the profile is not idempotent")
@@ -87,7 +86,7 @@ func approvedOrderEnds(ctx context.Context, s Subject) error {
 	return s.expect(1, "an order, approved")
 }
 
-// refusedOrderIsDeclined checks that a refusal rejects the payment with an error code of the API.
+// refusedOrderIsDeclined checks that the payer's refusal rejects the payment.
 func refusedOrderIsDeclined(ctx context.Context, s Subject) error {
 	p := newPlay(s)
 	asked, err := p.initiate(ctx)

@@ -46,7 +46,7 @@ type collected struct {
 	keys     map[string]map[string]bool
 	ended    map[string]int
 	// only is the key of the only wanted account. If only is empty, all accounts are wanted. fails
-	// is the error that all calls with data return.
+	// is the error of Transactions, Assets and AccountRead.
 	only  string
 	first bool
 	fails error

@@ -17,8 +17,8 @@ type Report struct {
 	ctx     context.Context
 }
 
-// Result is the result of one rule. A connector keeps a rule without faults, unless Note says why
-// the rule does not apply.
+// Result is the result of one rule. If Faults is empty, the connector keeps the rule, or Note says
+// why the rule does not apply.
 type Result struct {
 	Rule string
 	// Faults say how the connector breaks the rule. Right describes the correct behaviour.

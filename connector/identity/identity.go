@@ -23,8 +23,7 @@ import (
 
 // These limits apply to the stored data by which an account's transactions are recognised.
 const (
-	// recentDays is the number of days before a read on which the bank may still book transactions
-	// after the read.
+	// recentDays is the number of past days to which a bank may still add booked transactions.
 	recentDays = 10
 	// goneDays is the number of days for which a transaction is remembered after it was last
 	// pending. The bank may still book it.
@@ -95,8 +94,8 @@ type Names struct {
 	today  passerelle.Date
 	// since is the first day of the booked transactions that before.Booked counts.
 	since passerelle.Date
-	// sums and was hold the sums and the names in before.Pending. seen holds the names in this
-	// read.
+	// sums and was hold the sums and the names in before.Pending. seen holds the names of was that
+	// occur in this read.
 	sums, was, seen map[string]bool
 	// taken holds the names that were taken over. alike holds the highest number for each content.
 	taken map[string]bool
@@ -269,8 +268,8 @@ func (n *Names) match(gone []pendingMemory) {
 }
 
 // likeness returns how similar two transactions are. It returns false when they differ in sum,
-// party or reference, or have no word in common. When only is true, no other transactions have this
-// sum, so a transaction without words may also match.
+// party or reference, or have nothing else in common. When only is true, no other transactions have
+// this sum, so a transaction without words may also match.
 func (a traits) likeness(b traits, only bool) (int, bool) {
 	if a.Sum != b.Sum || differ(a.EndToEnd, b.EndToEnd) || differ(a.Number, b.Number) {
 		return 0, false

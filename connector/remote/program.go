@@ -53,8 +53,8 @@ type Program struct {
 }
 
 // NewProgram prepares calls to a program. It fails with Invalid for an address that is not an http
-// or https URL, and for a secret that has a wrong length. http is only allowed for addresses on
-// this machine and in private networks. The first call checks the address.
+// or https URL, or that has a user, a query or a fragment, and for a secret of a wrong length. An
+// http URL may lead only to this machine or a private network. Each new connection checks this.
 func NewProgram(address, shared string) (*Program, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
@@ -265,7 +265,7 @@ func (p *Program) request(ctx context.Context, name string, body any) (*http.Req
 	return r, nonce, nil
 }
 
-// remedy explains a failure to the operator. The text contains no content of bodies.
+// remedy explains a failure to the operator. The text contains no values from bodies.
 func remedy(err error) string {
 	var network net.Error
 	for _, own := range []error{errUnsigned, errNotAnswer, errLarge, errSlow, errCut} {

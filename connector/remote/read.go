@@ -136,7 +136,7 @@ func (r reader) File(ctx context.Context, req connector.DataRequest, of connecto
 	return last.MediaType, last.Error.err()
 }
 
-// Terminate ends a consent. It does not call a program without consents.
+// Terminate ends a consent. It calls the program only if the program has the call "terminate".
 func (r reader) Terminate(ctx context.Context, req connector.DataRequest) error {
 	if !r.described.Terminates {
 		return nil
@@ -209,7 +209,7 @@ func (p *paced) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// cause returns the error of a call, or the reason why the call was ended.
+// cause adds the reason why a call was ended to the error of the call.
 func cause(ctx context.Context, err error) error {
 	if why := context.Cause(ctx); err != nil && why != nil {
 		return errors.Join(why, err)
@@ -222,7 +222,7 @@ type lines struct {
 	from  *bufio.Reader
 	sum   hash.Hash
 	bytes int
-	whole []byte // the line that next returned last
+	whole []byte // the last line that next() returned
 }
 
 // read reads to the end of the stream.

@@ -128,7 +128,7 @@ func DecodeProfile(text string) (Profile, error) {
 // the last digit.
 const maxSources = 9
 
-// maxName limits the name, in bytes. Payers choose a bank by its name.
+// maxName limits the name, in bytes.
 const maxName = 100
 
 // Check returns the faults of the profile as an error, or nil.
@@ -146,7 +146,7 @@ func (p Profile) Check() error {
 	return errors.Join(most, p.withNumber(1).Check())
 }
 
-// order is a connector.Order without the parts that do not concern the bank.
+// order contains the parts of a connector.Order that concern the bank.
 type order struct {
 	Domain             passerelle.DomainID
 	Key                string

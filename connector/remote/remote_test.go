@@ -546,7 +546,8 @@ func TestWrongProfiles(t *testing.T) {
 	}
 }
 
-// TestPublicAddress: the reason does not repeat the request.
+// TestPublicAddress: a call to a public http address fails with a reason that does not repeat the
+// request.
 func TestPublicAddress(t *testing.T) {
 	p, err := remote.NewProgram("http://192.0.2.1", sharedSecret)
 	if err != nil {

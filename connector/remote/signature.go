@@ -80,7 +80,7 @@ func equal(sum hash.Hash, signature string) bool {
 	return err == nil && hmac.Equal(raw, sum.Sum(nil))
 }
 
-// nonces remembers the requests of the last minutes.
+// nonces remembers recent nonces, to recognise repeated requests.
 type nonces struct {
 	mu sync.Mutex
 	// seen maps each nonce to the time until which it is remembered.

@@ -41,7 +41,7 @@ func (b *Bank) accessPage(domain passerelle.DomainID, connection passerelle.Conn
 
 func connectionName(domain passerelle.DomainID, connection passerelle.ConnectionID) []byte {
 	name := binary.BigEndian.AppendUint64(nil, uint64(domain))     //nolint:gosec // ids are positive
-	return binary.BigEndian.AppendUint64(name, uint64(connection)) //nolint:gosec // as above
+	return binary.BigEndian.AppendUint64(name, uint64(connection)) //nolint:gosec // ids are positive
 }
 
 // AccessCode returns the code with which a customer returns after allowing a connection to read.

@@ -21,7 +21,7 @@ type Bank struct {
 	// MAC returns at least 16 bytes that authenticate data for one purpose. A restart must not
 	// change these bytes.
 	MAC func(purpose string, data []byte) []byte
-	// Timing is how long execution takes.
+	// Timing determines how long steps of an order take.
 	Timing Timing
 	// Log receives the details of failures that pages do not show.
 	Log *slog.Logger

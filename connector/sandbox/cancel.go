@@ -60,8 +60,8 @@ func (o *order) cancelling() bool {
 	return o.Cancellation != nil && o.Cancellation.State == payment.CancellationAwaiting && !o.ended()
 }
 
-// cancellation adds the state of a cancellation to a report. It adds nothing if the order has ended
-// for another reason.
+// cancellation adds the state of a cancellation to a report. A granted cancellation replaces the
+// report. If the order has ended for another reason, the report stays unchanged.
 func (s scene) cancellation(r payment.Report) (payment.Report, error) {
 	switch {
 	case s.cancelled():

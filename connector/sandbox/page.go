@@ -105,7 +105,7 @@ func (b *Bank) show(w http.ResponseWriter, r *http.Request, id string) {
 }
 
 // decide records the payer's decision and sends the browser back. Only the first decision about a
-// question counts. A different later decision gets a page with the first one.
+// question counts. A different later decision gets a page with the first decision.
 func (b *Bank) decide(w http.ResponseWriter, r *http.Request, id string) {
 	domain, key, ok := b.orderOf(id)
 	if !ok {

@@ -105,7 +105,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestFirstDecisionCounts presses both buttons one after the other.
+// TestFirstDecisionCounts: after the first decision, the page refuses a different one.
 func TestFirstDecisionCounts(t *testing.T) {
 	for _, test := range []struct {
 		first, second string

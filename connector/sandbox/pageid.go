@@ -16,8 +16,8 @@ const (
 	maxPageID = 1024
 )
 
-// base64url refuses unused bits in the last character, so that each page has only one id. Use
-// decoded for decoding.
+// base64url requires the unused bits of the last character to be zero, so that each page has only
+// one id. Use decoded for decoding.
 var base64url = base64.RawURLEncoding.Strict()
 
 // decoded decodes a text. It refuses line breaks: the decoder would ignore them, so an id would
@@ -27,15 +27,15 @@ func decoded(text string) ([]byte, bool) {
 	return raw, err == nil && !strings.ContainsAny(text, "\r\n")
 }
 
-// pageID returns the id of an order's page. Anyone who has it may decide about the order. The id
-// contains the domain and the key, so the bank needs no index from pages to orders. Only the secret
-// of MAC makes valid ids.
+// pageID returns the id of an order's page. Anyone who has the id may decide about the order. The
+// id contains the domain and the key, so the bank needs no index from pages to orders. Valid ids
+// require the secret of MAC.
 func (b *Bank) pageID(domain passerelle.DomainID, key string) string {
 	name := orderName(domain, key)
 	return base64url.EncodeToString(append(name, b.pageMAC(name)...))
 }
 
-// orderOf reads a page id. ok is false for any id that pageID did not make.
+// orderOf reads a page id. It returns false for any id that pageID did not make.
 func (b *Bank) orderOf(pageID string) (passerelle.DomainID, string, bool) {
 	if len(pageID) > maxPageID {
 		return 0, "", false

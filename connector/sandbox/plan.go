@@ -137,8 +137,8 @@ func planned(o *order, b bank, u useCase, timing Timing, manual bool) (plan, []s
 	return p.plan, p.ignored
 }
 
-// chosen returns the script of the use case or, if the use case has no script, the order's own
-// script.
+// chosen returns the script of the use case or, without one, the order's own script. The default
+// script applies if neither exists.
 func (p *planner) chosen(u useCase) script {
 	if u.script != "" {
 		return readScript(u.script)
@@ -175,8 +175,8 @@ func (p *planner) add(s step) bool {
 	return true
 }
 
-// opening returns the index of the payer's first step. Earlier steps only affect the response to the
-// new order.
+// opening returns the index of the first step that is neither slow nor lose. Those two verbs only
+// affect the response to the new order.
 func (p *planner) opening() int {
 	for i, s := range p.Steps {
 		if s.Do != slow && s.Do != lose {
@@ -186,8 +186,8 @@ func (p *planner) opening() int {
 	return len(p.Steps)
 }
 
-// approve adds the payer's approval on the bank's page, unless the plan has other questions, needs
-// no approval, or fails before one.
+// approve adds the payer's approval on the bank's page. It adds no approval if the payer need not
+// approve, if the plan begins with the ending bug, or if the plan has the verb ask, lose or mute.
 func (p *planner) approve() {
 	at := p.opening()
 	first := p.Steps[at]

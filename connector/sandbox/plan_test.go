@@ -56,7 +56,7 @@ func using(t *testing.T, b *sandbox.Bank, useCase string) (connector.Order, paym
 	return o, send(t, initiator(t, b, testConnector), o)
 }
 
-// TestDecoupled calls resume as late as clients of the public test connector do, and also earlier.
+// TestDecoupled: the bank reports the payer's decision only after the time that a payer takes.
 func TestDecoupled(t *testing.T) {
 	resume := connector.Answer{Action: payment.Decoupled, Yes: true}
 	for useCase, want := range map[string]struct {
@@ -88,7 +88,7 @@ func TestDecoupled(t *testing.T) {
 	}
 }
 
-// TestPhasesInTurn follows two phases of the public test connector on the domain's clock.
+// TestPhasesInTurn: two pending steps pass one after the other on the domain's clock.
 func TestPhasesInTurn(t *testing.T) {
 	bank := newBank(sandbox.NewMemoryLedger(), sandbox.Faithful)
 	c, o := initiator(t, bank, testConnector), newOrder(t, labelled("pdng/pdng/rjct(invalidDate) - x"))
@@ -184,7 +184,7 @@ func TestLostAnswer(t *testing.T) {
 	}
 }
 
-// TestCancelledMeanwhile lets time pass after the payer has agreed to cancel.
+// TestCancelledMeanwhile: an order whose payer has agreed to cancel stays cancelled as time passes.
 func TestCancelledMeanwhile(t *testing.T) {
 	bank := newBank(sandbox.NewMemoryLedger(), sandbox.CI)
 	c, o := able(t, bank), newOrder(t, instruction(dated(payment.FirstOpenDay), func(in *payment.Instruction) { in.Label = "pdng:1h/done - x" }))
@@ -218,7 +218,7 @@ func TestInstantIsNotCancelled(t *testing.T) {
 	}
 }
 
-// TestSeries reports the occurrences of a series from day to day.
+// TestSeries: reports about a series contain its executions so far. One of them has failed.
 func TestSeries(t *testing.T) {
 	bank := newBank(sandbox.NewMemoryLedger(), sandbox.CI)
 	c, o := initiator(t, bank, testConnector), newOrder(t, instruction(dated(payment.Periodic), func(in *payment.Instruction) {

@@ -218,8 +218,8 @@ func (s scene) lines(at step, r *payment.Report) time.Duration {
 	return next
 }
 
-// line returns the report of an instruction that has ended. If the order names a later day, that
-// day is the day of execution, even if the bank does not wait for it.
+// line returns the report of an instruction that has ended. The day of execution is the later of
+// the order's day and the day of when.
 func (s scene) line(l lineEnding, when time.Time) payment.Line {
 	e := l.Ending
 	line := payment.Line{Position: l.Position, State: e.State, Code: e.Code, Description: e.spoken(s.speech())}

@@ -18,8 +18,8 @@ type bank struct {
 	cancels payment.Cancellation
 }
 
-// variant defines how a bank differs from the usual bank. The usual bank accepts every payment, and
-// its payers approve cancellations.
+// variant defines how a bank differs from the usual bank. The usual bank accepts every payment in
+// EUR and GBP, and its payers approve cancellations.
 type variant struct {
 	uuid string
 	id   int64
@@ -31,7 +31,7 @@ type variant struct {
 // ordinary is the number of the last bank without special behaviour.
 const ordinary = 42
 
-// TestConnector is the UUID of the test connector that accepts every payment.
+// TestConnector is the UUID of the test connector that accepts every payment in EUR and GBP.
 const TestConnector = "338178e6-3d01-564f-9a7b-52ca442459bf"
 
 // variants lists the banks: first a few with realistic names, then one for each special behaviour.

@@ -68,7 +68,7 @@ const (
 	CancelOrder Doing = "cancel"
 	// Advance advances the domain's clock by Seconds and does all due work.
 	Advance Doing = "advance"
-	// Check is another status check of the service at the bank.
+	// Check is a status check by the service at the bank.
 	Check Doing = "check"
 )
 
@@ -84,14 +84,14 @@ type Move struct {
 	Refused string `json:"refused,omitempty"`
 }
 
-// Outcome is the outcome for a payment.
+// Outcome is the expected outcome of a scenario.
 type Outcome struct {
 	// States are all states of the payment, from created on.
 	States []payment.State `json:"states"`
 	// Lines are the states of the instructions at the end. A null state is an empty string.
 	Lines []payment.InstructionState `json:"instruction_states"`
 	Code  payment.ErrorCode          `json:"error_code,omitempty"`
-	// Actions lists each action that occurs in the scenario once.
+	// Actions lists the actions that occur in the scenario, without repetitions.
 	Actions []payment.Action `json:"actions,omitempty"`
 	// Cancelling means that a cancellation is under way at some point.
 	Cancelling bool `json:"cancelling,omitempty"`

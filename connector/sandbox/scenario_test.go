@@ -22,7 +22,7 @@ import (
 	"passerelle/payment"
 )
 
-// player plays a scenario with package payment and the bank, without most of the service.
+// player plays a scenario with package payment and the bank, without the rest of the service.
 type player struct {
 	t        *testing.T
 	scenario sandbox.Scenario

@@ -16,11 +16,10 @@ var returned = []string{
 	"error", "error_description", "bank_message", "state",
 }
 
-// maxReturned is the maximum number of characters of a parameter that the page shows. The service
-// never sends more.
+// maxReturned is the maximum number of characters of a parameter that the page shows.
 const maxReturned = 2000
 
-// shopTitles maps states to titles.
+// shopTitles maps the states of a payment to titles of the page.
 var shopTitles = map[string]string{
 	"done":       "Thank you, your payment is done",
 	"accepted":   "Thank you, the bank accepted your payment",

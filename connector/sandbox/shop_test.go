@@ -11,7 +11,7 @@ import (
 	"passerelle/payment"
 )
 
-// TestPhone decides on the page that stands for an app.
+// TestPhone: the bank accepts a decision on the page that stands for an app.
 func TestPhone(t *testing.T) {
 	for decision, want := range map[string]payment.Status{"approve": payment.Settled, "refuse": payment.Declined} {
 		t.Run(decision, func(t *testing.T) {

@@ -70,8 +70,9 @@ var payers = []payer{
 	{"DE93999999990000000001", "German account", "", false},
 }
 
-// britishNumbers is the prefix of British accounts that select scripts: a sort code that no bank
-// has. An amount in whole units follows it, and selects the script of that amount.
+// britishNumbers is the prefix of British accounts that select scripts: the sort code 000000, which
+// no bank has, and four zeros. The four digits after the prefix are an amount in amounts, and
+// select its script.
 const britishNumbers = "0000000000"
 
 // script returns the order's script: from the label of its first instruction, from the amount or

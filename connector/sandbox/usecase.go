@@ -22,7 +22,7 @@ type useCase struct {
 	text string
 }
 
-// useCases lists the choices of the field. An empty value means the first.
+// useCases lists the choices of the field. An empty field value selects the first.
 var useCases = []useCase{
 	{value: "legacy", label: "Approved on the bank's page, with the result that the label sets"},
 	{value: "redirect", label: "Approved on the bank's page", script: "actn(redirect)/done"},

@@ -12,8 +12,8 @@ import (
 // unsaid is the default script. It stands for an ordinary payment that takes some time.
 const unsaid = "pdng"
 
-// beyond is the delay of a response that comes too late. The delay is much longer than the default
-// time after which payments expire.
+// beyond is the default duration of the word late. It is much longer than the default time after
+// which payments expire.
 const beyond = 90 * 24 * time.Hour
 
 // words maps the words of scripts to functions. Each function adds to a plan, and returns false
@@ -27,7 +27,7 @@ var words = map[string]func(p *planner, c call) bool{
 	"err":  func(p *planner, _ call) bool { return p.end(refusal(payment.InvalidAmount)) },
 	"bug":  func(p *planner, _ call) bool { return p.end(refusal(payment.Bug)) },
 
-	// These words end orders in other ways.
+	// These words control how orders end.
 	"accp": func(p *planner, _ call) bool { return p.end(ending{State: payment.InstructionAccepted}) },
 	"part": (*planner).part,
 	"hold": func(p *planner, _ call) bool { return p.add(step{Do: rest, Wait: forever}) },
@@ -35,7 +35,7 @@ var words = map[string]func(p *planner, c call) bool{
 	"fail": (*planner).fail,
 	"kept": func(p *planner, _ call) bool { p.Keeps = true; return true },
 
-	// These words are approvals before the execution.
+	// These words control the approvals before the execution.
 	"actn": (*planner).ask,
 	"skip": func(p *planner, _ call) bool { p.Silent = true; return true },
 	"auto": func(p *planner, _ call) bool { p.Trusting = true; return true },
@@ -81,7 +81,7 @@ func (p *planner) part(c call) bool {
 	return len(last.Lines) > 0 && p.add(last)
 }
 
-// late makes the bank respond only after the service has stopped waiting.
+// late makes the bank repeat its last report until the service has stopped waiting.
 func (p *planner) late(c call) bool {
 	p.add(step{Do: rest, Wait: c.waits(beyond)})
 	return c.arg(0) == "" || p.end(refusal(codeOf(c.arg(0))))
@@ -93,7 +93,8 @@ func (p *planner) fail(c call) bool {
 	return p.order.DateType == payment.Periodic
 }
 
-// ask asks a question. After its approval, an order cannot have another question.
+// ask adds a question. It returns false for an unknown question, and after the verbs pend, rest and
+// say.
 func (p *planner) ask(c call) bool {
 	q, known := questions[c.arg(0)]
 	if !known || p.has(pend, rest, say) {

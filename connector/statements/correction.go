@@ -163,7 +163,7 @@ func (a *account) replace(stored, one *issue, line int, c *corrected) {
 	c.again = append(c.again, a.replaced(stored, one))
 }
 
-// period is a number of days, from the first to the last.
+// period is a range of days, from the first to the last.
 type period struct{ first, last passerelle.Date }
 
 func (p period) has(day string) bool { return day >= p.first.String() && day <= p.last.String() }

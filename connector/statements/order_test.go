@@ -58,8 +58,8 @@ func importAll(t *testing.T, files ...string) imported {
 	return all
 }
 
-// Several statements of one day have the same date. The balances show the order of the statements,
-// whatever the order of the files and however often a file is repeated.
+// Several statements of one day have the same date. The balances show the order of the statements
+// for every order of the files, even if a file is repeated.
 func TestStatementsOfOneDayInAnyOrder(t *testing.T) {
 	files := []string{dayStatement(100, 150, "F"), dayStatement(150, 120, "M"), dayStatement(120, 170, "F"), dayStatement(170, 90, "F")}
 	files = append(files, files[1]+files[2], files[0]+files[1])
@@ -77,7 +77,7 @@ func TestStatementsOfOneDayInAnyOrder(t *testing.T) {
 	}
 }
 
-// Files with parts of half a year give the same transactions, balance and gaps in any order.
+// Files with parts of a month give the same transactions, balance and gaps in any order.
 func TestFilesInAnyOrder(t *testing.T) {
 	var days []string
 	balance := 1000

@@ -148,7 +148,7 @@ func (a *Authority) Furnish(folder string) *x509.Certificate {
 	return seal
 }
 
-// Certify writes another transport certificate, qwac.pem, and its key.
+// Certify writes a new transport certificate, qwac.pem, and its key.
 func (a *Authority) Certify(folder string, c *x509.Certificate) {
 	a.t.Helper()
 	key := NewKey(a.t)

@@ -62,11 +62,11 @@ func Refusals(all []Message) []Message {
 	return slices.DeleteFunc(slices.Clone(all), func(m Message) bool { return m.Category == warning })
 }
 
-// Meaning contains one of the service's codes. If only the operator can act, it also contains the
-// remedy.
+// Meaning contains one of the service's codes and, for some refusals, a text for the operator.
 type Meaning struct {
 	Code payment.ErrorCode
-	// Remedy describes what the operator can do, empty when the operator can do nothing.
+	// Remedy is a text for the operator: what to do or, if the operator can do nothing, the cause.
+	// It may be empty.
 	Remedy string
 }
 
@@ -83,7 +83,7 @@ func (m Meaning) Signed() Meaning {
 	return m
 }
 
-// These are the remedies for codes that only the operator can act on.
+// These are the texts for the operator.
 const (
 	certificateRemedy  = "check tls.certificate: the bank requires a valid certificate that is registered with the bank and has the role for payments (PSP_PI) or accounts (PSP_AI)"
 	certificatesRemedy = "check tls.certificate and signature.certificate: the bank requires valid certificates that are registered with the bank and have the role for payments (PSP_PI) or accounts (PSP_AI)"

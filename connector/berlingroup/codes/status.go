@@ -19,8 +19,7 @@ var ranks = map[string]int{
 	"RCVD": 1, "PDNG": 2, Partly: 3, Checked: 4, "ACCP": 5, "ACFC": 6, Executing: 7, "ACWC": 8, "ACWP": 8, Settled: 9, "ACCC": 10,
 }
 
-// Rank returns the rank of a status in a successful order. The rank of an unknown status or a
-// refusal is zero.
+// Rank returns the rank of a status in a successful order. The rank of any other status is zero.
 func Rank(status string) int { return ranks[status] }
 
 // Ended reports whether an order with a status needs no further approval. Except for InPart and

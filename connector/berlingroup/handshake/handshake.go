@@ -1,9 +1,9 @@
 // Package handshake opens TLS connections to a bank with the operator's transport certificate.
 //
-// It owns the signature of a handshake, which a key or the operator's program makes, the wait for a
-// bank that refuses the certificate, and the texts about failed connections. It does not own the
-// requests. It fails with Unsigned when the program does not sign, and otherwise with the errors of
-// the connection.
+// It owns the signature of a handshake, the wait for a bank that refuses the certificate, and the
+// texts about failed connections. A key or the operator's program makes the signature. It does not
+// own the requests. It fails with Unsigned when the program does not sign, and otherwise with the
+// errors of the connection.
 package handshake
 
 import (
@@ -28,8 +28,8 @@ type Dialer struct {
 	// Authorities are the authorities that may issue the bank's certificate. Nil means those of the
 	// system.
 	Authorities *x509.CertPool
-	// Limit applies to opening the connection and, separately, to the handshake. The time of the
-	// program does not count.
+	// Limit applies to opening the connection and, separately, to the handshake. The time that
+	// Program may need is added to the limit of the handshake.
 	Limit time.Duration
 }
 
@@ -90,7 +90,7 @@ func (d *Dialer) open(ctx context.Context, network, address string) (*tls.Conn, 
 type presentation struct {
 	dialer *Dialer
 	begun  time.Time
-	// trip is the time until the bank asked.
+	// trip is the time until the bank asked for our certificate.
 	trip time.Duration
 	// unsigned is the error of the program. TLS 1.3 would keep only its text.
 	unsigned error
@@ -120,7 +120,8 @@ const refusalTime = 20 * time.Millisecond
 // errTalkative means that a bank sends data before the first request.
 var errTalkative = errors.New("the bank sent data before the first request")
 
-// awaitRefusal waits, and returns an error when the bank sends data before the first request.
+// awaitRefusal waits, and returns an error when the bank ends the connection or sends data before
+// the first request.
 func awaitRefusal(conn *tls.Conn, wait time.Duration) error {
 	if err := conn.SetReadDeadline(time.Now().Add(wait)); err != nil {
 		return err

@@ -14,8 +14,8 @@ import (
 	"passerelle/connector/berlingroup/arrival"
 )
 
-// Remedy explains why a request to a bank failed on its way, and how to correct it. In the text,
-// address.api stands for the field of the bank file that has the address.
+// Remedy explains why an exchange with a bank failed and, for some errors, how to correct the
+// problem. In the text, address.api stands for the field of the bank file that has the address.
 func Remedy(err error) string {
 	var unsigned *Unsigned
 	if errors.As(err, &unsigned) {

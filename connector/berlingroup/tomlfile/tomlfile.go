@@ -93,8 +93,8 @@ func complain(path string, err error) error {
 	return &Complaint{Path: path, Message: err.Error()}
 }
 
-// plain says what a field of a different type must be. It returns other messages of the decoder
-// unchanged.
+// plain replaces a message of the decoder about a value of a different type with the type that the
+// field needs. It returns other messages unchanged.
 func plain(message string) string {
 	if found := mismatch.FindStringSubmatch(message); found != nil {
 		return cmp.Or(types[found[1]], "must be a table")
@@ -123,7 +123,8 @@ func (p *Places) Has(field string) bool {
 	return found
 }
 
-// Beside returns the path of a file that a field names, relative to the folder of the file.
+// Beside returns the path of a file that a field names. A relative name is relative to the folder
+// of p.Path.
 func (p *Places) Beside(name string) string {
 	if filepath.IsAbs(name) {
 		return name

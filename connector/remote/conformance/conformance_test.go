@@ -32,7 +32,7 @@ type tested struct {
 	connector.DataReader
 	bank   *sandbox.Bank
 	ledger *sandbox.MemoryLedger
-	// idle means that it does not act for payers and users.
+	// idle means that the bank does not act for payers and users.
 	idle bool
 }
 

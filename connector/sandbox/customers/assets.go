@@ -159,8 +159,7 @@ func (c customer) orders(h holding) []passerelle.MarketOrderDetails {
 	return all
 }
 
-// repayments returns the repayment plan of a loan. The amount is the same every month, and covers
-// the interest first.
+// repayments returns the repayment plan of a loan. Each payment covers the interest first.
 func repayments(h holding) []passerelle.AmortizationDetails {
 	l := h.loan
 	if l == nil || l.Months == nil {

@@ -57,7 +57,7 @@ type holding struct {
 	positions []position
 }
 
-// regular is a transaction of each month.
+// regular is a transaction that occurs every month on the same day.
 type regular struct {
 	day     int
 	wording string

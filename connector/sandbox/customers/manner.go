@@ -30,8 +30,8 @@ type manner struct {
 	receipts bool
 	// fault is a failure in the middle of a read.
 	fault fault
-	// renews means that the institution asks the user again when the last step is more than a day
-	// old.
+	// renews means that the institution asks the user again when the last read with the user
+	// present is more than a day old.
 	renews bool
 }
 

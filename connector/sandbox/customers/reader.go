@@ -140,8 +140,8 @@ func credentialFields() []connector.Field {
 }
 
 // memory is stored between reads: the number of steps that the user has done, the time of the last
-// step, whether the user agreed on the bank's page, and the login that the user entered on that
-// page.
+// read with the user present, whether the user agreed on the bank's page, and the login that the
+// user entered on that page.
 type memory struct {
 	Passed int       `json:"passed"`
 	Last   time.Time `json:"last"`
@@ -339,7 +339,8 @@ func (c customer) accounts() []holding {
 // odd reports whether the day of the read has an odd number. The result alternates from day to day.
 func (c customer) odd() bool { return c.today.In(time.UTC).Unix()/86400%2 == 1 }
 
-// showAccount passes on the transactions of an account from a day on, newest first.
+// showAccount passes on the transactions of an account from a day on, newest first, and the assets
+// of the account.
 func (c customer) showAccount(ctx context.Context, h holding, from passerelle.Date, out connector.Sink) error {
 	if from.IsZero() || from.Compare(beginning) < 0 {
 		from = beginning

@@ -80,7 +80,7 @@ func To(r *http.Request, lang string) Speech {
 	return For(r.Header.Get("Accept-Language"))
 }
 
-// Say returns an English text in the language, with the arguments inserted. A text without a
+// Say returns the translation of an English text, with the arguments inserted. A text without a
 // translation stays English.
 func (s Speech) Say(text string, args ...any) string {
 	if other, known := s.texts[text]; known {
@@ -121,7 +121,7 @@ func (s Speech) Money(minor int64, currency passerelle.Currency) string {
 	return passerelle.Money{Minor: minor, Currency: currency}.Written(s.Lang)
 }
 
-// dayForms maps languages to the form of days in digits. Other languages use the first form.
+// dayForms maps languages to the form of days in digits. Other languages use the form under "".
 var dayForms = map[string]string{"": "%[3]s/%[2]s/%[1]s", "de": "%[3]s.%[2]s.%[1]s", "nl": "%[3]s-%[2]s-%[1]s"}
 
 // Day formats a day in the form YYYY-MM-DD as the language writes it.

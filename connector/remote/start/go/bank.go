@@ -30,7 +30,7 @@ var (
 			"currencies": []string{"EUR"}, "payer_account": "not_used", "max_instructions": 1,
 		},
 	}
-	lock sync.Mutex // so that an order that arrives twice is stored once
+	lock sync.Mutex // an order that arrives twice is stored once
 )
 
 // line is one transfer in a payment.
