@@ -12,9 +12,9 @@ import (
 	"passerelle/payment"
 )
 
-// systematicSince is a date. Domains that were created on or after this date emit an event for
-// every change of state. Older domains emit no event for a state that the redirect to the client's
-// callback reports. A setting of the domain takes precedence.
+// systematicSince is the first creation date of the domains that emit an event for every change of
+// state. Older domains emit no event for a state that the redirect to the client's callback
+// reports. The setting settings.Systematic takes precedence.
 var systematicSince = time.Date(2024, time.September, 13, 0, 0, 0, 0, time.UTC)
 
 // systematic reports whether the domain sends an event for every change of state.

@@ -14,8 +14,8 @@ const day = 24 * time.Hour
 
 var lapse = initiation.Done{Expired: 1}
 
-// TestExpiry makes payments of several kinds wait for three times: a moment less than the allowed
-// time, the allowed time, and twice as long.
+// TestExpiry makes payments of several kinds wait for three durations: a moment less than the
+// allowed time, the allowed time, and twice as long.
 func TestExpiry(t *testing.T) {
 	deferred := func(d *payment.Draft) {
 		in := &d.Instructions[0]
@@ -129,8 +129,8 @@ func TestManyExpire(t *testing.T) {
 	})
 }
 
-// TestLastCheckBeforeExpiry: the bank executed payments during an outage of the service. None of
-// these payments may expire, although a pass checks only some of them.
+// TestLastCheckBeforeExpiry: the bank executed payments during an outage of the service. Each
+// payment must end as done, although one pass checks only some of them.
 func TestLastCheckBeforeExpiry(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		var all []passerelle.PaymentID

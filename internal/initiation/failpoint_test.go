@@ -9,9 +9,9 @@ import (
 	"passerelle/payment"
 )
 
-// crashPoints contains the places of a crash in a call about an existing order. Each has the state
-// after the crash: whether the attempt exists and is answered, and how often the bank received the
-// request.
+// crashPoints contains the places of a crash in a call about an existing order. The field attempt
+// is the state of the attempt after the crash, and calls is the number of requests that the bank
+// received.
 var crashPoints = []struct {
 	name    string
 	dies    func(w *fixture, i *initiation.Initiation)
@@ -23,8 +23,8 @@ var crashPoints = []struct {
 	{"after the second write", func(_ *fixture, i *initiation.Initiation) { i.Wake = runtime.Goexit }, "answered", 1},
 }
 
-// doomed returns a process that will crash at one of these places. The leases of this process lapse
-// immediately.
+// doomed returns a process that crashes at the place that dies sets. The leases of this process
+// lapse immediately.
 func (w *fixture) doomed(dies func(*fixture, *initiation.Initiation)) *initiation.Initiation {
 	w.t.Helper()
 	i := w.another()

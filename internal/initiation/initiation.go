@@ -152,7 +152,8 @@ func (i *Initiation) Create(ctx context.Context, d passerelle.Domain, wish Creat
 	return p, nil
 }
 
-// answered stores the created payment and the response under the idempotency key.
+// answered stores the payment's id and, unless Answer is nil, the response under the idempotency
+// key.
 func (c Creation) answered(tx *store.Tx, p *payment.Payment) error {
 	if c.Execution.ID == 0 || c.Answer == nil {
 		tx.Executed(c.Execution, int64(p.ID))
