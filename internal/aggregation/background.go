@@ -117,8 +117,8 @@ func (run *syncRun) barred(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// notified reports whether the institution has sent a notification while the user is at the
-// institution. Only a notification makes a connection in such a state due. The user may have given
+// notified reports whether the institution has sent a notification about a connection whose user is
+// at the institution. Only a notification makes such a connection due. The user may then have given
 // a new consent.
 func (run *syncRun) notified() bool {
 	c := run.lease.c

@@ -17,8 +17,7 @@ const (
 	eraseBatches = 100
 )
 
-// erasePause is the time between two checks whether the receiver of a deletion event has received
-// the event.
+// erasePause is the time between two checks whether a deletion event was delivered.
 const erasePause = time.Minute
 
 // ExpireUsers deletes the temporary users of a domain who have expired. It keeps a user who becomes

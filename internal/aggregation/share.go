@@ -31,10 +31,10 @@ type AccountChange struct {
 }
 
 // ChangeAccounts applies a user's change to accounts, and returns the changed accounts in the order
-// of their ids. All accounts of one connection change, or none of them. Enabling stores the consent
-// and makes the service read the accounts soon. Disabling ends the consent, and immediately hides
-// the accounts' rows. ChangeAccounts fails with the locked error when a read of the connection
-// takes longer than LeaseTimeout.
+// of their ids. All accounts of one connection change, or none of them. Enabling stores the
+// consent. It also makes the service read the accounts soon, unless the user uploads their
+// statements. Disabling ends the consent, and immediately hides the accounts' rows. ChangeAccounts
+// fails with the locked error when a read of the connection takes longer than LeaseTimeout.
 func (a *Aggregation) ChangeAccounts(ctx context.Context, d passerelle.Domain, user passerelle.UserID, ids []passerelle.AccountID, change AccountChange) ([]bankstore.StoredAccount, error) {
 	all, err := a.accounts(ctx, d, user, ids)
 	if err != nil {

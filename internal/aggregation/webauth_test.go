@@ -159,7 +159,7 @@ func TestWebauthWhileItIsRead(t *testing.T) {
 }
 
 // TestWebauthAgain checks that a customer is sent to the bank's page when the bank needs the
-// customer again. Without a waiting client, the user must only get a message.
+// customer again. Without a waiting client, Return must return no address.
 func TestWebauthAgain(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, state := h.visiting(aggregation.Landing{})

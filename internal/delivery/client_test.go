@@ -262,7 +262,7 @@ func hostile(t *testing.T, say func(w io.Writer) error) string {
 	return "http://" + listener.Addr().String()
 }
 
-// endless sends the first text once, and then the second text again and again.
+// endless returns a function that writes the first text once, and then the second text repeatedly.
 func endless(once, again string) func(io.Writer) error {
 	return func(w io.Writer) error {
 		_, err := io.WriteString(w, once)
