@@ -115,7 +115,8 @@ func emptyFolder(folder string) error {
 	return err
 }
 
-// takenNames maps each UUID and number of a connector to the connector's source.
+// takenNames maps each UUID and number of a connector to the file of the connector, or to a
+// description of a built-in connector.
 type takenNames map[string]string
 
 // takenName is a name that another connector has. It comes from a field of a bank file.
