@@ -286,7 +286,7 @@ func TestMaintenanceClosesEverything(t *testing.T) {
 	})
 }
 
-// Clients may send additional input. The service ignores it as the conventions define.
+// A flag without a value counts as true. The service ignores unknown query parameters.
 func TestFlagsAndIgnoredNames(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		path := "/payments/" + strconv.FormatInt(s.created(t, ""), 10)
