@@ -68,8 +68,8 @@ func (a *Access) Authenticate(ctx context.Context, domain passerelle.DomainID, b
 	return a.Admit(ctx, domain, BearerToken{Text: bearer})
 }
 
-// Admit returns the principal of a bearer token in a domain. It first looks up a token that Lookup
-// has not returned.
+// Admit returns the principal of a bearer token in a domain. It looks up the token itself if Lookup
+// was not called for it.
 func (a *Access) Admit(ctx context.Context, domain passerelle.DomainID, shown BearerToken) (Principal, error) {
 	if !shown.looked {
 		shown = a.Lookup(ctx, &a.DB.Reader, shown.Text)

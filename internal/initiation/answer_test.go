@@ -266,7 +266,7 @@ func TestNothingElseWhileOneIsUnderWay(t *testing.T) {
 }
 
 // answerOutcomes contains the failures of an answer. The fields yes and no contain the states of
-// the payment after the answers yes and no, when a loop has asked the bank.
+// the payment after the answers yes and no, once a loop has asked the bank.
 var answerOutcomes = []struct {
 	name    string
 	broken  fault

@@ -191,9 +191,9 @@ var errNoConnector = errors.New("this program does not have the connector the or
 // bankCall makes one call to a connector, or several in a row.
 type bankCall func(context.Context, connector.Initiator, connector.Order) (payment.Report, error)
 
-// callBank calls the bank. It waits for answerTime, and a tenth of answerTime longer for a late
-// connector. It returns a refusal by the bank as a report, and a panic of the connector as an
-// error. It drops results that arrive later.
+// callBank calls the bank. It waits for at most answerTime, and then for at most a tenth of
+// answerTime for a late connector. It returns a refusal by the bank as a report, and a panic of the
+// connector as an error. It drops results that arrive later.
 func (i *Initiation) callBank(ctx context.Context, s bankSession, call bankCall) (payment.Report, error) {
 	if s.bank == nil {
 		return payment.Report{}, fmt.Errorf("%w: %s", errNoConnector, s.attempt.Connector)

@@ -91,8 +91,8 @@ func (i *Initiation) Abandons(p *payment.Payment) bool {
 	return bankSession{payment: p, bank: bank}.abandons()
 }
 
-// cancelAtBank asks the bank to cancel. If the bank does not cancel a payment whose payer asks and
-// has not approved it, the payment is abandoned.
+// cancelAtBank asks the bank to cancel. If the payer asks to cancel an unapproved payment and the
+// bank refuses, the payment is abandoned.
 func (i *Initiation) cancelAtBank(ctx context.Context, s bankSession, c CancelRequest, record addition) (*payment.Payment, error) {
 	var err error
 	s.payment.AskCancellation(c.code(), c.RedirectURI, c.State)
