@@ -21,7 +21,7 @@ const (
 const erasePause = time.Minute
 
 // ExpireUsers deletes the temporary users of a domain who have expired. It keeps a user who becomes
-// permanent at that moment.
+// permanent while ExpireUsers runs.
 func (a *Aggregation) ExpireUsers(ctx context.Context, d passerelle.Domain) error {
 	return store.EachPending(ctx, eraseBatches, func(failed int) ([]passerelle.User, error) {
 		return a.DB.ExpiredUsers(ctx, d.ID, a.Now(), failed, eraseUsers)

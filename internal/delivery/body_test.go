@@ -167,8 +167,8 @@ func alive() uint64 {
 	return least
 }
 
-// TestALargeBodyIsNeverInMemory writes, signs and sends 24 MiB, compressed and plain. It measures
-// the live heap during this time.
+// TestALargeBodyIsNeverInMemory checks that the live heap grows by at most 12 MiB while the service
+// writes, signs and sends a body of 24 MiB.
 func TestALargeBodyIsNeverInMemory(t *testing.T) {
 	const size, bound = 24 << 20, 12 << 20
 	onEach(t, func(t *testing.T, r *fixture) {

@@ -40,8 +40,8 @@ func heldUntil(d passerelle.Domain, values settings.Values, step payment.Step) t
 // that do not emit every event, it drops the held back deliveries about this state and about
 // earlier states.
 //
-// The payer is redirected even if the payment changes repeatedly or the database fails. In these
-// cases, the client's webhooks receive events about states that the redirect has already reported.
+// The payer is redirected even if the payment changes repeatedly or the database fails. The
+// client's webhooks then also receive events about states that the redirect has already reported.
 func (i *Initiation) Returned(ctx context.Context, d passerelle.Domain, p *payment.Payment) *payment.Payment {
 	p, err := i.recordReturn(ctx, d, p)
 	if err != nil {

@@ -108,8 +108,8 @@ func TestSettledAgainstTheBank(t *testing.T) {
 	})
 }
 
-// TestSettledMeanwhile checks that a settlement fails when another settlement succeeds while the
-// first one asks the bank.
+// TestSettledMeanwhile checks that Settle fails if another call settles the payment while Settle asks
+// the bank.
 func TestSettledMeanwhile(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.lostAt(before(fails(errCut)))
