@@ -48,7 +48,7 @@ func TestClusterScenarios(t *testing.T) {
 	})
 }
 
-// A deleted cluster is not listed.
+// A deleted cluster is not found, and the list omits it.
 func TestDeletedClusters(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		path := "/transactionsclusters/" + s.series(t, "")

@@ -273,8 +273,8 @@ func endless(once, again string) func(io.Writer) error {
 	}
 }
 
-// TestEndlessAnswersEnd uses a client with a long timeout. The responses can therefore end only
-// because of their size.
+// TestEndlessAnswersEnd checks that an endless response ends because of its size, and not because
+// of a timeout.
 func TestEndlessAnswersEnd(t *testing.T) {
 	const head = "HTTP/1.1 200 OK\r\n"
 	long := strings.Repeat("x", 1<<10)

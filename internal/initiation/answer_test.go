@@ -195,7 +195,8 @@ func TestWrongAnswers(t *testing.T) {
 	})
 }
 
-// TestBadFields answers with missing and invalid values for the requested fields.
+// TestBadFields checks that Answer refuses missing and invalid field values, and does not call the
+// bank.
 func TestBadFields(t *testing.T) {
 	fields := func(pairs ...string) initiation.ActionAnswer {
 		a := initiation.ActionAnswer{Action: payment.FillFields, Fields: map[string]string{}}

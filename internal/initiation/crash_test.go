@@ -91,7 +91,7 @@ func (w *fixture) rescue(t *testing.T, id passerelle.PaymentID, attempt string) 
 }
 
 // TestCrashInALoop kills the process that recovers an attempt or follows a payment, and then its
-// successor.
+// successor. Another process must bring the payment to its end.
 func TestCrashInALoop(t *testing.T) {
 	points := map[string]fault{"before the bank": before(dies), "after the bank": after(dies)}
 	for name, point := range points {

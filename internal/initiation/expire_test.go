@@ -14,8 +14,8 @@ const day = 24 * time.Hour
 
 var lapse = initiation.Done{Expired: 1}
 
-// TestExpiry makes payments of several kinds wait for three durations: a moment less than the
-// allowed time, the allowed time, and twice as long.
+// TestExpiry checks that payments of several kinds expire once the allowed time has passed, and not
+// a microsecond earlier.
 func TestExpiry(t *testing.T) {
 	deferred := func(d *payment.Draft) {
 		in := &d.Instructions[0]

@@ -129,7 +129,7 @@ func (w *fixture) cancelToTheEnd(t *testing.T, p *payment.Payment) {
 }
 
 // TestCrashWhileAnAnswerIsRecovered kills the process that recovers an answer, and then its
-// successor.
+// successor. Another process must find the outcome. The bank must get the answer once.
 func TestCrashWhileAnAnswerIsRecovered(t *testing.T) {
 	for name, point := range map[string]fault{"before the bank": before(dies), "after the bank": after(dies)} {
 		t.Run(name, func(t *testing.T) {

@@ -59,8 +59,8 @@ func TestPublicKeyStays(t *testing.T) {
 	})
 }
 
-// TestEncryptedFields sends values in JWE where plain text is refused, for a validation and for
-// an answer.
+// TestEncryptedFields checks that a live domain accepts field values in JWE. It accepts plain
+// values only if the setting payment.allow_plain_fields is set.
 func TestEncryptedFields(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.line.tune(func(p *connector.Profile) { p.Sandbox = false })
