@@ -191,7 +191,8 @@ func TestWebauthAgain(t *testing.T) {
 	})
 }
 
-// TestWebauthRefusals checks that requests that cannot lead to a page store nothing.
+// TestWebauthRefusals checks that requests that cannot lead to a page are refused and emit no
+// event.
 func TestWebauthRefusals(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		direct, err := h.connect("one", "1234")

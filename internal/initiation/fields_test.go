@@ -126,7 +126,8 @@ func TestBadEncryption(t *testing.T) {
 	})
 }
 
-// TestHostilePatterns checks that matching hostile patterns takes little time.
+// TestHostilePatterns checks that slow and invalid patterns of fields neither delay nor refuse a
+// validation.
 func TestHostilePatterns(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.line.tune(func(p *connector.Profile) {

@@ -96,7 +96,8 @@ func TestRefusedSettlements(t *testing.T) {
 	})
 }
 
-// TestSettledAgainstTheBank checks that the bank's response counts when the bank knows the order.
+// TestSettledAgainstTheBank checks that Settle fails when the bank knows the order. The payment
+// must follow the bank's response.
 func TestSettledAgainstTheBank(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.lostAt(after(fails(errCut)))
