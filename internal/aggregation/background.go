@@ -20,9 +20,9 @@ const (
 	unattendedDay = 24 * time.Hour
 )
 
-// RunDue does the work that is due in a domain: it ends consents, reads connections, and removes
-// connections that were never established. A failed step does not prevent the other steps. RunDue
-// returns the number of connections that were due.
+// RunDue does the work that is due in a domain: it handles ended consents, reads connections, and
+// removes connections that were never established. A failed step does not prevent the other steps.
+// RunDue returns the number of connections that were due.
 func (a *Aggregation) RunDue(ctx context.Context, d passerelle.Domain) (int, error) {
 	errs := []error{a.LapseConsents(ctx, d)}
 	var read int

@@ -89,8 +89,9 @@ func TestNothingExpires(t *testing.T) {
 }
 
 // TestExpirySkipsOpenAttempts checks that a payment does not expire while an attempt is open,
-// because the bank may be responding. It also does not expire while the service may send the order
-// again. It expires once the bank no longer recognises the key of the order.
+// because the bank may be responding. In a live domain, it also does not expire while the service
+// may send the order again. It expires there once the bank no longer recognises the key of the
+// order.
 func TestExpirySkipsOpenAttempts(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.create(1)
