@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// series creates a cluster of the first test account, and returns its number.
+// series creates a cluster of the first test account, and returns the number of the cluster.
 func (s *fixture) series(t testing.TB, domainName string) string {
 	t.Helper()
 	var out struct{ ID json.Number }
