@@ -68,7 +68,8 @@ func (a *Access) Authenticate(ctx context.Context, domain passerelle.DomainID, b
 	return a.Admit(ctx, domain, BearerToken{Text: bearer})
 }
 
-// Admit returns the principal of a token that Lookup returned.
+// Admit returns the principal of a bearer token in a domain. It looks up the token itself if Lookup
+// was not called for it.
 func (a *Access) Admit(ctx context.Context, domain passerelle.DomainID, shown BearerToken) (Principal, error) {
 	if !shown.looked {
 		shown = a.Lookup(ctx, &a.DB.Reader, shown.Text)
@@ -90,8 +91,7 @@ func (a *Access) Admit(ctx context.Context, domain passerelle.DomainID, shown Be
 	return principal(token), nil
 }
 
-// accepts reports whether a token is valid and has a kind. It accepts every kind if kind is
-// anyKind.
+// accepts reports whether a token is valid and of the kind. For anyKind, it accepts every kind.
 func (a *Access) accepts(token store.Token, kind TokenKind) bool {
 	return (kind == anyKind || token.Kind == string(kind)) && token.Revoked == nil && !a.expired(token)
 }
@@ -142,7 +142,7 @@ func (a *Access) IssueService(ctx context.Context, client store.Client, scopes p
 }
 
 // IssuePayment makes a token that gives access to only one payment. A maker can grant only its own
-// scopes. A maker with payments:admin has every scope, but can never grant payments:admin itself. A
+// scopes. A maker with payments:admin can grant every scope of payments except payments:admin. A
 // maker with access to one payment can make tokens only for that payment.
 func (a *Access) IssuePayment(ctx context.Context, maker Principal, payment passerelle.PaymentID, scopes passerelle.Scopes) (Grant, error) {
 	if payment == 0 || (maker.Payment != 0 && maker.Payment != payment) {
@@ -157,7 +157,7 @@ func (a *Access) IssuePayment(ctx context.Context, maker Principal, payment pass
 	}
 	expires := a.Now().Add(PaymentTokenLife)
 	if maker.Kind == PaymentToken && maker.Expires != nil && maker.Expires.Before(expires) {
-		expires = *maker.Expires // otherwise clients could renew a code from a link forever
+		expires = *maker.Expires // otherwise clients could renew a token from a link forever
 	}
 	return a.issue(ctx, PaymentToken, store.Token{Domain: maker.Domain, Client: maker.Client, Payment: payment, Expires: &expires}, scopes)
 }

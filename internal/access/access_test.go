@@ -158,7 +158,8 @@ func TestFormOfTokens(t *testing.T) {
 	}
 }
 
-// TestTamperedTokens changes every character of a token, and its length.
+// TestTamperedTokens checks that a token is refused after a change of any character or of its
+// length.
 func TestTamperedTokens(t *testing.T) {
 	d := open(t)
 	text := d.service(passerelle.ScopePaymentsAdmin).Text
@@ -329,8 +330,8 @@ func TestRegisterRefuses(t *testing.T) {
 	}
 }
 
-// TestPaymentTokenDoesNotOutliveItsMaker checks that nobody can renew a code. A code is part of a
-// link, and anybody might find the link.
+// TestPaymentTokenDoesNotOutliveItsMaker checks that a payment token cannot be renewed: a token
+// that it makes expires no later.
 func TestPaymentTokenDoesNotOutliveItsMaker(t *testing.T) {
 	d := open(t)
 	maker := access.Principal{Kind: access.ServiceToken, Domain: d.domain, Client: d.client.ID, Scopes: passerelle.Scopes{passerelle.ScopePaymentsAdmin}}

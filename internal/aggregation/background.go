@@ -20,9 +20,9 @@ const (
 	unattendedDay = 24 * time.Hour
 )
 
-// RunDue does the work that is due in a domain: it ends consents, reads connections, and removes
-// connections that were never established. A failed step does not prevent the other steps. RunDue
-// returns the number of connections that were due.
+// RunDue does the work that is due in a domain: it handles ended consents, reads connections, and
+// removes connections that were never established. A failed step does not prevent the other steps.
+// RunDue returns the number of connections that were due.
 func (a *Aggregation) RunDue(ctx context.Context, d passerelle.Domain) (int, error) {
 	errs := []error{a.LapseConsents(ctx, d)}
 	var read int
@@ -117,8 +117,8 @@ func (run *syncRun) barred(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// notified reports whether the institution has sent a notification while the user is at the
-// institution. Only a notification makes a connection in such a state due. The user may have given
+// notified reports whether the institution has sent a notification about a connection whose user is
+// at the institution. Only a notification makes such a connection due. The user may then have given
 // a new consent.
 func (run *syncRun) notified() bool {
 	c := run.lease.c

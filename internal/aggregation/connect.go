@@ -202,7 +202,7 @@ func (a *Aggregation) firstRead(ctx context.Context, run *syncRun, reader connec
 }
 
 // start begins the first read of a new connection in the background. It removes the connection when
-// too many reads are running.
+// the read cannot begin.
 func (a *Aggregation) start(ctx context.Context, run *syncRun, reader connector.DataReader, r readRequest) (bankstore.Connection, error) {
 	c, err := a.firstRead(ctx, run, reader, r)
 	if err != nil {

@@ -273,9 +273,9 @@ func TestStepsOfAPerson(t *testing.T) {
 	})
 }
 
-// TestReadingInTheBackground checks that the call returns immediately. The connection must be
-// validating and locked until the read ends. When too many reads are running, a call must be
-// refused and must change nothing.
+// TestReadingInTheBackground checks that Resume returns before a read in the background ends. The
+// connection must be validating and locked until the read ends. When too many reads are running, a
+// call must be refused and must change nothing.
 func TestReadingInTheBackground(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		later := func(id passerelle.ConnectionID) (bankstore.Connection, error) {

@@ -28,7 +28,7 @@ var (
 var errRunOver = errors.New("the run is over")
 
 // callConnector calls a connector to read, and renews the lease during the call. The run ends when
-// the lease is lost, because the connection was deleted or another run reads it.
+// the lease is lost: the connection was deleted, or another run reads it.
 func (run *syncRun) callConnector(ctx context.Context, reader connector.DataReader, with connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -131,8 +131,8 @@ func atFault(err error) bool {
 	return errors.Is(err, connector.ErrPanicked) || errors.Is(err, errInvalidData)
 }
 
-// unread reports whether a call returned no usable outcome for a reason outside the connector. The
-// call may have been cancelled.
+// unread reports whether a call returned no usable outcome for a reason outside the connector, such
+// as a cancellation.
 func unread(outcome connector.Outcome, err error) bool {
 	return err == nil && outcome.State == passerelle.WebsiteUnavailable || err != nil && !atFault(err)
 }

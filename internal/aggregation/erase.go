@@ -17,12 +17,11 @@ const (
 	eraseBatches = 100
 )
 
-// erasePause is the time between two checks whether the receiver of a deletion event has received
-// the event.
+// erasePause is the time between two checks whether a deletion event was delivered.
 const erasePause = time.Minute
 
 // ExpireUsers deletes the temporary users of a domain who have expired. It keeps a user who becomes
-// permanent at that moment.
+// permanent while ExpireUsers runs.
 func (a *Aggregation) ExpireUsers(ctx context.Context, d passerelle.Domain) error {
 	return store.EachPending(ctx, eraseBatches, func(failed int) ([]passerelle.User, error) {
 		return a.DB.ExpiredUsers(ctx, d.ID, a.Now(), failed, eraseUsers)

@@ -346,8 +346,8 @@ func (h *fixture) shareSubscription(connection passerelle.ConnectionID, key stri
 }
 
 // TestReadsAfterACrash checks that the service tells a connector about an interrupted read until a
-// later read ends. It must do so even when another run takes the lease in between. The same holds
-// for a read whose memory is not stored, because the connector failed.
+// later read ends. It must do so even when another run takes the lease in between. It must also do
+// so after a read whose memory is not stored because the connector failed.
 func TestReadsAfterACrash(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id := h.shared(s)

@@ -54,7 +54,7 @@ func TestManualTransactionsOutliveSyncs(t *testing.T) {
 		}
 		h.share(a, false)
 		for _, act := range []error{
-			h.DeleteTransactions(t.Context(), h.domain, a), // with the account as it was before
+			h.DeleteTransactions(t.Context(), h.domain, a), // the account from before the withdrawal
 			second(h.CreateTransactions(t.Context(), h.domain, a, []aggregation.ManualTransaction{{Details: mine}})),
 			second(h.CreateTransactions(t.Context(), h.domain, h.accounts(true)[0], []aggregation.ManualTransaction{{Details: mine}})),
 		} {

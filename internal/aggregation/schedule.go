@@ -58,8 +58,8 @@ func backoff(failures int64) time.Duration {
 	return min(firstRetry<<min(failures-1, 5), lastRetry)
 }
 
-// spread shortens a pause by up to a tenth, by a different part for each connection. Connections
-// that were created together are therefore read at different times.
+// spread shortens a pause by up to a tenth. The part depends on the connection and its number of
+// runs. Connections that were created together are therefore read at different times.
 func (run *syncRun) spread(pause time.Duration) time.Duration {
 	const parts = 1024
 	share := (int64(run.lease.c.ID)*2654435761 + run.lease.sync) % parts

@@ -224,8 +224,8 @@ func TestBrokenOffConnectionsAreRead(t *testing.T) {
 	})
 }
 
-// TestSharingDataOfAnotherConnection checks that a choice for one connection does not change
-// another connection.
+// TestSharingDataOfAnotherConnection checks that ChangeSharing refuses an account of another
+// connection.
 func TestSharingDataOfAnotherConnection(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		one, other := h.established(s), h.established(s)

@@ -31,10 +31,10 @@ type AccountChange struct {
 }
 
 // ChangeAccounts applies a user's change to accounts, and returns the changed accounts in the order
-// of their ids. All accounts of one connection change, or none of them. Enabling stores the consent
-// and makes the service read the accounts soon. Disabling ends the consent, and immediately hides
-// the accounts' rows. ChangeAccounts fails with the locked error when a read of the connection
-// takes longer than LeaseTimeout.
+// of their ids. The accounts of one connection change together. Enabling stores the consent. It
+// also makes the service read the accounts soon, unless the user uploads their statements.
+// Disabling ends the consent, and immediately hides the accounts' rows. ChangeAccounts fails with
+// the locked error when a read of the connection takes longer than LeaseTimeout.
 func (a *Aggregation) ChangeAccounts(ctx context.Context, d passerelle.Domain, user passerelle.UserID, ids []passerelle.AccountID, change AccountChange) ([]bankstore.StoredAccount, error) {
 	all, err := a.accounts(ctx, d, user, ids)
 	if err != nil {
@@ -53,8 +53,7 @@ func (a *Aggregation) ChangeAccounts(ctx context.Context, d passerelle.Domain, u
 }
 
 // WithholdAccounts applies a change that disables accounts. It changes all shared accounts of a
-// user or, if connection is not zero, the shared accounts of one connection. All accounts of one
-// connection change, or none of them.
+// user or, if connection is not zero, the shared accounts of one connection.
 func (a *Aggregation) WithholdAccounts(ctx context.Context, d passerelle.Domain, user passerelle.UserID, connection passerelle.ConnectionID, change AccountChange) error {
 	filter, w := bankstore.AccountFilter{Domain: d.ID, User: user, Connection: connection, All: true}, store.Window{Limit: maxAccounts}
 	for {
@@ -207,8 +206,8 @@ func apply(account *bankstore.StoredAccount, change AccountChange) {
 	}
 }
 
-// enabled returns ACCOUNT_ENABLED. Nobody receives this event once the user has withdrawn the
-// account.
+// enabled returns ACCOUNT_ENABLED. When the user withdraws the account or its connection, the store
+// drops the event's pending deliveries.
 func (r *reporter) enabled(account bankstore.StoredAccount) store.EmittedEvent {
 	e := r.accountEvent(webhook.AccountEnabled, account)
 	e.Holds = []store.Holding{r.lease.c.Holding(), account.Holding()}

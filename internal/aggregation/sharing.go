@@ -50,8 +50,8 @@ type sharingPart struct {
 	subscriptions []bankstore.StoredSubscription
 }
 
-// partsOf loads the data of a choice. The end of sharing comes first, as in ChangeAccounts. partsOf
-// fails with NotFound when some of the data belongs to another connection.
+// partsOf loads the data of a choice. The part that stops sharing comes first. partsOf fails with
+// NotFound when some of the data belongs to another connection.
 func (a *Aggregation) partsOf(ctx context.Context, d passerelle.Domain, user passerelle.UserID, connection passerelle.ConnectionID, s Sharing) ([]sharingPart, error) {
 	parts := []sharingPart{{disabled: true}, {disabled: false}}
 	for i := range parts {

@@ -54,8 +54,8 @@ func movements(t *testing.T, text []byte) map[string]int {
 	return found
 }
 
-// TestStatementsHaveWhatWasRead checks that events from syncs and triggered events are sent as
-// statements. The statement of a new account must have no movements until the account is shared.
+// TestStatementsHaveWhatWasRead checks that the events of a sync are sent as statements with all
+// booked movements. The statement of a new account must have no movements.
 func TestStatementsHaveWhatWasRead(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		must(t, settings.Set(t.Context(), h.DB, h.domain.ID, map[string]string{settings.CFONB: "1"}, h.now))
@@ -144,7 +144,7 @@ func newest(all []store.Delivery) (at int) {
 }
 
 // TestWhatIsTooLongForAStatementIsJSON checks that a payload that is too long for a statement is
-// sent unchanged.
+// sent as JSON.
 func TestWhatIsTooLongForAStatementIsJSON(t *testing.T) {
 	defer aggregation.SetMaxStatementAccounts(aggregation.SetMaxStatementAccounts(100 << 10))
 	onEachFixture(t, func(t *testing.T, h *fixture) {
@@ -192,8 +192,8 @@ func (r richer) Accounts(all []passerelle.AccountDetails) error {
 	return r.Sink.Accounts(all)
 }
 
-// TestWhatDoesNotFitIntoAStatementIsJSON checks that a run continues when values do not fit a
-// statement.
+// TestWhatDoesNotFitIntoAStatementIsJSON checks that a payload is sent as JSON when its values do
+// not fit a statement. The run must not fail.
 func TestWhatDoesNotFitIntoAStatementIsJSON(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		must(t, settings.Set(t.Context(), h.DB, h.domain.ID, map[string]string{settings.CFONB: "1"}, h.now))

@@ -101,7 +101,7 @@ func (a *Aggregation) read(ctx context.Context, run *syncRun, reader connector.D
 	return a.errorOfLostLease(context.WithoutCancel(ctx), run.lease, ended)
 }
 
-// request returns the request to the connector. With its function Save, the connector can store its
+// request returns the request to the connector. With the function Save, the connector can store its
 // memory before the read ends.
 func (a *Aggregation) request(ctx context.Context, run *syncRun, out *sink, back string, r readRequest) connector.DataRequest {
 	request := connector.DataRequest{

@@ -90,8 +90,8 @@ func TestConsentsThatOutliveTheirConnection(t *testing.T) {
 	})
 }
 
-// TestConsentsThatEndBeforeTheirConnection checks that the service tries to end an expired consent
-// only for a week.
+// TestConsentsThatEndBeforeTheirConnection checks that a termination is over when the consent has
+// expired, but at the earliest a week after the deletion.
 func TestConsentsThatEndBeforeTheirConnection(t *testing.T) {
 	deleted := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 	for _, c := range []struct{ until, over int }{{-30, 7}, {0, 7}, {5, 7}, {30, 30}} {

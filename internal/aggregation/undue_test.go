@@ -84,7 +84,7 @@ func TestConnectionEstablishedAtTheLastMoment(t *testing.T) {
 		h.now = noon.Add(48 * time.Hour)
 		s.read = soundBooks().read
 		deleted := 0
-		h.Erase = func() { // runs after the deletion of the first
+		h.Erase = func() { // called after each deletion
 			if deleted++; deleted == 1 {
 				_, err := h.resume(late.ID)
 				must(t, err)

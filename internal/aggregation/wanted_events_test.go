@@ -32,7 +32,7 @@ func (h *fixture) registerWebhook() {
 	}
 }
 
-// bodies returns the bodies of the events of a read, by name.
+// bodies returns the bodies of the events of a read, by the name of the event.
 func (h *fixture) bodies() map[string]string {
 	h.t.Helper()
 	all := map[string]string{}
@@ -151,7 +151,7 @@ func TestUserEventsAreWantedLate(t *testing.T) {
 		eyes := storetest.Inspect(t, h.url)
 		before := synced(eyes)
 		var n sync.Mutex
-		h.Wake = func() { // called after each event
+		h.Wake = func() { // called after each unit that stores events
 			n.Lock()
 			defer n.Unlock()
 			if len(h.hooks) == 0 && synced(eyes) == before+2 {

@@ -159,7 +159,7 @@ func TestWebauthWhileItIsRead(t *testing.T) {
 }
 
 // TestWebauthAgain checks that a customer is sent to the bank's page when the bank needs the
-// customer again. Without a waiting client, the user must only get a message.
+// customer again. Without a waiting client, Return must return no address.
 func TestWebauthAgain(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, state := h.visiting(aggregation.Landing{})
@@ -191,7 +191,8 @@ func TestWebauthAgain(t *testing.T) {
 	})
 }
 
-// TestWebauthRefusals checks that requests that cannot lead to a page store nothing.
+// TestWebauthRefusals checks that requests that cannot lead to a page are refused and emit no
+// event.
 func TestWebauthRefusals(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		direct, err := h.connect("one", "1234")

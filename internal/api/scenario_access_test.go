@@ -624,7 +624,8 @@ func blank(r reply) []byte {
 	return []byte(strings.ReplaceAll(string(r.body), r.header.Get("X-Request-Id"), ""))
 }
 
-// Every domain lists only its own objects. The service refuses an unknown host.
+// A domain lists only its own payments, webhooks and providers. The response to an unknown host is
+// 404.
 func TestDomainsListOnlyTheirObjects(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for i, domainName := range []string{"home", "other", "other"} {

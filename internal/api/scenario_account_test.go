@@ -132,8 +132,8 @@ func TestSharingAndWithholding(t *testing.T) {
 	})
 }
 
-// The deletion of accounts stops sharing them and ends the consents. With all=true, the list shows
-// that the user can share the accounts again.
+// The deletion of accounts stops sharing them and ends the consents. With the parameter all, the
+// list still contains the accounts.
 func TestDeletingAccounts(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"autosync.enabled":"0"}`}).says(t, 200, "", "")
@@ -204,8 +204,7 @@ func (s *fixture) agreed(t *testing.T, want int) {
 	}
 }
 
-// The list of currencies contains euros and cryptocurrencies. It contains no currency that the euro
-// replaced.
+// The list of currencies contains EUR and BTC, but not FRF, which the euro replaced.
 func TestCurrencies(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		var out struct {

@@ -137,8 +137,8 @@ func standing(t *testing.T, r reply) string {
 	return strings.Join([]string{p.State, p.StateDetail, p.Action, p.ErrorCode}, " ")
 }
 
-// A refusal by the payer or the client ends the payment. After a wrong code, the bank asks for a
-// different code. An invalid answer changes nothing.
+// A refusal by the payer or the client ends the payment. After a wrong code, the bank asks again.
+// An invalid answer changes nothing.
 func TestRefusalsByPayerAndClient(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for body, want := range map[string]string{
@@ -242,7 +242,7 @@ func TestNotCancellable(t *testing.T) {
 	})
 }
 
-// A repeated request with the same key neither cancels nor answers a second time.
+// A repeated request with the same key gets the first response, and changes nothing.
 func TestRepeatedAnswers(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for pair := range taken {
@@ -259,7 +259,8 @@ func TestRepeatedAnswers(t *testing.T) {
 	})
 }
 
-// The service never shows the payer's values: not in responses, errors, logs or requests.
+// Responses, errors, logs and requests to receivers do not contain the field values that a payer
+// entered.
 func TestFieldValuesStayInside(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.Subscribe("PAYMENT_STATE_UPDATED", "leaks")

@@ -145,8 +145,8 @@ type shown struct {
 	Config     map[string]string
 }
 
-// Responses about a provider contain no secrets, with one exception: the response that creates a
-// secret contains it. No response contains the clients' own secrets.
+// Only the response that creates a signing secret contains this secret. No response contains the
+// client secret or the private key of an OAuth provider.
 func TestSecretsOfProvidersAreShownOnce(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		public, private := certificate(t, opening.AddDate(1, 0, 0))
@@ -225,8 +225,8 @@ func TestSecretsOfProvidersAreShownOnce(t *testing.T) {
 	})
 }
 
-// When a provider is deleted, its webhooks wait for another provider. Until then, responses show
-// the missing provider, and the service refuses tests and sends nothing unsigned.
+// When a provider is deleted, its webhooks show a warning, and the service refuses to test and
+// recover them. Another provider ends the warning.
 func TestProvidersInUse(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		provider, free := s.thing(t, "", "provider"), s.thing(t, "", "oauth")
@@ -283,8 +283,8 @@ func TestProvidersInUse(t *testing.T) {
 	})
 }
 
-// Every call about a provider works without the version in the path, and accepts a form or the
-// query, except for nested objects.
+// Calls about a provider work without the version in the path. They accept JSON, forms and query
+// parameters.
 func TestProvidersHoweverTheyAreCalled(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		call := func(method, path, contentType, body string) reply {

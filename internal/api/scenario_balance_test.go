@@ -54,8 +54,8 @@ func TestBalanceScenarios(t *testing.T) {
 	})
 }
 
-// A delta contains the difference between the balances at the beginning and the end of a period,
-// and the sums of income and expenses.
+// The delta of a period is the change of the balance. It equals the sum of the period's income and
+// expenses.
 func TestDeltasOfAnAccount(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		account := fmt.Sprint("/accounts/", int64(s.balanced(t, "").accounts["a"].ID))
@@ -104,8 +104,7 @@ func TestDeltasOfAnAccount(t *testing.T) {
 	})
 }
 
-// A list of balances has at most 366 days, the length of a leap year. The list contains each day
-// once.
+// The balances of a leap year have one group for each month, and contain each of the 366 days once.
 func TestBalancesOfAYear(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.balanced(t, "")

@@ -13,8 +13,8 @@ import (
 	"passerelle/internal/bankstore"
 )
 
-// In a domain that offers certificates, a permitted caller gets a certificate for a shared account.
-// The call writes nothing.
+// In a domain that offers certificates, a user gets the certificate of a connection with a shared
+// payment account. The call writes nothing.
 func TestCertificatesOfOwnership(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		c, _ := s.discovered(t, "", "anna")

@@ -117,7 +117,7 @@ func TestConnectionScenarios(t *testing.T) {
 	})
 }
 
-// One call reads all connections of a user. For several connections, one event reports them
+// One call reads all connections of a user. For several connections, USER_SYNCED reports them
 // together. The response shows that a connection waits for its user.
 func TestSynchronisingAllConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
@@ -171,8 +171,8 @@ func TestSynchronisingAllConnections(t *testing.T) {
 	})
 }
 
-// The service removes a connection, like DELETE, when the first interaction does not finish in
-// time. An event reports the removal. A connection with an earlier successful read stays.
+// The service removes a connection when the first interaction does not finish in time, and emits
+// CONNECTION_DELETED. A connection with an earlier successful read stays.
 func TestUnfinishedConnectionsAreRemoved(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for _, key := range []string{"", "30"} {
@@ -269,8 +269,8 @@ func TestNothingIsLeftOfConnections(t *testing.T) {
 	})
 }
 
-// Values that are encrypted with the domain's key work like plain values, for the first connection
-// and for later changes. No value leaks.
+// Values that are encrypted with the domain's key work like plain values, for a new connection and
+// for later changes. The log contains no password.
 func TestEncryptedValuesOfConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		body := func(domainName, password string) string {
@@ -361,8 +361,8 @@ func TestRefusedConnectingFreesTheKey(t *testing.T) {
 	})
 }
 
-// The pages of each list, of connections and of syncs, together contain all items, with the same
-// expansions.
+// Pages of connections and pages of syncs together contain all items. The links between the pages
+// keep the expansions.
 func TestPagesOfConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		var want []string

@@ -55,8 +55,8 @@ func TestConnectorConfigScenarios(t *testing.T) {
 	})
 }
 
-// The service does not offer a hidden connector. A connector without an enabled source makes no
-// payments. All responses agree with these rules.
+// A hidden connector can still make payments. A connector without an enabled source cannot, and no
+// list for a payment contains it.
 func TestConfiguredConnectorsOfPayments(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		config := func(path, body string) {

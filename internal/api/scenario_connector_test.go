@@ -152,8 +152,9 @@ func TestPagesOfConnectors(t *testing.T) {
 	})
 }
 
-// The hidden bank accepts no bulk of three instructions, and only the list of all connectors
-// contains this bank. All other connectors are in both lists.
+// The hidden bank accepts no bulk of three instructions. The list of incompatibilities contains
+// this bank only with the parameter all. All other connectors are the same with and without the
+// parameter.
 func TestIncompatibilityOfAHiddenConnector(t *testing.T) {
 	line := minimalDraft[strings.Index(minimalDraft, `[{`)+1 : strings.LastIndex(minimalDraft, `}]`)+1]
 	onEachFixture(t, func(t *testing.T, s *fixture) {
@@ -353,7 +354,8 @@ func TestConnectorsInsideConnections(t *testing.T) {
 	})
 }
 
-// The list of a connector's connections contains the connections of all users, by state.
+// The list of a connector's connections contains the connections of the domain, and can be filtered
+// by state.
 func TestSomeConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		h := s.holdings(t, "")
@@ -401,7 +403,7 @@ func TestSomeConnections(t *testing.T) {
 	})
 }
 
-// Every category of a connector is in the list.
+// The list of categories contains every category of a connector.
 func TestCategoriesOfConnectors(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		type category struct {

@@ -230,8 +230,7 @@ func TestDocumentIsTheOneReviewed(t *testing.T) {
 	})
 }
 
-// Clients read every list page by page. Each call that returns a total therefore accepts limit and
-// offset, except the list of scenarios.
+// Each GET that returns a total accepts limit and offset, except the list of scenarios.
 func TestEachListHasPages(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		lists := 0
@@ -275,8 +274,8 @@ func TestPagesOfShortLists(t *testing.T) {
 	})
 }
 
-// The number of payments that a list counts follows the limit of pages. The texts of the document
-// follow both.
+// The document says at which number a total of payments stops. This number is the largest limit of
+// a page.
 func TestDocumentNamesTheCount(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		texts := regexp.MustCompile(`total[^"]* stops at (\d+)`).FindAllSubmatch(served(t, s.API()), -1)
@@ -291,7 +290,7 @@ func TestDocumentNamesTheCount(t *testing.T) {
 	})
 }
 
-// The service and its document have no calls for products that are not offered.
+// The service and its document have no calls for transfers, recipients and payment links.
 func TestDocumentPromisesNothingMore(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		for _, path := range []string{"/transfers", "/recipients", "/payment-links"} {

@@ -120,8 +120,8 @@ func TestProvidersWithoutVersion(t *testing.T) {
 	})
 }
 
-// Each path has certain methods. The response to HEAD is the response to GET without the body. All
-// other methods get a 405 with an error body that names the allowed methods.
+// A method that a path does not have gets a 405 that names the allowed methods. The response to
+// HEAD is the response to GET without the body.
 func TestMethods(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		id := strconv.FormatInt(s.created(t, ""), 10)
@@ -172,7 +172,7 @@ func TestAmountsKeepTheirDigits(t *testing.T) {
 	})
 }
 
-// Only strict clients get an error for unknown names.
+// An unknown name is an error only if the request prefers strict handling.
 func TestStrictHandling(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		id, connection := strconv.FormatInt(s.created(t, ""), 10), fmt.Sprint("/connections/", s.connected(t, "", "one").ID)
@@ -270,7 +270,7 @@ func TestConcurrentRepetitions(t *testing.T) {
 	})
 }
 
-// Maintenance closes the API. The response is an error that says how long to wait.
+// During maintenance, the API responds with 503 and a Retry-After header.
 func TestMaintenanceClosesEverything(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.token(t, "", "admin", 0)
@@ -286,7 +286,7 @@ func TestMaintenanceClosesEverything(t *testing.T) {
 	})
 }
 
-// Clients may send additional input. The service ignores it as the conventions define.
+// A flag without a value counts as true. The service ignores unknown query parameters.
 func TestFlagsAndIgnoredNames(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		path := "/payments/" + strconv.FormatInt(s.created(t, ""), 10)

@@ -152,8 +152,8 @@ func TestDownloads(t *testing.T) {
 	})
 }
 
-// The thumbnail of a document shows the kind of the document's file, at each path. An upload of
-// another file changes the thumbnail.
+// The thumbnail of a document is the same at each of its paths. An upload of another file changes
+// the thumbnail.
 func TestThumbnails(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from := s.subscriber(t, "")

@@ -187,8 +187,8 @@ func wanted(all []*payment.Payment, filters ...filter) []int64 {
 	return ids
 }
 
-// Each filter, and each pair of filters, selects the right payments. The links of the pages contain
-// the filter.
+// Each filter, and each pair of filters with different parameters, selects the right payments. The
+// links of the pages contain the filter.
 func TestFiltersOfPayments(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		all := s.variety(t)

@@ -53,8 +53,8 @@ func TestInformationScenarios(t *testing.T) {
 	})
 }
 
-// The service stores at most a hundred values for a transaction. The service deletes all values
-// with the transaction's account.
+// The service stores at most a hundred values for a transaction. It erases the values when the user
+// stops sharing the account.
 func TestInformationsAreBounded(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		path := "/transactions/" + s.held(t, "", "transaction") + "/informations"

@@ -248,9 +248,9 @@ func filled(text string, known map[string]string) string {
 	return text
 }
 
-// The test makes complete sequences of calls, with one hostile value in each. The document must
-// define every response. No response may be a server error, and stored data must stay consistent.
-// PASSERELLE_TEST_JOURNEYS is the number of sequences on each database.
+// TestHostileJourneys makes complete sequences of calls, with one hostile value in each. The
+// document must define every response. No response may be a server error, and stored data must stay
+// consistent. PASSERELLE_TEST_JOURNEYS is the number of sequences on each database.
 func TestHostileJourneys(t *testing.T) {
 	count := 150
 	if text := os.Getenv("PASSERELLE_TEST_JOURNEYS"); text != "" {

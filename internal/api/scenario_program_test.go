@@ -65,7 +65,8 @@ func (s *fixture) outsideProgram(t *testing.T) string {
 }
 
 // Operators add, list, check and remove programs. The audit log records each act after it succeeds.
-// A program is a connector of all domains until its removal. No response contains the secret.
+// A program is a connector of all domains until its removal. The response to its addition does not
+// contain the secret.
 func TestConnectorPrograms(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		const path = "/connector_programs"

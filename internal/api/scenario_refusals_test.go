@@ -313,7 +313,7 @@ func (s *fixture) configure(t *testing.T, domainName string, values map[string]s
 	}
 }
 
-// Every call with a body refuses a body that contradicts its content type.
+// Every call with a body refuses malformed and too large bodies, and other content types.
 func TestBodiesThatAreNone(t *testing.T) {
 	form, parts := "application/x-www-form-urlencoded", "multipart/form-data; boundary=b"
 	part := func(disposition, content string) string {

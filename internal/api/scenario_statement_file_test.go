@@ -319,7 +319,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// The service refuses a body of 4 GiB long before its end. The service allocates less than 512 MiB
+// The service refuses a body of 4 GiB after reading at most 512 MiB. It allocates at most 512 MiB
 // for the refusal.
 func TestEndlessStatementFile(t *testing.T) {
 	s := newFixture(t, storetest.SQLite(t))

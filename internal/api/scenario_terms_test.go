@@ -139,8 +139,8 @@ func TestSimulationScenarios(t *testing.T) {
 	})
 }
 
-// The catalogue equals the list of the simulated banks, except that null stands for an absent value
-// in one and an empty value in the other.
+// The response contains the scenarios of package sandbox. An absent value is null in the response,
+// and empty in the package.
 func TestScenariosAreThoseOfTheBanks(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		var got struct {

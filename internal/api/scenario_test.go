@@ -154,8 +154,8 @@ func (s *fixture) thing(t *testing.T, domainName, what string) string {
 	return strconv.FormatInt(out.ID, 10)
 }
 
-// play runs scenarios in sequence on both databases. The folder testdata has the expected bodies
-// under the name.
+// play runs scenarios in sequence on both databases. The file testdata/<name>.json contains the
+// expected bodies.
 func play(t *testing.T, name string, scenarios []scenario) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		bodies := readGolden(t, name)

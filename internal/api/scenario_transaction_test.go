@@ -292,8 +292,9 @@ func TestPlacesOfTransactions(t *testing.T) {
 	})
 }
 
-// Pages of every size, in both directions, add up to the complete list. The total is constant. The
-// dates belong to the list and to the page.
+// Pages of one to four transactions, in both directions, add up to the complete list. The total is
+// constant. The members first_date and last_date are about the list, and result_min_date and
+// result_max_date about the page.
 func TestPagesOfTransactions(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		h := s.holdings(t, "")

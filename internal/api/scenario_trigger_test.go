@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// mostMiB returns the largest body of a call in MiB.
+// mostMiB returns the size limit of a call's body in MiB.
 func mostMiB(call string) int {
 	switch {
 	case call == "POST /sandbox/events":
@@ -45,7 +45,7 @@ func TestTriggerScenarios(t *testing.T) {
 	})
 }
 
-// Every webhook for the event receives it, each with a different id.
+// Every webhook for a triggered event gets its own delivery.
 func TestTriggeredEventsAreDelivered(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for range 2 {

@@ -64,8 +64,8 @@ func newDistant(t *testing.T) *distant {
 // also prepare a statement, or reserve ids for later calls.
 const tries = 6
 
-// takesFiles matches the paths of calls that end with a conflict in this test. This bank accepts no
-// files, and the disabled account has no statements.
+// takesFiles matches the paths of calls that end with a conflict in this test. The test connector
+// accepts no files, and the disabled account has no statements.
 var takesFiles = regexp.MustCompile(`/connections/[^/]+/files$|/accounts/[^/]+/statement\b`)
 
 // trips makes a call several times, each with new data, and returns the smallest number of round
@@ -121,8 +121,8 @@ func (d *distant) able(expected map[string]int) string {
 	return columns[i]
 }
 
-// TestListsWaitAsOftenForManyRows compares the round trips of each list with one item and with
-// all items.
+// TestListsWaitAsOftenForManyRows checks that a list with all items needs no more round trips than
+// a list with one item.
 func TestListsWaitAsOftenForManyRows(t *testing.T) {
 	d := newDistant(t)
 	expected := expectations(t)

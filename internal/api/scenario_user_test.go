@@ -159,8 +159,7 @@ func (s *fixture) kept(t *testing.T, r reply) string {
 	return out.Token
 }
 
-// An event reports a temporary user once, when the user becomes permanent in any way. The receiver
-// gets the new token.
+// USER_CREATED reports a temporary user once, when the user becomes permanent in any way.
 func TestBecomingPermanent(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.Subscribe("USER_CREATED", "created")
@@ -340,7 +339,7 @@ func TestDeletingAUser(t *testing.T) {
 	})
 }
 
-// The webhook of a deletion has the user's token in a header, so the receiver can identify the
+// The request with USER_DELETED has the user's token in a header, so the receiver can identify the
 // user. The token is no longer valid for calls.
 func TestADeletionEventCarriesTheUsersToken(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
@@ -366,7 +365,7 @@ func TestADeletionEventCarriesTheUsersToken(t *testing.T) {
 	})
 }
 
-// The service erases an expired temporary user with all data, and emits no event.
+// The service erases an expired temporary user and the user's data, and emits no USER_DELETED.
 func TestExpiredTemporaryUsersAreErased(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.Subscribe("USER_CREATED", "created")
@@ -398,7 +397,7 @@ func TestExpiredTemporaryUsersAreErased(t *testing.T) {
 	})
 }
 
-// A renewal can revoke earlier tokens, but only those of the same caller.
+// A renewal can revoke earlier tokens of the same application, but no tokens of other applications.
 func TestRevokingPrevious(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		var p person
@@ -584,8 +583,8 @@ func forgeries(t *testing.T, one, other string) map[string]string {
 	}
 }
 
-// After several wrong secrets for an application, requests for this application from the same
-// address must wait.
+// After five wrong secrets for an application, requests for this application from the same address
+// must wait for a minute.
 func TestWrongSecretsAreThrottledByAddress(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		main := s.domainOf("")

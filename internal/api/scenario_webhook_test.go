@@ -169,8 +169,8 @@ func TestPausesOfWebhooks(t *testing.T) {
 	})
 }
 
-// With the parameter all, GET finds disabled and deleted webhooks. Without the parameter, only a
-// change that enables, disables, deletes or restores a webhook finds such webhooks.
+// GET finds disabled and deleted webhooks only with the parameter all. PUT cannot change the event
+// of such a webhook, and DELETE does not find a deleted webhook.
 func TestHiddenWebhooks(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for _, hide := range []string{`{"disabled":true}`, `{"deleted":"2026-11-20"}`} {
@@ -284,7 +284,7 @@ func (s *fixture) resent(t *testing.T, base string, d item) {
 	}
 }
 
-// The health of a webhook covers a day, and its warning describes problems.
+// The success rate of a webhook covers the last 24 hours. The warning describes problems.
 func TestHealthOfWebhooks(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		id := s.webhookFor(t, "", "PAYMENT_STATE_UPDATED")

@@ -85,8 +85,8 @@ func (s *Service) testWebhooks(ctx context.Context, c *httpapi.Caller, _ httpapi
 	return out, errors.Join(faults...)
 }
 
-// tested sends a test to a webhook. When the webhook itself causes a failure, tested returns that
-// failure as a result and not as an error.
+// tested sends a test to a webhook. It returns a passerelle.Error of the test as part of the
+// result, and any other error as an error.
 func (s *Service) tested(ctx context.Context, c *httpapi.Caller, w store.Webhook) (testedOutput, error) {
 	out := testedOutput{IDWebhook: int64(w.ID)}
 	log, err := s.testWebhook(ctx, c, testWebhookInput{oneWebhookInput: oneWebhookInput{w.ID}})

@@ -77,10 +77,10 @@ type webhookLogOutput struct {
 	Next         *string `json:"next_signature" doc:"signature with the next secret, during a rotation"`
 }
 
-// nextTry returns when the flusher sends an undelivered delivery again. It returns nil for a
-// delivery that was never tried, because the sender tries it immediately unless failures have
-// stopped the sender. It also returns nil for a disabled or deleted webhook, because such a webhook
-// receives nothing.
+// nextTry returns when an undelivered delivery is sent next: when it is no longer held back, or in
+// the next run of the flusher. It returns nil for an untried delivery of a webhook that is not
+// stopped, because the sender tries it immediately. It also returns nil for a disabled or deleted
+// webhook, because such a webhook receives nothing.
 func nextTry(c *httpapi.Caller, w store.Webhook, tried bool, notBefore *time.Time) *string {
 	switch {
 	case w.Deleted != nil || w.Disabled != nil:

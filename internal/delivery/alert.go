@@ -90,8 +90,8 @@ func (l mailContent) due() bool {
 	return len(l.recipients()) > 0 && (last == nil || !l.now.Before(last.Add(l.values.Days(settings.AlertsFrequency))))
 }
 
-// solved reports whether the reported failures are over. Dropped deliveries do not count as
-// accepted.
+// solved reports whether the reported failures are over: the last request succeeded, and no
+// deliveries wait.
 func (l mailContent) solved() bool {
 	return l.webhook.Alarmed && l.webhook.ConsecutiveFailures == 0 && l.outage.Waiting == 0
 }

@@ -13,9 +13,9 @@ import (
 	"passerelle/internal/store"
 )
 
-// TestTheCommandOfAnAlertRecoversAll checks the command and the call that an alert names.
-// Recovering since their time must make all deliveries due. The events happened hours before the
-// first request failed, and a shell needs quotes around the domain's name.
+// TestTheCommandOfAnAlertRecoversAll checks the command and the API call that an alert names.
+// Recover must make all deliveries due when it gets the time in the alert. The events happened
+// hours before the first request failed. In a shell, the domain's name needs quotes.
 func TestTheCommandOfAnAlertRecoversAll(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		r.domain = r.newDomain("it's mine", passerelle.Sandbox)

@@ -60,7 +60,7 @@ func (r *fixture) verifyingReceiver(secret string) (url string, got *[]request) 
 	return url, got
 }
 
-// large writes a JSON object of a little more than size bytes.
+// large returns a function that writes a JSON object of a little more than size bytes.
 func large(size int) func(io.Writer) {
 	return func(w io.Writer) {
 		io.WriteString(w, `{"text":"`)
@@ -167,8 +167,8 @@ func alive() uint64 {
 	return least
 }
 
-// TestALargeBodyIsNeverInMemory writes, signs and sends 24 MiB, compressed and plain. It measures
-// the live heap during this time.
+// TestALargeBodyIsNeverInMemory checks that the live heap grows by at most 12 MiB while the service
+// writes, signs and sends a body of 24 MiB.
 func TestALargeBodyIsNeverInMemory(t *testing.T) {
 	const size, bound = 24 << 20, 12 << 20
 	onEach(t, func(t *testing.T, r *fixture) {
@@ -222,8 +222,8 @@ func (w *without) Write(piece []byte) (int, error) {
 	return len(piece), err
 }
 
-// body returns the stored body of a delivery. After "erased: ", it returns the remaining content
-// and the error.
+// body returns the stored body of a delivery. For an erased body, it returns "erased: ", the
+// remaining content and the error.
 func (r *fixture) body(w store.Webhook, id passerelle.DeliveryID) string {
 	r.t.Helper()
 	d, err := r.DB.OneDelivery(r.t.Context(), w, id)
@@ -297,8 +297,8 @@ func TestAnErasedBodyIsNotSent(t *testing.T) {
 	})
 }
 
-// TestDeletedWebhooksKeepNoBodies deletes the only webhook that still needs the body of a user's
-// event.
+// TestDeletedWebhooksKeepNoBodies deletes the only webhook that still needs the bodies of a user's
+// events. The next purge must erase these bodies.
 func TestDeletedWebhooksKeepNoBodies(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)

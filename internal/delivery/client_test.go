@@ -262,7 +262,7 @@ func hostile(t *testing.T, say func(w io.Writer) error) string {
 	return "http://" + listener.Addr().String()
 }
 
-// endless sends the first text once, and then the second text again and again.
+// endless returns a function that writes the first text once, and then the second text repeatedly.
 func endless(once, again string) func(io.Writer) error {
 	return func(w io.Writer) error {
 		_, err := io.WriteString(w, once)
@@ -273,8 +273,8 @@ func endless(once, again string) func(io.Writer) error {
 	}
 }
 
-// TestEndlessAnswersEnd uses a client with a long timeout. The responses can therefore end only
-// because of their size.
+// TestEndlessAnswersEnd checks that an endless response ends because of its size, and not because
+// of a timeout.
 func TestEndlessAnswersEnd(t *testing.T) {
 	const head = "HTTP/1.1 200 OK\r\n"
 	long := strings.Repeat("x", 1<<10)

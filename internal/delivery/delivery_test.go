@@ -406,8 +406,8 @@ func TestFailuresAreTriedAgainWhenDue(t *testing.T) {
 	})
 }
 
-// TestTheDomainsClockRulesRetries stops the domain's clock an hour ahead of real time, and then
-// advances the stopped clock.
+// TestTheDomainsClockRulesRetries checks that a failed delivery is due again by the domain's clock,
+// which is stopped ahead of real time.
 func TestTheDomainsClockRulesRetries(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)

@@ -21,7 +21,7 @@ import (
 
 // TestAPanicDoesNotEndTheProcess makes the clock panic once for each of eight events: at the first
 // call of the clock after the first request has arrived, at the second call after the second
-// request, and so on.
+// request, and so on. All events must arrive.
 func TestAPanicDoesNotEndTheProcess(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		var left atomic.Int64

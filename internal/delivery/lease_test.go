@@ -140,7 +140,7 @@ func TestASlowReceiverIsServedInOneSession(t *testing.T) {
 }
 
 // TestACrashBetweenSendingAndRecordingRepeats makes the database fail for the sender during a
-// request.
+// request. The next sender must send the request again.
 func TestACrashBetweenSendingAndRecordingRepeats(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -348,8 +348,8 @@ func TestStopWaitsForRequestsUntilItsDeadline(t *testing.T) {
 	})
 }
 
-// TestRunDueWaitsForTheSender calls RunDue while a request of the background sender is in
-// flight.
+// TestRunDueWaitsForTheSender calls RunDue while a request of the background sender is in flight.
+// RunDue must wait until this request has ended.
 func TestRunDueWaitsForTheSender(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		url, waiting, release := hanging(t)

@@ -332,8 +332,8 @@ func TestSignaturesAreNotRenewed(t *testing.T) {
 }
 
 // TestTokenEndpointsThatFail: a token endpoint sends many kinds of invalid responses. After each
-// response, the service must send no request to the receiver, and must record one sentence. The
-// next token request must wait for the pause.
+// response, the service must send no request to the receiver, and must record the failure. The next
+// token request must wait for the pause.
 func TestTokenEndpointsThatFail(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		gone := httptest.NewServer(nil)
@@ -557,8 +557,8 @@ func block(kind string, content []byte) []byte {
 }
 
 // TestTokenEndpointsThatAskForACertificate checks that the certificate of a provider is presented
-// to token endpoints that ask for a certificate. The address of the server must be checked in every
-// case.
+// to token endpoints that ask for a certificate. The service must refuse a private address even
+// with a certificate.
 func TestTokenEndpointsThatAskForACertificate(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		tokens, in := newTokenServer(t), newGuarded(t)

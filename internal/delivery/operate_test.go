@@ -64,7 +64,8 @@ func TestWhatIsHeldBackIsNotResent(t *testing.T) {
 	})
 }
 
-// TestARefusedTestLeavesNothing disables a webhook after a caller has read it.
+// TestARefusedTestLeavesNothing disables a webhook after a caller has read it. The caller's test
+// must be refused and store nothing.
 func TestARefusedTestLeavesNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -122,7 +123,8 @@ func TestAnOperatorsRequestHasTheTimeOfTheDomain(t *testing.T) {
 }
 
 // TestWhatIsRecoveredDuringARunStaysDue requests a further run, once or twice, during a run that
-// has already passed the first delivery.
+// has already passed the first delivery. The next run must be due and begin with the first
+// delivery.
 func TestWhatIsRecoveredDuringARunStaysDue(t *testing.T) {
 	for times := 1; times <= 2; times++ {
 		onEach(t, func(t *testing.T, r *fixture) {

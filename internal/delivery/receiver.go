@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// MaxReceivedBody is the largest body that the built-in receiver accepts. The event about
-	// the first read of an ordinary customer of a simulated bank is half as large.
+	// MaxReceivedBody is the largest body that the built-in receiver accepts. The first read of an
+	// ordinary simulated customer causes an event of half this size.
 	MaxReceivedBody = 4 << 20
 	maxReceiverName = 64
 	// withheld replaces the value of a header that may contain a credential.

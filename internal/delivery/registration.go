@@ -85,7 +85,7 @@ func (d *Delivery) logAct(ctx context.Context, domain passerelle.Domain, what st
 
 // WebhookUpdate is a change of a webhook. A nil field leaves the value unchanged. The fields have
 // the same meaning as in Registration. Deleted says whether to delete the webhook or to restore it.
-// A restored webhook gets its undelivered events.
+// A restored webhook gets the deliveries that were pending at its deletion.
 type WebhookUpdate struct {
 	Event, URL, Auth  *string
 	Client            *passerelle.ClientID

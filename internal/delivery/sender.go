@@ -56,10 +56,10 @@ func NewSender(d *Delivery) *Sender {
 	return s
 }
 
-// Pass starts a worker for each webhook that has new deliveries or whose flusher is due, in all
-// domains. It returns without waiting for the workers. A loop calls Pass after each event. It also
-// calls Pass about every second: for the flusher, for events of other processes, and for webhooks
-// that found no room. The errors of workers are logged.
+// Pass starts workers for the webhooks of all domains that have new deliveries or whose flusher is
+// due, up to maxWebhooks workers. It returns without waiting for the workers. A loop calls Pass
+// after each event. It also calls Pass about every second: for the flusher, for events of other
+// processes, and for webhooks beyond the limit. The errors of workers are logged.
 func (s *Sender) Pass(ctx context.Context) error {
 	domains, err := s.delivery.DB.Domains(ctx)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 type SignedRequest struct {
 	// Provider is the id or name of the provider whose secrets are checked.
 	Provider string
-	// Method and URL are the method and the URL of the request. Only the path of the URL is used.
+	// Method and URL are the method and the URL of the request. Only the path of the URL is signed.
 	Method, URL string
 	// Date and Signature are the header values. Body is the decompressed body.
 	Date, Body, Signature string

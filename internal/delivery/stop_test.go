@@ -81,7 +81,8 @@ func TestFailuresAreCountedAcrossSessions(t *testing.T) {
 	})
 }
 
-// TestTimeoutsAreCountedAcrossSessions sends events one by one. Each request times out.
+// TestTimeoutsAreCountedAcrossSessions sends events one by one. Each request times out. The second
+// timeout must stop the webhook.
 func TestTimeoutsAreCountedAcrossSessions(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		dead := &timeouts{}
@@ -129,7 +130,8 @@ func TestASuccessInARunLetsNewDeliveriesThrough(t *testing.T) {
 	})
 }
 
-// TestDroppedDeliveriesDoNotKeepAWebhookStopped drops all deliveries of a stopped webhook.
+// TestDroppedDeliveriesDoNotKeepAWebhookStopped checks that a webhook is no longer stopped after
+// all its deliveries were dropped.
 func TestDroppedDeliveriesDoNotKeepAWebhookStopped(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		dead := &timeouts{}

@@ -19,17 +19,17 @@ type ActionAnswer struct {
 	// Yes is the answer to psuValidation and confirm. It must be true for decoupled.
 	Yes bool
 	// Evidence is the page that the payer saw before answering in the webview. It is nil for other
-	// callers. Answer sets its domain and its instant.
+	// callers. Answer sets Evidence.Domain and Evidence.At.
 	Evidence *payment.Evidence
 }
 
 // Answer sends the bank an answer to the payment's present action, and returns the resulting
-// payment. The answer no to psuValidation or confirm ends the payment, and Answer also sends it to
-// the bank. If the bank does not respond in time, Answer returns the payment from the database, and
-// a loop finds the outcome. Answer fails with Conflict when the payment has a different action, or
-// when another act on the payment is under way. It fails with Invalid when field values are wrong.
-// It fails with Unavailable when the bank did not receive the answer. The caller may then try
-// again.
+// payment. It also sends the bank the answer no to psuValidation or confirm, which ends the payment
+// unless the bank has continued with the order. If the bank does not respond in time, Answer
+// returns the payment from the database, and a loop finds the outcome. Answer fails with Conflict
+// when the payment has a different action, or when another act on the payment is under way. It
+// fails with Invalid when field values are wrong. It fails with Unavailable when the bank did not
+// receive the answer. The caller may then try again.
 func (i *Initiation) Answer(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, by payment.Actor, a ActionAnswer, acts ...store.Audit) (*payment.Payment, error) {
 	s, err := i.idle(ctx, d, id)
 	if err != nil {
@@ -53,9 +53,9 @@ func (i *Initiation) Answer(ctx context.Context, d passerelle.Domain, id passere
 	return i.send(ctx, s, answer(connector.Answer{Action: a.Action, Fields: a.Fields, Yes: a.Yes}))
 }
 
-// idle loads the session of a payment. It fails when an attempt is under way. A session may have no
-// attempt, because the payment was never sent. The same round trip to the database also executes
-// the reads in others.
+// idle loads the session of a payment. It fails when an attempt of an unfinished payment is under
+// way. The session of a payment that was never sent has no attempt. The same round trip to the
+// database also executes the reads in others.
 func (i *Initiation) idle(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, others ...func(*store.Reader) error) (bankSession, error) {
 	s, err := i.bankSession(ctx, d, id, others...)
 	switch {
@@ -69,7 +69,8 @@ func (i *Initiation) idle(ctx context.Context, d passerelle.Domain, id passerell
 	return s, nil
 }
 
-// checkAnswer checks the content of an answer. Field values count as the payer's consent.
+// checkAnswer checks the content of an answer, and decrypts its field values. It sets Yes in an
+// answer with field values.
 func (i *Initiation) checkAnswer(ctx context.Context, s bankSession, a ActionAnswer) (ActionAnswer, error) {
 	if a.Action == payment.Decoupled && !a.Yes {
 		return a, passerelle.InvalidField("resume", "must be true")

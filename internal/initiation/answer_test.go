@@ -161,8 +161,8 @@ func (w *fixture) wantCause(t *testing.T, id passerelle.PaymentID, want payment.
 	}
 }
 
-// TestWrongAnswers gives each action the answers to the other actions. The error must name the
-// expected answer. The service must neither write nor call the bank.
+// TestWrongAnswers gives each action the answers to the other actions. The service must refuse them
+// without writing to the database or calling the bank.
 func TestWrongAnswers(t *testing.T) {
 	answers := map[payment.Action]initiation.ActionAnswer{
 		payment.Decoupled: resume, payment.FillFields: code("1234"), payment.Confirm: confirmed(true), payment.PSUValidation: approved(true),
@@ -195,7 +195,8 @@ func TestWrongAnswers(t *testing.T) {
 	})
 }
 
-// TestBadFields answers with invalid values for the requested fields.
+// TestBadFields checks that Answer refuses missing and invalid field values, and does not call the
+// bank.
 func TestBadFields(t *testing.T) {
 	fields := func(pairs ...string) initiation.ActionAnswer {
 		a := initiation.ActionAnswer{Action: payment.FillFields, Fields: map[string]string{}}
@@ -265,8 +266,8 @@ func TestNothingElseWhileOneIsUnderWay(t *testing.T) {
 	})
 }
 
-// answerOutcomes contains the results of each failure of an answer. The first is the immediate
-// result. The second is the result after a loop has asked the bank, which then works again.
+// answerOutcomes contains the failures of an answer. The fields yes and no contain the states of
+// the payment after the answers yes and no, once a loop has asked the bank.
 var answerOutcomes = []struct {
 	name    string
 	broken  fault
@@ -323,8 +324,8 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
-// TestAnswerNotSent uses a bank that cannot be reached. The payer may try the answer yes again, and
-// the answer no is final.
+// TestAnswerNotSent answers a bank that cannot be reached. The answer yes must fail, and leave the
+// payment validating. The answer no must reject the payment.
 func TestAnswerNotSent(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.line.interrupts(before(fails(connector.ErrNotSent)), nil)
@@ -359,8 +360,8 @@ func TestBankGoesOnAllTheSame(t *testing.T) {
 	})
 }
 
-// TestConfirmationNeedsAnswers checks that payments with a client's confirmation cannot use a bank
-// that accepts no answers.
+// TestConfirmationNeedsAnswers checks that a connector without Responder cannot carry payments that
+// their client must confirm.
 func TestConfirmationNeedsAnswers(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.set(settings.AutoConfirmation, "0")

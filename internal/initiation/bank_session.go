@@ -28,14 +28,14 @@ type bankSession struct {
 	attempt store.Attempt
 	// bank is nil when this program no longer has the connector.
 	bank connector.Initiator
-	// callback is the query with which the bank sent the payer back. It is nil without such a
-	// query, or when the bank has been asked with it.
+	// callback is the query with which the bank sent the payer back. It is nil after the bank has
+	// received this query.
 	callback url.Values
 	// repeatable means that the bank recognises the key of the order. The order may then be sent
 	// again.
 	repeatable bool
-	// saved contains the memory that the connector stored in the middle of a call. It is nil for a
-	// first call, in which the connector stores nothing.
+	// saved contains the memory that the connector can change during a call. It is nil in the first
+	// call of an order, during which the connector stores nothing.
 	saved *savedMemory
 	// late means that the payment changed during the call to the bank. A stale report is then no
 	// fault of the bank.
@@ -44,8 +44,8 @@ type bankSession struct {
 
 // bankSession loads the session of a payment. It fails with store.ErrNotFound when the payment was
 // never sent, and with store.ErrSealed when the attempt cannot be decrypted. In both cases it also
-// returns the payment. The attempt is read after the payment. If the attempt is unanswered, it was
-// therefore also unanswered when the payment was read.
+// returns the payment. The attempt is read after the payment. The payment therefore never contains
+// the result of an attempt that is still unanswered.
 func (i *Initiation) bankSession(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, others ...func(*store.Reader) error) (bankSession, error) {
 	var p *payment.Payment
 	var a store.Attempt
@@ -60,7 +60,7 @@ func (i *Initiation) bankSession(ctx context.Context, d passerelle.Domain, id pa
 	if missing != nil {
 		return bankSession{}, missing
 	}
-	if len(p.Instructions) > 1 { // the lines were read after the attempt, and may be newer than the attempt
+	if len(p.Instructions) > 1 { // the instructions were read after the attempt, and may be newer than the attempt
 		a, err = i.DB.Attempt(ctx, d.ID, id)
 	}
 	if err != nil {
@@ -71,8 +71,8 @@ func (i *Initiation) bankSession(ctx context.Context, d passerelle.Domain, id pa
 	return bankSession{domain: d, payment: p, attempt: a, bank: c, callback: callback, saved: &savedMemory{memory: a.Memory}}, errors.Join(err, wrong)
 }
 
-// errSealedPayment means that the account numbers of a payment cannot be decrypted. It is not
-// store.ErrSealed, because callers continue after store.ErrSealed and need the payment.
+// errSealedPayment means that the account numbers of a payment cannot be decrypted. It does not
+// wrap store.ErrSealed: after store.ErrSealed, callers continue with the payment.
 var errSealedPayment = errors.New("decrypt the account numbers of payment")
 
 // order returns the order for the connector. It copies slices and maps, because a connector may
@@ -89,7 +89,8 @@ func (i *Initiation) order(ctx context.Context, s bankSession) connector.Order {
 	}
 }
 
-// asked stores the result of a call that reached the bank. The bank has then received the callback.
+// asked stores the connector's memory after a call that reached the bank. It deletes the stored
+// callback, because the bank has received it.
 func (s bankSession) asked(tx *store.Tx, report payment.Report) error {
 	if s.attempt.Callback != nil {
 		tx.ForgetCallback(s.attempt)
@@ -97,8 +98,8 @@ func (s bankSession) asked(tx *store.Tx, report payment.Report) error {
 	return s.remember(tx, report)
 }
 
-// took reports whether the connector used the callback in a call that failed. A connector that used
-// it has returned a new memory, or has stored one during the call.
+// took reports whether the connector used the callback in a call that failed: the connector then
+// returned a memory, or stored a new one during the call.
 func (s bankSession) took(report payment.Report) bool {
 	return report.Memory != nil || !bytes.Equal(s.lastMemory(), s.attempt.Memory)
 }
@@ -131,8 +132,8 @@ func (i *Initiation) save(s bankSession) func(context.Context, []byte) {
 }
 
 // savedMemory contains the memory of an order and the version of its payment, as the session last
-// loaded or stored them. A connector that ignores its deadline may still store a memory after its
-// call.
+// loaded or stored them. It has a mutex, because a connector that ignores its deadline may store a
+// memory after its call.
 type savedMemory struct {
 	mu      sync.Mutex
 	memory  []byte
@@ -149,7 +150,7 @@ func (m *savedMemory) begin(p *payment.Payment) {
 	m.version = p.Version
 }
 
-// end sets the version of the payment after a call, because the call may have raised it.
+// end copies the version back to the payment after a call, because storing a memory raises it.
 func (m *savedMemory) end(p *payment.Payment) {
 	if m == nil {
 		return
@@ -190,10 +191,9 @@ var errNoConnector = errors.New("this program does not have the connector the or
 // bankCall makes one call to a connector, or several in a row.
 type bankCall func(context.Context, connector.Initiator, connector.Order) (payment.Report, error)
 
-// callBank calls the bank. It waits for at most answerTime, and a tenth of answerTime longer for a
-// late connector. It returns a refusal by the bank as a report, and a panic of the connector as an
-// error. It does not wait for a connector that ignores its deadline. It drops the late result of
-// such a connector.
+// callBank calls the bank. It waits for at most answerTime, and then for at most a tenth of
+// answerTime for a late connector. It returns a refusal by the bank as a report, and a panic of the
+// connector as an error. It drops results that arrive later.
 func (i *Initiation) callBank(ctx context.Context, s bankSession, call bankCall) (payment.Report, error) {
 	if s.bank == nil {
 		return payment.Report{}, fmt.Errorf("%w: %s", errNoConnector, s.attempt.Connector)
@@ -206,7 +206,7 @@ func (i *Initiation) callBank(ctx context.Context, s bankSession, call bankCall)
 		return call(ctx, s.bank, o)
 	})
 	if errors.Is(err, bankcall.ErrExited) {
-		runtime.Goexit() // ends this goroutine too: the outcome is unknown, and the recovery finds it
+		runtime.Goexit() // ends this goroutine too: the recovery finds the unknown outcome
 	}
 	failpoint.After("bank")
 	var refusal *payment.Refusal
@@ -279,7 +279,8 @@ func answer(a connector.Answer) bankCall {
 	}
 }
 
-// cancel asks the bank to cancel the order. If the bank refuses, the order does not change.
+// cancel asks the bank to cancel the order. If the bank refuses, it returns the status of the
+// order.
 func cancel(ctx context.Context, bank connector.Initiator, o connector.Order) (payment.Report, error) {
 	canceller, able := bank.(connector.Canceller)
 	if !able {

@@ -12,9 +12,9 @@ import (
 	"passerelle/payment"
 )
 
-// systematicSince is a date. Domains that were created on or after this date emit an event for
-// every change of state. Older domains emit no event for a state that the redirect to the client's
-// callback reports. A setting of the domain takes precedence.
+// systematicSince is the first creation date of the domains that emit an event for every change of
+// state. Older domains emit no event for a state that the redirect to the client's callback
+// reports. The setting settings.Systematic takes precedence.
 var systematicSince = time.Date(2024, time.September, 13, 0, 0, 0, 0, time.UTC)
 
 // systematic reports whether the domain sends an event for every change of state.
@@ -40,8 +40,8 @@ func heldUntil(d passerelle.Domain, values settings.Values, step payment.Step) t
 // that do not emit every event, it drops the held back deliveries about this state and about
 // earlier states.
 //
-// The payer is redirected even if the payment changes repeatedly or the database fails. In these
-// cases, the client's webhooks receive events about states that the redirect has already reported.
+// The payer is redirected even if the payment changes repeatedly or the database fails. The
+// client's webhooks then also receive events about states that the redirect has already reported.
 func (i *Initiation) Returned(ctx context.Context, d passerelle.Domain, p *payment.Payment) *payment.Payment {
 	p, err := i.recordReturn(ctx, d, p)
 	if err != nil {

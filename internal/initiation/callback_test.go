@@ -10,8 +10,8 @@ import (
 	"passerelle/payment"
 )
 
-// older returns the domain with an earlier creation date. Such a domain emits no events for
-// states that redirects report.
+// older returns the domain with an earlier creation date. Such a domain drops the deliveries about
+// states that a redirect reports.
 func (w *fixture) older() passerelle.Domain {
 	d := w.domain
 	d.Created = time.Date(2024, 9, 12, 0, 0, 0, 0, time.UTC)
@@ -57,7 +57,7 @@ func TestReturnWithStaleReport(t *testing.T) {
 	})
 }
 
-// TestReturnToANewerDomain checks that a return to a newer domain writes nothing.
+// TestReturnToANewerDomain checks that Returned writes nothing in a domain that emits every event.
 func TestReturnToANewerDomain(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.stored(w.standing(payment.Pending))

@@ -17,7 +17,7 @@ type CancelRequest struct {
 	RedirectURI string
 	State       string
 	// Evidence is the page that the payer saw before cancelling in the webview. It is nil for other
-	// callers. Cancel sets its domain and its instant.
+	// callers. Cancel sets Evidence.Domain and Evidence.At.
 	Evidence *payment.Evidence
 }
 
@@ -78,8 +78,8 @@ func (s bankSession) cancellable() bool {
 	return able && canceller.Profile().Payments.Cancellable
 }
 
-// abandons reports whether a payer who cancels only abandons the payment, because the bank cannot
-// cancel it.
+// abandons reports whether a payer who cancels only abandons the payment. The service then does not
+// ask the bank to cancel.
 func (s bankSession) abandons() bool {
 	return !s.cancellable() || s.payment.MayCancel(payment.ByClient, true) != nil && s.bank.Profile().ApprovalLife == 0
 }
@@ -91,8 +91,8 @@ func (i *Initiation) Abandons(p *payment.Payment) bool {
 	return bankSession{payment: p, bank: bank}.abandons()
 }
 
-// cancelAtBank asks the bank to cancel. If the bank refuses and the payer has not approved the
-// payment, the payment is abandoned.
+// cancelAtBank asks the bank to cancel. If the payer asks to cancel an unapproved payment and the
+// bank refuses, the payment is abandoned.
 func (i *Initiation) cancelAtBank(ctx context.Context, s bankSession, c CancelRequest, record addition) (*payment.Payment, error) {
 	var err error
 	s.payment.AskCancellation(c.code(), c.RedirectURI, c.State)
@@ -106,7 +106,7 @@ func (i *Initiation) cancelAtBank(ctx context.Context, s bankSession, c CancelRe
 	if s, err = i.idle(ctx, s.domain, p.ID); err != nil {
 		return p, nil //nolint:nilerr // another act on the payment is under way, and continues
 	}
-	return i.abandon(ctx, s, c, nothingElse) // the cancellation already stores the record of the payer's act
+	return i.abandon(ctx, s, c, nothingElse) // the attempt to cancel already stored the record of the payer's act
 }
 
 // abandon ends the payment on behalf of a payer who has not approved it. It only asks the bank for

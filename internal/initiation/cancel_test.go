@@ -19,7 +19,7 @@ import (
 
 var withdrawal = initiation.CancelRequest{By: payment.ByClient, RedirectURI: "https://shop.test/cancelled", State: "basket 8"}
 
-// through redirects all calls to the simulated bank with this name.
+// through sends all calls to the simulated bank with this name.
 func (w *fixture) through(name string) {
 	w.t.Helper()
 	for _, c := range w.bank.Connectors() {
@@ -82,8 +82,8 @@ func TestWithdrawal(t *testing.T) {
 	}
 }
 
-// TestCancellationApproved checks how the payer's decision at the bank ends the detail cancelling
-// of a payment. Neither the beginning nor the end of this detail may emit an event.
+// TestCancellationApproved checks a payment after its payer approves or refuses the cancellation at
+// the bank. The detail cancelling must emit no event.
 func TestCancellationApproved(t *testing.T) {
 	for decision, want := range map[string]struct {
 		events []eventSummary
@@ -142,7 +142,7 @@ func TestExecutedMeanwhile(t *testing.T) {
 	})
 }
 
-// TestCancellationAnswers checks the results of a bank's immediate responses.
+// TestCancellationAnswers checks the results of a bank's immediate responses to a cancellation.
 func TestCancellationAnswers(t *testing.T) {
 	refusal := &payment.Refusal{Code: payment.NoSpecifiedReason}
 	for _, test := range []struct {
@@ -221,8 +221,8 @@ func TestCancellationRefusals(t *testing.T) {
 	})
 }
 
-// TestLostCancellations checks the results of failed calls after a loop has asked the bank, which
-// then works again.
+// TestLostCancellations makes the call that cancels an order fail. A loop must later find out
+// whether the bank received the cancellation.
 func TestLostCancellations(t *testing.T) {
 	cancelling, forgotten := []string{"outcomeUnknown service", "cancelling client"}, []string{"outcomeUnknown service", "cancellationRefused bank"}
 	for _, test := range []struct {
@@ -295,8 +295,8 @@ func (w *fixture) abandonedAt(script string) *payment.Payment {
 	return w.stored(p.ID)
 }
 
-// TestAbandoned checks that a payment that its payer has abandoned has no final state while the
-// payer can still approve it at the bank. The payment must then end like the order at the bank.
+// TestAbandoned checks that an abandoned payment gets no final state while the payer can still
+// approve it at the bank. The payment must end like the order at the bank.
 func TestAbandoned(t *testing.T) {
 	byPayer := ended(2, payment.Rejected, payment.CancelledByUser)
 	waits := answers(payment.Report{Status: payment.Awaiting, Action: payment.Redirect, ValidateURI: "https://bank.test/still", Description: "Approve."})

@@ -17,8 +17,7 @@ type Compatibility struct {
 }
 
 // Compatibility lists the connectors of the domain that cannot make the payment, or have a warning
-// about it, in display order. If hidden is true, it includes connectors that payers are not
-// offered.
+// about it, in display order. If hidden is true, the list includes hidden connectors.
 func (i *Initiation) Compatibility(ctx context.Context, d passerelle.Domain, p *payment.Payment, hidden bool) ([]Compatibility, error) {
 	profiles, err := i.initiatorsFor(ctx, d, p)
 	var list []Compatibility
@@ -60,9 +59,9 @@ func (i *Initiation) Initiators(ctx context.Context, d passerelle.Domain) ([]con
 	return list, nil
 }
 
-// initiatorsFor lists the same connectors for one payment. Account ranges exclude banks only when
-// some bank's ranges contain the payer's account. If no ranges contain the account, the ranges of
-// the payer's bank may be incomplete, and the payer must be able to choose that bank.
+// initiatorsFor lists the result of Initiators for one payment. Account ranges exclude banks only
+// when some bank's ranges contain the payer's account. If no ranges contain the account, the ranges
+// of the payer's bank may be incomplete, and the payer must be able to choose that bank.
 func (i *Initiation) initiatorsFor(ctx context.Context, d passerelle.Domain, p *payment.Payment) ([]connector.Profile, error) {
 	profiles, err := i.Initiators(ctx, d)
 	if p.Payer == nil || slices.ContainsFunc(profiles, func(profile connector.Profile) bool {
@@ -79,7 +78,7 @@ func (i *Initiation) initiatorsFor(ctx context.Context, d passerelle.Domain, p *
 	return profiles, err
 }
 
-// reachable reports whether the connector has an enabled source for payments, or needs no source.
+// reachable reports whether the connector has an enabled source for payments, or has no sources.
 func reachable(profile connector.Profile) bool {
 	_, open := paymentSource(profile)
 	return open

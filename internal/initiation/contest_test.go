@@ -149,9 +149,8 @@ var (
 	}
 )
 
-// TestContests runs each contest many times. Each time, one party must decide the state, and the
-// others must get an error or change nothing. The bank must have the same state, and must have
-// received one request.
+// TestContests runs each contest many times. Each party must succeed or get a conflict. The payment
+// must end in an allowed state, and its order at the bank must agree.
 func TestContests(t *testing.T) {
 	for _, c := range contests {
 		t.Run(c.name, func(t *testing.T) {

@@ -91,7 +91,7 @@ func (w *fixture) rescue(t *testing.T, id passerelle.PaymentID, attempt string) 
 }
 
 // TestCrashInALoop kills the process that recovers an attempt or follows a payment, and then its
-// successor.
+// successor. Another process must bring the payment to its end.
 func TestCrashInALoop(t *testing.T) {
 	points := map[string]fault{"before the bank": before(dies), "after the bank": after(dies)}
 	for name, point := range points {
@@ -145,8 +145,8 @@ func TestCrashAfterTheResend(t *testing.T) {
 	})
 }
 
-// TestRepeatedOrder checks that a repeated order is marked as such. It must contain the device of
-// the payer who validated it, because no payer is present.
+// TestRepeatedOrder checks that a repeated order is marked as such. It must contain the stored
+// device of the payer, because no payer is present.
 func TestRepeatedOrder(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		payer := connector.Device{Address: netip.MustParseAddr("192.0.2.7"), UserAgent: "Browser", AcceptLanguage: "de"}

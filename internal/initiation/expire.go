@@ -10,16 +10,16 @@ import (
 	"passerelle/internal/store"
 )
 
-// lastDay returns an instant. A payment expires now if its wait began at this instant or earlier.
-// The second result is false in a domain in which payments do not expire.
+// lastDay returns the latest instant from which a payment has waited long enough to expire now. The
+// second result is false in a domain in which payments do not expire.
 func lastDay(values settings.Values, now time.Time) (time.Time, bool) {
 	days := values.Int(settings.ExpireDays)
 	return now.AddDate(0, 0, -int(days)), days > 0
 }
 
 // expire ends a payment that has waited too long for a definitive status. It does nothing when the
-// payment has changed in the meantime, when its bank may be responding now, or while the service
-// may send its order again.
+// payment has changed in the meantime, when its bank may be responding now, or, in a live domain,
+// while the service may send its order again.
 func (i *Initiation) expire(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) error {
 	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
 	if err != nil {
@@ -44,9 +44,9 @@ func (i *Initiation) expire(ctx context.Context, d passerelle.Domain, id passere
 	return i.commit(ctx, d, p, steps, nil, nothingElse)
 }
 
-// inProgress reports whether the bank may be responding now, or the service may send the order
-// again. The clock of a sandbox can pass the life of a key at once, and orders there move no money.
-// So a payment in a sandbox expires even if its order may still be sent.
+// inProgress reports whether the bank may be responding now or, in a live domain, the service may
+// send the order again. A payment in a sandbox expires even if its order may be sent again, because
+// orders there move no money.
 func (i *Initiation) inProgress(ctx context.Context, s bankSession) (bool, error) {
 	if s.attempt.State == store.AttemptOpen || s.domain.Kind != passerelle.Live {
 		return s.attempt.State == store.AttemptOpen, nil

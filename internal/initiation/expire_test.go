@@ -14,8 +14,8 @@ const day = 24 * time.Hour
 
 var lapse = initiation.Done{Expired: 1}
 
-// TestExpiry makes payments of several kinds wait for three times: a moment less than the allowed
-// time, the allowed time, and twice as long.
+// TestExpiry checks that payments of several kinds expire once the allowed time has passed, and not
+// a microsecond earlier.
 func TestExpiry(t *testing.T) {
 	deferred := func(d *payment.Draft) {
 		in := &d.Instructions[0]
@@ -89,8 +89,9 @@ func TestNothingExpires(t *testing.T) {
 }
 
 // TestExpirySkipsOpenAttempts checks that a payment does not expire while an attempt is open,
-// because the bank may be responding. It also does not expire while the service may send the order
-// again. It expires once the bank no longer recognises the key of the order.
+// because the bank may be responding. In a live domain, it also does not expire while the service
+// may send the order again. It expires there once the bank no longer recognises the key of the
+// order.
 func TestExpirySkipsOpenAttempts(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.create(1)
@@ -129,8 +130,8 @@ func TestManyExpire(t *testing.T) {
 	})
 }
 
-// TestLastCheckBeforeExpiry: the bank executed payments during an outage of the service. None of
-// these payments may expire, although a pass checks only some of them.
+// TestLastCheckBeforeExpiry: the bank executed payments during an outage of the service. Each
+// payment must end as done, although one pass checks only some of them.
 func TestLastCheckBeforeExpiry(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		var all []passerelle.PaymentID

@@ -9,9 +9,9 @@ import (
 	"passerelle/payment"
 )
 
-// crashPoints contains the places of a crash in a call about an existing order. Each has the state
-// after the crash: whether the attempt exists and is answered, and how often the bank received the
-// request.
+// crashPoints contains the places of a crash in a call about an existing order. The field attempt
+// is the state of the attempt after the crash, and calls is the number of requests that the bank
+// received.
 var crashPoints = []struct {
 	name    string
 	dies    func(w *fixture, i *initiation.Initiation)
@@ -23,8 +23,8 @@ var crashPoints = []struct {
 	{"after the second write", func(_ *fixture, i *initiation.Initiation) { i.Wake = runtime.Goexit }, "answered", 1},
 }
 
-// doomed returns a process that will crash at one of these places. The leases of this process lapse
-// immediately.
+// doomed returns a process that crashes at the place that dies sets. The leases of this process
+// lapse immediately.
 func (w *fixture) doomed(dies func(*fixture, *initiation.Initiation)) *initiation.Initiation {
 	w.t.Helper()
 	i := w.another()
@@ -129,7 +129,7 @@ func (w *fixture) cancelToTheEnd(t *testing.T, p *payment.Payment) {
 }
 
 // TestCrashWhileAnAnswerIsRecovered kills the process that recovers an answer, and then its
-// successor.
+// successor. Another process must find the outcome. The bank must get the answer once.
 func TestCrashWhileAnAnswerIsRecovered(t *testing.T) {
 	for name, point := range map[string]fault{"before the bank": before(dies), "after the bank": after(dies)} {
 		t.Run(name, func(t *testing.T) {

@@ -59,8 +59,8 @@ func TestPublicKeyStays(t *testing.T) {
 	})
 }
 
-// TestEncryptedFields sends values in JWE where plain text is refused, for a validation and for
-// an answer.
+// TestEncryptedFields checks that a live domain accepts field values in JWE. It accepts plain
+// values only if the setting payment.allow_plain_fields is set.
 func TestEncryptedFields(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.line.tune(func(p *connector.Profile) { p.Sandbox = false })
@@ -126,7 +126,8 @@ func TestBadEncryption(t *testing.T) {
 	})
 }
 
-// TestHostilePatterns checks that matching hostile patterns takes little time.
+// TestHostilePatterns checks that slow and invalid patterns of fields neither delay nor refuse a
+// validation.
 func TestHostilePatterns(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.line.tune(func(p *connector.Profile) {

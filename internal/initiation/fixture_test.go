@@ -321,10 +321,10 @@ func (w *fixture) events(id passerelle.PaymentID) []event {
 	return all
 }
 
-// checkInvariants checks the conditions that always hold in the database. Each history is a path of
-// the state table, and ends in the payment's state. Each transition except the creation has one
-// event with the same content, and each event has one delivery. No payment has two orders at the
-// bank. A final payment has no check and no action.
+// checkInvariants checks conditions that always hold in the database. The transitions of a payment
+// form a chain that ends in the payment's state. Each transition except the creation has one event
+// with the same state, and each event has one delivery. The bank received each order once. The
+// service plans checks only of payments that are validating or pending.
 func (w *fixture) checkInvariants(t *testing.T) {
 	t.Helper()
 	for _, id := range column[int64](w, `SELECT id FROM payment ORDER BY id`) {

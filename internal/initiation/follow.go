@@ -79,9 +79,8 @@ func (i *Initiation) Follow(ctx context.Context, d passerelle.Domain) (Done, err
 // AwaitFollowed returns when all calls that Follow began have ended. Call it when no pass is running.
 func (i *Initiation) AwaitFollowed() { i.followed.working.Wait() }
 
-// followed counts the running tasks of Follow and RunDue. A connector has at most two batches of
-// them in each domain. working counts only the tasks that Follow began, because RunDue may run
-// during a shutdown.
+// followed counts the running tasks of Follow and RunDue. working counts only the tasks that Follow
+// began, because RunDue may run during a shutdown.
 type followed struct {
 	mu      sync.Mutex
 	many    map[followedBank]int
@@ -119,8 +118,8 @@ func (f *followed) add(b followedBank, tasks int) {
 	}
 }
 
-// beginDue claims due work of a domain, except the work of some connectors, and begins to do it. It
-// returns a channel that is closed at the end of this work.
+// beginDue claims due work of a domain and begins to do it. It does not call the connectors in
+// except. It returns a channel that is closed at the end of this work.
 func (i *Initiation) beginDue(ctx context.Context, d passerelle.Domain, except []string) (Done, <-chan struct{}, error) {
 	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
 	if err != nil {
@@ -246,9 +245,9 @@ func (i *Initiation) apply(ctx context.Context, s bankSession, report payment.Re
 	return p, err
 }
 
-// applyToChanged applies a report to a payment that has changed since the session was loaded. It
-// returns false if the connector used the callback but the resulting memory is not stored. The
-// connector then needs the callback again.
+// applyToChanged applies a report to a payment that has changed since the session was loaded. The
+// second result is false if the connector needs the callback again, because its new memory is not
+// stored.
 func (i *Initiation) applyToChanged(ctx context.Context, s bankSession, report payment.Report) (*payment.Payment, bool, error) {
 	now, err := i.bankSession(ctx, s.domain, s.payment.ID)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"passerelle/payment"
 )
 
-// TestEarlyDataIsForgotten checks that early field values and the payer's device stay while the order
-// may be sent again, and are removed when the payment is validated, rejected or expired.
+// TestEarlyDataIsForgotten checks that stored field values and the payer's device stay while the
+// order may be sent again, and are removed when the payment is validated, rejected or expired.
 func TestEarlyDataIsForgotten(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		kept := func(want int64) {

@@ -77,10 +77,9 @@ type Initiation struct {
 // addition adds statements to the transaction of an act.
 type addition func(*store.Tx) error
 
-// onRecord returns an addition that stores the record of an act in the act's transaction, before
-// the service calls a bank. The record consists of entries of the audit log and, unless seen is
-// nil, the page that the payer saw. An act that the service refuses before this transaction leaves
-// no record.
+// onRecord returns an addition that stores the record of an act in the act's transaction. The
+// record consists of entries of the audit log and, unless seen is nil, the page that the payer saw.
+// An act that the service refuses before this transaction leaves no record.
 func (i *Initiation) onRecord(d passerelle.Domain, seen *payment.Evidence, acts []store.Audit) addition {
 	return func(tx *store.Tx) error {
 		if err := tx.Audit(acts...); err != nil || seen == nil {
@@ -152,7 +151,8 @@ func (i *Initiation) Create(ctx context.Context, d passerelle.Domain, wish Creat
 	return p, nil
 }
 
-// answered stores the created payment and the response under the idempotency key.
+// answered stores the payment's id and, unless Answer is nil, the response under the idempotency
+// key.
 func (c Creation) answered(tx *store.Tx, p *payment.Payment) error {
 	if c.Execution.ID == 0 || c.Answer == nil {
 		tx.Executed(c.Execution, int64(p.ID))
@@ -214,8 +214,7 @@ func checkRegistered(d passerelle.Domain, by passerelle.ClientID, field, uri str
 
 // checkReturn fails unless webview_url is on the site of one of the client's redirect URIs, or on
 // the domain's own site. The holder of a payment token can set this URL, and the domain's callback
-// then redirects payers to it. For clients without registered URIs, the rule of CheckRedirect
-// applies.
+// then redirects payers to it. In a sandbox, a client without registered URIs may use any site.
 func checkReturn(d passerelle.Domain, p *payment.Payment, client store.Client) error {
 	if len(client.RedirectURIs) == 0 && d.Kind == passerelle.Sandbox {
 		return nil

@@ -100,8 +100,8 @@ func TestJourney(t *testing.T) {
 	})
 }
 
-// TestFaithfulTiming follows a payment on the domain's clock, with a payer who never returns
-// from the bank.
+// TestFaithfulTiming checks at which times a payment advances with sandbox.Faithful if the payer
+// never returns from the bank.
 func TestFaithfulTiming(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.bank.Timing = sandbox.Faithful

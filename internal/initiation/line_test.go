@@ -46,7 +46,7 @@ func (l *line) tune(change func(*connector.Profile)) {
 	change(&l.profile)
 }
 
-// replace uses another bank from now on.
+// replace makes all later calls go to another bank, under the same UUID and id.
 func (l *line) replace(able connector.Initiator) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -196,8 +196,8 @@ func TestMemoryStoredDuringACall(t *testing.T) {
 	}
 }
 
-// TestConnectorIsGone checks that checks become rarer after the connector of sent payments was
-// removed. A program with the connector must continue these payments.
+// TestConnectorIsGone checks that the service waits between two checks of payments whose connector
+// was removed. A program with the connector must continue these payments.
 func TestConnectorIsGone(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)
@@ -226,8 +226,8 @@ func TestConnectorIsGone(t *testing.T) {
 	})
 }
 
-// TestReturns makes a payer return with invalid state parameters, and then several times with the
-// valid parameter.
+// TestReturns checks that invalid state parameters are refused, and that a payer can return several
+// times with the valid parameter.
 func TestReturns(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)

@@ -272,8 +272,8 @@ func TestOlderReport(t *testing.T) {
 	})
 }
 
-// TestNewerReportComesLate checks that a newer report that is stored second is applied to the
-// result of the first report.
+// TestNewerReportComesLate checks that a newer report is applied to a payment for which another
+// process has just stored an older report.
 func TestNewerReportComesLate(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)

@@ -74,9 +74,9 @@ func keyLife(bank connector.Initiator) time.Duration {
 	return cmp.Or(bank.Profile().KeyLife, connector.DefaultKeyLife)
 }
 
-// conclude interprets a report as the outcome of an attempt. After the answer no of a payer or a
-// client, the order has ended unless the bank has continued it. The bank then reports nothing more.
-// If the bank does not mention a requested cancellation, it will not execute the cancellation.
+// conclude interprets a report as the outcome of an attempt. After the answer no, an order that
+// still waits at the bank counts as refused, because the bank reports nothing more about it. A
+// cancellation that the report does not mention counts as refused too.
 func (s bankSession) conclude(report payment.Report, now time.Time) payment.Report {
 	abandoned := s.abandoned()
 	if s.attempt.Live() && !(abandoned && abandons(s.attempt)) {
@@ -149,10 +149,9 @@ func (s bankSession) backoff() time.Duration {
 	return min(shortestWait<<min(s.attempt.Inquiries, 20), longestWait)
 }
 
-// These constants limit the wait after a failed call that asks the bank about an attempt. Most
-// failed calls are not sent and cost the bank nothing. The outcome must be known soon after the
-// bank is reachable again. An order that may be sent again must be sent before the bank forgets its
-// key.
+// These constants limit the wait after a failed call that asks the bank about an attempt.
+// longestOutage applies to calls that were not sent, because they cost the bank nothing.
+// longestRepeatable applies to orders that may be sent again, because the bank forgets their keys.
 const (
 	longestOutage     = time.Minute
 	longestRepeatable = 5 * time.Minute

@@ -211,7 +211,8 @@ func TestLiveDomain(t *testing.T) {
 	})
 }
 
-// TestRedirects compares URIs with the registered URIs of the client.
+// TestRedirects checks that a redirect URI must equal a URI that the client has registered. A
+// client without registered URIs may use any URI, except in live domains.
 func TestRedirects(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		live, none := w.createDomain("live", passerelle.Live)

@@ -27,7 +27,7 @@ func delayed() (hold fault, arrived chan struct{}, free func()) {
 	}, arrived, sync.OnceFunc(func() { close(freed) })
 }
 
-// notify receives a notification of the bank about a payment.
+// notify makes the service receive a bank's notification about a payment.
 func (w *fixture) notify(t *testing.T, d passerelle.Domain, id passerelle.PaymentID) {
 	t.Helper()
 	n := &notification.Notifications{DB: w.db, MAC: w.ring.MAC, Now: func() time.Time { return noon }, Sync: func() {}}

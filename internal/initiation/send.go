@@ -157,8 +157,8 @@ func (s bankSession) outcomeIfNotSent() (payment.Report, bool) {
 	return payment.Report{Status: payment.Declined, Raw: "not sent"}, s.attempt.Kind == store.AttemptAnswer && !s.attempt.Agreed
 }
 
-// keepUnchanged stores the payment without a change, and returns an error that allows the caller to
-// try again.
+// keepUnchanged closes an attempt that was not sent, and leaves the order as it is. It returns an
+// error that allows the caller to try again.
 func (i *Initiation) keepUnchanged(ctx context.Context, s bankSession, report payment.Report) (*payment.Payment, error) {
 	p := *s.payment
 	p.RefuseCancellation(payment.ByService, i.now(s.domain))

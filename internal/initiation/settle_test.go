@@ -96,7 +96,8 @@ func TestRefusedSettlements(t *testing.T) {
 	})
 }
 
-// TestSettledAgainstTheBank checks that the bank's response counts when the bank knows the order.
+// TestSettledAgainstTheBank checks that Settle fails when the bank knows the order. The payment
+// must follow the bank's response.
 func TestSettledAgainstTheBank(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.lostAt(after(fails(errCut)))
@@ -108,8 +109,8 @@ func TestSettledAgainstTheBank(t *testing.T) {
 	})
 }
 
-// TestSettledMeanwhile checks that a settlement fails when another settlement succeeds while the
-// first one asks the bank.
+// TestSettledMeanwhile checks that Settle fails if another call settles the payment while Settle asks
+// the bank.
 func TestSettledMeanwhile(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.lostAt(before(fails(errCut)))

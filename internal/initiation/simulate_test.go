@@ -74,7 +74,8 @@ func TestSimulatedCodes(t *testing.T) {
 	})
 }
 
-// TestSimulatedLines ends the instructions of a bulk payment one by one.
+// TestSimulatedLines checks that a payment becomes partial when one of its instructions is rejected
+// and the other is accepted.
 func TestSimulatedLines(t *testing.T) {
 	line := func(n int, state payment.State) initiation.SimulatedChange {
 		return initiation.SimulatedChange{State: state, Instruction: &n}
@@ -125,8 +126,7 @@ func TestSimulationRefusals(t *testing.T) {
 	})
 }
 
-// TestNoBankBehindASimulation checks that a simulated payment has no order that somebody could
-// answer or cancel.
+// TestNoBankBehindASimulation checks that Answer and Cancel refuse a simulated payment.
 func TestNoBankBehindASimulation(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.standing(payment.Validating)
@@ -138,7 +138,8 @@ func TestNoBankBehindASimulation(t *testing.T) {
 	})
 }
 
-// TestSimulationOfASentPayment simulates a change of a payment at its bank.
+// TestSimulationOfASentPayment checks that a sent payment keeps a simulated state, and that the
+// service no longer asks the bank about it.
 func TestSimulationOfASentPayment(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.onItsWay()

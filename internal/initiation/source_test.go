@@ -8,8 +8,9 @@ import (
 	"passerelle/payment"
 )
 
-// Payments go through the first enabled source that is made for them. A domain that disables the
-// sources of a bank also stops its payments, even if the bank has sources for reading only.
+// TestSourcesOfPayments checks that payments use the first enabled source for payments. When a
+// domain has disabled all these sources, payments must be refused, even if a source for reading is
+// enabled.
 func TestSourcesOfPayments(t *testing.T) {
 	pays, pages, reads := connector.Source{ID: 11}, connector.Source{ID: 12, Priority: 1}, connector.Source{ID: 13, Priority: 2}
 	pages.Mechanisms = []passerelle.AuthMechanism{passerelle.ByWebauth}

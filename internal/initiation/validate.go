@@ -30,7 +30,7 @@ type Choice struct {
 	// Validated makes Validate send the order. Otherwise it only stores the choice.
 	Validated bool
 	// Evidence is the page that the payer saw before validating in the webview. It is nil for other
-	// callers. Validate sets its domain and its instant.
+	// callers. Validate sets Evidence.Domain and Evidence.At.
 	Evidence *payment.Evidence
 }
 

@@ -8,8 +8,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// Replicas exchange lists of the banks that they do not call, at the interval disturbanceEvery. An
-// entry stays valid for disturbanceHolds after its last repetition.
+// Replicas exchange lists of the failing banks that they do not call, at the interval
+// disturbanceEvery. An entry stays valid for disturbanceHolds after its last repetition.
 const (
 	disturbanceEvery = 5 * time.Second
 	disturbanceHolds = 20 * time.Second
@@ -23,8 +23,8 @@ type bankHealth struct {
 	said    bool
 }
 
-// ShareBankHealth tells other replicas which banks this process does not call, and reads their
-// lists. Users of every replica then see that a bank fails. Each process still uses only the
+// ShareBankHealth tells other replicas which failing banks this process does not call, and reads
+// their lists. Users of every replica then see that a bank fails. Each process still uses only the
 // results of its own calls to decide whether to call a bank. The cause may be the network of one
 // machine.
 func (s *Service) ShareBankHealth(ctx context.Context) error {

@@ -58,8 +58,8 @@ func readBanks(folder string, own []connector.Connector, before map[string]*berl
 }
 
 // inTurn returns the indexes of the files in the order in which they reserve names: first banks
-// that run and keep their names, then banks that run and change their names, and then new files. So
-// a copy of a file cannot take the names of a running bank.
+// that run and keep their names, then banks that run and change their names, and then new files. A
+// copy of a file therefore cannot take the names of a running bank.
 func inTurn(files []BankFile, before map[string]*berlingroup.Bank) []int {
 	turn := func(i int) int {
 		former, next := before[files[i].Path], files[i].Bank
@@ -79,8 +79,8 @@ func inTurn(files []BankFile, before map[string]*berlingroup.Bank) []int {
 	return order
 }
 
-// claim reserves the names of a file's bank. If the file is invalid or another connector has its
-// names, the file keeps the former bank, unless another connector now has the names of that bank.
+// claim reserves the names of a file's bank. If the file is invalid or its names are taken, the
+// file keeps its former bank. If the names of the former bank are taken too, the file has no bank.
 func (f *BankFile) claim(names takenNames, former *berlingroup.Bank) {
 	if f.Err == nil {
 		f.Err = complaints(f.Bank, names.take(f.Bank.Profile(), f.Path))
@@ -115,7 +115,8 @@ func emptyFolder(folder string) error {
 	return err
 }
 
-// takenNames maps each UUID and number of a connector to the connector's source.
+// takenNames maps each UUID and number of a connector to the file of the connector, or to a
+// description of a built-in connector.
 type takenNames map[string]string
 
 // takenName is a name that another connector has. It comes from a field of a bank file.

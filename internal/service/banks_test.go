@@ -34,8 +34,9 @@ sca = ["redirect"]
 single = ["sepa-credit-transfers"]
 `
 
-// TestAnInvalidCertificateIsLogged checks that the log names a bank for which our certificate is
-// invalid when the service reads the bank's file. The bank stays, because it may have payments.
+// TestAnInvalidCertificateIsLogged checks that the log names a bank whose file has an invalid
+// client certificate when the service reads this file. The bank stays, because it may have
+// payments.
 func TestAnInvalidCertificateIsLogged(t *testing.T) {
 	folder, authority := t.TempDir(), berlingrouptest.NewAuthority(t)
 	authority.Furnish(folder)

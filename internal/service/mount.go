@@ -97,8 +97,9 @@ func (s *Service) wait(r *http.Request, form bool) (time.Duration, error) {
 	return length, nil
 }
 
-// ofDomain looks up the domain of a request, although the body is the same for all domains. The
-// lookup adds the header Strict-Transport-Security for a domain that is reached only over https.
+// ofDomain looks up the domain of a request, although the response body is the same for all
+// domains. The lookup adds the header Strict-Transport-Security for a domain that is reached only
+// over https.
 func (s *Service) ofDomain(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = s.domain(r.Context(), r.Host) // an unknown host gets the same response

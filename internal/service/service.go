@@ -114,8 +114,9 @@ type Config struct {
 // NoConsole is the value of ConsoleListen that disables the console.
 const NoConsole = "none"
 
-// DefaultMaxRequests is the default limit of concurrent requests. The limit has room for all
-// callers that wait for banks. The database can still serve the other callers in about a second.
+// DefaultMaxRequests is the default limit of concurrent requests. While callers wait for a few
+// silent banks (see initiation.MaxCallers), the limit has room for other callers. The database can
+// serve these in about a second.
 const DefaultMaxRequests = 512
 
 // DefaultMaxBodies is the default limit for request bodies in memory, in bytes. It does not count

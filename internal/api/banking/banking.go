@@ -21,7 +21,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// Service holds what the endpoints need: the database for reads, and the use cases.
+// Service contains the dependencies of the endpoints: the database for reads, and the use cases.
 type Service struct {
 	DB          *store.DB
 	Access      *access.Access

@@ -46,8 +46,7 @@ type listAssetsInput struct {
 	httpapi.Expand[wire.Investment]
 }
 
-// assetRows returns one page of the assets of a kind at a place, and the place after settle has
-// checked it.
+// assetRows checks the place in the path, and returns it with one page of its assets of a kind.
 func assetRows[D any](ctx context.Context, s *Service, c *httpapi.Caller, in listAssetsInput, kind bankstore.AssetKind) (settled, []passerelle.Asset[D], httpapi.Listing, error) {
 	at, err := s.settle(ctx, c, in.place())
 	if err != nil {

@@ -94,7 +94,8 @@ func (s *Service) webauthURL(ctx context.Context, c *httpapi.Caller, in webauthU
 }
 
 // receives checks that the named application exists, and that it has registered the redirect
-// address. A token of an application must belong to the named one.
+// address. If the caller's token belongs to an application, it must belong to the named
+// application.
 func (s *Service) receives(ctx context.Context, c *httpapi.Caller, in webauthURLInput) error {
 	id, err := strconv.ParseInt(string(in.ClientID), 10, 64)
 	if err != nil || c.Client != 0 && int64(c.Client) != id {
