@@ -61,6 +61,11 @@ type engine interface {
 	read(ctx context.Context, sql string, args []any, row func(Row) (more bool, err error)) error
 	// readWhole does the same as read, for a query that reads whole tables.
 	readWhole(ctx context.Context, sql string, args []any, row func(Row) (more bool, err error)) error
+	// readOne does the same as read, for a query that finds at most a few rows by a key. It may
+	// finish the query after the context has ended.
+	readOne(ctx context.Context, sql string, args []any, row func(Row) (more bool, err error)) error
+	// together runs functions that read, and combines their queries.
+	together(ctx context.Context, r *Querier, questions []func(*Querier) error) error
 	// write executes the unit. If it returns nil, the unit is durable.
 	write(ctx context.Context, u *Unit) error
 	// migrate calls fn in a transaction. No other migration runs at the same time.

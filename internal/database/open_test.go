@@ -185,6 +185,11 @@ func TestPathMayHoldAnyCharacter(t *testing.T) {
 func TestSettingsOfSQLite(t *testing.T) {
 	db := open(t, storetest.SQLite(t))
 	engine := db.engine.(*sqliteEngine)
+	reader, err := engine.readers.borrow(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer engine.readers.giveBack(reader, false)
 	tests := []struct {
 		source preparer
 		pragma string
@@ -194,9 +199,9 @@ func TestSettingsOfSQLite(t *testing.T) {
 		{engine.writer.conn, "synchronous", "2"},
 		{engine.writer.conn, "foreign_keys", "1"},
 		{engine.writer.conn, "busy_timeout", "10000"},
-		{engine.readers, "query_only", "1"},
-		{engine.readers, "mmap_size", "268435456"},
-		{engine.readers, "cache_size", "-8192"},
+		{reader.conn, "query_only", "1"},
+		{reader.conn, "mmap_size", "268435456"},
+		{reader.conn, "cache_size", "-8192"},
 	}
 	for _, test := range tests {
 		rows, err := test.source.QueryContext(t.Context(), "PRAGMA "+test.pragma)

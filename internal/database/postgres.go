@@ -137,6 +137,10 @@ func (p *postgresEngine) close() error {
 	return nil
 }
 
+func (p *postgresEngine) readOne(ctx context.Context, sql string, args []any, row func(Row) (bool, error)) error {
+	return p.read(ctx, sql, args, row)
+}
+
 func (p *postgresEngine) read(ctx context.Context, sql string, args []any, row func(Row) (bool, error)) error {
 	return p.rows(ctx, p.pool, sql, args, row)
 }

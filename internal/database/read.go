@@ -16,7 +16,7 @@ type Row interface {
 // One returns the first row of a query. It fails with ErrNotFound when the query finds no row.
 func One[T any](ctx context.Context, r *Querier, scan func(Row) (T, error), sql string, args ...any) (T, error) {
 	var found []T
-	err := r.Each(ctx, sql, args, func(row Row) (bool, error) {
+	err := r.one(ctx, sql, args, func(row Row) (bool, error) {
 		value, err := scan(row)
 		found = append(found, value)
 		return false, err
@@ -68,11 +68,22 @@ func ScanString(row Row) (string, error) {
 
 // Each calls row for each row of a query, until row returns false or an error.
 func (r *Querier) Each(ctx context.Context, sql string, args []any, row func(Row) (bool, error)) error {
+	return r.observed(ctx, r.engine.read, sql, args, row)
+}
+
+func (r *Querier) one(ctx context.Context, sql string, args []any, row func(Row) (bool, error)) error {
+	return r.observed(ctx, r.engine.readOne, sql, args, row)
+}
+
+// reading is the signature of the methods of an engine that read.
+type reading func(ctx context.Context, sql string, args []any, row func(Row) (bool, error)) error
+
+func (r *Querier) observed(ctx context.Context, read reading, sql string, args []any, row func(Row) (bool, error)) error {
 	r.engine.words().seen(sql)
 	if err := r.observe(ctx, sql, args); err != nil {
 		return err
 	}
-	return r.by(ctx, r.engine.read, sql, args, row)
+	return r.by(ctx, read, sql, args, row)
 }
 
 // EachWhole does the same as Each, for a query that reads whole tables.
@@ -80,7 +91,7 @@ func (r *Querier) EachWhole(ctx context.Context, sql string, args []any, row fun
 	return r.by(ctx, r.engine.readWhole, sql, args, row)
 }
 
-func (r *Querier) by(ctx context.Context, read func(context.Context, string, []any, func(Row) (bool, error)) error, sql string, args []any, row func(Row) (bool, error)) error {
+func (r *Querier) by(ctx context.Context, read reading, sql string, args []any, row func(Row) (bool, error)) error {
 	ctx, cancel := r.bounded(ctx)
 	defer cancel()
 	ctx, span := tracing.Start(ctx, "read", tracing.Client)

@@ -22,9 +22,8 @@ const busyTimeout = 10 * time.Second
 type sqliteEngine struct {
 	path      string
 	temporary string // directory that is removed at the end, or empty
-	readers   *sql.DB
+	readers   *sqliteReaders
 	serving   *sql.DB // holds the lock of the only server, or nil
-	prepared  *statements
 	writer    *writer
 	dialect   *Dialect
 }
@@ -49,11 +48,8 @@ func openSQLite(ctx context.Context, path string, options Config) (_ engine, err
 	if connections <= 0 {
 		connections = 2 * runtime.GOMAXPROCS(0)
 	}
-	s.readers = s.connect("query_only(ON)")
-	s.readers.SetMaxOpenConns(connections)
-	s.readers.SetMaxIdleConns(connections)
-	s.prepared = newStatements(s.readers, s.dialect)
-	return s, s.readers.PingContext(ctx)
+	s.readers = newSQLiteReaders(s.connect("query_only(ON)"), connections, s.dialect)
+	return s, s.ping(ctx)
 }
 
 // locate creates the file when it is missing, and removes the permissions of all users except
@@ -106,7 +102,9 @@ func (s *sqliteEngine) connect(settings ...string) *sql.DB {
 
 func (s *sqliteEngine) words() *Dialect { return s.dialect }
 
-func (s *sqliteEngine) ping(ctx context.Context) error { return s.readers.PingContext(ctx) }
+func (s *sqliteEngine) ping(ctx context.Context) error {
+	return s.readers.with(ctx, func(r *sqliteReader) error { return r.conn.PingContext(ctx) })
+}
 
 func (s *sqliteEngine) close() error {
 	var errs []error
@@ -114,7 +112,7 @@ func (s *sqliteEngine) close() error {
 		errs = append(errs, s.writer.close())
 	}
 	if s.readers != nil {
-		errs = append(errs, s.readers.Close())
+		errs = append(errs, s.readers.close())
 	}
 	if s.serving != nil {
 		errs = append(errs, s.serving.Close())
@@ -123,18 +121,6 @@ func (s *sqliteEngine) close() error {
 		errs = append(errs, os.RemoveAll(s.temporary))
 	}
 	return errors.Join(errs...)
-}
-
-func (s *sqliteEngine) read(ctx context.Context, text string, args []any, row func(Row) (bool, error)) error {
-	rows, err := s.prepared.query(ctx, text, args)
-	if err != nil {
-		return err
-	}
-	return drain(rows, row)
-}
-
-func (s *sqliteEngine) readWhole(ctx context.Context, text string, args []any, row func(Row) (bool, error)) error {
-	return s.read(ctx, text, args, row)
 }
 
 func (s *sqliteEngine) write(ctx context.Context, tx *Unit) error { return s.writer.submit(ctx, tx) }

@@ -236,13 +236,21 @@ func (w *writer) alone(u *queued) error {
 	return nil
 }
 
-// execute executes statements within the time limit of a unit.
+// execute executes statements within the time limit of a unit. A statement for one row runs without
+// the cancellable context, for which the driver would start a goroutine. The limit is then checked
+// before the statement.
 func (w *writer) execute(statements []statement) error {
 	ctx, cancel := context.WithTimeout(context.Background(), w.limit)
 	defer cancel()
 	for i := range statements {
-		s := &statements[i]
-		if err := s.failed(w.statement(ctx, s)); err != nil {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		s, within := &statements[i], ctx
+		if s.mismatch != nil || s.isCertain() {
+			within = context.Background()
+		}
+		if err := s.failed(w.statement(within, s)); err != nil {
 			return err
 		}
 	}

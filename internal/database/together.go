@@ -10,21 +10,22 @@ import (
 
 // Together runs several functions that read, and combines their queries. On PostgreSQL, the first
 // queries of all functions share one round trip, the second queries share the next one, and so on.
-// On SQLite, sharing would save nothing, so the functions run one after the other until one fails.
+// On SQLite, the functions run one after the other in one transaction, until one fails.
 // Each function must read through the Querier that it receives. Together returns the error of the
 // first function that failed.
 func (r *Querier) Together(ctx context.Context, questions ...func(r *Querier) error) error {
-	away, distant := r.engine.(sender)
-	if !distant {
-		for _, question := range questions {
-			if err := question(r); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
 	ctx, cancel := r.bounded(ctx)
 	defer cancel()
+	return r.engine.together(ctx, r, questions)
+}
+
+func (p *postgresEngine) together(ctx context.Context, r *Querier, questions []func(*Querier) error) error {
+	return pipelined(ctx, p, r, questions)
+}
+
+// pipelined runs the functions as coroutines. Each coroutine stops at a query, until the sender has
+// sent the queries of all coroutines.
+func pipelined(ctx context.Context, away sender, r *Querier, questions []func(*Querier) error) error {
 	errs := make([]error, len(questions))
 	nexts := make([]func() ([]*gatheredRead, bool), len(questions))
 	for i, question := range questions {
@@ -79,6 +80,14 @@ type gatherer struct {
 
 // errLeft ends a function when its result is no longer needed.
 var errLeft = errors.New("the result is no longer needed")
+
+func (g gatherer) together(ctx context.Context, r *Querier, questions []func(*Querier) error) error {
+	return pipelined(ctx, g, r, questions)
+}
+
+func (g gatherer) readOne(ctx context.Context, sql string, args []any, row func(Row) (bool, error)) error {
+	return g.read(ctx, sql, args, row)
+}
 
 func (g gatherer) read(ctx context.Context, sql string, args []any, row func(Row) (bool, error)) error {
 	q := &gatheredRead{sql: sql, args: args, row: row}
