@@ -166,3 +166,43 @@ func TestWatchedFolder(t *testing.T) {
 		t.Errorf("left: %v", left)
 	}
 }
+
+// TestWatchEndsWithItsToken checks that --watch exits and leaves the files in their place when the
+// service refuses the token of a deleted user.
+func TestWatchEndsWithItsToken(t *testing.T) {
+	base, token := userOfDev(t)
+	folder := t.TempDir()
+	writeFile(t, filepath.Join(folder, "a.csv"), "account,currency,date,amount\n77,CHF,2026-11-02,-10.00\n")
+	out, in := io.Pipe()
+	exited := make(chan int, 1)
+	go func() {
+		exited <- run(t.Context(), []string{"import", "--base-url", base, "--token-file", token, "--watch", "--json", folder}, nil, in, t.Output())
+		in.Close()
+	}()
+	var first []uploads.Uploaded
+	if err := json.NewDecoder(out).Decode(&first); err != nil || len(first) != 1 || first[0].New != 1 {
+		t.Errorf("the first file: %v %+v", err, first)
+	}
+	go func() { _, _ = io.Copy(io.Discard, out) }()
+	secret, err := os.ReadFile(token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, base+"/users/me", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(secret)))
+	response, err := http.DefaultClient.Do(request)
+	if err != nil || response.StatusCode != http.StatusNoContent {
+		t.Fatalf("delete the user: %v %v", err, response)
+	}
+	response.Body.Close()
+	writeFile(t, filepath.Join(folder, "b.csv"), "account,currency,date,amount\n77,CHF,2026-11-03,-10.00\n")
+	if status := <-exited; status == succeeded {
+		t.Errorf("the status is %d", status)
+	}
+	if _, err := os.Stat(filepath.Join(folder, "b.csv")); err != nil {
+		t.Errorf("the file that was not imported: %v", err)
+	}
+}

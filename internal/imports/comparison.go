@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
+	"maps"
 	"slices"
 
 	"passerelle"
@@ -22,8 +23,8 @@ type comparison struct {
 	domain     passerelle.DomainID
 	connection passerelle.ConnectionID
 	format     statementfile.Format
-	// brought has the transactions that earlier files would have added.
-	brought brought
+	// earlier has the transactions that earlier files would have added. own has those of this file.
+	earlier, own brought
 
 	stored   map[string]bankstore.StoredAccount
 	accounts map[string]*AccountReport
@@ -43,6 +44,19 @@ func (b brought) first(account, key string) bool {
 	again := b[account][hash]
 	b[account][hash] = true
 	return !again
+}
+
+func (b brought) has(account, key string) bool { return b[account][maphash.String(seed, key)] }
+
+// add adds the transactions of another file.
+func (b brought) add(other brought) {
+	for account, hashes := range other {
+		if b[account] == nil {
+			b[account] = hashes
+			continue
+		}
+		maps.Copy(b[account], hashes)
+	}
 }
 
 // Accounts loads the stored accounts. It refuses an account whose stored data comes from a file of
@@ -88,7 +102,7 @@ func (c *comparison) Wanted(account string) (passerelle.Date, bool) {
 // Transactions counts new transactions.
 func (c *comparison) Transactions(account string, page []passerelle.TransactionDetails) error {
 	report, into := c.accounts[account], c.stored[account]
-	page = slices.DeleteFunc(slices.Clone(page), func(d passerelle.TransactionDetails) bool { return !c.brought.first(account, d.Key) })
+	page = slices.DeleteFunc(slices.Clone(page), func(d passerelle.TransactionDetails) bool { return c.earlier.has(account, d.Key) || !c.own.first(account, d.Key) })
 	if report.ID == 0 {
 		report.New += len(page)
 		return nil

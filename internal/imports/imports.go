@@ -76,8 +76,12 @@ func (i *Imports) Preview(ctx context.Context, d passerelle.Domain, f File) (Fil
 	if err != nil {
 		return FileReport{}, err
 	}
-	report, err := s.preview(f)
-	return report, errors.Join(err, s.addGaps(&report))
+	report, follow, err := s.preview(f)
+	if err != nil {
+		return report, err
+	}
+	follow()
+	return report, s.addGaps(&report)
 }
 
 // previewing compares several files with the stored data, one after the other.
@@ -102,10 +106,11 @@ func (i *Imports) begin(ctx context.Context, d passerelle.Domain, f File) (*prev
 	return &previewing{Imports: i, ctx: ctx, domain: d.ID, connection: f.Connection, values: values, memory: memory, brought: brought{}, formats: map[string]statementfile.Format{}}, nil
 }
 
-// preview compares one file. When preview refuses a file, it does not change memory.
-func (s *previewing) preview(f File) (FileReport, error) {
+// preview compares one file. It returns the report, and a function that makes the later files
+// follow this file.
+func (s *previewing) preview(f File) (FileReport, func(), error) {
 	if _, err := mapping(f.Mapping); err != nil {
-		return FileReport{}, err
+		return FileReport{}, nil, err
 	}
 	request := connector.DataRequest{File: f.handed(), Values: s.values, Memory: s.memory, Now: s.Aggregation.Now()}
 	if f.Mapping != "" {
@@ -116,29 +121,35 @@ func (s *previewing) preview(f File) (FileReport, error) {
 		err = s.oneFormat(summary)
 	}
 	if err != nil {
-		return FileReport{}, err
+		return FileReport{}, nil, err
 	}
-	c := &comparison{ctx: s.ctx, db: s.DB, domain: s.domain, connection: s.connection, format: summary.Format, brought: s.brought}
+	c := &comparison{ctx: s.ctx, db: s.DB, domain: s.domain, connection: s.connection, format: summary.Format, earlier: s.brought, own: brought{}}
 	outcome, err := (statements.Connector{}).Read(s.ctx, request, c)
 	if err != nil {
-		return FileReport{}, refusal(err)
+		return FileReport{}, nil, refusal(err)
 	}
-	s.memory = outcome.Memory
 	report := FileReport{Summary: summary}
 	for _, a := range summary.Accounts {
 		report.Accounts = append(report.Accounts, c.report(statements.KeyOf(a.Account)))
 	}
-	return report, nil
+	return report, func() { s.follow(summary, outcome.Memory, c.own) }, nil
+}
+
+// follow records a file as if an import had stored it.
+func (s *previewing) follow(file statementfile.Summary, memory []byte, transactions brought) {
+	s.memory = memory
+	s.brought.add(transactions)
+	for _, a := range file.Accounts {
+		s.formats[statements.KeyOf(a.Account)] = file.Format
+	}
 }
 
 // oneFormat fails for a file with an account that an earlier file had in another format.
 func (s *previewing) oneFormat(summary statementfile.Summary) error {
 	for _, a := range summary.Accounts {
-		key := statements.KeyOf(a.Account)
-		if before := s.formats[key]; before != "" && before != summary.Format {
+		if before := s.formats[statements.KeyOf(a.Account)]; before != "" && before != summary.Format {
 			return otherFormat("the account has transactions from %s files, whose texts differ, so they would be duplicated; send %s files, or create another connection", before, before)
 		}
-		s.formats[key] = summary.Format
 	}
 	return nil
 }
@@ -188,9 +199,12 @@ func (i *Imports) CheckAll(ctx context.Context, d passerelle.Domain, files ...Fi
 
 // check compares a file. It refuses the same files as Import.
 func (s *previewing) check(f File) (CheckedFile, error) {
-	report, err := s.preview(f)
+	report, follow, err := s.preview(f)
 	if err == nil && !f.Unbalanced {
 		err = balanced(report.Summary)
+	}
+	if err == nil {
+		follow()
 	}
 	why, err := refused(err)
 	return CheckedFile{report, why}, err

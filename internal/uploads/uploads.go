@@ -4,8 +4,9 @@
 // The package decides what happens to files after it has sent them. Package inbox owns the place
 // where they wait. The service reads the files.
 //
-// Send fails when the service cannot be reached or refuses the token. Watch passes this error to
-// its caller and continues. The refusal of a file is a result and not an error.
+// Send fails when the service cannot be reached or refuses the token. Watch ends when the service
+// refuses the token. It reports other errors to its caller and continues. The refusal of a file is
+// a result and not an error.
 package uploads
 
 import (
@@ -20,6 +21,7 @@ import (
 	"net/url"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -171,6 +173,12 @@ func (r *refusedError) ofFile() bool {
 	return r.status == http.StatusBadRequest || r.Code == "conflict" || r.status == http.StatusRequestEntityTooLarge
 }
 
+// final reports whether every later call will fail too: the token or the connection is no longer
+// valid.
+func (r *refusedError) final() bool {
+	return slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound}, r.status)
+}
+
 // call calls the API.
 func (c *Uploader) call(ctx context.Context, method, path, contentType string, body []byte, into any) error {
 	request, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(c.Base, "/")+path, bytes.NewReader(body))
@@ -203,9 +211,9 @@ func (c *Uploader) call(ctx context.Context, method, path, contentType string, b
 
 // Watch imports the files of an inbox when they arrive. It reports the result for each file, and
 // moves the file to a folder in the inbox. It runs until the context ends, or until the inbox or
-// the report fails. When a call of the service fails, or the server of the inbox cannot be reached,
-// Watch calls away with the error. It leaves the files in their place and tries again after
-// in.Pause.
+// the report fails, or until the service refuses the token or no longer has the connection. When
+// another call of the service fails, or the server of the inbox cannot be reached, Watch calls away
+// with the error. It leaves the files in their place and tries again after in.Pause.
 func (c *Uploader) Watch(ctx context.Context, in inbox.Inbox, report func(Uploaded) error, away func(error)) error {
 	for {
 		err := c.takeFiles(ctx, in, report)
@@ -236,6 +244,10 @@ func (c *Uploader) takeFiles(ctx context.Context, in inbox.Inbox, report func(Up
 	}
 	for _, file := range files {
 		result, err := c.Send(ctx, file, false)
+		var refused *refusedError
+		if errors.As(err, &refused) && refused.final() {
+			return err
+		}
 		if err != nil {
 			return fmt.Errorf("%w: %w", errAway, err)
 		}

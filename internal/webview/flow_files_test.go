@@ -131,7 +131,8 @@ func TestFilesThatAreRefused(t *testing.T) {
 }
 
 // The service compares several files as if it imported one after the other. A transaction in two
-// files counts as new once. The report does not count a transaction of a later file as missing.
+// files counts as new once. The report does not count a transaction of a later file as missing. A
+// refused file does not change the result of the files after it.
 func TestFilesTogether(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		const december = "account,currency,date,amount,balance,wording\nFR7630006000011234567890189,EUR,2026-12-01,-15.00,80.00,Salt\n"
@@ -140,6 +141,8 @@ func TestFilesTogether(t *testing.T) {
 		p.choose(page, "preview", "a.csv", november, "b.csv", january, "c.csv", november, "d.csv", december).
 			shows(t, "2, of which 2 new", "1, of which 1 new", "2, of which 0 new", "Import these files").lacks(t, "Something is missing")
 		p.choose(page, "preview", "a.csv", november, "b.csv", january).shows(t, "Something is missing between 3 November 2026 and 1 January 2027: -€15.00 in total.")
+		unbalanced := strings.Replace(november, "95.00", "96.00", 1)
+		p.choose(page, "preview", "a.csv", unbalanced, "b.csv", november).shows(t, "This file cannot be imported", "2, of which 2 new")
 		p.choose(page, "preview", "a.csv", november, "b.sta", other).shows(t, "This account already has transactions from files in another format.").lacks(t, "Import these files")
 		if n := p.transactions(); n != 0 {
 			t.Errorf("%d transactions are stored", n)
