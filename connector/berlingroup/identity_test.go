@@ -91,6 +91,26 @@ func TestBookedWithOtherWords(t *testing.T) {
 	}
 }
 
+// TestBookedBefore checks that an already booked transaction does not take the key of a pending
+// transaction that disappears, even if both have the same sum and a common word.
+func TestBookedBefore(t *testing.T) {
+	bank := newReadable(t)
+	reader := bank.reader()
+	monday, tuesday := line("2026-03-02", "2026-03-02", "-2.50", "Coffee Monday"), line("", "2026-03-03", "-2.50", "Coffee Tuesday")
+	bank.tells([]string{monday}, []string{tuesday})
+	before := reader.reads()
+	for range 2 {
+		bank.tells([]string{monday}, nil)
+		if after := reader.reads(); len(after.rows) != 1 || !slices.Contains(before.keys(), after.keys()[0]) || after.rows[after.keys()[0]].Wording != before.rows[after.keys()[0]].Wording {
+			t.Errorf("the names were\n%q and are\n%q", before.keys(), after.keys())
+		}
+	}
+	bank.tells([]string{monday, line("2026-03-05", "2026-03-04", "-2.50", "CARD COFFEE TUESDAY")}, nil)
+	if after := reader.reads(); !slices.Equal(before.keys(), after.keys()) {
+		t.Errorf("booked, the names are\n%q, not\n%q", after.keys(), before.keys())
+	}
+}
+
 // TestBookedDaysLater: a transaction keeps its key even if the bank omits it for some days, the
 // consent is renewed in between, or the customer is present.
 func TestBookedDaysLater(t *testing.T) {

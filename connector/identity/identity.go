@@ -137,6 +137,7 @@ func New(before Memory, read, today passerelle.Date) *Names {
 	if n.renamed == nil {
 		n.renamed = map[string]renamed{}
 	}
+	maps.Copy(n.known, before.Booked)
 	for _, p := range before.Pending {
 		n.sums[p.Sum], n.was[p.Name] = true, true
 		n.known[p.Name[:max(strings.LastIndexByte(p.Name, '/'), 0)]]++
