@@ -102,15 +102,14 @@ func settings(prefix string, table reflect.Value, where *tomlfile.Places) []Sett
 // file has sections.
 func (b *Bank) Connector() connector.Connector {
 	pays, reads := payer{b}, reader{b}
-	cancels := pays.cancels()
-	switch {
-	case b.profile.Payments == nil:
+	switch payments, data := b.profile.Payments, b.profile.Data; {
+	case payments == nil:
 		return reads
-	case b.profile.Data == nil && cancels:
+	case data == nil && payments.Cancellable:
 		return canceller{pays}
-	case b.profile.Data == nil:
+	case data == nil:
 		return pays
-	case cancels:
+	case payments.Cancellable:
 		return readingCanceller{canceller{pays}, reads}
 	}
 	return readingPayer{pays, reads}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"passerelle/connector"
 	"passerelle/connector/berlingroup"
 	"passerelle/connector/berlingroup/berlingrouptest"
 )
@@ -121,3 +122,33 @@ future_dates = true
 frequencies = ["weekly", "two-weekly", "monthly", "two-monthly", "quarterly", "four-monthly", "semiannually", "yearly", "daily"]
 cancellation = "sca"
 `
+
+// TestInterfacesOfABank checks that a connector implements exactly the interfaces for which its bank
+// file has sections.
+func TestInterfacesOfABank(t *testing.T) {
+	accounts := "\n[profile.accounts]\nconsents = [\"global\"]\n"
+	w := newFixture(t, http.NotFoundHandler(), nil)
+	payments := w.file[strings.Index(w.file, "[profile.payments]"):]
+	shared := strings.TrimSuffix(w.file, payments)
+	for name, test := range map[string]struct {
+		sections             string
+		pays, cancels, reads bool
+	}{
+		"payments":                               {payments, true, true, false},
+		"payments that cannot be cancelled":      {strings.Replace(payments, `cancellation = "sca"`, `cancellation = "none"`, 1), true, false, false},
+		"accounts":                               {accounts, false, false, true},
+		"both":                                   {payments + accounts, true, true, true},
+		"both, but payments cannot be cancelled": {strings.Replace(payments, `cancellation = "sca"`, `cancellation = "none"`, 1) + accounts, true, false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w.file = shared + test.sections
+			bank := w.load().Connector()
+			_, pays := bank.(connector.Initiator)
+			_, cancels := bank.(connector.Canceller)
+			_, reads := bank.(connector.DataReader)
+			if pays != test.pays || cancels != test.cancels || reads != test.reads {
+				t.Errorf("pays %t, cancels %t, reads %t, want %+v", pays, cancels, reads, test)
+			}
+		})
+	}
+}

@@ -33,9 +33,6 @@ func (p payer) Profile() connector.Profile { return p.bank.Profile() }
 // Health returns the results of recent calls.
 func (p payer) Health() connector.BankHealth { return p.bank.Health() }
 
-// cancels reports whether the bank cancels orders.
-func (p payer) cancels() bool { return p.bank.profile.Payments.Cancellable }
-
 // orderMemory holds the data about an order that is stored between calls.
 type orderMemory struct {
 	// Path is the path of the order, relative to the address of the bank.
