@@ -48,3 +48,16 @@ func Padded[T any](values []T) []T {
 	}
 	return all
 }
+
+// Without returns a condition that leaves out the rows of some connectors, and appends its arguments.
+func Without(connectors []string, column string, args []any) (string, []any) {
+	if len(connectors) == 0 {
+		return "", args
+	}
+	var places []string
+	for _, one := range connectors {
+		args = append(args, one)
+		places = append(places, fmt.Sprint("$", len(args)))
+	}
+	return " AND COALESCE(" + column + ", '') NOT IN (" + strings.Join(places, ", ") + ")", args
+}

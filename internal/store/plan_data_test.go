@@ -149,6 +149,12 @@ func (h *userAccounts) connectionQueries() map[string]query {
 	due := func(read func(context.Context, passerelle.DomainID, time.Time, int) ([]bankstore.Connection, error)) func() error {
 		return reading(func() ([]bankstore.Connection, error) { return read(ctx, h.domain, now, 5) })
 	}
+	type read = func(context.Context, passerelle.DomainID, time.Time, int) ([]bankstore.Connection, error)
+	except := func(list func(context.Context, passerelle.DomainID, time.Time, []string, int) ([]bankstore.Connection, error)) read {
+		return func(ctx context.Context, d passerelle.DomainID, now time.Time, limit int) ([]bankstore.Connection, error) {
+			return list(ctx, d, now, []string{"busy"}, limit)
+		}
+	}
 	return map[string]query{
 		"some of a connector": {run: reading(func() ([]bankstore.Connection, error) {
 			return bankstore.From(db).SomeConnections(ctx, h.domain, h.Connection.Connector, nil, 3)
@@ -179,8 +185,8 @@ func (h *userAccounts) connectionQueries() map[string]query {
 			_, _, err := bankstore.From(db).ConnectionSecrets(ctx, h.domain, id)
 			return err
 		}, index: "connection USING INTEGER PRIMARY KEY (rowid=?)"},
-		"due":           {run: due(bankstore.From(db).ConnectionsDue), index: "connection_due (domain_id=? AND next_try<?)"},
-		"awaited":       {run: due(bankstore.From(db).ConnectionsAwaited), index: "connection_due (domain_id=? AND next_try<?)"},
+		"due":           {run: due(except(bankstore.From(db).ConnectionsDue)), index: "connection_due (domain_id=? AND next_try<?)"},
+		"awaited":       {run: due(except(bankstore.From(db).ConnectionsAwaited)), index: "connection_due (domain_id=? AND next_try<?)"},
 		"unended":       {run: due(bankstore.From(db).ConnectionsExpired), index: "connection_unfinished (domain_id=? AND expire<?)"},
 		"still unended": {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).HoldExpired(h.domain, id, now) }), index: "PRIMARY KEY (rowid=?)"},
 		"lapsing": {run: reading(func() ([]bankstore.Connection, error) {
