@@ -2,6 +2,7 @@ package database
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 )
 
@@ -28,6 +29,21 @@ func (c *Clauses) And(clause string, values ...any) {
 
 // String joins all conditions with AND.
 func (c *Clauses) String() string { return strings.Join(c.All, " AND ") }
+
+// Changed returns the assignments for an UPDATE that writes only the columns with a new value, and
+// binds these values. If no value is new, the assignment changes nothing.
+func Changed(c *Clauses, columns []string, former, values []any) string {
+	var set []string
+	for i, column := range columns {
+		if !reflect.DeepEqual(former[i], values[i]) {
+			set = append(set, column+" = "+c.Bind(values[i]))
+		}
+	}
+	if len(set) == 0 {
+		return columns[0] + " = " + columns[0]
+	}
+	return strings.Join(set, ", ")
+}
 
 // AnyOf binds ids and returns the list of their placeholders. If there are no ids, the list
 // matches nothing.
