@@ -99,8 +99,14 @@ func (o *output) mtEntry(s *Written, e *StatementEntry) error {
 		return err
 	}
 	value := booked
-	if day, err := mtDay(e.Value); err == nil && tellsYear(e.Value, e.Booked) {
-		value = day
+	if !e.Value.IsZero() {
+		day, err := mtDay(e.Value)
+		if err != nil {
+			return err
+		}
+		if tellsYear(e.Value, e.Booked) {
+			value = day
+		}
 	}
 	reference := "NONREF"
 	if e.EndToEnd != "" {
@@ -118,9 +124,6 @@ func (o *output) mtEntry(s *Written, e *StatementEntry) error {
 // tellsYear reports whether a reader can derive the year of the booking day from the value day.
 // MT940 omits this year.
 func tellsYear(value, booked passerelle.Date) bool {
-	if value.IsZero() {
-		return false
-	}
 	day, err := bookingDay(value, booked.In(time.UTC).Format("0102"))
 	return err == nil && day == booked
 }

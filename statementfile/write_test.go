@@ -186,6 +186,7 @@ func TestWriteRefused(t *testing.T) {
 		"not French":  {statementfile.CFONB, func(g *generated) { g.Account.IBAN = "DE89370400440532013000" }, "accounts in France only"},
 		"long amount": {statementfile.CFONB, func(g *generated) { g.Closing.Amount = decimal.MustParse("100000000000000000") }, "must be an amount"},
 		"MT amount":   {statementfile.MT940, func(g *generated) { g.Closing.Amount = decimal.MustParse("1000000000000000") }, "amounts of at most 15"},
+		"MT value":    {statementfile.MT940, func(g *generated) { g.entries[0].Value = g.entries[0].Booked.AddDays(40_000) }, "the years 1980 to 2079"},
 		"MT year":     {statementfile.MT940, func(g *generated) { g.Closing.Date = g.Closing.Date.AddDays(40_000) }, "the years 1980 to 2079"},
 	} {
 		g := generate(t, 3)

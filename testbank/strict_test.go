@@ -2,6 +2,7 @@ package testbank_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"log/slog"
 	"net/http"
 	"os"
@@ -130,6 +131,17 @@ func TestBankForDeltas(t *testing.T) {
 	w.refused(429, "ACCESS_EXCEEDED", "GET", w.address("delta", "v1/accounts"), nil, use)
 }
 
+// TestUnusedMembersAreAccepted checks that the bank accepts members of the standard that it does
+// not use.
+func TestUnusedMembersAreAccepted(t *testing.T) {
+	w := newFixture(t, "redirect")
+	body, err := json.Marshal(order(map[string]any{"purposeCode": "RENT", "creditorAddress": map[string]any{"country": "FR"}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.call(201, "POST", w.address("redirect", single), body, present(nil))
+}
+
 // TestWrongOrdersAreRefused checks that the bank refuses an order that contains one error.
 func TestWrongOrdersAreRefused(t *testing.T) {
 	w := newFixture(t, "redirect")
@@ -145,6 +157,11 @@ func TestWrongOrdersAreRefused(t *testing.T) {
 		}
 		return body
 	}
+	encoded, err := json.Marshal(order(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	complete := string(encoded)
 	const bulk, standing = "v1/bulk-payments/sepa-credit-transfers", "v1/periodic-payments/sepa-credit-transfers"
 	for _, c := range []struct {
 		name, path string
@@ -167,6 +184,10 @@ func TestWrongOrdersAreRefused(t *testing.T) {
 		{"no object", single, []byte("[]"), nil, 400, "FORMAT_ERROR"},
 		{"no JSON", single, []byte(`{"creditorName": `), nil, 400, "FORMAT_ERROR"},
 		{"no UTF-8", single, []byte("{\"creditorName\": \"\xff\"}"), nil, 400, "FORMAT_ERROR"},
+		{"an unknown member", single, order(map[string]any{"creditor": "Shop"}), nil, 400, "FORMAT_ERROR"},
+		{"an unknown member inside", single, order(map[string]any{"instructedAmount": map[string]any{"amount": "1.00", "currency": "EUR", "cents": 1}}), nil, 400, "FORMAT_ERROR"},
+		{"a member twice", single, []byte(`{"creditorName":"Other",` + complete[1:]), nil, 400, "FORMAT_ERROR"},
+		{"text after the object", single, []byte(complete + "{}"), nil, 400, "FORMAT_ERROR"},
 		{"too deep", single, []byte("{\"x\":" + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + "}"), nil, 400, "FORMAT_ERROR"},
 		{"too large", single, []byte("{\"x\":\"" + strings.Repeat("x", 2<<20) + "\"}"), nil, 400, "FORMAT_ERROR"},
 		{"a number for a name", single, order(map[string]any{"creditorName": 7}), nil, 400, "FORMAT_ERROR"},

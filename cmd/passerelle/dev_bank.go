@@ -17,8 +17,14 @@ import (
 	"passerelle"
 )
 
-// bankStop is the time that the program of test banks has to end before it is killed.
-const bankStop = 5 * time.Second
+// bankStop is the time that the program of test banks has to end before it is killed. bankPause is
+// the pause before the program starts again. After each failed start the pause is twice as long, up
+// to longestBankPause.
+const (
+	bankStop         = 5 * time.Second
+	bankPause        = 100 * time.Millisecond
+	longestBankPause = time.Minute
+)
 
 // testbanks represents the test banks of dev. They run as a separate process.
 type testbanks struct {
@@ -29,7 +35,7 @@ type testbanks struct {
 }
 
 // connectBanks starts the test banks if the flag requests them, and makes the service read their
-// files. The test banks end when the returned function is called or this process ends.
+// files. It starts them again when they end too early. The test banks end when the returned function is called or this process ends.
 func (d *devCommand) connectBanks(c *console) (*banksView, func(), error) {
 	if !d.Bank {
 		return nil, func() {}, nil
@@ -44,7 +50,35 @@ func (d *devCommand) connectBanks(c *console) (*banksView, func(), error) {
 		return nil, nil, err
 	}
 	d.Banks = banks.Folder
-	return &banks.banksView, func() { cancel(); <-banks.ended }, nil
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		keepBanks(ctx, banks, c.log, func() (*testbanks, error) { return startBanks(ctx, d.Data, c.log, c.err) })
+	}()
+	return &banks.banksView, func() { cancel(); <-over }, nil
+}
+
+// keepBanks starts the test banks again each time that they end. It returns after the context and the
+// banks have ended.
+func keepBanks(ctx context.Context, banks *testbanks, log *slog.Logger, start func() (*testbanks, error)) {
+	for pause := bankPause; ; {
+		<-banks.ended
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+		next, err := start()
+		if err != nil && ctx.Err() == nil {
+			log.Error("the test banks cannot start again", "error", err)
+		}
+		if next == nil {
+			pause = min(2*pause, longestBankPause)
+			continue
+		}
+		banks, pause = next, bankPause
+		log.Warn("the test banks run again", "control", banks.Control)
+	}
 }
 
 // startBanks starts this program again as test banks with files in the data folder, and waits until
@@ -120,14 +154,13 @@ func rememberAddresses(folder string, v banksView) error {
 	return nil
 }
 
-// wait waits until the test banks have ended. If they were ready and end too early, it logs this, and
-// the service continues without them.
+// wait waits until the test banks have ended. If they were ready and end too early, it logs this.
 func (b *testbanks) wait(ctx context.Context, command *exec.Cmd, out io.Reader, log *slog.Logger, ready bool) {
 	defer close(b.ended)
 	_, _ = io.Copy(io.Discard, out)
 	b.err = command.Wait()
 	if ready && ctx.Err() == nil {
-		log.Error("the test banks have ended; start this command again to have them", "error", b.err)
+		log.Error("the test banks have ended", "error", b.err)
 	}
 }
 

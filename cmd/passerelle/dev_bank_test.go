@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -13,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -79,11 +81,50 @@ func TestDevWithTestBanks(t *testing.T) {
 	_ = command.Wait()
 }
 
+// TestDevRestartsTestBanks: after the process of the test banks was killed, dev starts it again, and
+// payments succeed at the same addresses.
+func TestDevRestartsTestBanks(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	out, diagnostics := io.Pipe()
+	again := make(chan struct{})
+	go func() {
+		lines, once := bufio.NewScanner(out), sync.Once{}
+		for lines.Scan() {
+			if strings.Contains(lines.Text(), "the test banks run again") {
+				once.Do(func() { close(again) })
+			}
+		}
+	}()
+	dev, command := startDevLogging(ctx, t, t.TempDir(), diagnostics)
+	banks, err := os.FindProcess(dev.Testbanks.PID)
+	if err == nil {
+		err = banks.Kill()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-again:
+		dev.pay(t, "redirect")
+	case <-ctx.Done():
+		t.Error("the test banks do not run again")
+	}
+	cancel()
+	_ = command.Wait() // the status is that of an interrupted process
+}
+
 // startDev starts dev with test banks. Both programs end when the context ends.
 func startDev(ctx context.Context, t *testing.T, data string) (devOutput, *exec.Cmd) {
 	t.Helper()
+	return startDevLogging(ctx, t, data, t.Output())
+}
+
+// startDevLogging does the same as startDev, and writes the log to diagnostics.
+func startDevLogging(ctx context.Context, t *testing.T, data string, diagnostics io.Writer) (devOutput, *exec.Cmd) {
+	t.Helper()
 	command := exec.CommandContext(ctx, os.Args[0], "dev", "--json", "--bank", "--data", data, "--listen", "127.0.0.1:0")
-	command.Args[0], command.Stderr, command.WaitDelay = "passerelle", t.Output(), 10*time.Second // testscript runs main by that name
+	command.Args[0], command.Stderr, command.WaitDelay = "passerelle", diagnostics, 10*time.Second // testscript runs main by that name
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	out, err := command.StdoutPipe()
 	if err == nil {

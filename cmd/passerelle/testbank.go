@@ -34,6 +34,7 @@ type banksView struct {
 	Folder  string            `json:"folder"`
 	Pages   string            `json:"pages"`
 	Control string            `json:"control"`
+	PID     int               `json:"pid"`
 }
 
 // Run serves until the context ends.
@@ -45,7 +46,7 @@ func (t *testbankRun) Run(c *console) error {
 	if err != nil {
 		return err
 	}
-	view := banksView{Banks: program.Opened, Folder: program.Folder, Pages: program.Pages, Control: program.Control}
+	view := banksView{Banks: program.Opened, Folder: program.Folder, Pages: program.Pages, Control: program.Control, PID: os.Getpid()}
 	if c.json {
 		err = c.show(view)
 	} else {

@@ -87,11 +87,22 @@ func (s *sieve) sameAs(earlier *sieve) bool {
 			return false
 		}
 	}
+	for content, b := range earlier.tallies {
+		if _, listed := s.tallies[content]; !listed && b.many > 1 {
+			return false
+		}
+	}
 	return true
 }
 
-// endPass keeps the smallest counts at the end of a pass.
+// endPass keeps the smallest counts at the end of a pass. Contents that this pass did not list count
+// as zero.
 func (s *sieve) endPass() {
+	for content := range s.least {
+		if _, listed := s.tallies[content]; !listed {
+			s.least[content] = 0
+		}
+	}
 	for content, t := range s.tallies {
 		least, known := s.least[content]
 		if !known && s.again {

@@ -3,6 +3,7 @@ package berlingroup_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -100,5 +101,27 @@ func TestPagesThatShift(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestEqualEntriesThatVanish: two equal entries are on two pages of the first pass, and a later pass
+// does not list them. The connector must then read another pass, because the two passes disagree.
+func TestEqualEntriesThatVanish(t *testing.T) {
+	bank := &offsetBank{}
+	for _, text := range []string{"a", "b", "c", "alike", "alike"} {
+		bank.book(text)
+	}
+	bank.change = func(b *offsetBank) {
+		b.book("new")
+		b.change = func(b *offsetBank) {
+			b.entries = slices.DeleteFunc(b.entries, func(entry string) bool { return entry == offsetEntry("alike") })
+			b.change = nil
+		}
+	}
+	readable := newReadable(t)
+	reader := readable.reader()
+	readable.list(bank.ServeHTTP)
+	if _, _, err := reader.read(true); err != nil || bank.pages != 3+2+2 {
+		t.Errorf("%d pages were read (%v), want three passes", bank.pages, err)
 	}
 }

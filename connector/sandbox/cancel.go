@@ -41,9 +41,12 @@ func (o *order) cancel(usual payment.Cancellation, returnURL string) bool {
 // ended reports whether the order can no longer change.
 func (o *order) ended() bool { return o.cancelled() || (o.step().Do == end && !o.waiting()) }
 
-// waiting reports whether some instructions of a bulk payment end later than the others. It does
-// not check whether they have ended.
+// waiting reports whether some instructions of a bulk payment end later than the others, and have
+// not ended by the last call of advance.
 func (o *order) waiting() bool {
+	if o.LinesEnded {
+		return false
+	}
 	for _, l := range o.step().Lines {
 		if l.Wait != 0 {
 			return true

@@ -209,6 +209,27 @@ func TestCancelledMeanwhile(t *testing.T) {
 	}
 }
 
+// TestBulkIsCancelledUntilItsLastLine: the bank cancels a bulk payment while one of its lines has
+// not ended, and no longer after that.
+func TestBulkIsCancelledUntilItsLastLine(t *testing.T) {
+	for _, test := range []struct {
+		after time.Duration
+		want  payment.Cancellation
+	}{{30 * time.Minute, payment.CancellationAwaiting}, {2 * time.Hour, ""}} {
+		bank := newBank(sandbox.NewMemoryLedger(), sandbox.CI)
+		line := func(label string) payment.Instruction {
+			return instruction(dated(payment.FirstOpenDay), func(in *payment.Instruction) { in.Label, in.ReferenceID = label, "" })
+		}
+		c, o := able(t, bank), newOrder(t, line("Order 1"), line("pdng:1h/done - x"))
+		mustPress(t, bank, send(t, c, o).ValidateURI, "approve")
+		ask(t, c, o, noon)
+		o.Now = noon.Add(test.after)
+		if r, err := c.Cancel(t.Context(), o); err != nil || r.Cancellation != test.want {
+			t.Errorf("after %s: Cancel = %+v, %v, want %q", test.after, r, err, test.want)
+		}
+	}
+}
+
 func TestInstantIsNotCancelled(t *testing.T) {
 	bank := newBank(sandbox.NewMemoryLedger(), sandbox.CI)
 	c, o := able(t, bank), newOrder(t, labelled("pdng:1h/done - x"))

@@ -25,11 +25,26 @@ func (o *order) advance(now time.Time) bool {
 		}
 		over, at := o.stepEnded(now)
 		if !over {
-			return changed
+			return o.endLines(now) || changed
 		}
 		o.next(&at)
 		changed = true
 	}
+}
+
+// endLines records that all instructions with an end of their own have ended, and reports whether
+// anything changed.
+func (o *order) endLines(now time.Time) bool {
+	if o.step().Do != end || !o.waiting() {
+		return false
+	}
+	for _, l := range o.step().Lines {
+		if over, _ := o.passed(step{Wait: l.Wait}, now); !over {
+			return false
+		}
+	}
+	o.LinesEnded = true
+	return true
 }
 
 // stepEnded reports whether the step has ended, and when.

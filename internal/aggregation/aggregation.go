@@ -61,6 +61,7 @@ type Aggregation struct {
 	devices presence.Devices
 	// passes contains a channel of capacity 1 for each domain. A running call of SyncDue fills it.
 	passes sync.Map
+	queues syncQueues
 }
 
 // now returns the present instant of a domain, with the precision of stored instants.

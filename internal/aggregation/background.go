@@ -12,10 +12,8 @@ import (
 )
 
 const (
-	// maxDue limits the connections that a pass takes. maxReading limits the connections that it
-	// reads at the same time.
-	maxDue     = 100
-	maxReading = 8
+	// maxDue limits the connections that are listed at once.
+	maxDue = 100
 	// unattendedDay is the period in which reads of a connection without the user are counted.
 	unattendedDay = 24 * time.Hour
 )

@@ -21,13 +21,19 @@ import (
 type batch struct {
 	mu    sync.Mutex
 	ended map[passerelle.UserID][]*reporter
-	errs  []error
+	// pending counts the runs of each user that a queue has not ended yet.
+	pending map[passerelle.UserID]int
+	errs    []error
+}
+
+func newBatch() *batch {
+	return &batch{ended: map[passerelle.UserID][]*reporter{}, pending: map[passerelle.UserID]int{}}
 }
 
 // readAll reads connections, at most maxReading at the same time. A failed read does not affect the
 // others. readAll emits USER_SYNCED for each user with two or more finished runs.
 func (a *Aggregation) readAll(ctx context.Context, d passerelle.Domain, all []bankstore.Connection, read func(context.Context, bankstore.Connection) (*syncRun, error)) error {
-	b := &batch{ended: map[passerelle.UserID][]*reporter{}}
+	b := newBatch()
 	var reading sync.WaitGroup
 	room := make(chan struct{}, maxReading)
 	for _, c := range all {
@@ -55,6 +61,18 @@ func (b *batch) add(run *syncRun, err error) {
 		user := run.lease.user.ID
 		b.ended[user] = append(b.ended[user], run.events)
 	}
+}
+
+// endOne stores a run that a queue has ended. A nil run means that nothing was read. After the last
+// run of the user, endOne returns the ended runs of the user.
+func (b *batch) endOne(user passerelle.UserID, run *syncRun) []*reporter {
+	b.add(run, nil)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.pending[user]--; b.pending[user] > 0 {
+		return nil
+	}
+	return b.ended[user]
 }
 
 // emitUserSynced emits USER_SYNCED for a user with several finished runs. It leaves out data that
@@ -174,8 +192,8 @@ func userSynced(ctx context.Context, u passerelle.User, runs []*reporter) (store
 // SyncDue reads at most maxDue due connections of a domain without their users, and returns the
 // number of these connections. When the domain reads nothing in the background, it reads only
 // connections whose users wait for a read. It reads several connections at the same time. A call
-// first waits for an earlier call for the same domain in this process. When it returns, the
-// connections of the earlier call have therefore also been read.
+// first waits for an earlier call for the same domain in this process, and for the reads that
+// BeginDue began. When it returns, these connections have therefore also been read.
 func (a *Aggregation) SyncDue(ctx context.Context, d passerelle.Domain) (int, error) {
 	pass, _ := a.passes.LoadOrStore(d.ID, make(chan struct{}, 1))
 	n := pass.(chan struct{}) //nolint:errcheck // the map contains only channels
@@ -185,21 +203,39 @@ func (a *Aggregation) SyncDue(ctx context.Context, d passerelle.Domain) (int, er
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	}
-	values, err := settings.Load(ctx, &a.DB.Reader, d.ID)
+	resume, err := a.queues.pause(ctx, d.ID)
+	defer func() {
+		if wanted := resume(); wanted {
+			a.Sync()
+		}
+	}()
 	if err != nil {
 		return 0, err
+	}
+	due, err := a.due(ctx, d, nil)
+	if err != nil {
+		return 0, err
+	}
+	return len(due), a.readAll(ctx, d, due, func(ctx context.Context, c bankstore.Connection) (*syncRun, error) {
+		return a.readOne(ctx, d, c, false)
+	})
+}
+
+// due lists at most maxDue due connections, without the connections of the connectors in except.
+func (a *Aggregation) due(ctx context.Context, d passerelle.Domain, except map[string]bool) ([]bankstore.Connection, error) {
+	values, err := settings.Load(ctx, &a.DB.Reader, d.ID)
+	if err != nil {
+		return nil, err
 	}
 	list := bankstore.From(a.DB).ConnectionsAwaited
 	if values.On(settings.AutosyncEnabled) {
 		list = bankstore.From(a.DB).ConnectionsDue
 	}
-	due, err := list(ctx, d.ID, a.now(d), maxDue)
+	due, err := list(ctx, d.ID, a.now(d), slices.Sorted(maps.Keys(except)), maxDue)
 	if err != nil {
-		return 0, fmt.Errorf("list connections that are due: %w", err)
+		return nil, fmt.Errorf("list connections that are due: %w", err)
 	}
-	return len(due), a.readAll(ctx, d, due, func(ctx context.Context, c bankstore.Connection) (*syncRun, error) {
-		return a.readOne(ctx, d, c, false)
-	})
+	return due, nil
 }
 
 // maxConnections limits the connections of a user that one request may read.

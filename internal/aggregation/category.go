@@ -30,9 +30,10 @@ func (a *Aggregation) Category(ctx context.Context, d passerelle.Domain, user pa
 }
 
 // SaveCategory stores a user's own category. A category without a number is new, and SaveCategory
-// gives it a number. SaveCategory fails with Invalid for an unknown parent, with Conflict when the
+// gives it a number. Of another category, SaveCategory stores only the fields that differ from the
+// former category. SaveCategory fails with Invalid for an unknown parent, with Conflict when the
 // user has too many categories, and with NotFound when the user or the category does not exist.
-func (a *Aggregation) SaveCategory(ctx context.Context, d passerelle.Domain, c passerelle.Category) (passerelle.Category, error) {
+func (a *Aggregation) SaveCategory(ctx context.Context, d passerelle.Domain, former, c passerelle.Category) (passerelle.Category, error) {
 	parent, known := passerelle.CategoryByID(c.Parent)
 	if c.Parent != 0 && (!known || parent.ID == passerelle.Uncategorized) {
 		return c, passerelle.InvalidField("id_parent_category", "must be a category of the interface, such as 20")
@@ -42,7 +43,7 @@ func (a *Aggregation) SaveCategory(ctx context.Context, d passerelle.Domain, c p
 		if c.ID == 0 {
 			return bankstore.In(tx).CreateCategory(d.ID, &c, maxOwnCategories, full)
 		}
-		bankstore.In(tx).UpdateCategory(d.ID, c)
+		bankstore.In(tx).UpdateCategory(d.ID, former, c)
 		return nil
 	})
 	c.Code = passerelle.OwnCode(c.ID, parent)

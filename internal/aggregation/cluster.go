@@ -15,9 +15,9 @@ const (
 	// clusterDepth is the number of an account's last transactions in which the service searches
 	// for series.
 	clusterDepth = 1000
-	// maxClusters limits the series that the service finds in an account. A client can create a
-	// cluster while the account has fewer than maxClusters clusters, including clusters that the
-	// service found and clusters that the user removed.
+	// maxClusters limits the series that the service finds in an account, including series that the
+	// user removed. A client can create a cluster while the account has fewer than maxClusters
+	// clusters.
 	maxClusters = 300
 )
 
@@ -94,15 +94,16 @@ func (c *clustering) write(tx *store.Tx, im *importer, a bankstore.StoredAccount
 }
 
 // SaveCluster stores a cluster of a user. A cluster without an id is new, and SaveCluster gives it
-// an id. SaveCluster fails with Conflict when the account has too many clusters, and with NotFound
-// when the cluster does not exist.
-func (a *Aggregation) SaveCluster(ctx context.Context, d passerelle.Domain, account bankstore.StoredAccount, c passerelle.Cluster) (passerelle.Cluster, error) {
+// an id. Of another cluster, SaveCluster stores only the fields that differ from the former
+// cluster. SaveCluster fails with Conflict when the account has too many clusters. It fails with
+// NotFound when the cluster does not exist, or when the account is no longer shared.
+func (a *Aggregation) SaveCluster(ctx context.Context, d passerelle.Domain, account bankstore.StoredAccount, former, c passerelle.Cluster) (passerelle.Cluster, error) {
 	full := &passerelle.Error{Kind: passerelle.Conflict, Code: "conflict", Message: fmt.Sprintf("An account has at most %d clusters; delete one first.", maxClusters)}
 	err := a.clusters(ctx, account.User, func(tx *store.Tx) error {
 		if c.ID == 0 {
 			return bankstore.In(tx).CreateCluster(d.ID, account, &c, maxClusters, full)
 		}
-		bankstore.In(tx).UpdateCluster(d.ID, account.User, c)
+		bankstore.In(tx).UpdateCluster(d.ID, account.User, former, c)
 		return nil
 	})
 	return c, err
@@ -118,7 +119,7 @@ func (a *Aggregation) clusters(ctx context.Context, user passerelle.UserID, fn f
 	err := a.DB.Write(ctx, fn)
 	var refused *passerelle.Error
 	switch {
-	case errors.Is(err, store.ErrNotFound):
+	case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrConflict):
 		return passerelle.Missing()
 	case err == nil, errors.As(err, &refused):
 		return err

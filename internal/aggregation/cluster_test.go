@@ -1,12 +1,14 @@
 package aggregation_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/govalues/decimal"
 
 	"passerelle"
 	"passerelle/internal/aggregation"
@@ -76,7 +78,7 @@ func TestClusterRemovedDuringASync(t *testing.T) {
 		removed, changed := before[0].Cluster, before[1].Cluster
 		changed.Wording = "chosen by the user"
 		must(t, h.DeleteCluster(t.Context(), h.domain, h.user.ID, removed.ID))
-		_, err = h.SaveCluster(t.Context(), h.domain, account, changed)
+		_, err = h.SaveCluster(t.Context(), h.domain, account, before[1].Cluster, changed)
 		must(t, err)
 		recent, err := bankstore.From(h.DB).Transactions(t.Context(), bankstore.TransactionFilter{Domain: h.domain.ID, User: h.user.ID, Account: account.ID, Epoch: account.Epoch}, store.Window{Limit: 1})
 		must(t, err)
@@ -94,6 +96,70 @@ func TestClusterRemovedDuringASync(t *testing.T) {
 		}
 		if n := storetest.Inspect(t, h.url).Count(fmt.Sprintf(`SELECT count(*) FROM bank_transaction WHERE cluster_id = %d`, removed.ID)); n != 0 {
 			t.Errorf("%d transactions belong to the removed cluster", n)
+		}
+	})
+}
+
+// TestCreatedClusters checks the limit of an account: removed clusters do not count. A client can
+// create no cluster after the user has stopped sharing the account. Two changes of different fields
+// must not undo each other.
+func TestCreatedClusters(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, h *fixture) {
+		_, err := h.connect("one", "1234")
+		must(t, err)
+		account := h.share(h.accounts(true)[0], true)
+		draft := passerelle.Cluster{Wording: "rent", Mean: decimal.MustNew(-780, 0), Enabled: true}
+		create := func() (passerelle.Cluster, error) {
+			return h.SaveCluster(t.Context(), h.domain, account, passerelle.Cluster{}, draft)
+		}
+		created, err := create()
+		must(t, err)
+		for range 299 {
+			_, err := create()
+			must(t, err)
+		}
+		if _, err := create(); !errors.Is(err, passerelle.Conflict) {
+			t.Errorf("beyond the limit: %v", err)
+		}
+		must(t, h.DeleteCluster(t.Context(), h.domain, h.user.ID, created.ID))
+		created, err = create()
+		must(t, err)
+		renamed, dearer := created, created
+		renamed.Wording, dearer.Mean = "Loyer", decimal.MustNew(-790, 0)
+		for _, changed := range []passerelle.Cluster{renamed, dearer} {
+			_, err := h.SaveCluster(t.Context(), h.domain, account, created, changed)
+			must(t, err)
+		}
+		all, err := bankstore.From(h.DB).Clusters(t.Context(), bankstore.ClusterFilter{Domain: h.domain.ID, User: h.user.ID, ID: created.ID}, store.Window{Limit: 2})
+		if must(t, err); len(all) != 1 || all[0].Wording != renamed.Wording || all[0].Mean != dearer.Mean {
+			t.Errorf("after two changes: %+v", all)
+		}
+		h.share(account, false)
+		if _, err := create(); !errors.Is(err, passerelle.NotFound) {
+			t.Errorf("of an account that is no longer shared: %v", err)
+		}
+	})
+}
+
+// TestChangesOfACategory checks that two changes of different fields do not undo each other.
+func TestChangesOfACategory(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, h *fixture) {
+		created, err := h.SaveCategory(t.Context(), h.domain, passerelle.Category{}, passerelle.Category{User: h.user.ID, Name: "Hobby"})
+		must(t, err)
+		renamed, coloured := created, created
+		renamed.Name, coloured.Color = "Music", "2E7D32"
+		for _, changed := range []passerelle.Category{renamed, coloured, coloured} {
+			_, err := h.SaveCategory(t.Context(), h.domain, created, changed)
+			must(t, err)
+		}
+		got, err := h.Category(t.Context(), h.domain, h.user.ID, created.ID)
+		if must(t, err); got.Name != renamed.Name || got.Color != coloured.Color {
+			t.Errorf("after two changes: %+v", got)
+		}
+		unknown := created
+		unknown.ID++
+		if _, err := h.SaveCategory(t.Context(), h.domain, unknown, unknown); !errors.Is(err, passerelle.NotFound) {
+			t.Errorf("a category that does not exist: %v", err)
 		}
 	})
 }

@@ -103,8 +103,11 @@ func (im *importer) Accounts(all []passerelle.AccountDetails) error {
 		}
 		delete(known, details.Key)
 	}
-	for _, gone := range known {
-		if err := im.lost(*gone); err != nil {
+	for _, a := range stored {
+		if known[a.Key] == nil {
+			continue
+		}
+		if err := im.lost(a); err != nil {
 			return err
 		}
 	}

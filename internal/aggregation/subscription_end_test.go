@@ -1,6 +1,7 @@
 package aggregation_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -50,6 +51,42 @@ func TestSubscriptionThatEnds(t *testing.T) {
 		documents, err := bankstore.From(h.DB).Documents(t.Context(), bankstore.DocumentFilter{Domain: h.domain.ID, User: h.user.ID}, store.Window{Limit: 10})
 		if err != nil || len(documents) != 0 {
 			t.Errorf("%d documents are left (%v)", len(documents), err)
+		}
+	})
+}
+
+// TestOrderOfLostItems checks that the event of a sync lists the accounts and subscriptions that the
+// institution no longer lists in the order of their ids.
+func TestOrderOfLostItems(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
+		many := institutionData{}
+		for i := range 10 {
+			many.accounts = append(many.accounts, passerelle.AccountDetails{Key: fmt.Sprint("a", i), Name: "Account", Type: "savings", Currency: "EUR"})
+			many.subscriptions = append(many.subscriptions, passerelle.SubscriptionDetails{Key: fmt.Sprint("s", i), Label: "Power"})
+		}
+		s.read = many.read
+		c, err := h.connect("anna", "1234")
+		must(t, err)
+		for _, one := range h.accounts(true) {
+			h.share(one, true)
+		}
+		for _, one := range many.subscriptions {
+			h.shareSubscription(c.ID, one.Key)
+		}
+		h.events()
+		s.read = institutionData{accounts: many.accounts[:1]}.read
+		_, err = h.resume(c.ID)
+		must(t, err)
+		events := h.events()
+		connection := events[len(events)-1].body["connection"].(map[string]any)
+		for list, want := range map[string]int{"accounts": 9, "subscriptions": 10} {
+			var ids []float64
+			for _, one := range connection[list].([]any) {
+				ids = append(ids, one.(map[string]any)["id"].(float64))
+			}
+			if len(ids) != want || !slices.IsSorted(ids) {
+				t.Errorf("%s: %v, want %d ids in order", list, ids, want)
+			}
 		}
 	})
 }

@@ -54,8 +54,11 @@ func (im *importer) Subscriptions(all []passerelle.SubscriptionDetails) error {
 		}
 		delete(known, details.Key)
 	}
-	for _, gone := range known {
-		if err := im.lostSubscription(*gone); err != nil {
+	for _, s := range stored {
+		if known[s.Key] == nil {
+			continue
+		}
+		if err := im.lostSubscription(s); err != nil {
 			return err
 		}
 	}

@@ -43,7 +43,7 @@ func TestClusterScenarios(t *testing.T) {
 		{name: "change to a long label", status: 400, ask: by("POST", all+"/{series}", `{"wording":"`+strings.Repeat("é", 2049)+`"}`)},
 		{name: "change to another domain's category", status: 400, ask: by("POST", all+"/{series}", `{"id_category":{other:category}}`)},
 		{name: "change another domain's", status: 404, ask: by("POST", all+"/{other:series}", `{}`)},
-		{name: "delete", status: 204, ask: by("DELETE", all+"/{series}", "")},
+		{name: "delete", status: 204, rows: map[string]int64{"transaction_cluster": -1}, ask: by("DELETE", all+"/{series}", "")},
 		{name: "delete another domain's", status: 404, ask: by("DELETE", all+"/{other:series}", "")},
 	})
 }

@@ -41,10 +41,16 @@ func (tx Tx) CreateCategory(domain passerelle.DomainID, c *passerelle.Category, 
 	return nil
 }
 
-// UpdateCategory stores a user's changes of a category that the user created.
-func (tx Tx) UpdateCategory(domain passerelle.DomainID, c passerelle.Category) {
-	tx.unit.ExecOne(store.ErrNotFound, `UPDATE category SET parent_id = $1, name = $2, income = $3, refundable = $4, color = $5 WHERE +domain_id = $6 AND +user_id = $7 AND id = $8`,
-		database.OptionalID(c.Parent), c.Name, c.Income, c.Refundable, database.OptionalText(c.Color), int64(domain), int64(c.User), int64(c.ID))
+// UpdateCategory stores a user's changes of a category that the user created. It writes only the
+// fields that differ from the former category, so that it does not undo a concurrent change.
+func (tx Tx) UpdateCategory(domain passerelle.DomainID, former, c passerelle.Category) {
+	values := func(c passerelle.Category) []any {
+		return []any{database.OptionalID(c.Parent), c.Name, c.Income, c.Refundable, database.OptionalText(c.Color)}
+	}
+	var b database.Clauses
+	set := database.Changed(&b, []string{"parent_id", "name", "income", "refundable", "color"}, values(former), values(c))
+	b.And("+domain_id = %s AND +user_id = %s AND id = %s", int64(domain), int64(c.User), int64(c.ID))
+	tx.unit.ExecOne(store.ErrNotFound, `UPDATE category SET `+set+` WHERE `+b.String(), b.Args...)
 }
 
 // DeleteCategory removes a category of a user. Transactions in the category keep its number.

@@ -87,26 +87,33 @@ func (r Reader) ClustersOf(ctx context.Context, a StoredAccount, limit int) ([]S
 }
 
 // CreateCluster stores a cluster of an account and sets its id. Write fails with the error beyond
-// when the account already has most clusters, or when its data was withdrawn.
+// when the account already has most clusters. It fails with ErrConflict when the user has stopped
+// sharing the account since it was read. Clusters that the user removed do not count.
 func (tx Tx) CreateCluster(domain passerelle.DomainID, a StoredAccount, c *passerelle.Cluster, most int, beyond error) error {
 	id, err := tx.unit.NewID("transaction_cluster")
 	if err != nil {
 		return err
 	}
 	c.ID, c.Account = passerelle.ClusterID(id), a.ID
+	tx.HoldAccount(domain, a)
 	tx.unit.ExecOne(beyond, `INSERT INTO transaction_cluster (id, domain_id, user_id, account_id, epoch, key, wording, mean, increment, next_date, category, enabled)
 		SELECT CAST($1 AS BIGINT), CAST($2 AS BIGINT), CAST($3 AS BIGINT), a.id, a.epoch, CAST($6 AS TEXT), CAST($7 AS TEXT), CAST($8 AS TEXT), CAST($9 AS BIGINT), CAST($10 AS TEXT), CAST($11 AS BIGINT), CAST($12 AS BOOLEAN)
-		FROM bank_account a WHERE a.id = $4 AND a.epoch = $5 AND (SELECT count(*) FROM transaction_cluster s WHERE s.account_id = a.id AND s.epoch = a.epoch) < $13`,
+		FROM bank_account a WHERE a.id = $4 AND a.epoch = $5 AND (SELECT count(*) FROM transaction_cluster s WHERE s.account_id = a.id AND s.epoch = a.epoch AND s.deleted IS NULL) < $13`,
 		id, int64(domain), int64(a.User), int64(a.ID), a.Epoch, database.OptionalText(c.Key), c.Wording, c.Mean.String(), c.Increment, database.OptionalDate(c.Next), int64(c.Category), c.Enabled, most)
 	return nil
 }
 
-// UpdateCluster stores a changed cluster. Write fails with ErrNotFound when the user has no such
-// cluster.
-func (tx Tx) UpdateCluster(domain passerelle.DomainID, user passerelle.UserID, c passerelle.Cluster) {
-	tx.unit.ExecOne(store.ErrNotFound, `UPDATE transaction_cluster SET wording = $1, mean = $2, increment = $3, next_date = $4, category = $5, enabled = $6
-		WHERE +domain_id = $7 AND +user_id = $8 AND id = $9 AND deleted IS NULL`,
-		c.Wording, c.Mean.String(), c.Increment, database.OptionalDate(c.Next), int64(c.Category), c.Enabled, int64(domain), int64(user), int64(c.ID))
+// UpdateCluster stores a changed cluster. It writes only the fields that differ from the former
+// cluster, so that it does not undo a concurrent change. Write fails with ErrNotFound when the user
+// has no such cluster.
+func (tx Tx) UpdateCluster(domain passerelle.DomainID, user passerelle.UserID, former, c passerelle.Cluster) {
+	values := func(c passerelle.Cluster) []any {
+		return []any{c.Wording, c.Mean.String(), c.Increment, database.OptionalDate(c.Next), int64(c.Category), c.Enabled}
+	}
+	var b database.Clauses
+	set := database.Changed(&b, []string{"wording", "mean", "increment", "next_date", "category", "enabled"}, values(former), values(c))
+	b.And("+domain_id = %s AND +user_id = %s AND id = %s AND deleted IS NULL", int64(domain), int64(user), int64(c.ID))
+	tx.unit.ExecOne(store.ErrNotFound, `UPDATE transaction_cluster SET `+set+` WHERE `+b.String(), b.Args...)
 }
 
 // RefreshCluster stores the values that a sync has computed for a cluster. It leaves the wording,
@@ -117,11 +124,13 @@ func (tx Tx) RefreshCluster(domain passerelle.DomainID, c passerelle.Cluster) {
 		c.Mean.String(), c.Increment, database.OptionalDate(c.Next), int64(domain), int64(c.ID))
 }
 
-// DeleteCluster records that the user removed a cluster. A sync then does not create the cluster
-// again. The transactions of the cluster no longer belong to it.
+// DeleteCluster removes a cluster. If a sync found the cluster, DeleteCluster records that the user
+// removed it, so that no sync creates it again. The transactions of the cluster no longer belong to
+// it.
 func (tx Tx) DeleteCluster(domain passerelle.DomainID, user passerelle.UserID, id passerelle.ClusterID, at time.Time) {
 	tx.unit.ExecOne(store.ErrNotFound, `UPDATE transaction_cluster SET deleted = $1 WHERE +domain_id = $2 AND +user_id = $3 AND id = $4 AND deleted IS NULL`, database.Micros(at), int64(domain), int64(user), int64(id))
 	tx.unit.Exec(`UPDATE bank_transaction SET cluster_id = NULL WHERE cluster_id = $1`, int64(id))
+	tx.unit.Exec(`DELETE FROM transaction_cluster WHERE +domain_id = $1 AND id = $2 AND deleted IS NOT NULL AND key IS NULL`, int64(domain), int64(id))
 }
 
 // Cluster assigns transactions of an account to a cluster. It does nothing when the user has removed the

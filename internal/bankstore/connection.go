@@ -359,21 +359,24 @@ func (tx Tx) DeleteConnection(domain passerelle.DomainID, user passerelle.UserID
 }
 
 // ConnectionsDue lists the active connections of a domain that are due at now, in the domain's
-// time, and that no process is reading. Connections that have been overdue for the longest time
-// come first.
-func (r Reader) ConnectionsDue(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Connection, error) {
-	return database.Collect(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection
-		WHERE domain_id = $1 AND next_try <= $2 AND deleted IS NULL AND active AND lease_until < {now} ORDER BY next_try, id LIMIT $3`,
-		int64(domain), database.Micros(now), limit)
+// time, and that no process is reading. It leaves out the connections of the connectors in except.
+// Connections that have been overdue for the longest time come first.
+func (r Reader) ConnectionsDue(ctx context.Context, domain passerelle.DomainID, now time.Time, except []string, limit int) ([]Connection, error) {
+	return r.connectionsDue(ctx, domain, now, except, "", limit)
 }
 
 // ConnectionsAwaited does the same as ConnectionsDue, for connections whose users wait for a read.
-// Either the institution has sent a notification while the user was there, or a process broke off a
-// read that the user had requested.
-func (r Reader) ConnectionsAwaited(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Connection, error) {
+// The institution has sent a notification while the user was there, a process broke off a read that
+// the user had requested, or the user has shared data that is not read yet.
+func (r Reader) ConnectionsAwaited(ctx context.Context, domain passerelle.DomainID, now time.Time, except []string, limit int) ([]Connection, error) {
+	return r.connectionsDue(ctx, domain, now, except, " AND (read_soon OR state IN ('validating', 'webauthRequired', 'decoupled'))", limit)
+}
+
+func (r Reader) connectionsDue(ctx context.Context, domain passerelle.DomainID, now time.Time, except []string, condition string, limit int) ([]Connection, error) {
+	others, args := database.Without(except, "connector_uuid", []any{int64(domain), database.Micros(now)})
 	return database.Collect(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection
-		WHERE domain_id = $1 AND next_try <= $2 AND deleted IS NULL AND active AND lease_until < {now} AND state IN ('validating', 'webauthRequired', 'decoupled') ORDER BY next_try, id LIMIT $3`,
-		int64(domain), database.Micros(now), limit)
+		WHERE domain_id = $1 AND next_try <= $2 AND deleted IS NULL AND active AND lease_until < {now}`+condition+others+` ORDER BY next_try, id`+database.UpTo(limit),
+		args...)
 }
 
 // PostponeConnection makes a connection due at the time next. It changes nothing when the connection

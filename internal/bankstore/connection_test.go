@@ -38,7 +38,7 @@ func TestConnections(t *testing.T) {
 		c.State, c.Message, c.NextTry, c.Version = passerelle.WebsiteUnavailable, "closed", &due, 1
 		s.write(func(tx *store.Tx) error { bankstore.In(tx).SaveConnection(c, 0); return nil })
 		wantError(t, s.try(func(tx *store.Tx) error { bankstore.In(tx).SaveConnection(c, 0); return nil }), store.ErrConflict)
-		got, err := bankstore.From(s.db).ConnectionsDue(t.Context(), s.domain, now, 5)
+		got, err := bankstore.From(s.db).ConnectionsDue(t.Context(), s.domain, now, nil, 5)
 		if err != nil || len(got) != 1 {
 			t.Fatalf("due: %v (%v)", got, err)
 		}

@@ -2,6 +2,7 @@ package database
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 )
 
@@ -29,6 +30,21 @@ func (c *Clauses) And(clause string, values ...any) {
 // String joins all conditions with AND.
 func (c *Clauses) String() string { return strings.Join(c.All, " AND ") }
 
+// Changed returns the assignments for an UPDATE that writes only the columns with a new value, and
+// binds these values. If no value is new, the assignment changes nothing.
+func Changed(c *Clauses, columns []string, former, values []any) string {
+	var set []string
+	for i, column := range columns {
+		if !reflect.DeepEqual(former[i], values[i]) {
+			set = append(set, column+" = "+c.Bind(values[i]))
+		}
+	}
+	if len(set) == 0 {
+		return columns[0] + " = " + columns[0]
+	}
+	return strings.Join(set, ", ")
+}
+
 // AnyOf binds ids and returns the list of their placeholders. If there are no ids, the list
 // matches nothing.
 func AnyOf[T ~int64](c *Clauses, ids []T) string {
@@ -47,4 +63,17 @@ func Padded[T any](values []T) []T {
 		all = append(all, values[len(values)-1])
 	}
 	return all
+}
+
+// Without returns a condition that leaves out the rows of some connectors, and appends its arguments.
+func Without(connectors []string, column string, args []any) (string, []any) {
+	if len(connectors) == 0 {
+		return "", args
+	}
+	var places []string
+	for _, one := range connectors {
+		args = append(args, one)
+		places = append(places, fmt.Sprint("$", len(args)))
+	}
+	return " AND COALESCE(" + column + ", '') NOT IN (" + strings.Join(places, ", ") + ")", args
 }

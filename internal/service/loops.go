@@ -45,10 +45,10 @@ func (s *Service) terminateConsents(ctx context.Context, d passerelle.Domain) er
 	return s.Aggregation.TerminateConsents(ctx, d)
 }
 
-// synchronise reads the connections of a domain that are due for a sync.
+// synchronise begins to read the connections of a domain that are due for a sync. It does not wait
+// for slow institutions.
 func (s *Service) synchronise(ctx context.Context, d passerelle.Domain) error {
-	_, err := s.Aggregation.RunDue(ctx, d)
-	return err
+	return s.Aggregation.BeginDue(ctx, d)
 }
 
 // fetchers returns the loops that fetch files, by the UUIDs of the connectors. Each connector with

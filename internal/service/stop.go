@@ -84,6 +84,7 @@ func (s *Service) stopWork(ctx context.Context) error {
 func (s *Service) stopLoops() {
 	s.loops.Stop()
 	s.Initiation.AwaitFollowed()
+	s.Aggregation.AwaitReaders()
 	s.syncs.Stop()
 	s.fileFetches.Stop()
 }

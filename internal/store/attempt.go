@@ -336,7 +336,7 @@ func (tx *Tx) HastenAttemptIfReported(a Attempt) {
 // subquery's condition on the state. With that condition, PostgreSQL would start with all
 // unanswered attempts.
 func (tx *Tx) ClaimAttempts(domain passerelle.DomainID, lease time.Duration, limit int, except []string, into *[]Due) {
-	others, args := without(except, connectorOfAttempt, []any{int64(domain), lease.Microseconds()})
+	others, args := database.Without(except, connectorOfAttempt, []any{int64(domain), lease.Microseconds()})
 	tx.dueOf(into, `WITH due AS MATERIALIZED (
 			SELECT id FROM attempt WHERE domain_id = $1 AND state <> 'answered' AND lease_until < {now}`+others+`
 			ORDER BY lease_until`+database.UpTo(limit)+` {skip locked})

@@ -1,8 +1,6 @@
 package store
 
 import (
-	"fmt"
-	"strings"
 	"time"
 
 	"passerelle"
@@ -30,19 +28,6 @@ func (tx *Tx) dueOf(into *[]Due, sql string, args ...any) {
 	}, sql, args...)
 }
 
-// without returns a condition that leaves out the rows of some connectors, and appends its arguments.
-func without(connectors []string, column string, args []any) (string, []any) {
-	if len(connectors) == 0 {
-		return "", args
-	}
-	var places []string
-	for _, one := range connectors {
-		args = append(args, one)
-		places = append(places, fmt.Sprint("$", len(args)))
-	}
-	return " AND COALESCE(" + column + ", '') NOT IN (" + strings.Join(places, ", ") + ")", args
-}
-
 // DuePayments leases at most limit payments of a domain that are due for a check at the domain's
 // instant. It leaves out payments with an unanswered attempt, because the recovery of attempts
 // handles them. It also leaves out payments of the connectors in except. A scalar subquery looks up
@@ -50,7 +35,7 @@ func without(connectors []string, column string, args []any) (string, []any) {
 // for a payment. NOT EXISTS would be slow while an unreachable bank leaves many unanswered
 // attempts: with old statistics, PostgreSQL compares each payment with all of them.
 func (tx *Tx) DuePayments(domain passerelle.DomainID, now time.Time, lease time.Duration, limit int, except []string, into *[]Due) {
-	others, args := without(except, "connector_uuid", []any{int64(domain), database.Micros(now), lease.Microseconds()})
+	others, args := database.Without(except, "connector_uuid", []any{int64(domain), database.Micros(now), lease.Microseconds()})
 	tx.dueOf(into, `WITH due AS MATERIALIZED (
 			SELECT id FROM payment WHERE domain_id = $1 AND next_check <= $2 AND check_lease < {now}
 				AND (SELECT a.id FROM attempt a WHERE a.payment_id = payment.id AND a.state <> 'answered') IS NULL`+others+`

@@ -149,6 +149,12 @@ func (h *userAccounts) connectionQueries() map[string]query {
 	due := func(read func(context.Context, passerelle.DomainID, time.Time, int) ([]bankstore.Connection, error)) func() error {
 		return reading(func() ([]bankstore.Connection, error) { return read(ctx, h.domain, now, 5) })
 	}
+	type read = func(context.Context, passerelle.DomainID, time.Time, int) ([]bankstore.Connection, error)
+	except := func(list func(context.Context, passerelle.DomainID, time.Time, []string, int) ([]bankstore.Connection, error)) read {
+		return func(ctx context.Context, d passerelle.DomainID, now time.Time, limit int) ([]bankstore.Connection, error) {
+			return list(ctx, d, now, []string{"busy"}, limit)
+		}
+	}
 	return map[string]query{
 		"some of a connector": {run: reading(func() ([]bankstore.Connection, error) {
 			return bankstore.From(db).SomeConnections(ctx, h.domain, h.Connection.Connector, nil, 3)
@@ -179,8 +185,8 @@ func (h *userAccounts) connectionQueries() map[string]query {
 			_, _, err := bankstore.From(db).ConnectionSecrets(ctx, h.domain, id)
 			return err
 		}, index: "connection USING INTEGER PRIMARY KEY (rowid=?)"},
-		"due":           {run: due(bankstore.From(db).ConnectionsDue), index: "connection_due (domain_id=? AND next_try<?)"},
-		"awaited":       {run: due(bankstore.From(db).ConnectionsAwaited), index: "connection_due (domain_id=? AND next_try<?)"},
+		"due":           {run: due(except(bankstore.From(db).ConnectionsDue)), index: "connection_due (domain_id=? AND next_try<?)"},
+		"awaited":       {run: due(except(bankstore.From(db).ConnectionsAwaited)), index: "connection_due (domain_id=? AND next_try<?)"},
 		"unended":       {run: due(bankstore.From(db).ConnectionsExpired), index: "connection_unfinished (domain_id=? AND expire<?)"},
 		"still unended": {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).HoldExpired(h.domain, id, now) }), index: "PRIMARY KEY (rowid=?)"},
 		"lapsing": {run: reading(func() ([]bankstore.Connection, error) {
@@ -387,7 +393,7 @@ func (h *userAccounts) aroundQueries() map[string]query {
 		"making a cluster": {run: saving(func(tx *store.Tx) error {
 			return bankstore.In(tx).CreateCluster(h.domain, a, &passerelle.Cluster{Wording: "w"}, 1, full)
 		}), index: "cluster_of_account (account_id=? AND epoch=?)"},
-		"changing a cluster":   {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).UpdateCluster(h.domain, 7, passerelle.Cluster{ID: 1}) }), index: "PRIMARY KEY (rowid=?)"},
+		"changing a cluster":   {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).UpdateCluster(h.domain, 7, passerelle.Cluster{}, passerelle.Cluster{ID: 1}) }), index: "PRIMARY KEY (rowid=?)"},
 		"refreshing a cluster": {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).RefreshCluster(h.domain, passerelle.Cluster{ID: 1}) }), index: "PRIMARY KEY (rowid=?)"},
 		"deleting a cluster":   {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).DeleteCluster(h.domain, 7, 1, now) }), index: "PRIMARY KEY (rowid=?)"},
 		"what was in it": {run: h.writing(func(tx *store.Tx) {
@@ -410,7 +416,7 @@ func (h *userAccounts) aroundQueries() map[string]query {
 		"making a category": {run: saving(func(tx *store.Tx) error {
 			return bankstore.In(tx).CreateCategory(h.domain, &passerelle.Category{User: 7, Name: "n"}, 0, full)
 		}), index: "category_of_user (user_id=?)"},
-		"changing a category": {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).UpdateCategory(h.domain, passerelle.Category{ID: 1, User: 7}) }), index: "PRIMARY KEY (rowid=?)"},
+		"changing a category": {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).UpdateCategory(h.domain, passerelle.Category{}, passerelle.Category{ID: 1, User: 7}) }), index: "PRIMARY KEY (rowid=?)"},
 		"deleting a category": {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).DeleteCategory(h.domain, 7, 1) }), index: "PRIMARY KEY (rowid=?)"},
 	}
 }

@@ -1,9 +1,11 @@
 package bank
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"strings"
 	"unicode/utf8"
@@ -12,6 +14,9 @@ import (
 // Reference identifies an account by its IBAN or by the number of its card.
 type Reference struct {
 	IBAN      string `json:"iban,omitempty"`
+	BBAN      string `json:"bban,omitempty"`
+	PAN       string `json:"pan,omitempty"`
+	MSISDN    string `json:"msisdn,omitempty"`
 	MaskedPAN string `json:"maskedPan,omitempty"`
 	Currency  string `json:"currency,omitempty"`
 }
@@ -33,6 +38,28 @@ type transfer struct {
 	CreditorName    string    `json:"creditorName"`
 	Remittance      string    `json:"remittanceInformationUnstructured"`
 	Remittances     []string  `json:"remittanceInformationUnstructuredArray"`
+	unusedMembers
+}
+
+// unusedMembers contains members of the standard that the bank accepts and does not use.
+type unusedMembers struct {
+	Instruction        any `json:"instructionIdentification"`
+	DebtorName         any `json:"debtorName"`
+	DebtorID           any `json:"debtorId"`
+	UltimateDebtor     any `json:"ultimateDebtor"`
+	CreditorAgentName  any `json:"creditorAgentName"`
+	CreditorAddress    any `json:"creditorAddress"`
+	CreditorID         any `json:"creditorId"`
+	UltimateCreditor   any `json:"ultimateCreditor"`
+	Purpose            any `json:"purposeCode"`
+	ChargeBearer       any `json:"chargeBearer"`
+	Structured         any `json:"remittanceInformationStructured"`
+	StructuredArray    any `json:"remittanceInformationStructuredArray"`
+	ExecutionTime      any `json:"requestedExecutionTime"`
+	BatchBooking       any `json:"batchBookingPreferred"`
+	CurrencyOfTransfer any `json:"currencyOfTransfer"`
+	ExchangeRate       any `json:"exchangeRateInformation"`
+	ServiceLevel       any `json:"serviceLevel"`
 }
 
 // paymentBody contains the members of the bodies of all payment services.
@@ -49,8 +76,8 @@ type paymentBody struct {
 	Months        []string   `json:"monthsOfExecution"`
 }
 
-// DecodeBody decodes a JSON object. It refuses any other body. The refusal names the place of the
-// error, if that is known.
+// DecodeBody decodes a JSON object. It refuses any other body, unknown members, and a member that an
+// object has twice. The refusal names the place of the error, if that is known.
 func DecodeBody(body []byte, into any) error {
 	if !utf8.Valid(body) {
 		return wrongFormat("", "the body is not UTF-8")
@@ -58,7 +85,17 @@ func DecodeBody(body []byte, into any) error {
 	if trimmed := strings.TrimSpace(string(body)); !strings.HasPrefix(trimmed, "{") {
 		return wrongFormat("", "the body has to be a JSON object")
 	}
-	err := json.Unmarshal(body, into)
+	if twice := repeated(json.NewDecoder(bytes.NewReader(body)), ""); twice != "" {
+		return wrongFormat(twice, "the member appears twice")
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	err := d.Decode(into)
+	if err == nil {
+		if _, end := d.Token(); !errors.Is(end, io.EOF) {
+			return wrongFormat("", "text follows the JSON object")
+		}
+	}
 	var wrongType *json.UnmarshalTypeError
 	var syntax *json.SyntaxError
 	switch {
@@ -66,10 +103,45 @@ func DecodeBody(body []byte, into any) error {
 		return wrongFormat(wrongType.Field, "the value has the wrong type: "+wrongType.Value)
 	case errors.As(err, &syntax):
 		return wrongFormat("", fmt.Sprintf("the body is not JSON, at byte %d", syntax.Offset))
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return wrongFormat("", fmt.Sprintf("the body is not JSON, at byte %d", len(body)))
 	case err != nil:
+		if _, name, unknown := strings.Cut(err.Error(), "unknown field "); unknown {
+			return wrongFormat(strings.Trim(name, `"`), "the standard has no such member here")
+		}
 		return wrongFormat("", "the body cannot be read")
 	}
 	return nil
+}
+
+// repeated returns the path of the first member that an object has twice. It returns an empty path
+// if there is none, and if the text is not JSON.
+func repeated(d *json.Decoder, path string) string {
+	token, err := d.Token()
+	kind, opens := token.(json.Delim)
+	if err != nil || !opens {
+		return ""
+	}
+	seen := map[string]bool{}
+	for i := 0; d.More(); i++ {
+		member := fmt.Sprintf("%s[%d]", path, i)
+		if kind == '{' {
+			name, err := d.Token()
+			if err != nil {
+				return ""
+			}
+			member = strings.TrimPrefix(fmt.Sprint(path, ".", name), ".")
+			if seen[member] {
+				return member
+			}
+			seen[member] = true
+		}
+		if found := repeated(d, member); found != "" {
+			return found
+		}
+	}
+	_, _ = d.Token() // the end of the object or list
+	return ""
 }
 
 var bicPattern = regexp.MustCompile(`^[A-Z]{6}[A-Z2-9][A-NP-Z0-9]([A-Z0-9]{3})?$`)

@@ -22,6 +22,7 @@ type Access struct {
 	AvailableWithBalance string      `json:"availableAccountsWithBalance,omitempty"`
 	AllPSD2              string      `json:"allPsd2,omitempty"`
 	RestrictedTo         []string    `json:"restrictedTo,omitempty"`
+	Additional           any         `json:"additionalInformation,omitempty"`
 }
 
 // Consent is a customer's consent for a third party, or the request for it.

@@ -3,6 +3,7 @@ package bank
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"passerelle/testbank/ledger"
@@ -53,7 +54,7 @@ func (b *Bank) fallDue(tx *ledger.Tx, kind, id string, at time.Time) error {
 		}
 		return b.consentDue(tx, &c)
 	}
-	return tx.Delete(kind, id) // tokens
+	return fmt.Errorf("%s %s is due, but documents of this kind have no due time", kind, id)
 }
 
 func (b *Bank) orderDue(tx *ledger.Tx, o *Order, at time.Time) error {

@@ -148,7 +148,7 @@ func (s *Service) createCategory(ctx context.Context, c *httpapi.Caller, in crea
 	if in.Name == "" {
 		return wire.CategoryDetails{}, passerelle.InvalidField("name", "must not be empty")
 	}
-	made, err := s.Aggregation.SaveCategory(ctx, c.Domain, draft)
+	made, err := s.Aggregation.SaveCategory(ctx, c.Domain, passerelle.Category{}, draft)
 	return wire.NewCategoryDetails(made), err
 }
 
@@ -187,6 +187,7 @@ func (s *Service) changeCategory(ctx context.Context, c *httpapi.Caller, in chan
 	if err != nil {
 		return wire.CategoryDetails{}, err
 	}
+	former := found
 	if in.Name != nil {
 		found.Name = *in.Name
 	}
@@ -196,7 +197,7 @@ func (s *Service) changeCategory(ctx context.Context, c *httpapi.Caller, in chan
 	if found, err = in.onto(found); err != nil {
 		return wire.CategoryDetails{}, err
 	}
-	saved, err := s.Aggregation.SaveCategory(ctx, c.Domain, found)
+	saved, err := s.Aggregation.SaveCategory(ctx, c.Domain, former, found)
 	return wire.NewCategoryDetails(saved), err
 }
 

@@ -145,7 +145,7 @@ func (s *Service) createCluster(ctx context.Context, c *httpapi.Caller, in creat
 	if err != nil {
 		return wire.TransactionsCluster{}, err
 	}
-	made, err := s.Aggregation.SaveCluster(ctx, c.Domain, *place.named, draft)
+	made, err := s.Aggregation.SaveCluster(ctx, c.Domain, *place.named, passerelle.Cluster{}, draft)
 	return wire.NewTransactionsCluster(made), err
 }
 
@@ -189,13 +189,14 @@ func (s *Service) changeCluster(ctx context.Context, c *httpapi.Caller, in chang
 	if err != nil {
 		return wire.TransactionsCluster{}, err
 	}
+	former := found
 	if found, err = in.onto(found); err != nil {
 		return wire.TransactionsCluster{}, err
 	}
 	if err := s.inCategory(ctx, c, in.ID, in.IDCategory, &found); err != nil {
 		return wire.TransactionsCluster{}, err
 	}
-	saved, err := s.Aggregation.SaveCluster(ctx, c.Domain, bankstore.StoredAccount{BankAccount: passerelle.BankAccount{User: in.ID}}, found)
+	saved, err := s.Aggregation.SaveCluster(ctx, c.Domain, bankstore.StoredAccount{BankAccount: passerelle.BankAccount{User: in.ID}}, former, found)
 	return wire.NewTransactionsCluster(saved), err
 }
 
