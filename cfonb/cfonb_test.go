@@ -123,7 +123,7 @@ func TestGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Error(diff)
+		t.Errorf("%s is not what the package writes; run make generate (-file +written):\n%s", file, diff)
 	}
 }
 

@@ -172,10 +172,7 @@ type FileReader interface {
 
 // OnlyDocuments reports whether the connector reads documents and no accounts. Pages then speak of a
 // provider instead of a bank.
-func (s *DataSettings) OnlyDocuments() bool { return OnlyDocuments(s.Capabilities) }
-
-// OnlyDocuments reports whether a connector with these capabilities reads documents and no accounts.
-func OnlyDocuments(capabilities []string) bool {
+func (s *DataSettings) OnlyDocuments() bool {
 	accounts := func(c string) bool { return c == "bank" || c == "bankwealth" }
-	return slices.Contains(capabilities, "document") && !slices.ContainsFunc(capabilities, accounts)
+	return slices.Contains(s.Capabilities, "document") && !slices.ContainsFunc(s.Capabilities, accounts)
 }

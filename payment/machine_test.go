@@ -33,7 +33,7 @@ func wantFile(t *testing.T, name, got string) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s is not what the code makes; run with -update and read the change (-want +got):\n%s", name, diff)
+		t.Errorf("%s is not what the code makes; run make generate and read the change (-want +got):\n%s", name, diff)
 	}
 }
 
@@ -115,9 +115,11 @@ var meaning = map[payment.Trigger]string{
 
 const statesPage = `# Payment states
 
+<!-- Generated from the code; make generate updates it. -->
+
 This page shows the states of a payment, the causes of each change of state, and the webhooks that report it.
-Tests generate the page from the table in ` + "`payment/machine.go`" + `, and ` + "`make generate`" + ` updates it. The database
-rejects every history that this table does not allow.
+The states come from the table in ` + "`payment/machine.go`" + `. The database rejects every history that this table does not
+allow.
 
 ` + "```mermaid" + `
 stateDiagram-v2

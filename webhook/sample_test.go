@@ -244,7 +244,7 @@ func TestSamplesAreFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(string(written), lines.String()); diff != "" {
-			t.Errorf("%s: %s", file, diff)
+			t.Errorf("%s is not the sample of the code; run make generate (-file +code):\n%s", file, diff)
 		}
 	}
 }

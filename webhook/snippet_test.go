@@ -337,6 +337,6 @@ func TestTableOfEvents(t *testing.T) {
 		return
 	}
 	if found[2] != table.String() {
-		t.Error("the table of events in docs/webhooks.md is not the catalogue; write it anew with -update")
+		t.Error("the table of events in docs/webhooks.md is not the catalogue; run make generate")
 	}
 }

@@ -70,12 +70,16 @@ func (c *customer) answers(one seenConnection, decision string) map[string]any {
 		case "additional_password":
 			values["additional_password"] = "5678"
 		case "method":
-			values["method"] = "photo"
+			values["method"], c.method = "photo", "photo"
 		case "code":
-			if strings.HasPrefix(field.Image, "data:image/png;base64,") {
-				c.pictures++
+			if shown := strings.HasPrefix(field.Image, "data:image/png;base64,"); shown != (c.method == "photo") {
+				c.t.Errorf("for a code of the method %q, a picture is shown: %v", c.method, shown)
 			}
 			values["code"] = map[string]string{"approve": "123456", "refuse": "000000"}[decision]
+			if decision == "approve" {
+				c.codes++
+				c.method = bank.Methods()[c.codes%len(bank.Methods())].ID // as the bank chooses the method of its next code
+			}
 		}
 	}
 	if len(values) == 0 || len(values) != len(one.Fields) {
@@ -121,8 +125,8 @@ func consent(t *testing.T, s *servicetest.Instance, banks *banksOf, p bank.Profi
 	case decision == "refuse" && (state == nil || *state != "webauthRequired" && *state != "SCARequired" || len(accounts) > 0):
 		t.Errorf("after %v the state is %v, and there are %d accounts", states, state, len(accounts))
 	}
-	if embedded := p.SCA[0] == bank.Embedded; embedded != (c.pictures > 0) {
-		t.Errorf("%d pictures were shown", c.pictures)
+	if p.SCA[0] == bank.Embedded && decision == "approve" && c.codes < p.Codes {
+		t.Errorf("the bank asked for %d codes", c.codes)
 	}
 	if p.Codes > 1 && decision == "approve" && strings.Count(strings.Join(states, " "), "additionalInformationNeeded") != 2+p.Codes {
 		t.Errorf("the steps are %v", states)

@@ -118,8 +118,9 @@ type customer struct {
 	banks   *banksOf
 	token   string
 	browser *http.Client
-	// pictures is the number of pictures shown beside a field.
-	pictures int
+	// method is the id of the method for the next code. codes is the number of right codes.
+	method string
+	codes  int
 }
 
 func newCustomer(t *testing.T, s *servicetest.Instance, banks *banksOf) *customer {

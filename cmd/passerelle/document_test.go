@@ -38,10 +38,7 @@ func TestDocumentIsFresh(t *testing.T) {
 	}
 }
 
-const introduction = `# Commands
-
-<!-- Generated from the program; make generate updates it. -->
-
+const introduction = "# Commands\n\n" + generated + `
 This page lists every command of %[1]spasserelle%[1]s, with its flags and environment variables.
 
 - **Exit status.** A command exits with 0 on success, with 1 on failure, and with 2 on incorrect use. An error is one line on

@@ -5,10 +5,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"passerelle/internal/catalogue"
 )
 
 const scenariosPage = "../../docs/scenarios.md"
+
+// generated is the second line of a page that a test writes.
+const generated = "<!-- Generated from the program; make generate updates it. -->\n"
 
 // TestScenariosAreFresh compares the page with the catalogue.
 func TestScenariosAreFresh(t *testing.T) {
@@ -16,8 +21,10 @@ func TestScenariosAreFresh(t *testing.T) {
 	if err := catalogue.Write(&page); err != nil {
 		t.Fatal(err)
 	}
+	title, rest, _ := strings.Cut(page.String(), "\n")
+	want := title + "\n\n" + generated + rest
 	if *update {
-		if err := os.WriteFile(scenariosPage, []byte(page.String()), 0o600); err != nil {
+		if err := os.WriteFile(scenariosPage, []byte(want), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -25,7 +32,7 @@ func TestScenariosAreFresh(t *testing.T) {
 	if err != nil {
 		t.Fatalf("read the page, which -update writes: %v", err)
 	}
-	if string(written) != page.String() {
-		t.Errorf("%s is not what `passerelle scenarios` prints; write it anew with -update", scenariosPage)
+	if diff := cmp.Diff(want, string(written)); diff != "" {
+		t.Errorf("docs/scenarios.md is not what internal/catalogue writes; run make generate: (-want +got)\n%s", diff)
 	}
 }

@@ -450,16 +450,20 @@ func TestWhatIsNew(t *testing.T) {
 					t.Errorf("what was not told again is gone from %s on", from)
 				}
 			}
-			if query, _ := last(true); !strings.Contains(query, "dateFrom") {
+			if query, _ := last(true); !strings.Contains(query, "dateFrom") || strings.Contains(query, want) {
 				t.Errorf("with the person it asks for %s", query)
 			}
 			unknown = true
-			if query, _ := last(false); !strings.Contains(query, "dateFrom") {
+			if query, _ := last(false); !strings.Contains(query, "dateFrom") || strings.Contains(query, want) {
 				t.Errorf("where the bank cannot say it asks for %s", query)
 			}
 			unknown = false
+			reader.now = noon.AddDate(0, 0, 6)
+			if query, _ := last(false); !strings.Contains(query, want) || strings.Contains(query, "dateFrom") {
+				t.Errorf("six days later it asks for %s", query)
+			}
 			reader.now = noon.AddDate(0, 0, 7)
-			if query, _ := last(false); !strings.Contains(query, "dateFrom") {
+			if query, _ := last(false); !strings.Contains(query, "dateFrom") || strings.Contains(query, want) {
 				t.Errorf("a week later it asks for %s", query)
 			}
 		})

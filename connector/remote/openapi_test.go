@@ -84,7 +84,7 @@ func TestProtocolDocument(t *testing.T) {
 		}
 	}
 	if stored, err := os.ReadFile(documentPath); err != nil || !bytes.Equal(stored, raw) {
-		t.Errorf("%s is not what the types make; -update writes it anew (%v)", documentPath, err)
+		t.Errorf("%s is not what the types make; run make generate (%v)", documentPath, err)
 	}
 }
 

@@ -218,7 +218,7 @@ func TestDocumentIsTheOneReviewed(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(string(want), string(got)); diff != "" {
-			t.Errorf("the OpenAPI document changed; if that is meant, run the tests with -update (-reviewed +got):\n%s", diff)
+			t.Errorf("the OpenAPI document changed; if that is meant, run make generate (-reviewed +got):\n%s", diff)
 		}
 		doc, err := openapi3.NewLoader().LoadFromData(raw)
 		if err != nil {

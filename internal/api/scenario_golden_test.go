@@ -28,7 +28,7 @@ func readGolden(t testing.TB, name string) *golden {
 		return g
 	}
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("read the bodies, which make generate writes: %v", err)
 	}
 	g.want = exactly(t, raw).(map[string]any)
 	return g
@@ -48,10 +48,10 @@ func (g *golden) compare(t testing.TB, name string, body []byte) {
 	}
 	want, known := g.want[name]
 	if !known {
-		t.Errorf("no body of %q in %s: run the tests with -update and review it", name, g.path)
+		t.Errorf("no body of %q in %s; run make generate and review it", name, g.path)
 	}
 	if diff := cmp.Diff(want, g.got[name]); diff != "" {
-		t.Errorf("body (-want +got):\n%s", diff)
+		t.Errorf("body; if that is meant, run make generate (-want +got):\n%s", diff)
 	}
 }
 
@@ -62,7 +62,7 @@ func (g *golden) close(t testing.TB) {
 	if !*update {
 		for name := range g.want {
 			if _, asked := g.got[name]; !asked {
-				t.Errorf("%s has a body of %q, which no scenario got", g.path, name)
+				t.Errorf("%s has a body of %q, which no scenario got; run make generate", g.path, name)
 			}
 		}
 		return

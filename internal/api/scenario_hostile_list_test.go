@@ -2,43 +2,45 @@ package api_test
 
 import (
 	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// hostileLists contains one list of each kind. Each has a token that can read it. own names its
-// parameters other than those of paging.
-var hostileLists = []struct{ path, token, own string }{
-	{"/payments", "admin", "filter order_by min_date max_date state label payer_end min_amount max_amount id_client id_connector id_connector_source connector_uuid country reference_id"},
-	{"/payments?order_by=state", "admin", ""},
-	{"/payments?order_by=connectors", "admin", ""},
-	{"/payments?order_by=validate_date", "admin", "min_date max_date"},
-	{"/payments?label=I", "admin", "order_by min_date"},
-	{"/payments?connector_uuid=338178e6-3d01-564f-9a7b-52ca442459bf", "admin", "order_by"},
-	{"/payments?country=FR,GB,DE", "admin", "order_by"},
-	{"/users", "users", ""},
-	{"/users/{user}/transactions", "user", "min_date max_date filter last_update income deleted all wording search min_value max_value value expand"},
-	{"/users/{user}/accounts", "user", "all expand"},
-	{"/users/{user}/account_ownerships", "user", ""},
-	{"/users/{user}/connections", "user", "expand"},
-	{"/users/{user}/connections/{holder}/logs", "user", "min_date max_date id_source"},
-	{"/users/{user}/subscriptions", "user", "all"},
-	{"/users/{user}/documents", "user", "min_date max_date id_type min_amount max_amount min_timestamp max_timestamp"},
-	{"/users/{user}/transactions/{transaction}/documents", "user", "min_date max_date min_timestamp max_timestamp"},
-	{"/users/{user}/investments", "user", ""},
-	{"/users/{user}/market_orders", "user", ""},
-	{"/users/{user}/pockets", "user", ""},
-	{"/users/{user}/amortizations", "user", ""},
-	{"/users/{user}/transactionsclusters", "user", ""},
-	{"/users/{user}/consents", "user", ""},
-	{"/investments/{position}/history", "user", "all"},
-	{"/connectors", "read-only", "country_codes id_payment top top_key expand"},
-	{"/config/logs", "config", "min_date max_date search type"},
-	{"/webhooks", "config", "all expand"},
-	{"/webhooks/auth", "config", "name"},
-	{"/webhooks/{webhook}/data", "config", "min_date max_date state"},
-	{"/webhooks/{webhook}/logs", "config", "min_date max_date id_user"},
-	{"/sandbox/mails", "config", ""},
+// hostileLists contains one list of each kind. Each has a token that can read it. The parameters
+// come from the OpenAPI document.
+var hostileLists = []struct{ path, token string }{
+	{"/payments", "admin"},
+	{"/payments?order_by=state", "admin"},
+	{"/payments?order_by=connectors", "admin"},
+	{"/payments?order_by=validate_date", "admin"},
+	{"/payments?label=I", "admin"},
+	{"/payments?connector_uuid=338178e6-3d01-564f-9a7b-52ca442459bf", "admin"},
+	{"/payments?country=FR,GB,DE", "admin"},
+	{"/users", "users"},
+	{"/users/{user}/transactions", "user"},
+	{"/users/{user}/accounts", "user"},
+	{"/users/{user}/account_ownerships", "user"},
+	{"/users/{user}/connections", "user"},
+	{"/users/{user}/connections/{holder}/logs", "user"},
+	{"/users/{user}/subscriptions", "user"},
+	{"/users/{user}/documents", "user"},
+	{"/users/{user}/transactions/{transaction}/documents", "user"},
+	{"/users/{user}/investments", "user"},
+	{"/users/{user}/market_orders", "user"},
+	{"/users/{user}/pockets", "user"},
+	{"/users/{user}/amortizations", "user"},
+	{"/users/{user}/transactionsclusters", "user"},
+	{"/users/{user}/consents", "user"},
+	{"/investments/{position}/history", "user"},
+	{"/connectors", "read-only"},
+	{"/config/logs", "config"},
+	{"/webhooks", "config"},
+	{"/webhooks/auth", "config"},
+	{"/webhooks/{webhook}/data", "config"},
+	{"/webhooks/{webhook}/logs", "config"},
+	{"/sandbox/mails", "config"},
 }
 
 var hostileNumbers = []string{
@@ -66,7 +68,7 @@ func TestHostileParametersOfLists(t *testing.T) {
 		}
 		for _, list := range hostileLists {
 			a := s.fill(t, ask{method: "GET", path: list.path, token: list.token})
-			for _, query := range hostileQueries(list.own) {
+			for _, query := range hostileQueries(s.contract.filtersOf(t, list.path)) {
 				b := a
 				glue := map[bool]string{true: "&", false: "?"}[strings.Contains(a.path, "?")]
 				b.path += glue + query
@@ -76,7 +78,40 @@ func TestHostileParametersOfLists(t *testing.T) {
 	})
 }
 
-func hostileQueries(own string) []string {
+// filtersOf returns the query parameters of a list in the OpenAPI document, except those of paging
+// and those in the path itself.
+func (c *contract) filtersOf(t *testing.T, path string) (names []string) {
+	t.Helper()
+	path, query, _ := strings.Cut(path, "?")
+	item, found := c.paths[documentedPath(c.paths, path)].(map[string]any)
+	if !found {
+		t.Fatalf("the document has no list %s", path)
+	}
+	parameters, _ := item["get"].(map[string]any)["parameters"].([]any)
+	for _, one := range parameters {
+		p, _ := one.(map[string]any)
+		name, _ := p["name"].(string)
+		if p["in"] == "query" && !slices.Contains([]string{"limit", "offset", "cursor"}, name) && !strings.HasPrefix(query, name+"=") {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// documentedPath returns the path of the document that has the same words as a path of a scenario.
+func documentedPath(paths map[string]any, path string) string {
+	words := func(path string) string { return placeholder.ReplaceAllString(path, "{}") }
+	for known := range paths {
+		if words(known) == words(path) {
+			return known
+		}
+	}
+	return ""
+}
+
+var placeholder = regexp.MustCompile(`\{[^}]*\}`)
+
+func hostileQueries(own []string) []string {
 	var all []string
 	for _, name := range []string{"limit", "offset"} {
 		for _, value := range hostileNumbers {
@@ -88,7 +123,7 @@ func hostileQueries(own string) []string {
 		all = append(all, "cursor="+escaped(value))
 	}
 	all = append(all, "cursor=a&cursor=b", "limit=1000&offset=9223372036854775807", "limit=1&offset=9223372036854775805", "limit=1000&offset=9223372036854774807", "limit=1000&offset=4611686018427387904")
-	for _, name := range strings.Fields(own) {
+	for _, name := range own {
 		values := append(append([]string{}, hostileTexts...), hostileNumbers...)
 		if strings.Contains(name, "date") || strings.Contains(name, "timestamp") || name == "last_update" {
 			values = hostileDates

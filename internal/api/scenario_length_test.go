@@ -137,7 +137,7 @@ func (i input) with(t *testing.T, a ask, text string) ask {
 
 // TestEveryTextIsBounded sends texts to every input of every call. The longest permitted text must
 // not cause a server error in the columns and indexes of either database. The service must refuse a
-// text of 50,000 characters.
+// text of 50,000 characters because of the text, and not because of the token.
 func TestEveryTextIsBounded(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		seed, sent := rand.New(rand.NewPCG(1, 2)), 0 //nolint:gosec // a fixed seed makes the test repeatable
@@ -154,7 +154,7 @@ func TestEveryTextIsBounded(t *testing.T) {
 					t.Errorf("%s with the longest %s: %d %s", call, in, r.status, r.body)
 				}
 				tooLong := in.with(t, a, strings.Repeat("a", 50_000))
-				if r := s.do(t, tooLong); r.status < 400 || r.status >= 500 {
+				if r := s.do(t, tooLong); r.status != 400 && r.status != 413 && r.status != 414 {
 					t.Errorf("%s with an endless %s: %d %s", call, in, r.status, r.body)
 				}
 			}
@@ -169,8 +169,8 @@ func TestEveryTextIsBounded(t *testing.T) {
 func (s *fixture) mayCall(t *testing.T, call string) string {
 	t.Helper()
 	expected := expectations(t)[call]
-	for _, token := range append(rights, "own:validate", "validate", "allow-sensitive", "code") {
-		if status := expected[token]; status != 0 && status < 400 {
+	for _, token := range append(rights, "own:validate", "validate", "allow-sensitive", "code", "deployment") {
+		if status := expected[token]; status != 0 && status != 401 && status != 403 {
 			return token
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -583,8 +584,17 @@ func forgeries(t *testing.T, one, other string) map[string]string {
 	}
 }
 
-// After five wrong secrets for an application, requests for this application from the same address
-// must wait for a minute.
+// clientFrom returns a client that sends its requests from a loopback address.
+func clientFrom(t *testing.T, address string) *http.Client {
+	t.Helper()
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
+	transport := &http.Transport{DialContext: dialer.DialContext}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}
+
+// After several wrong secrets for an application, requests for this application from the same
+// address must wait. Requests from another address need not wait.
 func TestWrongSecretsAreThrottledByAddress(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		main := s.domainOf("")
@@ -603,6 +613,11 @@ func TestWrongSecretsAreThrottledByAddress(t *testing.T) {
 			}
 		}
 		s.untouched(t, before)
+		here := s.client
+		s.client = clientFrom(t, "127.0.0.2")
+		attempt("/auth/token", main.client.ID, main.secret).says(t, 200, "", "")
+		s.client = here
+		attempt("/auth/token", main.client.ID, main.secret).says(t, 429, "rateLimited", "too many wrong secrets")
 		attempt("/auth/token", 12345678, "guess").says(t, 401, "invalidToken", "")
 		s.do(t, ask{domain: "other", method: "POST", path: "/auth/init"}).says(t, 200, "", "")
 		s.pass(time.Minute)

@@ -49,9 +49,9 @@ var resolutions = map[passerelle.ConnectionState]string{
 	passerelle.NotSupported:                "The %s offers nothing that this connector can read. The user can only delete the connection.",
 }
 
-// inWebview lists the states that users end in the webview.
-var inWebview = []passerelle.ConnectionState{
-	passerelle.SCARequired, passerelle.WebauthRequired, passerelle.AdditionalInformationNeeded, passerelle.Decoupled, passerelle.PasswordExpired, passerelle.Wrongpass,
+// inWebview reports whether users end a state in the webview.
+func inWebview(state passerelle.ConnectionState) bool {
+	return strings.Contains(resolutions[state], "webview")
 }
 
 // resolution returns the text that says how a state ends.
@@ -300,7 +300,7 @@ func (c *Console) showConnection(pc *page.Context, revealed bool) error {
 	}
 	institution := c.institutionWord(one.Connector)
 	data := connectionData{
-		connectionRow: c.connectionRow(pc, one), Institution: institution, InWebview: slices.Contains(inWebview, one.State),
+		connectionRow: c.connectionRow(pc, one), Institution: institution, InWebview: inWebview(one.State),
 		Facts: connectionFacts(pc, one, institution, revealed), Reading: one.Locked, MayAct: mayAct(pc), Revealed: revealed,
 	}
 	sources, err := bankstore.From(c.DB).SourcesOf(pc, pc.Domain.ID, id)

@@ -6,14 +6,37 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"passerelle/internal/operators"
 	"passerelle/internal/operatorstore"
 	"passerelle/internal/servicetest"
 	"passerelle/internal/store"
 )
+
+// objectLink matches a link to a payment or to another object of a domain.
+var objectLink = regexp.MustCompile(`<a href="(/console/domains/\d+/[a-z]+/\d+[^"?]*)"`)
+
+// linksIn returns the links to objects in a group of search results, without repetitions.
+func linksIn(t *testing.T, body, group string) []string {
+	t.Helper()
+	_, section, found := strings.Cut(body, `aria-label="`+group+`"`)
+	if !found {
+		t.Errorf("there is no group %q", group)
+	}
+	section, _, _ = strings.Cut(section, "</section>")
+	var all []string
+	for _, link := range objectLink.FindAllStringSubmatch(section, -1) {
+		if !slices.Contains(all, link[1]) {
+			all = append(all, link[1])
+		}
+	}
+	return all
+}
 
 // TestSearch checks that a search finds objects by the values that operators know. A search for an
 // unknown value must find nothing.
@@ -54,9 +77,13 @@ func TestSearch(t *testing.T) {
 			if one.found != "" && !strings.Contains(html.UnescapeString(body), "<td>"+one.found) {
 				t.Errorf("%q is not said to be found in %q: %s", one.query, one.found, body)
 			}
+			found := linksIn(t, body, one.group)
+			if diff := cmp.Diff(one.paths, found); diff != "" && strings.HasPrefix(one.group, "Payment") {
+				t.Errorf("%q finds other payments (-want +got):\n%s", one.query, diff)
+			}
 			for _, path := range one.paths {
-				if !strings.Contains(body, `href="`+path+`"`) {
-					t.Errorf("%q does not find %s: %s", one.query, path, body)
+				if !slices.Contains(found, path) {
+					t.Errorf("%q does not find %s in %q: %s", one.query, path, one.group, body)
 				}
 			}
 		}
@@ -100,8 +127,13 @@ func TestSearchHasFive(t *testing.T) {
 		if n := rows(first); n != 50 {
 			t.Errorf("the list has %d rows", n)
 		}
-		if n := rows(d.shows(d.domainPath("/search"+next), nil)); n != 1 {
+		second := d.shows(d.domainPath("/search"+next), nil)
+		if n := rows(second); n != 1 {
 			t.Errorf("the second page has %d rows", n)
+		}
+		const group = "Payments by words of label or beneficiary"
+		if all := append(linksIn(t, first.body, group), linksIn(t, second.body, group)...); len(all) != 51 || slices.Contains(all[:50], all[50]) {
+			t.Errorf("the pages do not have each of 51 payments once: %v", all)
 		}
 	})
 }

@@ -75,10 +75,11 @@ func ofSection(section string, rows ...row) []row {
 	return rows
 }
 
-// TestFacts checks every row, on both databases.
+// TestFacts checks every row, on both databases. The service starts no loops, so that its responses
+// are the same in each run.
 func TestFacts(t *testing.T) {
 	all := read(t, every...)
-	servicetest.Each(t, servicetest.Options{Now: opening}, func(t *testing.T, s *servicetest.Instance) {
+	servicetest.Each(t, servicetest.Options{Now: opening, Quiet: true}, func(t *testing.T, s *servicetest.Instance) {
 		w, found := newFixture(t, s), newSamples(t, s)
 		for _, r := range facts {
 			t.Run(strings.ReplaceAll(r.fact+" ("+r.by+")", "/", "∕"), func(t *testing.T) { found.take(t, w, r, r.check(t, w, all)) })

@@ -376,7 +376,7 @@ func TestPartsAreWritten(t *testing.T) {
 }
 
 // TestAuthoritiesOfADomain checks that a domain trusts a receiver's certificate authority only
-// while the domain's setting contains this authority.
+// while the domain's setting contains this authority. Other domains must not trust the authority.
 func TestAuthoritiesOfADomain(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		server := httptest.NewUnstartedServer(http.HandlerFunc(ok))
@@ -384,6 +384,10 @@ func TestAuthoritiesOfADomain(t *testing.T) {
 		server.StartTLS()
 		t.Cleanup(server.Close)
 		authority := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
+		first, other := r.domain, r.newDomain("other", passerelle.Sandbox)
+		r.domain = other
+		r.webhook(server.URL, "")
+		r.domain = first
 		w := r.webhook(server.URL, "")
 		for version, step := range []struct {
 			authorities string
@@ -393,6 +397,10 @@ func TestAuthoritiesOfADomain(t *testing.T) {
 			r.emit(1, int64(version))
 			r.clock.advance(time.Minute)
 			r.run(step.delivered, 1-min(step.delivered, 1))
+			r.domain = other
+			r.emit(1, int64(version))
+			r.run(0, 1)
+			r.domain = first
 		}
 		attempts, err := r.DB.DeliveryAttempts(t.Context(), r.domain.ID, 1, 10)
 		must(t, err)

@@ -54,6 +54,8 @@ type driver struct {
 	begins sync.RWMutex
 	// disturbed is the time of the last fault, in nanoseconds since 1970.
 	disturbed atomic.Int64
+	// withoutRetry counts the responses 503 without Retry-After.
+	withoutRetry atomic.Int64
 
 	mu       sync.Mutex
 	payments map[int64]bool
@@ -122,6 +124,9 @@ func (d *driver) do(request *http.Request) (status int, answer []byte) {
 		return 0, nil
 	}
 	defer response.Body.Close()
+	if response.StatusCode == http.StatusServiceUnavailable && response.Header.Get("Retry-After") == "" {
+		d.withoutRetry.Add(1)
+	}
 	if answer, err = io.ReadAll(response.Body); err != nil {
 		return 0, nil
 	}

@@ -24,7 +24,7 @@ const (
 )
 
 // TestOverload sends five times as many requests as a process accepts. Requests beyond the limit
-// must get a 503. Accepted requests must get a response in limited time. Memory use must stay
+// must get a 503 with Retry-After. Accepted requests must get a response in limited time. Memory use must stay
 // limited. Soon afterwards, everything must be as before.
 func TestOverload(t *testing.T) {
 	for kind, database := range map[string]string{"sqlite": "", "postgres": storetest.Postgres(t)} {
@@ -46,6 +46,9 @@ func TestOverload(t *testing.T) {
 			t.Logf("before: %v; the crowd: %v, %d MiB more; as before %v later: %v", recovered, much, grown>>20, time.Since(ended).Round(time.Millisecond), after)
 			if much.refused == 0 || len(much.taken) == 0 || much.failed > 0 {
 				t.Errorf("of a crowd some are taken in and some refused: %v", much)
+			}
+			if n := d.withoutRetry.Load(); n > 0 {
+				t.Errorf("%d refusals have no Retry-After", n)
 			}
 			if grown > overloadMemory || much.slowest(99) > recoversIn {
 				t.Errorf("the crowd took %d MiB, and the slowest %v", grown>>20, much.slowest(99))

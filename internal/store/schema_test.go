@@ -65,7 +65,7 @@ func TestSchema(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(string(want), got); diff != "" {
-			t.Errorf("the schema differs from %s (-want +got):\n%s", golden, diff)
+			t.Errorf("the schema differs from %s; run make generate (-want +got):\n%s", golden, diff)
 		}
 	})
 }

@@ -10,7 +10,6 @@ import (
 	"strconv"
 
 	"passerelle"
-	"passerelle/connector"
 	"passerelle/internal/aggregation"
 	"passerelle/internal/web"
 	"passerelle/internal/webview/chooser"
@@ -100,7 +99,7 @@ type otherWay struct{ Text, Address string }
 // askCredentials shows the form for the credentials of an institution. With others, the page also
 // offers to choose another institution.
 func (w *Webview) askCredentials(pc *pageContext, t *flowSession, b wire.Bank, others bool) error {
-	pc.nameInstitutions(connector.OnlyDocuments(b.Capabilities))
+	pc.nameInstitutionsLike(b)
 	on := wayBy(b, pc.request.URL.Query().Get("by"))
 	body := credentialsBody{flowBody: pc.body(t, on.key()), Institution: w.entryOf(b, ""), Unknown: t.User == 0}
 	body.Title, body.Bank, body.frame = pc.words.Say("credentials.title", b.Name), b.Name, body.at(stepsOfConnect, 2)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"passerelle"
-	"passerelle/connector"
 	"passerelle/internal/access"
 	"passerelle/internal/aggregation"
 	"passerelle/internal/bankstore"
@@ -96,7 +95,7 @@ func (w *Webview) loadConnection(pc *pageContext, t *flowSession, id passerelle.
 	}
 	b, err := w.bankOf(pc, c)
 	if b.UUID != "" {
-		pc.nameInstitutions(connector.OnlyDocuments(b.Capabilities))
+		pc.nameInstitutionsLike(b)
 	}
 	return &flowConnection{t, c, b}, err
 }

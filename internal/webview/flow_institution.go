@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"passerelle"
+	"passerelle/connector"
 	"passerelle/internal/bankstore"
 	"passerelle/internal/store"
 	"passerelle/internal/wire"
@@ -101,6 +102,12 @@ func (pc *pageContext) nameInstitutions(provider bool) {
 	if provider {
 		pc.words = pc.words.As(providerWords)
 	}
+}
+
+// nameInstitutionsLike makes the following texts speak of a provider if b reads only documents.
+func (pc *pageContext) nameInstitutionsLike(b wire.Bank) {
+	data := connector.DataSettings{Capabilities: b.Capabilities}
+	pc.nameInstitutions(data.OnlyDocuments())
 }
 
 // wanted returns the fields that a connection waits for: the fields that the institution named, or

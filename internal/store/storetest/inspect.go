@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -238,6 +239,23 @@ func (i *Inspection) Lines(queries map[string]string) map[string][]string {
 		})
 		slices.Sort(lines)
 		all[name] = lines
+	}
+	return all
+}
+
+// Columns returns the names of the columns of each table.
+func (i *Inspection) Columns() map[string][]string {
+	i.t.Helper()
+	all := map[string][]string{}
+	for _, table := range i.tables {
+		rows, err := i.pool.QueryContext(context.Background(), `SELECT * FROM "`+table+`" LIMIT 0`)
+		if err != nil {
+			i.t.Fatalf("inspect the database: %v", err)
+		}
+		all[table], err = rows.Columns()
+		if err := errors.Join(err, rows.Err(), rows.Close()); err != nil {
+			i.t.Fatalf("inspect the database: %v", err)
+		}
 	}
 	return all
 }
