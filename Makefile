@@ -8,16 +8,6 @@ SHELL := /bin/bash
 FUZZTIME ?= 2s
 LINT := go tool -modfile=tools.mod golangci-lint
 
-# The packages in which goroutines share data: those that all others use, the store and the loops.
-# Tests that fill tables with many rows and tests of query plans run only in `make test`, because
-# they take minutes with the detector and reveal no races.
-RACE := . ./payment/... ./webhook/... ./connector/... \
-	./internal/background/... ./internal/database/... ./internal/store/... ./internal/bankstore/... ./internal/operatorstore/... ./internal/initiation/... ./internal/delivery/...
-
-# The detector does not watch the code of SQLite, which was translated from C and locks its memory by
-# its own means. This makes the tests four times as fast and hides no race of this module.
-RACEFLAGS := -race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false
-
 # COMMITTED is the time of the commit, not of the build. The same source then results in the same
 # binary.
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
@@ -52,7 +42,12 @@ test: tools ## run everything that must pass: unit tests, both databases, API, b
 
 .PHONY: race
 race: tools ## run the tests of code that shares data between goroutines, with the race detector
-	scripts/in-memory scripts/with-postgres go test $(RACEFLAGS) -timeout 40m -skip 'Million|TestEveryStatement|TestTheCheckOfPlansFinds' $(RACE)
+	scripts/test race
+
+.PHONY: verify
+verify: check tools ## run check, each test once (tests of race with the detector), and short fuzzing
+	scripts/test verify
+	scripts/fuzz $(FUZZTIME)
 
 .PHONY: torture
 torture: tools ## run the random tests and the race tests at full length (an hour and more)

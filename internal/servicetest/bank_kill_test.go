@@ -135,7 +135,9 @@ func (s *merchant) sell(stop <-chan struct{}) {
 		o := &sale{key: cryptorand.Text(), bank: s.banks[n%len(s.banks)], kind: s.kinds[n/len(s.banks)%len(s.kinds)]}
 		s.sold = append(s.sold, o)
 		s.mu.Unlock()
-		for deadline := time.Now().Add(time.Second); time.Now().Before(deadline) && !s.advance(o); {
+		pause := shortPause
+		for deadline := time.Now().Add(time.Second); time.Now().Before(deadline) && !s.advance(o, pause); {
+			pause = min(2*pause, longPause)
 		}
 		<-time.After(100 * time.Millisecond) // a failed bank gets no calls for a while, so the service would reject every payment
 	}
@@ -150,12 +152,20 @@ func (s *merchant) awaitDone(more int, within time.Duration) {
 	}
 	enough := count() + more
 	for deadline := time.Now().Add(within); count() < enough && time.Now().Before(deadline); {
-		<-time.After(time.Millisecond)
+		<-time.After(shortPause)
 	}
 }
 
-// advance does the next step of a payment. It reports whether the payment has ended.
-func (s *merchant) advance(o *sale) bool {
+// These are the first and the longest pause between two steps of a payment. Each pause is longer
+// than the pause before it, because queries take time from the service that they wait for.
+const (
+	shortPause = 20 * time.Millisecond
+	longPause  = 160 * time.Millisecond
+)
+
+// advance does the next step of a payment, and pauses afterwards. It reports whether the payment
+// has ended.
+func (s *merchant) advance(o *sale, pause time.Duration) bool {
 	p, seen := s.inspectSale(o)
 	switch {
 	case seen && (p.State == payment.Done || p.State == payment.Accepted):
@@ -170,7 +180,7 @@ func (s *merchant) advance(o *sale) bool {
 	case seen && p.Action != nil:
 		s.act(o, p)
 	}
-	<-time.After(20 * time.Millisecond)
+	<-time.After(pause)
 	return false
 }
 
@@ -318,7 +328,7 @@ func (s *merchant) advanceAll(open []*sale) []*sale {
 	for part := range slices.Chunk(open, max(len(open)/bankClients, 1)) {
 		all.Go(func() {
 			for _, o := range part {
-				if s.advance(o) {
+				if s.advance(o, shortPause) {
 					continue
 				}
 				mu.Lock()

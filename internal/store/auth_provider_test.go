@@ -304,7 +304,7 @@ func TestDeletedAuthProviders(t *testing.T) {
 // providers. References to a provider must stay, and its secret must still decrypt.
 func TestAuthProvidersOutliveTheirMigration(t *testing.T) {
 	const before = 7
-	storetest.Each(t, func(t *testing.T, url string) {
+	storetest.EachEmpty(t, func(t *testing.T, url string) {
 		ring := keys.Generate()
 		run, renew := outdated(t, url, before, ring)
 		a := store.AuthProvider{ID: 41, Domain: 1, Type: "hmac_signature", Name: "signer", Secret: "kept", Created: now}

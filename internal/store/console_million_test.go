@@ -131,7 +131,7 @@ func listsOfConsole(s fixture) map[string]listOfConsole {
 // TestMillionRowsOfTheConsole reads the first page of each list, over a thousand rows and over many
 // rows. In a long run, the long list may take at most three times as long as the short one.
 func TestMillionRowsOfTheConsole(t *testing.T) {
-	onEachDatabase(t, func(t *testing.T, s fixture) {
+	onEachOwnDatabase(t, func(t *testing.T, s fixture) {
 		n, long := rowsOfLists(t)
 		const after = 20_000_000
 		few := s.crowdIn(s.other, after, fewRows)

@@ -59,7 +59,7 @@ func (s fixture) crowded(from, n int) store.Webhook {
 // about a webhook with many. In a long run, the pages with many may take at most three times as
 // long.
 func TestMillionDeliveries(t *testing.T) {
-	onEachDatabase(t, func(t *testing.T, s fixture) {
+	onEachOwnDatabase(t, func(t *testing.T, s fixture) {
 		n, long := manyDeliveries(t)
 		s.write(func(tx *store.Tx) error {
 			tx.Unit().Exec(`INSERT INTO event (id, domain_id, name, subject, subject_id, version, body, created) VALUES (1, $1, 'PAYMENT_STATE_UPDATED', 'payment', 1, 1, $2, 1)`, int64(s.domain), []byte(`{}`))
@@ -156,7 +156,7 @@ func (list deliveryList) page(t *testing.T, w store.Webhook, first int) func() {
 // payment for each of eight webhooks. PostgreSQL must use the index that contains the backlog in
 // order, whether its statistics are newer or older than the backlog.
 func TestBacklogsAreReadInTheirOrder(t *testing.T) {
-	s := newFixture(t, storetest.Postgres(t))
+	s := newFixture(t, storetest.EmptyPostgres(t))
 	var w store.Webhook
 	for range 8 {
 		w = s.crowded(0, 0)

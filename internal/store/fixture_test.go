@@ -13,6 +13,7 @@ import (
 	"passerelle/internal/keys"
 	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
+	_ "passerelle/internal/store/storetest/migrated"
 	"passerelle/payment"
 )
 
@@ -33,6 +34,12 @@ type fixture struct {
 
 func onEachDatabase(t *testing.T, run func(t *testing.T, s fixture)) {
 	storetest.Each(t, func(t *testing.T, url string) { run(t, newFixture(t, url)) })
+}
+
+// onEachOwnDatabase is like onEachDatabase, but no other test uses the database, and so its
+// statistics, afterwards.
+func onEachOwnDatabase(t *testing.T, run func(t *testing.T, s fixture)) {
+	storetest.EachEmpty(t, func(t *testing.T, url string) { run(t, newFixture(t, url)) })
 }
 
 func newFixture(t *testing.T, url string) fixture {

@@ -13,7 +13,7 @@ import (
 // expired without the payer's answer must become rejected, and other instructions must not change.
 func TestMigrationSetsStatesOfInstructions(t *testing.T) {
 	const before = 34
-	storetest.Each(t, func(t *testing.T, url string) {
+	storetest.EachEmpty(t, func(t *testing.T, url string) {
 		run, renew := outdated(t, url, before, keys.Generate())
 		run(`INSERT INTO domain (id, name, kind, base_url, host, created) VALUES (1, 'first', 'sandbox', 'https://first.example/2.0', 'first.example', 0)`)
 		run(`INSERT INTO client (id, domain_id, name, secret_hash, redirect_uris, created) VALUES (1, 1, 'shop', $1, '[]', 0)`, []byte{1})

@@ -58,7 +58,7 @@ func firstMigrations(t *testing.T, n int) fs.FS {
 // TestMigrateInASchemaOfAnyName checks that migrations also run in a schema with a name that must
 // be quoted and with similar tables of other programs.
 func TestMigrateInASchemaOfAnyName(t *testing.T) {
-	address := storetest.Direct(t, storetest.Postgres(t)) // a pooler does not pass on search_path
+	address := storetest.Direct(t, storetest.EmptyPostgres(t)) // a pooler does not pass on search_path
 	runs(t, address, `CREATE SCHEMA "Tenant-A"; CREATE VIEW "Tenant-A".other AS SELECT 1 AS domain_id; CREATE TABLE "Tenant-A".more (domain_id TEXT)`)
 	parsed, err := url.Parse(address)
 	if err != nil {

@@ -162,7 +162,7 @@ func TestMillionHasEveryFilter(t *testing.T) {
 // a long run, the later page may take at most 1.5 times as long as the first. In PostgreSQL, the
 // later page must not read more rows than the first page.
 func TestMillion(t *testing.T) {
-	onEachDatabase(t, func(t *testing.T, s fixture) {
+	onEachOwnDatabase(t, func(t *testing.T, s fixture) {
 		n, long := crowd(t)
 		s.populate(n)
 		t.Run("invariants", s.checkInvariants)
@@ -218,7 +218,7 @@ func (s fixture) comparePages(t *testing.T, list stretchOfList, first, deep stor
 // payments and among many more. In a long run, the longer list may take at most three times as
 // long.
 func TestMillionLikeAThousand(t *testing.T) {
-	onEachDatabase(t, func(t *testing.T, s fixture) {
+	onEachOwnDatabase(t, func(t *testing.T, s fixture) {
 		n, long := crowd(t)
 		const few = 1000
 		s.populate(few)

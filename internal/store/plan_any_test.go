@@ -128,7 +128,7 @@ func TestStatisticsExpectManyDomains(t *testing.T) {
 // TestRequestsAreRecordedByTheirIDs checks that recording requests does not read all waiting
 // deliveries, even when the statistics show few of them.
 func TestRequestsAreRecordedByTheirIDs(t *testing.T) {
-	url := storetest.Postgres(t)
+	url := storetest.EmptyPostgres(t)
 	s := newFixture(t, url)
 	w := s.receiver(webhook.PaymentStateUpdated)
 	s.happen(1, 1, now)

@@ -106,7 +106,7 @@ func unlessMissing(err error) error {
 // TestPlansOfBankingData checks that no query for connections and their data reads or sorts a whole
 // table.
 func TestPlansOfBankingData(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, url string) {
+	storetest.EachEmpty(t, func(t *testing.T, url string) {
 		h, engine := plannedAccounts(t, url)
 		for _, queries := range h.queries() {
 			for name, q := range queries {
@@ -531,7 +531,7 @@ func (h *userAccounts) providerQueries() map[string]query {
 // TestPlansOfTransactions checks that each list of transactions reads a page in the order of an
 // index.
 func TestPlansOfTransactions(t *testing.T) {
-	s := newFixture(t, storetest.SQLite(t))
+	s := newFixture(t, storetest.EmptySQLite(t))
 	h := newUserAccounts(t, s)
 	engine := explain(s)
 	for name, with := range map[string]func(*bankstore.TransactionFilter){
@@ -558,7 +558,7 @@ func TestPlansOfTransactions(t *testing.T) {
 
 // TestPlanOfMovements checks that days are read through an index, beginning with the first day.
 func TestPlanOfMovements(t *testing.T) {
-	s := newFixture(t, storetest.SQLite(t))
+	s := newFixture(t, storetest.EmptySQLite(t))
 	h := newUserAccounts(t, s)
 	engine := explain(s)
 	if _, err := bankstore.From(s.db).Movements(t.Context(), h.Accounts, bankstoretest.Day(0), bankstoretest.Day(9)); err != nil {

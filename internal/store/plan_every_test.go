@@ -14,8 +14,6 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-func init() { database.Watch(storetest.Collect) } //nolint:gochecknoinits // runs before any test opens a store
-
 // bounded contains the tables that a statement may read completely, with the reason why each stays
 // small. All other tables grow.
 var bounded = map[string]string{
@@ -344,7 +342,7 @@ func (p *planned) removed(table string) bool {
 // until there are statistics. For other statements, the index for an empty table is unimportant:
 // PostgreSQL collects statistics soon after the first rows.
 func TestEveryStatement(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, address string) {
+	storetest.EachEmpty(t, func(t *testing.T, address string) {
 		s := newFixture(t, address)
 		askEverything(t, s)
 		p := newPlanned(t, address)

@@ -33,7 +33,7 @@ func TestTheCheckOfPlansFinds(t *testing.T) {
 		{name: "retention", on: sqlite, statement: `DELETE FROM event WHERE domain_id = $1 AND id IN ($2` + strings.Repeat(`, $2`, 99) + `)`},
 		{name: "the keys of a user", on: sqlite, statement: `SELECT i.id FROM token t JOIN idempotency i ON i.domain_id = t.domain_id AND i.token_id = t.id WHERE t.domain_id = $1 AND t.user_id = $2`},
 	}
-	storetest.Each(t, func(t *testing.T, address string) {
+	storetest.EachEmpty(t, func(t *testing.T, address string) {
 		s := newFixture(t, address)
 		p := newPlanned(t, address)
 		for _, filled := range []bool{false, true} {

@@ -60,7 +60,7 @@ func (e *explained) explain(ctx context.Context, s database.Statement) error {
 // cost does not grow with a table. SQLite without statistics plans by rule, so an almost empty
 // database suffices.
 func TestPlans(t *testing.T) {
-	s := newFixture(t, storetest.SQLite(t))
+	s := newFixture(t, storetest.EmptySQLite(t))
 	all := s.questions()
 	engine := explain(s)
 	for name, test := range all {

@@ -13,7 +13,7 @@ import (
 // TestStatisticsArrive removes the statistics, like the restore of a dump. The service must collect
 // them, in one process at a time.
 func TestStatisticsArrive(t *testing.T) {
-	url := storetest.Postgres(t)
+	url := storetest.EmptyPostgres(t)
 	s, p := newFixture(t, url), newPlanned(t, url)
 	s.populate(fewDeliveries)
 	p.forgetStatistics()
@@ -72,7 +72,7 @@ func (p *planned) hold(text string) (free func()) {
 // TestLockedTableDoesNotStopStatistics checks that a migration that locks a table does not prevent
 // the analysis of other tables.
 func TestLockedTableDoesNotStopStatistics(t *testing.T) {
-	url := storetest.Postgres(t)
+	url := storetest.EmptyPostgres(t)
 	s, p := newFixture(t, url), newPlanned(t, url)
 	s.populate(10)
 	p.forgetStatistics()
@@ -90,7 +90,7 @@ func TestLockedTableDoesNotStopStatistics(t *testing.T) {
 // TestSQLitePlansByRule checks that the service removes SQLite's statistics. With statistics from a
 // time when a table was small, SQLite would read the table completely.
 func TestSQLitePlansByRule(t *testing.T) {
-	url := storetest.SQLite(t)
+	url := storetest.EmptySQLite(t)
 	s := newFixture(t, url)
 	s.happen(1, 1, now)
 	const remove = `DELETE FROM event WHERE id IN (1, 2, 3)`
@@ -125,7 +125,7 @@ const firstMinuteLimit = 50 * time.Millisecond
 // TestMillionOfARestoredDump measures each operation before and after PostgreSQL collects
 // statistics. It also measures the collection itself.
 func TestMillionOfARestoredDump(t *testing.T) {
-	url := storetest.Postgres(t)
+	url := storetest.EmptyPostgres(t)
 	s, p := newFixture(t, url), newPlanned(t, url)
 	n, long := crowd(t)
 	s.numberFrom(100_000_000)

@@ -61,7 +61,7 @@ func longHistory(t *testing.T, s fixture, n int) (h *userAccounts, few *userAcco
 // read many more rows than it shows. In a long run, the last page may take at most 1.5 times as long
 // as the first.
 func TestMillionTransactions(t *testing.T) {
-	onEachDatabase(t, func(t *testing.T, s fixture) {
+	onEachOwnDatabase(t, func(t *testing.T, s fixture) {
 		n, long := lengthOfHistory(t)
 		h, few := longHistory(t, s, n)
 		for name, with := range map[string]func(*bankstore.TransactionFilter){

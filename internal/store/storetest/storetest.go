@@ -28,34 +28,58 @@ func Each(t *testing.T, run func(t *testing.T, url string)) {
 	t.Run("postgres", func(t *testing.T) { run(t, Postgres(t)) })
 }
 
+// EachEmpty is like Each, but the databases never have the schema. Tests need it if they migrate a
+// database, alter its schema, or store so many rows that the next test would plan other queries.
+func EachEmpty(t *testing.T, run func(t *testing.T, url string)) {
+	t.Run("sqlite", func(t *testing.T) { run(t, EmptySQLite(t)) })
+	t.Run("postgres", func(t *testing.T) { run(t, EmptyPostgres(t)) })
+}
+
 // SQLite returns the address of a database in a file. The file does not exist yet if the test does
 // not import package migrated.
 func SQLite(t testing.TB) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "database")
+	address := EmptySQLite(t)
 	if prepare != nil {
-		if err := os.WriteFile(path, sqliteCopy(t), 0o600); err != nil {
+		if err := os.WriteFile(strings.TrimPrefix(address, "sqlite:"), sqliteCopy(t), 0o600); err != nil {
 			t.Fatalf("copy the database with the schema: %v", err)
 		}
 	}
-	return "sqlite:" + path
+	return address
+}
+
+// EmptySQLite returns the address of a database in a file that does not exist yet.
+func EmptySQLite(t testing.TB) string {
+	t.Helper()
+	return "sqlite:" + filepath.Join(t.TempDir(), "database")
 }
 
 // Postgres returns the address of a schema on the server at PASSERELLE_TEST_POSTGRES. No other
 // test uses the schema until this test ends.
 func Postgres(t testing.TB) string {
 	t.Helper()
+	if prepare != nil {
+		return postgresPrepared(t, testServer(t))
+	}
+	return EmptyPostgres(t)
+}
+
+// EmptyPostgres is like Postgres, but the schema has no tables.
+func EmptyPostgres(t testing.TB) string {
+	t.Helper()
+	server, name := testServer(t), newName()
+	createSchema(t, server, name)
+	t.Cleanup(func() { execute(t, server, "DROP SCHEMA "+name+" CASCADE") })
+	return inSchema(t, server, name)
+}
+
+func testServer(t testing.TB) string {
+	t.Helper()
 	server := os.Getenv("PASSERELLE_TEST_POSTGRES")
 	if server == "" {
 		leftout.Without(t, "PostgreSQL (PASSERELLE_TEST_POSTGRES, which scripts/with-postgres sets)")
 	}
-	if prepare != nil {
-		return postgresPrepared(t, server)
-	}
-	name := newName()
-	createSchema(t, server, name)
-	t.Cleanup(func() { execute(t, server, "DROP SCHEMA "+name+" CASCADE") })
-	return inSchema(t, server, name)
+	return server
 }
 
 func newName() string { return "test_" + strings.ToLower(rand.Text()) }
