@@ -3,7 +3,7 @@
 //
 // It owns the rules for every connector, the reasons for them, and the form of a report about them.
 // It does not provide a bank: the caller does, and acts as the payer. It does not test special
-// features of a connector. For each broken rule, the suite reports a Breach.
+// features of a connector. For each rule that a connector fails, the suite reports a Breach.
 package connectortest
 
 import (

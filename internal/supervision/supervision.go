@@ -3,7 +3,7 @@
 //
 // It owns the times at which systemd gets the reports that the service is ready, alive or stopping.
 // It does not decide whether the service is alive: the caller decides that. Without systemd it does
-// nothing. When a message cannot be sent, the package logs this, and the service continues.
+// nothing. A message that cannot be sent is logged, and does not make the service fail.
 package supervision
 
 import (
