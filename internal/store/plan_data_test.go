@@ -418,7 +418,9 @@ func (h *userAccounts) aroundQueries() map[string]query {
 		"making a category": {run: saving(func(tx *store.Tx) error {
 			return bankstore.In(tx).CreateCategory(h.domain, &passerelle.Category{User: 7, Name: "n"}, 0, full)
 		}), index: "category_of_user (user_id=?)"},
-		"changing a category": {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).UpdateCategory(h.domain, passerelle.Category{}, passerelle.Category{ID: 1, User: 7}) }), index: "PRIMARY KEY (rowid=?)"},
+		"changing a category": {run: h.writing(func(tx *store.Tx) {
+			bankstore.In(tx).UpdateCategory(h.domain, passerelle.Category{}, passerelle.Category{ID: 1, User: 7})
+		}), index: "PRIMARY KEY (rowid=?)"},
 		"deleting a category": {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).DeleteCategory(h.domain, 7, 1) }), index: "PRIMARY KEY (rowid=?)"},
 	}
 }
