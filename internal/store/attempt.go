@@ -287,10 +287,13 @@ func (tx *Tx) KeepCallback(a Attempt, callback []byte) error {
 	return nil
 }
 
-// EndCallback removes the stored query of a payment that has ended. The query may contain a code of
-// the bank, and the service no longer needs the code.
+// EndCallback removes the stored query and the connector's memory of a payment that has ended. They
+// may contain codes and tokens of the bank, which the service no longer needs. The memory stays while
+// an attempt is unanswered, because the service asks the bank about this attempt.
 func (tx *Tx) EndCallback(p *payment.Payment) {
-	tx.unit.Exec(`UPDATE attempt SET callback = NULL WHERE +domain_id = $1 AND payment_id = $2 AND number = 1 AND callback IS NOT NULL`, int64(p.Domain), int64(p.ID))
+	tx.unit.Exec(`UPDATE attempt SET callback = NULL,
+			memory = CASE WHEN EXISTS (SELECT 1 FROM attempt a WHERE a.payment_id = $2 AND a.state <> 'answered') THEN memory END
+		WHERE +domain_id = $1 AND payment_id = $2 AND number = 1 AND (callback IS NOT NULL OR memory IS NOT NULL)`, int64(p.Domain), int64(p.ID))
 }
 
 // ForgetCallback removes the callback with which the attempt was loaded. It does not remove a newer

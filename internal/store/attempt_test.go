@@ -231,9 +231,15 @@ func TestCallbacks(t *testing.T) {
 		p := s.load(&payment.Payment{ID: a.Payment, Domain: s.domain})
 		foreign := *p
 		foreign.Domain = s.other
+		a.Memory = []byte("token")
+		s.write(func(tx *store.Tx) error { return tx.RememberOrder(a, a.Memory) })
 		s.write(func(tx *store.Tx) error { tx.EndCallback(&foreign); return nil })
 		wantCallback("code=3")
 		s.write(func(tx *store.Tx) error { tx.EndCallback(p); return nil })
+		wantCallback("") // the attempt is unanswered, and its memory stays
+		s.write(func(tx *store.Tx) error { tx.AnswerAttempt(a); return nil })
+		s.write(func(tx *store.Tx) error { tx.EndCallback(p); return nil })
+		a.Memory, a.State = nil, "answered"
 		wantCallback("")
 		s.report(p, payment.Report{Status: payment.Declined, Code: payment.Bug}, now)
 		a.Device = nil // a payment that left the state created needs no device

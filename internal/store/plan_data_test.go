@@ -393,7 +393,9 @@ func (h *userAccounts) aroundQueries() map[string]query {
 		"making a cluster": {run: saving(func(tx *store.Tx) error {
 			return bankstore.In(tx).CreateCluster(h.domain, a, &passerelle.Cluster{Wording: "w"}, 1, full)
 		}), index: "cluster_of_account (account_id=? AND epoch=?)"},
-		"changing a cluster":   {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).UpdateCluster(h.domain, 7, passerelle.Cluster{}, passerelle.Cluster{ID: 1}) }), index: "PRIMARY KEY (rowid=?)"},
+		"changing a cluster": {run: h.writing(func(tx *store.Tx) {
+			bankstore.In(tx).UpdateCluster(h.domain, 7, passerelle.Cluster{}, passerelle.Cluster{ID: 1})
+		}), index: "PRIMARY KEY (rowid=?)"},
 		"refreshing a cluster": {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).RefreshCluster(h.domain, passerelle.Cluster{ID: 1}) }), index: "PRIMARY KEY (rowid=?)"},
 		"deleting a cluster":   {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).DeleteCluster(h.domain, 7, 1, now) }), index: "PRIMARY KEY (rowid=?)"},
 		"what was in it": {run: h.writing(func(tx *store.Tx) {
@@ -416,7 +418,9 @@ func (h *userAccounts) aroundQueries() map[string]query {
 		"making a category": {run: saving(func(tx *store.Tx) error {
 			return bankstore.In(tx).CreateCategory(h.domain, &passerelle.Category{User: 7, Name: "n"}, 0, full)
 		}), index: "category_of_user (user_id=?)"},
-		"changing a category": {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).UpdateCategory(h.domain, passerelle.Category{}, passerelle.Category{ID: 1, User: 7}) }), index: "PRIMARY KEY (rowid=?)"},
+		"changing a category": {run: h.writing(func(tx *store.Tx) {
+			bankstore.In(tx).UpdateCategory(h.domain, passerelle.Category{}, passerelle.Category{ID: 1, User: 7})
+		}), index: "PRIMARY KEY (rowid=?)"},
 		"deleting a category": {run: h.writing(func(tx *store.Tx) { bankstore.In(tx).DeleteCategory(h.domain, 7, 1) }), index: "PRIMARY KEY (rowid=?)"},
 	}
 }

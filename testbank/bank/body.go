@@ -124,24 +124,29 @@ func repeated(d *json.Decoder, path string) string {
 	}
 	seen := map[string]bool{}
 	for i := 0; d.More(); i++ {
-		member := fmt.Sprintf("%s[%d]", path, i)
-		if kind == '{' {
-			name, err := d.Token()
-			if err != nil {
-				return ""
-			}
-			member = strings.TrimPrefix(fmt.Sprint(path, ".", name), ".")
-			if seen[member] {
-				return member
-			}
-			seen[member] = true
+		member, err := memberPath(d, kind, path, i)
+		if err != nil {
+			return ""
 		}
+		if seen[member] {
+			return member
+		}
+		seen[member] = true
 		if found := repeated(d, member); found != "" {
 			return found
 		}
 	}
 	_, _ = d.Token() // the end of the object or list
 	return ""
+}
+
+// memberPath returns the path of the next member of an object, or of the next item of a list.
+func memberPath(d *json.Decoder, kind json.Delim, path string, item int) (string, error) {
+	if kind == '[' {
+		return fmt.Sprintf("%s[%d]", path, item), nil
+	}
+	name, err := d.Token()
+	return strings.TrimPrefix(fmt.Sprint(path, ".", name), "."), err
 }
 
 var bicPattern = regexp.MustCompile(`^[A-Z]{6}[A-Z2-9][A-NP-Z0-9]([A-Z0-9]{3})?$`)
