@@ -94,8 +94,8 @@ const (
 	confirmRefused = "refused"
 )
 
-// unconfirmed reports whether the bank waits for our confirmation, after the customer has approved at
-// the authorisation server.
+// unconfirmed reports whether the bank waits for our confirmation, after the customer has approved
+// at the authorisation server.
 func (a *authorisation) unconfirmed() bool {
 	return a.Step == atServer && a.Confirm != "" && a.Confirmation == "" && a.OAuth != nil && a.OAuth.Token != ""
 }
@@ -121,7 +121,8 @@ func (a *authorisation) replace(next authorisation) {
 	*a = next
 }
 
-// resume makes the earlier authorisation i the present one, and applies the customer's return to it.
+// resume makes the earlier authorisation i the present one, and applies the customer's return to
+// it.
 func (a *authorisation) resume(i int) {
 	next := a.Earlier[i]
 	next.Back, next.Declined, next.Code = a.Back, a.Declined, a.Code
@@ -396,9 +397,9 @@ func (b *Bank) callAbout(ctx context.Context, a *authorisation, p person, r requ
 	return said, got.header, err
 }
 
-// callAndUpdate sends a request about an authorisation and applies the response. Before a request that
-// starts an authorisation, it stores Unlisted, because this process may end before the response
-// arrives.
+// callAndUpdate sends a request about an authorisation and applies the response. Before a request
+// that starts an authorisation, it stores Unlisted, because this process may end before the
+// response arrives.
 func (b *Bank) callAndUpdate(ctx context.Context, a *authorisation, p person, r request) error {
 	before := a.Unlisted
 	if r.method == http.MethodPost {
@@ -420,8 +421,8 @@ func (b *Bank) callAndUpdate(ctx context.Context, a *authorisation, p person, r 
 	return err
 }
 
-// mayHaveStarted reports whether the bank may have started an authorisation although the request for
-// it failed.
+// mayHaveStarted reports whether the bank may have started an authorisation although the request
+// for it failed.
 func mayHaveStarted(err error) bool {
 	var denial *denied
 	if errors.As(err, &denial) {
@@ -469,8 +470,8 @@ func (b *Bank) fetchPicture(ctx context.Context, a *authorisation, p person) {
 	}
 }
 
-// stepInputs contains, for each step, the field that the customer fills in and the body that sends its
-// value.
+// stepInputs contains, for each step, the field that the customer fills in and the body that sends
+// its value.
 var stepInputs = map[step]struct {
 	field string
 	body  func(value string) any
@@ -507,8 +508,8 @@ const (
 	codeField       = "code"
 )
 
-// sendAnswer sends the customer's answer to the bank. It fails with *denied when the bank refuses the
-// answer. It stores a new user name only if the bank accepts the answer.
+// sendAnswer sends the customer's answer to the bank. It fails with *denied when the bank refuses
+// the answer. It stores a new user name only if the bank accepts the answer.
 func (b *Bank) sendAnswer(ctx context.Context, a *authorisation, p person, values map[string]string) error {
 	wanted, asks := stepInputs[a.Step]
 	if !asks {
@@ -624,8 +625,8 @@ func (b *Bank) ask(ctx context.Context, a *authorisation, p person) error {
 	return nil
 }
 
-// lastPage returns the position of the last earlier authorisation with a page, or -1. Authorisations
-// that come only from the bank's list have no page.
+// lastPage returns the position of the last earlier authorisation with a page, or -1.
+// Authorisations that come only from the bank's list have no page.
 func (a *authorisation) lastPage() int {
 	last := len(a.Earlier) - 1
 	for last >= 0 && a.Earlier[last].Page == "" {

@@ -115,8 +115,8 @@ func (v *reading) admit(ctx context.Context) error {
 	return v.askConsent(ctx)
 }
 
-// askConsent requests a consent from the customer, when the customer is present and has not approved a
-// former one.
+// askConsent requests a consent from the customer, when the customer is present and has not
+// approved a former one.
 func (v *reading) askConsent(ctx context.Context) error {
 	if v.approvedFormer(ctx) {
 		return v.granted(ctx)

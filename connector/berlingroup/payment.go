@@ -85,7 +85,8 @@ func (u unconfirmed) Error() string {
 	return "the bank never confirmed this order, so the service cannot ask for its status; ask the bank about the X-Request-ID " + string(u)
 }
 
-// Is reports whether target is the error that connectors return for an order that they cannot identify.
+// Is reports whether target is the error that connectors return for an order that they cannot
+// identify.
 func (u unconfirmed) Is(target error) bool { return target == connector.ErrUnknownOrder }
 
 // keep adds the requests to a report, and the memory if it has changed.

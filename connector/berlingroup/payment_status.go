@@ -114,9 +114,9 @@ func (v *ordering) begun(a *authorisation) time.Time {
 	return a.Opened
 }
 
-// elsewhere reports whether the payer may still approve in another authorisation: an earlier one or,
-// until the bank's list is read, one that only the list names. If the bank never supplies the list,
-// elsewhere returns false after the time for approvals.
+// elsewhere reports whether the payer may still approve in another authorisation: an earlier one
+// or, until the bank's list is read, one that only the list names. If the bank never supplies the
+// list, elsewhere returns false after the time for approvals.
 func (v *ordering) elsewhere(a *authorisation) bool {
 	begun := v.begun(a)
 	return len(a.Earlier) > 0 || a.Unlisted && (begun.IsZero() || v.Now.Before(begun.Add(v.file.Profile.approvalLife())))

@@ -314,8 +314,8 @@ func TestReturnsAreNoApprovals(t *testing.T) {
 	}
 }
 
-// TestEarlierAuthorisations checks that the approval in an authorisation counts after another one has
-// replaced it.
+// TestEarlierAuthorisations checks that the approval in an authorisation counts after another one
+// has replaced it.
 func TestEarlierAuthorisations(t *testing.T) {
 	const (
 		page    = `{"step":"page","page":"https://bank.example/1","own":"/v1/payments/sepa-credit-transfers/1/authorisations/1","opened":"2026-03-02T12:00:00Z"}`
@@ -495,8 +495,8 @@ func TestLostAuthorisations(t *testing.T) {
 }
 
 // TestStartsAreSavedAtOnce checks that the memory of an order records the start of an authorisation
-// even if the process ends during the request. The connector then finds the payer's approval through
-// the bank's list.
+// even if the process ends during the request. The connector then finds the payer's approval
+// through the bank's list.
 func TestStartsAreSavedAtOnce(t *testing.T) {
 	const authorisations = order1 + "/authorisations"
 	for name, memory := range map[string]string{
@@ -648,8 +648,8 @@ func TestListsThatNeverCome(t *testing.T) {
 	}
 }
 
-// TestCancellationsOfAbandonedOrders checks that a payer who has abandoned an order can still approve
-// its cancellation.
+// TestCancellationsOfAbandonedOrders checks that a payer who has abandoned an order can still
+// approve its cancellation.
 func TestCancellationsOfAbandonedOrders(t *testing.T) {
 	bank := &approving{bodies: map[string]map[string]any{
 		"GET status": status("transactionStatus", "RCVD"),
@@ -1139,8 +1139,8 @@ func bulkOfThree(memory string) connector.Order {
 	return o
 }
 
-// playPart asks a bank about an order at each step, and applies the reports. The argument last is the
-// last status that the bank reports.
+// playPart asks a bank about an order at each step, and applies the reports. The argument last is
+// the last status that the bank reports.
 func playPart(t *testing.T, o connector.Order, last string, steps []partStep) connector.Order {
 	t.Helper()
 	bank := &answering{status: http.StatusOK}

@@ -10,16 +10,16 @@ import (
 	"passerelle/payment"
 )
 
-// TestUserNamesCanBeCorrected checks that the form asks for the user name again after the bank has refused
-// it, and not after the bank has accepted it.
+// TestUserNamesCanBeCorrected checks that the form asks for the user name again after the bank has
+// refused it, and not after the bank has accepted it.
 func TestUserNamesCanBeCorrected(t *testing.T) {
 	refusal, code := refusedWith(401, "PSU_CREDENTIALS_INVALID"), scriptedAnswer{200, `{"scaStatus":"psuAuthenticated","_links":{"authoriseTransaction":{"href":"` + order1 + `/authorisations/2"}}}`}
 	password := scriptedAnswer{200, `{"scaStatus":"psuIdentified","_links":{"updatePsuAuthentication":{"href":"` + order1 + `/authorisations/2"}}}`}
 	for name, test := range map[string]struct {
 		step    string
 		answers []scriptedAnswer
-		// fields are the fields of the form before each answer. names are the user names that the bank
-		// gets.
+		// fields are the fields of the form before each answer. names are the user names that the
+		// bank gets.
 		fields, names []string
 	}{
 		"with the password":   {"password", []scriptedAnswer{refusal, code}, []string{"psu_id password", "psu_id password", "code"}, []string{"name1", "name2"}},

@@ -112,8 +112,8 @@ func recall(text []byte) readMemory {
 // mostFormers is the maximum number of former consents. The pages of older ones have long expired.
 const mostFormers = 10
 
-// withFormer returns the former consents with the present one. Above mostFormers, it first drops the
-// oldest consent that was not authorised, because such a consent permits no reads.
+// withFormer returns the former consents with the present one. Above mostFormers, it first drops
+// the oldest consent that was not authorised, because such a consent permits no reads.
 func (m *readMemory) withFormer() []readMemory {
 	all := m.Formers
 	if m.Consent != "" {

@@ -499,8 +499,8 @@ func TestDeltasOfSeveralReports(t *testing.T) {
 	}
 }
 
-// TestPendingInSeveralFormats checks that a transaction keeps its key when it is booked and thereby gets an
-// entry reference, at a bank that reports transactions in several formats.
+// TestPendingInSeveralFormats checks that a transaction keeps its key when it is booked and thereby
+// gets an entry reference, at a bank that reports transactions in several formats.
 func TestPendingInSeveralFormats(t *testing.T) {
 	bank := newReadable(t, "[profile.accounts]", "[profile.accounts]\nformats = [\"json\", \"camt\"]\ntransaction_ids = true")
 	reader := bank.reader()
@@ -697,8 +697,8 @@ func TestReplacedConsents(t *testing.T) {
 	}
 }
 
-// TestConsentsThatEndDuringARead checks that a read does not report the accounts twice when its consent
-// ends and a former one is valid. The next read uses the former one.
+// TestConsentsThatEndDuringARead checks that a read does not report the accounts twice when its
+// consent ends and a former one is valid. The next read uses the former one.
 func TestConsentsThatEndDuringARead(t *testing.T) {
 	valid := once(200, `{"consentStatus":"valid"}`)
 	bank := newScripted(t, map[string][]scriptedAnswer{

@@ -37,7 +37,8 @@ type sieve struct {
 	// least holds the smallest count of each content in the passes so far. An earlier pass without
 	// the content counts as one, because the transaction may be new.
 	least map[string]int
-	// again means that this is not the first pass. open means that the transactions are not certain.
+	// again means that this is not the first pass. open means that the transactions are not
+	// certain.
 	again, open bool
 }
 
@@ -79,8 +80,8 @@ func (s *sieve) withholds(content string, d passerelle.TransactionDetails) bool 
 	return true
 }
 
-// sameAs reports whether two passes had the same doubtful transactions: those with equal contents. A
-// transaction that is listed once is certain, even if it is new since the earlier pass.
+// sameAs reports whether two passes had the same doubtful transactions: those with equal contents.
+// A transaction that is listed once is certain, even if it is new since the earlier pass.
 func (s *sieve) sameAs(earlier *sieve) bool {
 	for content, a := range s.tallies {
 		if b := earlier.tallies[content]; a.many != b.many && max(a.many, b.many) > 1 {
@@ -116,8 +117,8 @@ func (s *sieve) endPass() {
 }
 
 // released returns the withheld transactions to pass on at the end of a read. If no two passes
-// agreed, it returns for each content the smallest number that any pass had. The next read finds the
-// others.
+// agreed, it returns for each content the smallest number that any pass had. The next read finds
+// the others.
 func (s *sieve) released() []passerelle.TransactionDetails {
 	var all []passerelle.TransactionDetails
 	for _, h := range s.withheld {

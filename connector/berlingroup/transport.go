@@ -99,8 +99,8 @@ func (b *Bank) skew(a answer) string {
 	return fmt.Sprintf("; this machine's clock is %s %s the bank's", apart, side)
 }
 
-// succeeded reports whether the bank executed the request. busy reports whether the bank may execute
-// it later.
+// succeeded reports whether the bank executed the request. busy reports whether the bank may
+// execute it later.
 func (a answer) succeeded() bool { return a.status >= 200 && a.status < 300 }
 
 func (a answer) busy() bool {
@@ -246,8 +246,8 @@ func (b *Bank) broken(ctx context.Context, r request, err error, unsent bool) er
 	return b.fault(r, err, says)
 }
 
-// errUnfit means that our certificate is not valid, or that the bank refused it in the handshake. Only
-// the operator can act.
+// errUnfit means that our certificate is not valid, or that the bank refused it in the handshake.
+// Only the operator can act.
 var errUnfit = errors.New("our certificate is of no use at the bank")
 
 // errElsewhere means that the bank redirects a request, or that a link leads to another host. A

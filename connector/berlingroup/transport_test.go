@@ -110,8 +110,8 @@ command = ["/bin/false"]
 	}
 }
 
-// TestConnectionsAreKept: calls share one connection to the bank. Each order has its own connection,
-// because the bank may have closed a kept connection.
+// TestConnectionsAreKept: calls share one connection to the bank. Each order has its own
+// connection, because the bank may have closed a kept connection.
 func TestConnectionsAreKept(t *testing.T) {
 	var handshakes atomic.Int64
 	w := newFixture(t, &answering{status: http.StatusOK, body: map[string]any{"transactionStatus": "ACSP", "paymentId": "1"}}, nil)

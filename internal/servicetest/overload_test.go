@@ -24,8 +24,8 @@ const (
 )
 
 // TestOverload sends five times as many requests as a process accepts. Requests beyond the limit
-// must get a 503 with Retry-After. Accepted requests must get a response in limited time. Memory use must stay
-// limited. Soon afterwards, everything must be as before.
+// must get a 503 with Retry-After. Accepted requests must get a response in limited time. Memory
+// use must stay limited. Soon afterwards, everything must be as before.
 func TestOverload(t *testing.T) {
 	for kind, database := range map[string]string{"sqlite": "", "postgres": storetest.Postgres(t)} {
 		t.Run(kind, func(t *testing.T) {

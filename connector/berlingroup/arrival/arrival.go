@@ -49,8 +49,8 @@ type Body struct {
 	failed error
 }
 
-// New returns a body. The timer runs only while Read waits for the bank, and ends the exchange after
-// the limit.
+// New returns a body. The timer runs only while Read waits for the bank, and ends the exchange
+// after the limit.
 func New(from io.Reader, timeout *time.Timer, limit time.Duration, now func() time.Time) *Body {
 	timeout.Stop()
 	return &Body{from: from, timeout: timeout, limit: limit, now: now}

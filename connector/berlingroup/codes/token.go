@@ -18,8 +18,8 @@ var tokenRemedies = map[string]string{
 	"unsupported_grant_type": tableRemedy, "invalid_scope": tableRemedy,
 }
 
-// TokenError returns the error in an authorisation server's refusal, and what the operator can do. The
-// error is empty unless it is one of RFC 6749, because other texts may contain personal data.
+// TokenError returns the error in an authorisation server's refusal, and what the operator can do.
+// The error is empty unless it is one of RFC 6749, because other texts may contain personal data.
 func TokenError(body []byte) (string, string) {
 	var refusal struct {
 		Error string `json:"error"`

@@ -63,9 +63,9 @@ func as[T error](err error) bool {
 	return errors.As(err, &kind)
 }
 
-// RefusesCertificate reports whether the bank's server ended the handshake because of our certificate. In
-// TLS 1.3 such a failure may appear after the request was written. The bank has not read the
-// request, because it never finished the handshake.
+// RefusesCertificate reports whether the bank's server ended the handshake because of our
+// certificate. In TLS 1.3 such a failure may appear after the request was written. The bank has not
+// read the request, because it never finished the handshake.
 func RefusesCertificate(err error) bool {
 	var remote *net.OpError
 	if !errors.As(err, &remote) || remote.Op != "remote error" {

@@ -1,5 +1,5 @@
-// Package roles reads the PSD2 roles of a payment service provider, and the kind of the certificate, from
-// a certificate.
+// Package roles reads the PSD2 roles of a payment service provider, and the kind of the
+// certificate, from a certificate.
 //
 // It owns the form of the PSD2 statement in ETSI TS 119 495. It does not own the check of the
 // certificate. It never fails: a certificate without a readable statement has no roles.
@@ -45,8 +45,8 @@ type psd2Statement struct {
 	AuthorityID   string `asn1:"utf8"`
 }
 
-// Qualified reports whether a certificate has QCStatements. Qualified certificates have them, and test
-// certificates often do not.
+// Qualified reports whether a certificate has QCStatements. Qualified certificates have them, and
+// test certificates often do not.
 func Qualified(c *x509.Certificate) bool {
 	return slices.ContainsFunc(c.Extensions, func(e pkix.Extension) bool { return e.Id.Equal(statementsOID) })
 }

@@ -30,8 +30,8 @@ type Route struct {
 // lookupTime limits how long the name of a bank may take to be resolved.
 const lookupTime = 10 * time.Second
 
-// New returns the route to the bank with the address api. own is the address that the operator names,
-// or "".
+// New returns the route to the bank with the address api. own is the address that the operator
+// names, or "".
 func New(api, own string) *Route {
 	r := &Route{Find: find}
 	if base, err := url.Parse(api); err == nil {
