@@ -8,9 +8,9 @@
 // payment check its reports.
 //
 // Callers must tell four failures apart. A *payment.Refusal means that the bank refused the order.
-// ErrNotSent means that the call had no effect at the bank: a new order with this error is rejected.
-// ErrUnknownOrder means that the bank has no order with the key. After every other error, the
-// outcome is unknown, and the service asks the bank.
+// ErrNotSent means that the call had no effect at the bank: a new order with this error is
+// rejected. ErrUnknownOrder means that the bank has no order with the key. After every other error,
+// the outcome is unknown, and the service asks the bank.
 package connector
 
 import (
@@ -61,9 +61,9 @@ type Profile struct {
 	Idempotent bool
 	KeyLife    time.Duration
 	// ApprovalLife is the time during which a payer can still approve an abandoned order that the
-	// bank did not cancel. During this time, the service asks the bank, and the payment has no final
-	// state. Afterwards, a payment still waits for the bank if its report is Unproved. Zero means
-	// that the bank accepts no such approval.
+	// bank did not cancel. During this time, the service asks the bank, and the payment has no
+	// final state. Afterwards, a payment still waits for the bank if its report is Unproved. Zero
+	// means that the bank accepts no such approval.
 	ApprovalLife time.Duration
 	// ExecutesAtOnce declares that the bank executes an order as soon as the payer has validated,
 	// without waiting for the client's confirmation.
@@ -148,8 +148,8 @@ type Order struct {
 	// not give the payer a new way to approve it.
 	Abandoned bool
 	// Repeated means that an earlier call may already have sent the order, and that its outcome is
-	// unknown. The service repeats an order only at a connector with Profile.Idempotent. Initiate may
-	// then return a *payment.Refusal only if the bank certainly has no order with this key.
+	// unknown. The service repeats an order only at a connector with Profile.Idempotent. Initiate
+	// may then return a *payment.Refusal only if the bank certainly has no order with this key.
 	Repeated bool
 	// Memory is the memory of the last report about the order, nil before the first report.
 	Memory []byte

@@ -71,8 +71,8 @@ type DataRequest struct {
 	NotificationURL string
 	// Memory is the memory from the last read, such as tokens or a session. It is stored encrypted.
 	Memory []byte
-	// Save stores a memory in the middle of a read or of a termination, as Order.Save does in a call.
-	// It is nil when the caller stores only outcomes.
+	// Save stores a memory in the middle of a read or of a termination, as Order.Save does in a
+	// call. It is nil when the caller stores only outcomes.
 	Save func(ctx context.Context, memory []byte)
 	// Present means that the user takes part. If it is false, the read must not cause messages to
 	// the user, such as a code.
@@ -127,8 +127,8 @@ type Sink interface {
 	// Assets receives a page of an account's positions, market orders, pockets and repayments.
 	Assets(account string, page passerelle.Assets) error
 	// AccountRead ends the data of an account. The connector has passed on everything from the day
-	// from on. Stored rows of these days no longer exist at the institution if the connector did not
-	// pass them on.
+	// from on. Stored rows of these days no longer exist at the institution if the connector did
+	// not pass them on.
 	AccountRead(account string, from passerelle.Date) error
 	// Subscriptions, SubscriptionWanted, Documents and SubscriptionRead do the same for
 	// subscriptions and their documents.
@@ -170,8 +170,8 @@ type FileReader interface {
 	File(ctx context.Context, req DataRequest, of FileName, w io.Writer) (mediaType string, err error)
 }
 
-// OnlyDocuments reports whether the connector reads documents and no accounts. Pages then speak of a
-// provider instead of a bank.
+// OnlyDocuments reports whether the connector reads documents and no accounts. Pages then speak of
+// a provider instead of a bank.
 func (s *DataSettings) OnlyDocuments() bool {
 	accounts := func(c string) bool { return c == "bank" || c == "bankwealth" }
 	return slices.Contains(s.Capabilities, "document") && !slices.ContainsFunc(s.Capabilities, accounts)

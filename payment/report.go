@@ -109,8 +109,8 @@ type Occurrence struct {
 type Refusal struct {
 	Code        ErrorCode
 	Description string
-	// Remark is a text of the bank for the timeline, such as its opinion of the operator's certificate.
-	// Unlike Description, it reaches neither the payer nor the client.
+	// Remark is a text of the bank for the timeline, such as its opinion of the operator's
+	// certificate. Unlike Description, it reaches neither the payer nor the client.
 	Remark string
 }
 

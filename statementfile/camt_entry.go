@@ -12,7 +12,8 @@ import (
 type camtEntry struct {
 	StatementEntry
 	debit, booked, hasAmount bool
-	// returned means that the bank returns an earlier payment. The parties are those of that payment.
+	// returned means that the bank returns an earlier payment. The parties are those of that
+	// payment.
 	returned bool
 	// currency is the currency of the amount.
 	currency string

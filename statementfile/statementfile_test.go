@@ -124,8 +124,8 @@ func TestOriginalAmountWithoutCurrencyOfTheAccount(t *testing.T) {
 	}
 }
 
-// The parties of a returned payment are those of the payment. The counterparty is never the owner of
-// the account.
+// The parties of a returned payment are those of the payment. The counterparty is never the owner
+// of the account.
 func TestCounterpartyOfAReturnedPayment(t *testing.T) {
 	const own = `<Dbtr><Nm>Me</Nm></Dbtr><DbtrAcct><Id><IBAN>FR7630006000011234567890189</IBAN></Id></DbtrAcct>`
 	returned := strings.Replace(rent, "DBIT", "CRDT", 1)

@@ -70,7 +70,8 @@ func dateOf(text string) (passerelle.Date, error) {
 	return d, nil
 }
 
-// timeOf reads an ISO 8601 time, or a time of OFX without its zone. It returns zero for other texts.
+// timeOf reads an ISO 8601 time, or a time of OFX without its zone. It returns zero for other
+// texts.
 func timeOf(text string) time.Time {
 	text = strings.TrimSpace(text)
 	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05"} {

@@ -16,8 +16,8 @@ import (
 // title returns the name of a bank, which describes the bank's purpose.
 func title(p bank.Profile) string { return "Example Bank (Berlin Group, " + p.Name + ")" }
 
-// countries are the countries in which an application offers the banks, so that testers find them from
-// anywhere. The accounts are German.
+// countries are the countries in which an application offers the banks, so that testers find them
+// from anywhere. The accounts are German.
 var countries = []string{"DE", "AT", "BE", "CH", "ES", "FR", "GB", "IE", "IT", "LU", "NL", "PT", "US"}
 
 // firstID is one less than the numeric id of the first bank.

@@ -51,8 +51,8 @@ type Program struct {
 	Opened []Opened
 	// Folder is the folder of the files that describe the banks.
 	Folder string
-	// Control is the address of the tester's interface. Pages is the address of a page that leads to the
-	// pages of all banks.
+	// Control is the address of the tester's interface. Pages is the address of a page that leads
+	// to the pages of all banks.
 	Control, Pages string
 
 	banks   map[string]*bank.Bank

@@ -19,7 +19,8 @@ import (
 	"passerelle/connector/berlingroup"
 )
 
-// counting stores only the keys of data, as the service does: a transaction that comes twice counts once.
+// counting stores only the keys of data, as the service does: a transaction that comes twice counts
+// once.
 type counting struct {
 	connector.Sink
 	keys         []string

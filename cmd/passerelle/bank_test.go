@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestListOfBankFiles: the list has each complaint on a line of its own, and says that a folder is empty.
+// TestListOfBankFiles: the list has each complaint on a line of its own, and says that a folder is
+// empty.
 func TestListOfBankFiles(t *testing.T) {
 	folder := t.TempDir()
 	list := func() string {

@@ -114,8 +114,8 @@ func (k credentials) write(file string) error {
 	return nil
 }
 
-// renew creates missing credentials, and replaces credentials that no longer work. It logs the names
-// of the replaced credentials.
+// renew creates missing credentials, and replaces credentials that no longer work. It logs the
+// names of the replaced credentials.
 func (k *credentials) renew(ctx context.Context, s *service.Service, d passerelle.Domain, log *slog.Logger) error {
 	first := k.ClientID == ""
 	if err := k.application(ctx, s, d, log); err != nil {

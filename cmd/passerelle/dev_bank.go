@@ -35,7 +35,8 @@ type testbanks struct {
 }
 
 // connectBanks starts the test banks if the flag requests them, and makes the service read their
-// files. It starts them again when they end too early. The test banks end when the returned function is called or this process ends.
+// files. It starts them again when they end too early. The test banks end when the returned
+// function is called or this process ends.
 func (d *devCommand) connectBanks(c *console) (*banksView, func(), error) {
 	if !d.Bank {
 		return nil, func() {}, nil
@@ -58,8 +59,8 @@ func (d *devCommand) connectBanks(c *console) (*banksView, func(), error) {
 	return &banks.banksView, func() { cancel(); <-over }, nil
 }
 
-// keepBanks starts the test banks again each time that they end. It returns after the context and the
-// banks have ended.
+// keepBanks starts the test banks again each time that they end. It returns after the context and
+// the banks have ended.
 func keepBanks(ctx context.Context, banks *testbanks, log *slog.Logger, start func() (*testbanks, error)) {
 	for pause := bankPause; ; {
 		<-banks.ended
@@ -114,8 +115,8 @@ func startBanks(ctx context.Context, data string, log *slog.Logger, diagnostics 
 	return banks, rememberAddresses(folder, banks.banksView)
 }
 
-// bankAddresses are the hosts and ports of the test banks. They are stored in the data folder, because
-// the links of payments in progress must lead to the banks after a restart.
+// bankAddresses are the hosts and ports of the test banks. They are stored in the data folder,
+// because the links of payments in progress must lead to the banks after a restart.
 type bankAddresses struct{ API, Pages, Control string }
 
 const addressFile = "addresses.json"

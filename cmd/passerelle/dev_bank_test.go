@@ -81,8 +81,8 @@ func TestDevWithTestBanks(t *testing.T) {
 	_ = command.Wait()
 }
 
-// TestDevRestartsTestBanks: after the process of the test banks was killed, dev starts it again, and
-// payments succeed at the same addresses.
+// TestDevRestartsTestBanks: after the process of the test banks was killed, dev starts it again,
+// and payments succeed at the same addresses.
 func TestDevRestartsTestBanks(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

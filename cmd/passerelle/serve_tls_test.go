@@ -64,8 +64,8 @@ func (o ownCertificate) number(client *http.Client, address string) int64 {
 	return answer.TLS.PeerCertificates[0].SerialNumber.Int64()
 }
 
-// TestServeReadsItsCertificateAgain: after SIGHUP, new connections get the certificate in the files,
-// and an open connection stays open. Files that do not fit together change nothing.
+// TestServeReadsItsCertificateAgain: after SIGHUP, new connections get the certificate in the
+// files, and an open connection stays open. Files that do not fit together change nothing.
 func TestServeReadsItsCertificateAgain(t *testing.T) {
 	own := newOwnCertificate(t)
 	own.write(1)

@@ -96,8 +96,8 @@ func (s *sieve) sameAs(earlier *sieve) bool {
 	return true
 }
 
-// endPass keeps the smallest counts at the end of a pass. Contents that this pass did not list count
-// as zero.
+// endPass keeps the smallest counts at the end of a pass. Contents that this pass did not list
+// count as zero.
 func (s *sieve) endPass() {
 	for content := range s.least {
 		if _, listed := s.tallies[content]; !listed {

@@ -104,8 +104,9 @@ func TestPagesThatShift(t *testing.T) {
 	}
 }
 
-// TestEqualEntriesThatVanish: two equal entries are on two pages of the first pass, and a later pass
-// does not list them. The connector must then read another pass, because the two passes disagree.
+// TestEqualEntriesThatVanish: two equal entries are on two pages of the first pass, and a later
+// pass does not list them. The connector must then read another pass, because the two passes
+// disagree.
 func TestEqualEntriesThatVanish(t *testing.T) {
 	bank := &offsetBank{}
 	for _, text := range []string{"a", "b", "c", "alike", "alike"} {

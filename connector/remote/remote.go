@@ -68,7 +68,8 @@ type Profile struct {
 	Sources []Source
 	Hidden  bool
 	Sandbox bool
-	// Idempotent means that the bank recognises the key of an order, for KeyLife. Zero means one hour.
+	// Idempotent means that the bank recognises the key of an order, for KeyLife. Zero means one
+	// hour.
 	Idempotent bool
 	KeyLife    time.Duration
 	// ApprovalLife is how long a payer who has abandoned an order can still approve it at the bank.

@@ -103,8 +103,8 @@ func (i *issue) within(other *issue) bool {
 type corrected struct {
 	// outdated holds the lines of statements that a later issue has already replaced.
 	outdated map[int]bool
-	// again lists the periods of the statements that replace earlier statements. kept holds the keys
-	// of entries in the file that must not be removed.
+	// again lists the periods of the statements that replace earlier statements. kept holds the
+	// keys of entries in the file that must not be removed.
 	again []period
 	kept  map[string]bool
 	// references holds hashes of the references that entries in the file correct. settled holds

@@ -93,8 +93,8 @@ const (
 	// maxSpans is the maximum number of periods stored for an account. The connector joins the
 	// oldest periods.
 	maxSpans = 500
-	// maxMemory is the maximum number of bytes stored for a connection. The service refuses a memory
-	// of more than a mebibyte.
+	// maxMemory is the maximum number of bytes stored for a connection. The service refuses a
+	// memory of more than a mebibyte.
 	maxMemory = 900_000
 )
 

@@ -10,8 +10,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// TestSimultaneousChangesOfAnApplication changes an application in several ways at the same time. No
-// change may undo another one: a replaced secret must stay invalid.
+// TestSimultaneousChangesOfAnApplication changes an application in several ways at the same time.
+// No change may undo another one: a replaced secret must stay invalid.
 func TestSimultaneousChangesOfAnApplication(t *testing.T) {
 	onEach(t, func(t *testing.T, d *fixture) {
 		var fresh string

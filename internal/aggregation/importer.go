@@ -117,8 +117,8 @@ func (im *importer) Accounts(all []passerelle.AccountDetails) error {
 	return im.fetched()
 }
 
-// linkParents stores the account from which each card is paid. An institution may list a card before
-// its account, or add the account later.
+// linkParents stores the account from which each card is paid. An institution may list a card
+// before its account, or add the account later.
 func (im *importer) linkParents() error {
 	for _, key := range im.accountKeys {
 		a := im.accounts[key]

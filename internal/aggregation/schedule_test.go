@@ -239,8 +239,8 @@ func TestSharingDataOfAnotherConnection(t *testing.T) {
 	})
 }
 
-// TestWrongPasswordAfterAnOutage checks that the first retry of a wrong password is after half a day,
-// even when the site was unavailable before.
+// TestWrongPasswordAfterAnOutage checks that the first retry of a wrong password is after half a
+// day, even when the site was unavailable before.
 func TestWrongPasswordAfterAnOutage(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id := h.shared(s)

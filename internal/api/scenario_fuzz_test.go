@@ -74,8 +74,8 @@ func wild(s *fixture, method, path, query, body string) *http.Request {
 	return request
 }
 
-// faultOf returns the result of fault. It first adds a request id to a response without one, because
-// the listener assigns these ids and this request did not pass through the listener.
+// faultOf returns the result of fault. It first adds a request id to a response without one,
+// because the listener assigns these ids and this request did not pass through the listener.
 func (r reply) faultOf(method string) string {
 	r.header = r.header.Clone()
 	if slices.Equal(r.header["X-Request-Id"], []string{""}) {

@@ -45,10 +45,10 @@ func Make(ctx context.Context, address, file string, meter *progress.Meter) erro
 	return nil
 }
 
-// publish calls fill with the name of a new file in the same folder. It then gives this file its final
-// name. No other process uses the new file, and from its creation only its owner can read it: the
-// programs that write a copy keep the mode of an existing file. After an error, publish removes an
-// incomplete file.
+// publish calls fill with the name of a new file in the same folder. It then gives this file its
+// final name. No other process uses the new file, and from its creation only its owner can read it:
+// the programs that write a copy keep the mode of an existing file. After an error, publish removes
+// an incomplete file.
 func publish(file string, fill func(part string) error) error {
 	created, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*"+unfinished)
 	if err != nil {
@@ -86,8 +86,8 @@ func keep(part, file string) error {
 	return nil
 }
 
-// name gives a file a name that must not exist yet. A link fails when the name exists. A rename would
-// replace the file of another process. Only a file system without links needs a rename.
+// name gives a file a name that must not exist yet. A link fails when the name exists. A rename
+// would replace the file of another process. Only a file system without links needs a rename.
 func name(part, file string) error {
 	err := os.Link(part, file)
 	if err == nil || errors.Is(err, os.ErrExist) {

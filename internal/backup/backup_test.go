@@ -111,8 +111,8 @@ func watched(t *testing.T, names ...string) func() string {
 	}
 }
 
-// separate makes a separate PostgreSQL database, because a copy contains all schemas. It returns the
-// database's address, which ends with a parameter.
+// separate makes a separate PostgreSQL database, because a copy contains all schemas. It returns
+// the database's address, which ends with a parameter.
 func separate(t *testing.T, name, contents string) string {
 	t.Helper()
 	address, err := url.Parse(storetest.Direct(t, storetest.Postgres(t))) // a pooler knows no new database
@@ -219,8 +219,8 @@ func TestCopiesThatOverlap(t *testing.T) {
 	}
 }
 
-// TestAddressesOfTheService copies and restores with an address that has parameters for the service.
-// The password must not be in an argument.
+// TestAddressesOfTheService copies and restores with an address that has parameters for the
+// service. The password must not be in an argument.
 func TestAddressesOfTheService(t *testing.T) {
 	const more = "&pool_max_conns=3&pool_max_conn_lifetime=1h&default_query_exec_mode=exec&statement_cache_capacity=0&description_cache_capacity=0" +
 		"&search_path=%22Tenant%20A%22&jit=off&password=hidden%20one"

@@ -12,8 +12,8 @@ import (
 	"passerelle/internal/database"
 )
 
-// The database calculates a sum in two parts. It divides each value by the constant halves, and adds
-// up the quotients and the remainders separately. No part can overflow.
+// The database calculates a sum in two parts. It divides each value by the constant halves, and
+// adds up the quotients and the remainders separately. No part can overflow.
 const halves = 1_000_000_000
 
 // partialSums are the two parts of the sum of incoming values, and the two parts of the sum of

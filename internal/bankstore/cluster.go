@@ -133,8 +133,8 @@ func (tx Tx) DeleteCluster(domain passerelle.DomainID, user passerelle.UserID, i
 	tx.unit.Exec(`DELETE FROM transaction_cluster WHERE +domain_id = $1 AND id = $2 AND deleted IS NOT NULL AND key IS NULL`, int64(domain), int64(id))
 }
 
-// Cluster assigns transactions of an account to a cluster. It does nothing when the user has removed the
-// cluster in the meantime.
+// Cluster assigns transactions of an account to a cluster. It does nothing when the user has
+// removed the cluster in the meantime.
 func (tx Tx) Cluster(a StoredAccount, c passerelle.ClusterID, transactions []passerelle.TransactionID) {
 	// The plus signs prevent SQLite from reading the whole account.
 	s := database.Among(database.Selection{}.And("+account_id = $%d", int64(a.ID)).And("+epoch = $%d", a.Epoch), "id", transactions)

@@ -81,8 +81,8 @@ func (tx Tx) TryTermination(t Termination, next time.Time) {
 		database.Micros(next), t.Tries+1, int64(t.Domain), int64(t.Connection), t.due)
 }
 
-// SaveTermination replaces the memory during the attempt that TryTermination recorded. Write fails with
-// ErrConflict when the attempt is over.
+// SaveTermination replaces the memory during the attempt that TryTermination recorded. Write fails
+// with ErrConflict when the attempt is over.
 func (tx Tx) SaveTermination(t Termination, memory []byte) error {
 	sealed, err := tx.sealFor(Connection{Domain: t.Domain, ID: t.Connection}, "memory", memory)
 	if err != nil {

@@ -138,10 +138,10 @@ func (e withdrawal) eraseStep(ctx context.Context, db *store.DB, limit int) erro
 	})
 }
 
-// holdWithdrawal makes other processes that erase the same object wait until the unit ends. Otherwise
-// a process could see an empty table while another process has not yet committed the removal of the
-// rows. It would then continue with the next table, and could erase rows that are needed to find the
-// remaining rows. Write fails with ErrConflict when the withdrawal has ended.
+// holdWithdrawal makes other processes that erase the same object wait until the unit ends.
+// Otherwise a process could see an empty table while another process has not yet committed the
+// removal of the rows. It would then continue with the next table, and could erase rows that are
+// needed to find the remaining rows. Write fails with ErrConflict when the withdrawal has ended.
 func (tx Tx) holdWithdrawal(e withdrawal) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE withdrawal SET created = created WHERE id = $1`, e.id)
 }

@@ -18,8 +18,8 @@ import (
 // other parts. Reading fails when someone has altered, cut or exchanged a file.
 type Sealed struct {
 	Store
-	// Key returns the key of a file for reading. A key has 32 bytes. Key returns nil for an old file
-	// without a key. SealingKey returns the key of a file for storing its content.
+	// Key returns the key of a file for reading. A key has 32 bytes. Key returns nil for an old
+	// file without a key. SealingKey returns the key of a file for storing its content.
 	Key, SealingKey func(ctx context.Context, id passerelle.FileID) ([]byte, error)
 }
 

@@ -26,8 +26,8 @@ func TestTheAccountPage(t *testing.T) {
 	})
 }
 
-// TestPagesOutsideADomainKeepItsMenu checks that the account page has the menu and the search of the
-// domain that the operator viewed last.
+// TestPagesOutsideADomainKeepItsMenu checks that the account page has the menu and the search of
+// the domain that the operator viewed last.
 func TestPagesOutsideADomainKeepItsMenu(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -40,8 +40,8 @@ func TestPagesOutsideADomainKeepItsMenu(t *testing.T) {
 	})
 }
 
-// TestAnApplicationIsCalledByItsName checks that the page of an application has its name as heading,
-// and explains the texts that the application stores.
+// TestAnApplicationIsCalledByItsName checks that the page of an application has its name as
+// heading, and explains the texts that the application stores.
 func TestAnApplicationIsCalledByItsName(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Administrator)

@@ -113,8 +113,8 @@ func (c *Console) createClient(pc *page.Context) error {
 	return pc.LeadToSecret(pc.Path("/clients/%d", made.ID), secret)
 }
 
-// clientData is the content of an application's page. The secret is set only once, for a new application
-// or a new secret.
+// clientData is the content of an application's page. The secret is set only once, for a new
+// application or a new secret.
 type clientData struct {
 	clientRow
 	Form      clientForm

@@ -8,8 +8,8 @@ import (
 	"passerelle/internal/operators"
 )
 
-// TestTheUsersPageShowsFailingConnections checks that the list of users counts the failing connections
-// of each user.
+// TestTheUsersPageShowsFailingConnections checks that the list of users counts the failing
+// connections of each user.
 func TestTheUsersPageShowsFailingConnections(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)

@@ -33,9 +33,9 @@ type connectorRow struct {
 	Hidden                                   bool
 	// Disabled is the number of the connector's disabled sources.
 	Disabled int
-	// Disturbed is set when the connector's last calls failed. Expires is the time at which
-	// a certificate in the bank file expires. It is empty when that time is far away. Expired means that
-	// this time is over.
+	// Disturbed is set when the connector's last calls failed. Expires is the time at which a
+	// certificate in the bank file expires. It is empty when that time is far away. Expired means
+	// that this time is over.
 	Disturbed, Expired bool
 	// Refused is set when the bank refuses the service's certificate, signature, role or clock.
 	Refused bool

@@ -274,8 +274,8 @@ func takeAmount(of func(*listing) *int64) func(*page.Context, *listing, string) 
 	}
 }
 
-// choicesOf returns the choices of a field with these values. The function word returns the label of
-// a value.
+// choicesOf returns the choices of a field with these values. The function word returns the label
+// of a value.
 func choicesOf[T, W ~string](values []T, word func(W) string) func(*Console, *page.Context) ([]choice, error) {
 	return func(*Console, *page.Context) ([]choice, error) {
 		var all []choice

@@ -53,7 +53,8 @@ type timelineRow struct {
 	at time.Time
 }
 
-// requestRow is one request of a delivery. At is the same instant as When, in the form for programs.
+// requestRow is one request of a delivery. At is the same instant as When, in the form for
+// programs.
 type requestRow struct {
 	At   string
 	When page.When

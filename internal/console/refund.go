@@ -38,7 +38,8 @@ func refundState(id passerelle.PaymentID) string { return fmt.Sprint(refundMark,
 // refunds has the refunds of a payment.
 type refunds struct {
 	Rows []listRow
-	// Refunded is the amount of all refunds that have not failed. Left is the rest of the paid amount.
+	// Refunded is the amount of all refunds that have not failed. Left is the rest of the paid
+	// amount.
 	Refunded, Left passerelle.Money
 }
 

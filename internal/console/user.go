@@ -48,7 +48,8 @@ type userRow struct {
 	ID               passerelle.UserID
 	Created, Expires page.When
 	Platform         string
-	// Working and Failing are the numbers of the user's connections. Only the list of users has them.
+	// Working and Failing are the numbers of the user's connections. Only the list of users has
+	// them.
 	Working, Failing int64
 }
 

@@ -10,8 +10,8 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// TestAWebhookThatSendsOnlyRetries checks that the home page and the page of the webhook say the same
-// about a webhook that failures have stopped, and that the remedy is one button.
+// TestAWebhookThatSendsOnlyRetries checks that the home page and the page of the webhook say the
+// same about a webhook that failures have stopped, and that the remedy is one button.
 func TestAWebhookThatSendsOnlyRetries(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Administrator)
@@ -34,8 +34,8 @@ func TestAWebhookThatSendsOnlyRetries(t *testing.T) {
 	})
 }
 
-// TestTheRemedyOfAWebhookIsVisible checks that the page of a webhook without requests has a button to
-// start it again.
+// TestTheRemedyOfAWebhookIsVisible checks that the page of a webhook without requests has a button
+// to start it again.
 func TestTheRemedyOfAWebhookIsVisible(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Administrator)

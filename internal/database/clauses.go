@@ -65,7 +65,8 @@ func Padded[T any](values []T) []T {
 	return all
 }
 
-// Without returns a condition that leaves out the rows of some connectors, and appends its arguments.
+// Without returns a condition that leaves out the rows of some connectors, and appends its
+// arguments.
 func Without(connectors []string, column string, args []any) (string, []any) {
 	if len(connectors) == 0 {
 		return "", args

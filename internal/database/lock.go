@@ -23,8 +23,8 @@ func (p *Handle) LockOut(ctx context.Context) (bool, error) {
 }
 
 // lockOut locks the database for this server. The lock is a transaction on a second file next to
-// the database, so SQLite chooses the right kind of file lock for the operating system. Commands that
-// read or write rows do not open that file.
+// the database, so SQLite chooses the right kind of file lock for the operating system. Commands
+// that read or write rows do not open that file.
 func (s *sqliteEngine) lockOut(ctx context.Context) error {
 	if err := privateFile(s.path + "-serving"); err != nil {
 		return fmt.Errorf("make the file of the one server: %w", err)

@@ -51,8 +51,8 @@ func (s *slots) acquire() *mark {
 	return m
 }
 
-// release makes a slot free. After a lost connection, a server may still lock the slot. Such a slot is
-// not used again, because the next transaction would wait for it.
+// release makes a slot free. After a lost connection, a server may still lock the slot. Such a slot
+// is not used again, because the next transaction would wait for it.
 func (s *slots) release(m *mark, held bool) {
 	if held {
 		return

@@ -54,7 +54,8 @@ func TestTogetherReadsOneState(t *testing.T) {
 	}
 }
 
-// TestCloseWhileReading checks that a running query may end after Close, and that later queries fail.
+// TestCloseWhileReading checks that a running query may end after Close, and that later queries
+// fail.
 func TestCloseWhileReading(t *testing.T) {
 	db := limited(t, 1)
 	err := db.Each(t.Context(), `SELECT 1 UNION ALL SELECT 2`, nil, func(row Row) (bool, error) {

@@ -182,8 +182,8 @@ func (w *writer) together(group []*queued, careful bool) ([]error, bool) {
 }
 
 // member executes a unit, if possible without a savepoint. SQLite copies every page that is changed
-// under a savepoint. A unit that only adds rows seldom fails. Other units get a savepoint only if one
-// of them has recently failed without a savepoint.
+// under a savepoint. A unit that only adds rows seldom fails. Other units get a savepoint only if
+// one of them has recently failed without a savepoint.
 func (w *writer) member(u *queued, careful bool) error {
 	if careful || w.wary > 0 && !u.unit.OnlyAdds() || u.unit.controls() {
 		return w.guarded(u)

@@ -239,10 +239,11 @@ func (s *statement) check(touched int64) error {
 // run returns the statements of a unit with its own transaction.
 func (u *Unit) run() []statement { return append(slices.Clip(u.statements), tallies(u)...) }
 
-// OnlyAdds reports whether the unit only adds rows and changes totals. Such units wait for each other
-// only when they change the same totals. It returns false for a unit that must add a row under a
-// condition, with ExecOne. Such units enforce limits, and would often undo a shared transaction. A
-// condition with {for share} does not count, because the row that it locks is hardly ever missing.
+// OnlyAdds reports whether the unit only adds rows and changes totals. Such units wait for each
+// other only when they change the same totals. It returns false for a unit that must add a row
+// under a condition, with ExecOne. Such units enforce limits, and would often undo a shared
+// transaction. A condition with {for share} does not count, because the row that it locks is hardly
+// ever missing.
 func (u *Unit) OnlyAdds() bool {
 	return !slices.ContainsFunc(u.statements, func(s statement) bool { return !s.requires && (s.scan != nil || !s.adds()) })
 }

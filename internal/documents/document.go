@@ -26,9 +26,9 @@ func (f *Documents) EditDocument(ctx context.Context, d passerelle.Domain, docum
 	return f.write(ctx, document.ID, func(tx *store.Tx) error { return f.edit(tx, d, document, e) })
 }
 
-// CreateDocument creates a document that the provider does not have, and returns its id. The document
-// belongs to a subscription, and gets the details and the file of the edit, if any. CreateDocument
-// fails with NotFound when the user does not share the subscription.
+// CreateDocument creates a document that the provider does not have, and returns its id. The
+// document belongs to a subscription, and gets the details and the file of the edit, if any.
+// CreateDocument fails with NotFound when the user does not share the subscription.
 func (f *Documents) CreateDocument(ctx context.Context, d passerelle.Domain, under bankstore.StoredSubscription, e bankstore.DocumentEdit, content []byte) (passerelle.DocumentID, error) {
 	var (
 		id  passerelle.DocumentID

@@ -38,8 +38,8 @@ type Paging struct {
 	links    linker
 }
 
-// RequireLimit fails for a strict client whose request has no limit. The handlers of some lists call
-// it.
+// RequireLimit fails for a strict client whose request has no limit. The handlers of some lists
+// call it.
 func (p Paging) RequireLimit(c *Caller) error {
 	if !c.Strict || p.limitSet {
 		return nil

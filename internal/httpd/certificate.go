@@ -55,8 +55,8 @@ func (c *ServerCertificate) Reload() (bool, error) {
 // Expires returns the time at which the certificate ends.
 func (c *ServerCertificate) Expires() time.Time { return c.current.Load().parsed.Leaf.NotAfter }
 
-// TLS returns a configuration that gives each new connection the present certificate. It returns nil
-// without a certificate.
+// TLS returns a configuration that gives each new connection the present certificate. It returns
+// nil without a certificate.
 func (c *ServerCertificate) TLS() *tls.Config {
 	if c == nil {
 		return nil

@@ -84,9 +84,9 @@ func reachable(profile connector.Profile) bool {
 	return open
 }
 
-// paymentSource returns the number of the source for payments: the first enabled one in the order of
-// priority. The number is zero when a connector has no sources. The second result is false when all
-// sources for payments are disabled.
+// paymentSource returns the number of the source for payments: the first enabled one in the order
+// of priority. The number is zero when a connector has no sources. The second result is false when
+// all sources for payments are disabled.
 func paymentSource(profile connector.Profile) (int64, bool) {
 	sources := paymentSources(profile)
 	for _, s := range sources {
@@ -97,10 +97,10 @@ func paymentSource(profile connector.Profile) (int64, bool) {
 	return 0, len(sources) == 0
 }
 
-// paymentSources returns the sources for payments in the order of priority. Payers validate payments
-// on a page of the bank. A source for reading accounts is therefore used for payments only if it has
-// the mechanism webauth. At a connector without such a source, payments use the same sources as
-// reading: a domain that disables all of them also stops payments.
+// paymentSources returns the sources for payments in the order of priority. Payers validate
+// payments on a page of the bank. A source for reading accounts is therefore used for payments only
+// if it has the mechanism webauth. At a connector without such a source, payments use the same
+// sources as reading: a domain that disables all of them also stops payments.
 func paymentSources(profile connector.Profile) []connector.Source {
 	all := slices.SortedStableFunc(slices.Values(profile.Sources), func(a, b connector.Source) int { return a.Priority - b.Priority })
 	suited := slices.DeleteFunc(slices.Clone(all), func(s connector.Source) bool {

@@ -39,10 +39,11 @@ type Done struct {
 	Checked, Recovered, Expired int
 }
 
-// RunDue does the work that is due in a domain, and returns when it is done. It recovers interrupted
-// attempts, asks banks about due payments, and expires payments that have waited too long. A call
-// handles one batch of each kind. RunDue logs the failure of one payment, continues with the others,
-// and tries that payment again later. It returns only errors of the database and of the context.
+// RunDue does the work that is due in a domain, and returns when it is done. It recovers
+// interrupted attempts, asks banks about due payments, and expires payments that have waited too
+// long. A call handles one batch of each kind. RunDue logs the failure of one payment, continues
+// with the others, and tries that payment again later. It returns only errors of the database and
+// of the context.
 func (i *Initiation) RunDue(ctx context.Context, d passerelle.Domain) (Done, error) {
 	done, ended, err := i.beginDue(ctx, d, nil)
 	if err != nil {
@@ -76,7 +77,8 @@ func (i *Initiation) Follow(ctx context.Context, d passerelle.Domain) (Done, err
 	return done, ctx.Err()
 }
 
-// AwaitFollowed returns when all calls that Follow began have ended. Call it when no pass is running.
+// AwaitFollowed returns when all calls that Follow began have ended. Call it when no pass is
+// running.
 func (i *Initiation) AwaitFollowed() { i.followed.working.Wait() }
 
 // followed counts the running tasks of Follow and RunDue. working counts only the tasks that Follow

@@ -109,8 +109,8 @@ func TestSettledAgainstTheBank(t *testing.T) {
 	})
 }
 
-// TestSettledMeanwhile checks that Settle fails if another call settles the payment while Settle asks
-// the bank.
+// TestSettledMeanwhile checks that Settle fails if another call settles the payment while Settle
+// asks the bank.
 func TestSettledMeanwhile(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.lostAt(before(fails(errCut)))
@@ -127,8 +127,8 @@ func TestSettledMeanwhile(t *testing.T) {
 	})
 }
 
-// TestUnreadableAccountNumbers checks that nothing panics when the account numbers of a payment cannot
-// be decrypted. The payment does not change, and the acts fail.
+// TestUnreadableAccountNumbers checks that nothing panics when the account numbers of a payment
+// cannot be decrypted. The payment does not change, and the acts fail.
 func TestUnreadableAccountNumbers(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		_, err := w.db.SealAccountNumbers(t.Context(), 10, func(int64) {})

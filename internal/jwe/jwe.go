@@ -2,8 +2,8 @@
 //
 // The package decrypts a value with the key that the value names in kid. The packages keys and
 // store own the keys. The package does not decide whether plain text is allowed, or which values
-// are valid: the callers decide that. For a wrong value, the package fails with a *passerelle.Error that names the field. Its errors never
-// contain the value.
+// are valid: the callers decide that. For a wrong value, the package fails with a *passerelle.Error
+// that names the field. Its errors never contain the value.
 package jwe
 
 import (

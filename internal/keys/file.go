@@ -86,8 +86,8 @@ func Lock(path string) (func() error, error) {
 }
 
 // Replace saves another ring in the key file from which r was loaded. It fails with ErrChanged when
-// the file no longer has the keys of r, because the other ring would lack keys that processes already
-// use. The caller must have the lock of the file.
+// the file no longer has the keys of r, because the other ring would lack keys that processes
+// already use. The caller must have the lock of the file.
 func (r *Ring) Replace(path string, other *Ring) error {
 	now, err := Load(path)
 	if err != nil {

@@ -234,9 +234,9 @@ func TestAttemptsAreForgotten(t *testing.T) {
 	})
 }
 
-// TestUnknownNamesAreCounted tries unknown names from many addresses. The audit log has a row for each
-// of the first attempts of an hour, and one row with the number of the others. Failures of existing
-// operators are always recorded.
+// TestUnknownNamesAreCounted tries unknown names from many addresses. The audit log has a row for
+// each of the first attempts of an hour, and one row with the number of the others. Failures of
+// existing operators are always recorded.
 func TestUnknownNamesAreCounted(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.operator("zoe", operators.Viewer)

@@ -23,8 +23,8 @@ type AuditLink struct {
 	Previous, Hash []byte
 	// Content is the part of the hash input that comes from the act: the bytes of the columns in
 	// auditColumns, in that order. NULL is a byte 0. Any other value is a byte 1, followed by the
-	// value. A number has eight bytes, the most significant first. A boolean is the number 0 or 1. A
-	// text is its length in bytes, followed by its bytes.
+	// value. A number has eight bytes, the most significant first. A boolean is the number 0 or 1.
+	// A text is its length in bytes, followed by its bytes.
 	Content []byte
 }
 

@@ -25,8 +25,8 @@ type sight struct {
 	at     time.Time
 }
 
-// Note remembers the device of a user who acts now. A device is personal data. It is forgotten at the
-// end of the user's presence, even if nothing reads the connection.
+// Note remembers the device of a user who acts now. A device is personal data. It is forgotten at
+// the end of the user's presence, even if nothing reads the connection.
 func (d *Devices) Note(connection passerelle.ConnectionID, device connector.Device, now time.Time) {
 	noted := &sight{device, now}
 	d.seen.Store(connection, noted)

@@ -83,8 +83,8 @@ func rowsOf(tx *store.Tx, p *payment.Payment) []any {
 	return rows
 }
 
-// wordsOf returns the words of a payment. Each word occurs once. Names of beneficiaries have a limit
-// of their own, so that they displace no words of labels.
+// wordsOf returns the words of a payment. Each word occurs once. Names of beneficiaries have a
+// limit of their own, so that they displace no words of labels.
 func wordsOf(ring *keys.Ring, p *payment.Payment) []string {
 	words := mailOf(ring, p.Domain, p.PayerIdentity)
 	var names []string
@@ -145,8 +145,8 @@ func ByWords(ctx context.Context, from source, domain passerelle.DomainID, text 
 	return find(ctx, from, domain, words, w)
 }
 
-// ByMail returns payments of a domain in which the payer or a beneficiary has this e-mail address, in
-// the order of ByWords.
+// ByMail returns payments of a domain in which the payer or a beneficiary has this e-mail address,
+// in the order of ByWords.
 func ByMail(ctx context.Context, from source, domain passerelle.DomainID, address string, w store.Window) ([]passerelle.PaymentID, error) {
 	return find(ctx, from, domain, []string{mail(from.Keys(), domain, address)}, w)
 }

@@ -34,8 +34,8 @@ func (s *Service) noteDevice(handler http.Handler, application bool) http.Handle
 	})
 }
 
-// headersOf returns the device that headers describe. Callers of the API describe it in headers with
-// the prefix, together with values that no browser sends. A malformed value is left out.
+// headersOf returns the device that headers describe. Callers of the API describe it in headers
+// with the prefix, together with values that no browser sends. A malformed value is left out.
 func headersOf(r *http.Request, prefix string) connector.Device {
 	header := func(name string) string {
 		value := r.Header.Get(prefix + name)

@@ -64,8 +64,8 @@ func (m *domainMetrics) Collect(into chan<- prometheus.Metric) {
 }
 
 // measure reads the metrics again. A domain that fails has no values until it succeeds again. The
-// values of the other domains are published. When all domains fail, the earlier values and their time
-// stay.
+// values of the other domains are published. When all domains fail, the earlier values and their
+// time stay.
 func (s *Service) measure(ctx context.Context) error {
 	all, err := s.DB.Domains(ctx)
 	if err != nil {

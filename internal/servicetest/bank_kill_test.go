@@ -294,8 +294,8 @@ func (s *merchant) finish(all bool) {
 // stalled is the time without progress after which finish gives up.
 const stalled = 30 * time.Second
 
-// advanceClock advances the clock of the service, and does the next step of several payments. It returns
-// the payments that are not final.
+// advanceClock advances the clock of the service, and does the next step of several payments. It
+// returns the payments that are not final.
 func (s *merchant) advanceClock(open []*sale, by string) []*sale {
 	s.send("POST", "/sandbox/clock", s.config, "", map[string]any{"advance": by})
 	s.send("POST", "/sandbox/run", s.config, "", map[string]any{})

@@ -79,15 +79,15 @@ func (l *Simulation) Trigger(ctx context.Context, d passerelle.Domain, t TestEve
 	return out, nil
 }
 
-// caused contains the events about users that sandboxes emit by themselves, and says what causes each
-// event.
+// caused contains the events about users that sandboxes emit by themselves, and says what causes
+// each event.
 var caused = map[webhook.Event]string{
 	webhook.UserCreated: "comes from users alone; create one with POST /auth/init",
 	webhook.UserDeleted: "comes from users alone; delete one with DELETE /users/{userId}",
 }
 
-// causeOf says what causes an event in a sandbox. It is empty for an event that clients trigger. All
-// events of payments come from payments, because each belongs to a step of a payment's history.
+// causeOf says what causes an event in a sandbox. It is empty for an event that clients trigger.
+// All events of payments come from payments, because each belongs to a step of a payment's history.
 func causeOf(e webhook.Entry) string {
 	if e.Subject == webhook.SubjectPayment {
 		return "comes from payments alone; take one a step on with POST /sandbox/payments/{paymentId}/simulate"

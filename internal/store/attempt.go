@@ -275,8 +275,8 @@ func (a *Attempt) AskedAs(before Attempt) {
 }
 
 // KeepCallback stores the query with which the bank sent the payer back. It replaces an earlier
-// query. The query stays until ForgetCallback or EndCallback removes it. KeepCallback stores nothing
-// for a payment that has ended.
+// query. The query stays until ForgetCallback or EndCallback removes it. KeepCallback stores
+// nothing for a payment that has ended.
 func (tx *Tx) KeepCallback(a Attempt, callback []byte) error {
 	sealed, err := tx.Seal(attemptPlace(a.Domain, a.OrderID, "callback"), callback)
 	if err != nil {
@@ -288,8 +288,8 @@ func (tx *Tx) KeepCallback(a Attempt, callback []byte) error {
 }
 
 // EndCallback removes the stored query and the connector's memory of a payment that has ended. They
-// may contain codes and tokens of the bank, which the service no longer needs. The memory stays while
-// an attempt is unanswered, because the service asks the bank about this attempt.
+// may contain codes and tokens of the bank, which the service no longer needs. The memory stays
+// while an attempt is unanswered, because the service asks the bank about this attempt.
 func (tx *Tx) EndCallback(p *payment.Payment) {
 	tx.unit.Exec(`UPDATE attempt SET callback = NULL,
 			memory = CASE WHEN EXISTS (SELECT 1 FROM attempt a WHERE a.payment_id = $2 AND a.state <> 'answered') THEN memory END

@@ -19,8 +19,8 @@ type Audit struct {
 	Domain passerelle.DomainID
 	// At is real time.
 	At time.Time
-	// Operator and Session are zero for commands, for requests to the API, and for a sign-in attempt
-	// with an unknown name.
+	// Operator and Session are zero for commands, for requests to the API, and for a sign-in
+	// attempt with an unknown name.
 	Operator OperatorID
 	Session  int64
 	// Request is the id of the request, empty for commands.

@@ -187,8 +187,8 @@ func storedClient(c Client) ([]any, error) {
 	}, err
 }
 
-// NoteClientUse records that the secret of a client was used at the time at. It writes nothing when a
-// use after the time since is already recorded.
+// NoteClientUse records that the secret of a client was used at the time at. It writes nothing when
+// a use after the time since is already recorded.
 func (tx *Tx) NoteClientUse(domain passerelle.DomainID, id passerelle.ClientID, at, since time.Time) {
 	tx.unit.Exec(`UPDATE client SET last_used = $1 WHERE +domain_id = $2 AND id = $3 AND (last_used IS NULL OR last_used <= $4)`,
 		database.Micros(at), int64(domain), int64(id), database.Micros(since))

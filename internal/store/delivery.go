@@ -113,10 +113,10 @@ func (r *Reader) Undelivered(ctx context.Context, w Webhook, after passerelle.De
 }
 
 // Following lists the deliveries that became the head of their subject when the deliveries in the
-// argument over were delivered or dropped. It finds them by events and ids, because a search through
-// all waiting deliveries would slow down as the backlog grows. The queries also avoid the indexes of
-// waiting deliveries. PostgreSQL would read such an index completely if its statistics are from a
-// time when few deliveries waited.
+// argument over were delivered or dropped. It finds them by events and ids, because a search
+// through all waiting deliveries would slow down as the backlog grows. The queries also avoid the
+// indexes of waiting deliveries. PostgreSQL would read such an index completely if its statistics
+// are from a time when few deliveries waited.
 func (r *Reader) Following(ctx context.Context, over []passerelle.DeliveryID) ([]Delivery, error) {
 	var x, d database.Clauses
 	next, err := database.Collect(ctx, r.rows, scanOwner, `SELECT (
@@ -141,9 +141,9 @@ func scanOwner(row database.Row) (int64, error) {
 }
 
 // DeliveryAttempt is the record of one request to a receiver. At is the time at which the request
-// began, in the domain's time. Status is zero when no response arrived. Failure is empty on success.
-// Answer is the beginning of the receiver's response to a failed request. Detail is a sentence with
-// more details.
+// began, in the domain's time. Status is zero when no response arrived. Failure is empty on
+// success. Answer is the beginning of the receiver's response to a failed request. Detail is a
+// sentence with more details.
 type DeliveryAttempt struct {
 	Delivery       passerelle.DeliveryID
 	At             time.Time

@@ -139,7 +139,8 @@ func readAll(ctx context.Context, stmt *sql.Stmt, args []any) error {
 }
 
 // lowestCost returns the lowest cost of do over several payments, because a page split in an index
-// raises the cost of one call. The first payment does not count, because it prepares the statements.
+// raises the cost of one call. The first payment does not count, because it prepares the
+// statements.
 func (m *meter) lowestCost(payments []*payment.Payment, do func(*payment.Payment)) int64 {
 	m.t.Helper()
 	do(payments[0])
@@ -335,8 +336,8 @@ var mostGrowth = map[string]float64{"sqlite": 1.1, "postgres": 1.6}
 const pageLimit = 10 * time.Millisecond
 
 // TestMillionCostsAsAThousand measures each operation among a thousand payments and among many,
-// without statistics. The labels of all payments begin with the same text. The costs may differ by at
-// most the factor in mostGrowth.
+// without statistics. The labels of all payments begin with the same text. The costs may differ by
+// at most the factor in mostGrowth.
 func TestMillionCostsAsAThousand(t *testing.T) {
 	storetest.EachEmpty(t, func(t *testing.T, url string) {
 		s := newFixture(t, url)

@@ -13,8 +13,8 @@ import (
 )
 
 // answerRetention is the time during which responses are stored for repeated requests. keyLease is
-// the time after which another request may take over the key of an interrupted request. The executing
-// request renews the lease of its key. Both times are measured by the database's clock.
+// the time after which another request may take over the key of an interrupted request. The
+// executing request renews the lease of its key. Both times are measured by the database's clock.
 const (
 	answerRetention = 24 * time.Hour
 	keyLease        = 20 * time.Second
@@ -186,8 +186,8 @@ func Creating(ctx context.Context, e Execution, sequence string) context.Context
 	return context.WithValue(ctx, creationKey{}, creation{e, sequence})
 }
 
-// Answered does the same as Executed, and ends the execution. It stores the response that repetitions
-// of the request get.
+// Answered does the same as Executed, and ends the execution. It stores the response that
+// repetitions of the request get.
 func (tx *Tx) Answered(e Execution, subject int64, answer []byte) error {
 	if e.ID == 0 {
 		return nil
@@ -209,8 +209,8 @@ func (tx *Tx) sealAnswer(e Execution, answer []byte) ([]byte, error) {
 	return sealed, nil
 }
 
-// KeepAnswer ends an execution and stores the response that repetitions of the request get. It stores
-// nothing when another execution has taken over the key.
+// KeepAnswer ends an execution and stores the response that repetitions of the request get. It
+// stores nothing when another execution has taken over the key.
 func (tx *Tx) KeepAnswer(e Execution, answer []byte) error {
 	if e.ID == 0 {
 		return nil

@@ -162,8 +162,8 @@ const sequencesBehind = `SELECT s.name FROM sequence s WHERE s.name = $1 AND s.n
 // sequences have no difference.
 var idsAfter = map[string]int64{"category": int64(passerelle.FirstOwnCategory) - 1}
 
-// numberedByDatabase has the tables whose ids the database assigns. A restore adds an unused row for
-// each of them to the table of sequences.
+// numberedByDatabase has the tables whose ids the database assigns. A restore adds an unused row
+// for each of them to the table of sequences.
 var numberedByDatabase = map[string]bool{"delivery": true, "setting_change": true, "withdrawal": true}
 
 // SequencesBehind lists the sequences whose next id is not above all ids in their table. A faulty

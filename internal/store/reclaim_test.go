@@ -30,8 +30,8 @@ func TestOneServerAtATime(t *testing.T) {
 	}
 }
 
-// TestOneServerBehindLinks opens a database through a symbolic link to its folder or to its file. The
-// database still has only one server.
+// TestOneServerBehindLinks opens a database through a symbolic link to its folder or to its file.
+// The database still has only one server.
 func TestOneServerBehindLinks(t *testing.T) {
 	address := storetest.SQLite(t)
 	path, links := strings.TrimPrefix(address, "sqlite:"), t.TempDir()

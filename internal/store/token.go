@@ -132,7 +132,8 @@ func (tx *Tx) RevokeUserTokens(domain passerelle.DomainID, client passerelle.Cli
 	tx.unit.Exec(`DELETE FROM user_token WHERE domain_id = $1 AND user_id = $2 AND (client_id IS NULL OR client_id = $3)`, int64(domain), int64(user), int64(client))
 }
 
-// EndPaymentTokens makes a payment's tokens expire after the duration in, unless they expire earlier.
+// EndPaymentTokens makes a payment's tokens expire after the duration in, unless they expire
+// earlier.
 func (tx *Tx) EndPaymentTokens(domain passerelle.DomainID, payment passerelle.PaymentID, in time.Duration) {
 	tx.unit.Exec(`UPDATE token SET expires = {now} + $1 WHERE domain_id = $2 AND payment_id = $3 AND expires > {now} + $1`,
 		in.Microseconds(), int64(domain), int64(payment))

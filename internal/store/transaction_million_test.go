@@ -57,9 +57,9 @@ func longHistory(t *testing.T, s fixture, n int) (h *userAccounts, few *userAcco
 	return h, few
 }
 
-// TestMillionTransactions reads the first page and the last full page of every list. Neither page may
-// read many more rows than it shows. In a long run, the last page may take at most 1.5 times as long
-// as the first.
+// TestMillionTransactions reads the first page and the last full page of every list. Neither page
+// may read many more rows than it shows. In a long run, the last page may take at most 1.5 times as
+// long as the first.
 func TestMillionTransactions(t *testing.T) {
 	onEachOwnDatabase(t, func(t *testing.T, s fixture) {
 		n, long := lengthOfHistory(t)

@@ -230,8 +230,8 @@ func (r *Reader) CountWebhookLogs(ctx context.Context, f WebhookLogFilter) (int6
 	return f.selection().Count(ctx, r.rows)
 }
 
-// longestIDList is the largest number of ids that LastAttempts puts into a query. With a much longer
-// list, SQLite reads the whole table instead of searching it.
+// longestIDList is the largest number of ids that LastAttempts puts into a query. With a much
+// longer list, SQLite reads the whole table instead of searching it.
 const longestIDList = 512
 
 // LastAttempts reads the last requests for some deliveries. It reads at most ten for each delivery,

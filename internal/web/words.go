@@ -21,8 +21,8 @@ type Words struct {
 	variant string
 }
 
-// As returns the same words, in which a text with the key KEY.variant replaces the text KEY. An empty
-// variant returns the usual texts.
+// As returns the same words, in which a text with the key KEY.variant replaces the text KEY. An
+// empty variant returns the usual texts.
 func (w Words) As(variant string) Words {
 	w.variant = variant
 	return w

@@ -56,8 +56,8 @@ type flowState struct {
 	Framed bool `json:"w,omitempty"`
 	// Connection is the connection that the link names, or zero.
 	Connection passerelle.ConnectionID `json:"c,omitempty"`
-	// Reset makes the flow request new credentials even when the stored credentials work. Supplied is
-	// set when the person has entered them.
+	// Reset makes the flow request new credentials even when the stored credentials work. Supplied
+	// is set when the person has entered them.
 	Reset    bool `json:"x,omitempty"`
 	Supplied bool `json:"p,omitempty"`
 	// Sources lists those sources of the connection that the client wants to repair. An empty list

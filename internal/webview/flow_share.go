@@ -147,8 +147,8 @@ func (b *sharingBody) ticked() (int, int) {
 // shared items are ticked.
 const pickParameter = "pick"
 
-// picked reports whether an item is ticked when the page opens. After a form that had no effect, the
-// items are ticked as in the form.
+// picked reports whether an item is ticked when the page opens. After a form that had no effect,
+// the items are ticked as in the form.
 func (pc *pageContext) picked(kind string, id int64, shared bool) bool {
 	if pc.ticks != nil {
 		return pc.ticks.Has("all") || slices.Contains(pc.ticks[kind], strconv.FormatInt(id, 10))

@@ -76,8 +76,8 @@ type paymentBody struct {
 	Months        []string   `json:"monthsOfExecution"`
 }
 
-// DecodeBody decodes a JSON object. It refuses any other body, unknown members, and a member that an
-// object has twice. The refusal names the place of the error, if that is known.
+// DecodeBody decodes a JSON object. It refuses any other body, unknown members, and a member that
+// an object has twice. The refusal names the place of the error, if that is known.
 func DecodeBody(body []byte, into any) error {
 	if !utf8.Valid(body) {
 		return wrongFormat("", "the body is not UTF-8")

@@ -41,8 +41,8 @@ type Context struct {
 	LeadTo string
 
 	handler *Handler
-	// last is the domain that the operator viewed last, on a page outside a domain. It is nil without
-	// such a domain.
+	// last is the domain that the operator viewed last, on a page outside a domain. It is nil
+	// without such a domain.
 	last *passerelle.Domain
 	// clocks has the clocks of the times on the page.
 	clocks clocks

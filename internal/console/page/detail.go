@@ -9,7 +9,8 @@ import (
 	"passerelle"
 )
 
-// DetailRow has a name and a value. When the row has an instant, Value is a remark about the instant.
+// DetailRow has a name and a value. When the row has an instant, Value is a remark about the
+// instant.
 type DetailRow struct {
 	Name, Value string
 	At          When

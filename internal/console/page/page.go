@@ -47,11 +47,11 @@ func MustPages(files fs.FS) *Templates {
 type frame struct {
 	Operator, Role, Form string
 	Domain               *passerelle.Domain
-	// Menued is the domain of the menu: the domain of the page, or else the domain that the operator
-	// viewed last.
+	// Menued is the domain of the menu: the domain of the page, or else the domain that the
+	// operator viewed last.
 	Menued *passerelle.Domain
-	// Problem describes the mistake in a form. Done confirms an act, and Failed says why an act had no
-	// success.
+	// Problem describes the mistake in a form. Done confirms an act, and Failed says why an act had
+	// no success.
 	Problem, Done, Failed string
 	// Clock is the time on a sandbox's clock. It is nil when the clock shows the real time.
 	Clock *clockReading

@@ -115,8 +115,8 @@ func remainder(n int64, unit string) string {
 	return fmt.Sprintf(" %d %s", n, unit)
 }
 
-// clockReading is the time on a sandbox's clock, with the text before it. Times says which clock the
-// times on the page have.
+// clockReading is the time on a sandbox's clock, with the text before it. Times says which clock
+// the times on the page have.
 type clockReading struct {
 	Text  string
 	Now   When

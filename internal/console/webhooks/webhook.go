@@ -141,8 +141,8 @@ func (t *trouble) offer(may bool, act, button string) {
 	}
 }
 
-// isSending reports whether the flusher of a webhook is due, so the service sends undelivered events
-// now.
+// isSending reports whether the flusher of a webhook is due, so the service sends undelivered
+// events now.
 func isSending(pc *page.Context, w store.Webhook) bool {
 	if w.NextFlush == nil {
 		return false

@@ -51,8 +51,8 @@ func (e Event) Is(other Event) bool {
 	return e == other
 }
 
-// tablesOfPostgres reads the catalogue, because the view information_schema.tables takes twenty times
-// as long. Its kinds are those of the view.
+// tablesOfPostgres reads the catalogue, because the view information_schema.tables takes twenty
+// times as long. Its kinds are those of the view.
 const tablesOfPostgres = `SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p', 'v', 'f')
 	AND relname <> 'unit_mark' ORDER BY relname`
 

@@ -93,7 +93,8 @@ func (c *connection) Write(b []byte) (int, error) {
 	return server.Write(b)
 }
 
-// beforeWrite returns the connection to write to, or nil for a message that the server must not get.
+// beforeWrite returns the connection to write to, or nil for a message that the server must not
+// get.
 func (c *connection) beforeWrite(b []byte) (net.Conn, error) {
 	c.Lock()
 	defer c.Unlock()
