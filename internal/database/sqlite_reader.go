@@ -142,7 +142,7 @@ func (s *sqliteEngine) readOne(ctx context.Context, text string, args []any, row
 // transaction that follows a write must check and refill the cache of its connection, so one
 // transaction for all functions is cheaper.
 func (s *sqliteEngine) together(ctx context.Context, r *Querier, questions []func(*Querier) error) error {
-	return s.readers.with(ctx, func(reader *sqliteReader) error {
+	return s.readers.with(ctx, func(reader *sqliteReader) error { //nolint:contextcheck // COMMIT also ends the transaction of a caller that has gone
 		if err := reader.control("BEGIN"); err != nil {
 			return errors.Join(errLost, err)
 		}

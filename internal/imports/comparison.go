@@ -102,7 +102,9 @@ func (c *comparison) Wanted(account string) (passerelle.Date, bool) {
 // Transactions counts new transactions.
 func (c *comparison) Transactions(account string, page []passerelle.TransactionDetails) error {
 	report, into := c.accounts[account], c.stored[account]
-	page = slices.DeleteFunc(slices.Clone(page), func(d passerelle.TransactionDetails) bool { return c.earlier.has(account, d.Key) || !c.own.first(account, d.Key) })
+	page = slices.DeleteFunc(slices.Clone(page), func(d passerelle.TransactionDetails) bool {
+		return c.earlier.has(account, d.Key) || !c.own.first(account, d.Key)
+	})
 	if report.ID == 0 {
 		report.New += len(page)
 		return nil

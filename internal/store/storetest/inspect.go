@@ -253,16 +253,23 @@ func (i *Inspection) Columns() map[string][]string {
 	i.t.Helper()
 	all := map[string][]string{}
 	for _, table := range i.tables {
-		rows, err := i.pool.QueryContext(context.Background(), `SELECT * FROM "`+table+`" LIMIT 0`)
+		columns, err := i.columns(table)
 		if err != nil {
 			i.t.Fatalf("inspect the database: %v", err)
 		}
-		all[table], err = rows.Columns()
-		if err := errors.Join(err, rows.Err(), rows.Close()); err != nil {
-			i.t.Fatalf("inspect the database: %v", err)
-		}
+		all[table] = columns
 	}
 	return all
+}
+
+func (i *Inspection) columns(table string) ([]string, error) {
+	rows, err := i.pool.QueryContext(context.Background(), `SELECT * FROM "`+table+`" LIMIT 0`)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	return columns, errors.Join(err, rows.Err())
 }
 
 // Digest returns a hash of every value of every table. It leaves out reserved identifiers, and the
