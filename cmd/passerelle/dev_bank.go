@@ -18,8 +18,8 @@ import (
 )
 
 // bankStop is the time that the program of test banks has to end before it is killed. bankPause is
-// the pause before the program starts again. After each failed start the pause is twice as long, up
-// to longestBankPause.
+// the pause before the program starts again. Each further pause is twice as long, up to
+// longestBankPause, until the program has run for longestBankPause.
 const (
 	bankStop         = 5 * time.Second
 	bankPause        = 100 * time.Millisecond
@@ -62,8 +62,12 @@ func (d *devCommand) connectBanks(c *console) (*banksView, func(), error) {
 // keepBanks starts the test banks again each time that they end. It returns after the context and
 // the banks have ended.
 func keepBanks(ctx context.Context, banks *testbanks, log *slog.Logger, start func() (*testbanks, error)) {
-	for pause := bankPause; ; {
+	for pause := bankPause; ; pause = min(2*pause, longestBankPause) {
+		begun := time.Now()
 		<-banks.ended
+		if time.Since(begun) > longestBankPause {
+			pause = bankPause
+		}
 		select {
 		case <-ctx.Done():
 			return
@@ -73,12 +77,10 @@ func keepBanks(ctx context.Context, banks *testbanks, log *slog.Logger, start fu
 		if err != nil && ctx.Err() == nil {
 			log.Error("the test banks cannot start again", "error", err)
 		}
-		if next == nil {
-			pause = min(2*pause, longestBankPause)
-			continue
+		if next != nil {
+			banks = next
+			log.Warn("the test banks run again", "control", banks.Control)
 		}
-		banks, pause = next, bankPause
-		log.Warn("the test banks run again", "control", banks.Control)
 	}
 }
 

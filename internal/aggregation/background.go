@@ -64,7 +64,7 @@ func (a *Aggregation) EraseWithdrawn(ctx context.Context) error {
 }
 
 // readOne reads a connection. The run is nil when the connection could not be locked, or when
-// another run has read it since it was listed.
+// another run has read it, or its user has paused it, since it was listed.
 func (a *Aggregation) readOne(ctx context.Context, d passerelle.Domain, c bankstore.Connection, attended bool) (*syncRun, error) {
 	run, reader, err := a.takeLease(ctx, d, c.User, c.ID)
 	var refused *passerelle.Error
@@ -74,8 +74,8 @@ func (a *Aggregation) readOne(ctx context.Context, d passerelle.Domain, c bankst
 	if err != nil {
 		return nil, fmt.Errorf("read connection %d: %w", c.ID, err)
 	}
-	if run.lease.c.Sync != c.Sync {
-		return nil, run.lease.release(ctx) // another run has read the connection since it was listed
+	if run.lease.c.Sync != c.Sync || !attended && !run.lease.c.Active {
+		return nil, run.lease.release(ctx) // since it was listed, another run has read it, or its user has paused it
 	}
 	if run.attended = attended; !attended {
 		if barred, err := run.barred(ctx); barred {
@@ -156,8 +156,8 @@ func (run *syncRun) leave(ctx context.Context, next *time.Time) error {
 }
 
 // ExpireConnections deletes the connections of a domain that were not established in time. It
-// leaves out a connection that was established after it was listed, and a connection that is being
-// read.
+// leaves out a connection that was established after it was listed, and a connection that waits for
+// a read or is being read.
 func (a *Aggregation) ExpireConnections(ctx context.Context, d passerelle.Domain) error {
 	expired, err := bankstore.From(a.DB).ConnectionsExpired(ctx, d.ID, a.now(d), maxDue)
 	if err != nil {
@@ -165,6 +165,9 @@ func (a *Aggregation) ExpireConnections(ctx context.Context, d passerelle.Domain
 	}
 	var errs []error
 	for _, c := range expired {
+		if a.queues.contains(d.ID, c) {
+			continue
+		}
 		err := a.disconnectWhile(ctx, d, c.User, c.ID, func(tx bankstore.Tx) { tx.HoldExpired(d.ID, c.ID, a.now(d)) })
 		if err != nil && !errors.Is(err, passerelle.NotFound) && !errors.Is(err, store.ErrNotFound) {
 			errs = append(errs, err)

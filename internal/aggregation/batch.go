@@ -72,7 +72,10 @@ func (b *batch) endOne(user passerelle.UserID, run *syncRun) []*reporter {
 	if b.pending[user]--; b.pending[user] > 0 {
 		return nil
 	}
-	return b.ended[user]
+	ended := b.ended[user]
+	delete(b.pending, user)
+	delete(b.ended, user)
+	return ended
 }
 
 // emitUserSynced emits USER_SYNCED for a user with several finished runs. It leaves out data that

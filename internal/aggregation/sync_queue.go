@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 
 	"passerelle"
@@ -49,8 +50,10 @@ type syncQueue struct {
 	readers int
 }
 
-// queuedSync is a connection with the others of its list.
+// queuedSync is a connection with the others of its list. domain has the clock with which the list
+// was read.
 type queuedSync struct {
+	domain     passerelle.Domain
 	connection bankstore.Connection
 	batch      *batch
 }
@@ -76,8 +79,8 @@ func (a *Aggregation) fillQueues(ctx context.Context, d passerelle.Domain) error
 		if err != nil {
 			return err
 		}
-		for _, key := range a.queues.add(d.ID, due) {
-			a.queues.readers.Go(func() { a.readQueue(ctx, d, key) })
+		for _, key := range a.queues.add(d, due) {
+			a.queues.readers.Go(func() { a.readQueue(ctx, key) })
 		}
 		if len(due) < maxDue {
 			return nil
@@ -90,7 +93,7 @@ func (a *Aggregation) fillQueues(ctx context.Context, d passerelle.Domain) error
 
 // readQueue reads the connections of a queue until the queue is empty. Then it fills the queues of
 // the domain again, unless its last connection could not be read.
-func (a *Aggregation) readQueue(ctx context.Context, d passerelle.Domain, key queueKey) {
+func (a *Aggregation) readQueue(ctx context.Context, key queueKey) {
 	var done passerelle.ConnectionID
 	read := false
 	for {
@@ -98,30 +101,49 @@ func (a *Aggregation) readQueue(ctx context.Context, d passerelle.Domain, key qu
 		if !more {
 			break
 		}
-		run, err := a.readOne(ctx, d, next.connection, false)
-		read = run != nil && err == nil
 		done = next.connection.ID
-		a.queues.keepError(ctx, errors.Join(err, a.endQueued(ctx, d, next, run)))
+		a.queues.keepError(ctx, recovered(func() (err error) { read, err = a.readQueued(ctx, next); return err }))
 	}
-	if !read || ctx.Err() != nil {
-		return
+	if read && ctx.Err() == nil {
+		a.queues.keepError(ctx, recovered(func() error { return a.refillQueues(ctx, key.domain) }))
 	}
-	current, err := a.DB.Domain(ctx, d.ID) // its clock may have changed
-	if err == nil {
-		err = a.fillQueues(ctx, current)
+}
+
+// recovered returns a panic of fn as an error. A reader must end its place in the queue, and a
+// failure must not end the process.
+func recovered(fn func() error) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
+		}
+	}()
+	return fn()
+}
+
+// readQueued reads a connection, and reports whether it was read.
+func (a *Aggregation) readQueued(ctx context.Context, next queuedSync) (bool, error) {
+	run, err := a.readOne(ctx, next.domain, next.connection, false)
+	return run != nil && err == nil, errors.Join(err, a.endQueued(ctx, next, run))
+}
+
+// refillQueues fills the queues of a domain whose clock may have changed.
+func (a *Aggregation) refillQueues(ctx context.Context, id passerelle.DomainID) error {
+	d, err := a.DB.Domain(ctx, id)
+	if err != nil {
+		return fmt.Errorf("load domain %d: %w", id, err)
 	}
-	a.queues.keepError(ctx, err)
+	return a.fillQueues(ctx, d)
 }
 
 // endQueued adds a run to its batch. It emits USER_SYNCED after the last run of the user in the
 // batch.
-func (a *Aggregation) endQueued(ctx context.Context, d passerelle.Domain, queued queuedSync, run *syncRun) error {
+func (a *Aggregation) endQueued(ctx context.Context, queued queuedSync, run *syncRun) error {
 	user := queued.connection.User
 	runs := queued.batch.endOne(user, run)
 	if len(runs) < 2 {
 		return nil
 	}
-	if err := a.emitUserSynced(ctx, d, user, runs); err != nil {
+	if err := a.emitUserSynced(ctx, queued.domain, user, runs); err != nil {
 		return fmt.Errorf("tell of user %d: %w", user, err)
 	}
 	return nil
@@ -141,25 +163,25 @@ func (q *syncQueues) addBusy(d passerelle.DomainID, to map[string]bool) {
 
 // add adds connections of a domain to the queues. It returns the queues for which the caller must
 // start a reader, once for each reader.
-func (q *syncQueues) add(d passerelle.DomainID, due []bankstore.Connection) []queueKey {
+func (q *syncQueues) add(d passerelle.Domain, due []bankstore.Connection) []queueKey {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if _, paused := q.paused[d]; paused {
-		q.paused[d] = true
+	if _, paused := q.paused[d.ID]; paused {
+		q.paused[d.ID] = true
 		return nil
 	}
 	b := newBatch()
 	for _, c := range due {
-		one := q.queue(queueKey{d, c.Connector})
+		one := q.queue(queueKey{d.ID, c.Connector})
 		if !one.known[c.ID] {
 			one.known[c.ID] = true
-			one.waiting = append(one.waiting, queuedSync{c, b})
+			one.waiting = append(one.waiting, queuedSync{d, c, b})
 			b.pending[c.User]++
 		}
 	}
 	var start []queueKey
 	for key, one := range q.queues {
-		for wanted := len(one.waiting); key.domain == d && wanted > 0 && q.addReader(one); wanted-- {
+		for wanted := len(one.waiting); key.domain == d.ID && wanted > 0 && q.addReader(one); wanted-- {
 			start = append(start, key)
 		}
 	}
@@ -186,6 +208,14 @@ func (q *syncQueues) addReader(one *syncQueue) bool {
 	}
 	one.readers++
 	return true
+}
+
+// contains reports whether a connection waits in a queue or is being read.
+func (q *syncQueues) contains(d passerelle.DomainID, c bankstore.Connection) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	one := q.queues[queueKey{d, c.Connector}]
+	return one != nil && one.known[c.ID]
 }
 
 // next returns the next connection of a queue. done is the connection that the reader has read, or

@@ -72,7 +72,7 @@ func Without(connectors []string, column string, args []any) (string, []any) {
 		return "", args
 	}
 	var places []string
-	for _, one := range connectors {
+	for _, one := range Padded(connectors) {
 		args = append(args, one)
 		places = append(places, fmt.Sprint("$", len(args)))
 	}

@@ -61,9 +61,9 @@ type engine interface {
 	read(ctx context.Context, sql string, args []any, row func(Row) (more bool, err error)) error
 	// readWhole does the same as read, for a query that reads whole tables.
 	readWhole(ctx context.Context, sql string, args []any, row func(Row) (more bool, err error)) error
-	// readOne does the same as read, for a query that finds at most a few rows by a key. It may
+	// readByKey does the same as read, for a query that finds at most a few rows by a key. It may
 	// finish the query after the context has ended.
-	readOne(ctx context.Context, sql string, args []any, row func(Row) (more bool, err error)) error
+	readByKey(ctx context.Context, sql string, args []any, row func(Row) (more bool, err error)) error
 	// together runs functions that read, and combines their queries.
 	together(ctx context.Context, r *Querier, questions []func(*Querier) error) error
 	// write executes the unit. If it returns nil, the unit is durable.

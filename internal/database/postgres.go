@@ -137,7 +137,7 @@ func (p *postgresEngine) close() error {
 	return nil
 }
 
-func (p *postgresEngine) readOne(ctx context.Context, sql string, args []any, row func(Row) (bool, error)) error {
+func (p *postgresEngine) readByKey(ctx context.Context, sql string, args []any, row func(Row) (bool, error)) error {
 	return p.read(ctx, sql, args, row)
 }
 

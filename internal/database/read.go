@@ -15,8 +15,18 @@ type Row interface {
 
 // One returns the first row of a query. It fails with ErrNotFound when the query finds no row.
 func One[T any](ctx context.Context, r *Querier, scan func(Row) (T, error), sql string, args ...any) (T, error) {
+	return first(scan, func(row func(Row) (bool, error)) error { return r.Each(ctx, sql, args, row) })
+}
+
+// ByKey does the same as One, for a query that finds a row by its key, which takes microseconds. On
+// SQLite it costs less, and the query does not end when the context ends.
+func ByKey[T any](ctx context.Context, r *Querier, scan func(Row) (T, error), sql string, args ...any) (T, error) {
+	return first(scan, func(row func(Row) (bool, error)) error { return r.EachByKey(ctx, sql, args, row) })
+}
+
+func first[T any](scan func(Row) (T, error), each func(func(Row) (bool, error)) error) (T, error) {
 	var found []T
-	err := r.one(ctx, sql, args, func(row Row) (bool, error) {
+	err := each(func(row Row) (bool, error) {
 		value, err := scan(row)
 		found = append(found, value)
 		return false, err
@@ -71,8 +81,9 @@ func (r *Querier) Each(ctx context.Context, sql string, args []any, row func(Row
 	return r.observed(ctx, r.engine.read, sql, args, row)
 }
 
-func (r *Querier) one(ctx context.Context, sql string, args []any, row func(Row) (bool, error)) error {
-	return r.observed(ctx, r.engine.readOne, sql, args, row)
+// EachByKey does the same as Each, for a query that finds a few rows by a key, see [ByKey].
+func (r *Querier) EachByKey(ctx context.Context, sql string, args []any, row func(Row) (bool, error)) error {
+	return r.observed(ctx, r.engine.readByKey, sql, args, row)
 }
 
 // reading is the signature of the methods of an engine that read.

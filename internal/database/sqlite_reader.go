@@ -28,6 +28,12 @@ func (r *sqliteReader) control(text string) error {
 	return err
 }
 
+// discard closes the connection permanently, and with it an open transaction.
+func (r *sqliteReader) discard() {
+	r.prepared.close()
+	_ = r.conn.Raw(func(any) error { return driver.ErrBadConn }) // nothing was written
+}
+
 func (r *sqliteReader) close() error {
 	r.prepared.close()
 	return r.conn.Close()
@@ -84,7 +90,7 @@ func (p *sqliteReaders) next(ctx context.Context) (*sqliteReader, error) {
 	return &sqliteReader{conn, newStatements(conn, p.dialect)}, nil
 }
 
-// giveBack takes a borrowed connection. It closes the connection when broken is set, and when the
+// giveBack takes a borrowed connection. It discards the connection when broken is set, and when the
 // database was closed meanwhile.
 func (p *sqliteReaders) giveBack(reader *sqliteReader, broken bool) {
 	p.mu.Lock()
@@ -93,7 +99,7 @@ func (p *sqliteReaders) giveBack(reader *sqliteReader, broken bool) {
 	}
 	p.mu.Unlock()
 	if broken {
-		_ = reader.close() // nothing was written
+		reader.discard()
 	}
 	<-p.slots
 }
@@ -132,9 +138,9 @@ func (s *sqliteEngine) readWhole(ctx context.Context, text string, args []any, r
 	return s.read(ctx, text, args, row)
 }
 
-// readOne reads without a cancellable context. For each query with such a context, database/sql and
+// readByKey reads without a cancellable context. For each query with such a context, database/sql and
 // the driver both start a goroutine, which costs more than reading a row by its key.
-func (s *sqliteEngine) readOne(ctx context.Context, text string, args []any, row func(Row) (bool, error)) error {
+func (s *sqliteEngine) readByKey(ctx context.Context, text string, args []any, row func(Row) (bool, error)) error {
 	return s.readers.with(ctx, func(r *sqliteReader) error { return r.read(context.WithoutCancel(ctx), text, args, row) })
 }
 
@@ -179,7 +185,7 @@ func (s snapshot) readWhole(ctx context.Context, text string, args []any, row fu
 	return s.reader.read(ctx, text, args, row)
 }
 
-func (s snapshot) readOne(ctx context.Context, text string, args []any, row func(Row) (bool, error)) error {
+func (s snapshot) readByKey(ctx context.Context, text string, args []any, row func(Row) (bool, error)) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -20,6 +20,18 @@ func TestReadersAreLimited(t *testing.T) {
 	})
 	wantError(t, err, ErrConflict)
 	wantPanic(t, func() { _ = db.Each(t.Context(), `SELECT 1`, nil, func(Row) (bool, error) { panic("boom") }) })
+	wantPanic(t, func() { _ = db.Together(t.Context(), func(*Querier) error { panic("boom") }) })
+	if err := db.Write(t.Context(), insert(1, "a")); err != nil {
+		t.Fatal(err)
+	}
+	err = db.Together(t.Context(), func(r *Querier) error {
+		n, err := One(t.Context(), r, ScanInt, `SELECT COUNT(*) FROM probe`)
+		if n != 1 {
+			t.Errorf("after a panic, Together reads %d rows, want 1", n)
+		}
+		return err
+	})
+	wantError(t, err, nil)
 	ctx, cancel = context.WithCancel(t.Context())
 	err = db.Together(t.Context(), func(r *Querier) error {
 		cancel()

@@ -14,6 +14,9 @@ import (
 // Each function must read through the Querier that it receives. Together returns the error of the
 // first function that failed.
 func (r *Querier) Together(ctx context.Context, questions ...func(r *Querier) error) error {
+	if r.engine == nil { // the Querier of a list that is in memory
+		return inTurn(r, questions)
+	}
 	ctx, cancel := r.bounded(ctx)
 	defer cancel()
 	return r.engine.together(ctx, r, questions)
@@ -85,7 +88,7 @@ func (g gatherer) together(ctx context.Context, r *Querier, questions []func(*Qu
 	return pipelined(ctx, g, r, questions)
 }
 
-func (g gatherer) readOne(ctx context.Context, sql string, args []any, row func(Row) (bool, error)) error {
+func (g gatherer) readByKey(ctx context.Context, sql string, args []any, row func(Row) (bool, error)) error {
 	return g.read(ctx, sql, args, row)
 }
 

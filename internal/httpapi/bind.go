@@ -69,7 +69,7 @@ func compileKind(f *field, t reflect.Type) {
 	case reflect.Int, reflect.Int64:
 		f.set = setInteger(f.rules)
 	default:
-		panic(fmt.Sprintf("protocol: field %s: a %s cannot come in a request", f.name, t))
+		panic(fmt.Sprintf("httpapi: field %s: a %s cannot come in a request", f.name, t))
 	}
 }
 
@@ -89,7 +89,7 @@ func implements[T any](t reflect.Type) bool {
 func as[T any](v reflect.Value) T {
 	own, ok := reflect.TypeAssert[T](v.Addr())
 	if !ok {
-		panic(fmt.Sprintf("protocol: %s is not a %s", v.Type(), reflect.TypeFor[T]()))
+		panic(fmt.Sprintf("httpapi: %s is not a %s", v.Type(), reflect.TypeFor[T]()))
 	}
 	return own
 }

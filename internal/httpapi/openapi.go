@@ -112,7 +112,7 @@ func describe(endpoints []*endpoint) RawJSON {
 		}},
 	})
 	if err != nil {
-		panic(fmt.Sprintf("protocol: render the OpenAPI document: %s", err))
+		panic(fmt.Sprintf("httpapi: render the OpenAPI document: %s", err))
 	}
 	return document
 }

@@ -109,7 +109,7 @@ var sources = []string{"path", "query", "header", "body"}
 // service starts.
 func newPlan(in reflect.Type) *plan {
 	if in.Kind() != reflect.Struct {
-		panic(fmt.Sprintf("protocol: input %s is not a struct", in))
+		panic(fmt.Sprintf("httpapi: input %s is not a struct", in))
 	}
 	p := &plan{body: &fields{}}
 	p.collect(in, nil)
@@ -117,10 +117,10 @@ func newPlan(in reflect.Type) *plan {
 		f.close(in)
 	}
 	if len(p.variants) > 0 && len(p.body.list) > 0 {
-		panic(fmt.Sprintf("protocol: input %s has a body besides its variants", in))
+		panic(fmt.Sprintf("httpapi: input %s has a body besides its variants", in))
 	}
 	if rest := p.body.find(anyKey); rest != nil && rest.typ.Kind() != reflect.Map {
-		panic(fmt.Sprintf("protocol: the field %q of input %s is not a map", anyKey, in))
+		panic(fmt.Sprintf("httpapi: the field %q of input %s is not a map", anyKey, in))
 	}
 	return p
 }
@@ -149,7 +149,7 @@ func (p *plan) embed(f reflect.StructField, index []int) {
 	p.collect(f.Type, index)
 	if reflect.PointerTo(f.Type).Implements(reflect.TypeFor[settler]()) {
 		if !f.IsExported() {
-			panic(fmt.Sprintf("protocol: %s lends its settle method and is not exported: embed what it embeds", f.Name))
+			panic(fmt.Sprintf("httpapi: %s lends its settle method and is not exported: embed what it embeds", f.Name))
 		}
 		p.settlers = append(p.settlers, settlement{index: index, tag: f.Tag})
 	}
@@ -161,7 +161,7 @@ func (p *plan) embed(f reflect.StructField, index []int) {
 func (p *plan) declare(in reflect.Type, f reflect.StructField, index []int) {
 	source := slices.IndexFunc(sources, func(name string) bool { return f.Tag.Get(name) != "" })
 	if source < 0 {
-		panic(fmt.Sprintf("protocol: field %s.%s has no tag of %v", in, f.Name, sources))
+		panic(fmt.Sprintf("httpapi: field %s.%s has no tag of %v", in, f.Name, sources))
 	}
 	set := []*fields{&p.path, &p.query, &p.header, p.body}[source]
 	set.list = append(set.list, newField(f, sources[source], index))
@@ -207,7 +207,7 @@ func bound(f reflect.StructField, tag string) *int64 {
 	}
 	value, err := strconv.ParseInt(written, 10, 64)
 	if err != nil {
-		panic(fmt.Sprintf("protocol: field %s: tag %s: %s", f.Name, tag, err))
+		panic(fmt.Sprintf("httpapi: field %s: tag %s: %s", f.Name, tag, err))
 	}
 	return &value
 }
@@ -218,13 +218,13 @@ func (f *fields) close(in reflect.Type) {
 	for i := range f.list {
 		name := f.list[i].name
 		if _, twice := f.byName[name]; twice {
-			panic(fmt.Sprintf("protocol: input %s has two fields named %q", in, name))
+			panic(fmt.Sprintf("httpapi: input %s has two fields named %q", in, name))
 		}
 		f.byName[name] = i
 		f.names = append(f.names, name)
 	}
 	if len(f.list) > maxFields {
-		panic(fmt.Sprintf("protocol: input %s has more than %d fields", in, maxFields))
+		panic(fmt.Sprintf("httpapi: input %s has more than %d fields", in, maxFields))
 	}
 }
 
@@ -240,7 +240,7 @@ func objectPlan(t reflect.Type) *fields {
 	p := plan{body: &fields{}}
 	p.collect(t, nil)
 	if len(p.path.list)+len(p.query.list)+len(p.header.list)+len(p.settlers)+len(p.variants) > 0 {
-		panic(fmt.Sprintf("protocol: %s is part of a body and has fields from elsewhere", t))
+		panic(fmt.Sprintf("httpapi: %s is part of a body and has fields from elsewhere", t))
 	}
 	p.body.close(t)
 	return p.body

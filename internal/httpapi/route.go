@@ -132,15 +132,15 @@ type endpoint struct {
 func newEndpoint(r Route) *endpoint {
 	switch {
 	case methodsOf[r.Method] == nil:
-		panic(fmt.Sprintf("protocol: route %s %s: unknown method", r.Method, r.Pattern))
+		panic(fmt.Sprintf("httpapi: route %s %s: unknown method", r.Method, r.Pattern))
 	case r.Endpoint.call == nil:
-		panic(fmt.Sprintf("protocol: route %s %s has no endpoint", r.Method, r.Pattern))
+		panic(fmt.Sprintf("httpapi: route %s %s has no endpoint", r.Method, r.Pattern))
 	case !r.Needs.Public && len(r.Needs.Kinds)+len(r.Needs.AnyScope) == 0, r.Needs.Guarded != "" && !r.Needs.Public:
-		panic(fmt.Sprintf("protocol: route %s %s says nothing about who may call it", r.Method, r.Pattern))
+		panic(fmt.Sprintf("httpapi: route %s %s says nothing about who may call it", r.Method, r.Pattern))
 	}
 	for _, word := range r.Errors {
 		if codes[word].status == 0 {
-			panic(fmt.Sprintf("protocol: %s: unknown error code %q", r.Pattern, word))
+			panic(fmt.Sprintf("httpapi: %s: unknown error code %q", r.Pattern, word))
 		}
 	}
 	if items := shortItems(r.Endpoint.out); items != nil && r.Method == http.MethodGet {
@@ -161,12 +161,12 @@ func (e *endpoint) agree(pattern string) {
 	names := parameters(pattern)
 	for _, name := range names {
 		if e.plan.path.find(name) == nil {
-			panic(fmt.Sprintf("protocol: %s: the input has no field for {%s}", pattern, name))
+			panic(fmt.Sprintf("httpapi: %s: the input has no field for {%s}", pattern, name))
 		}
 	}
 	for _, f := range e.plan.path.list {
 		if !slices.Contains(names, f.name) && !f.optional && f.name != userParameter {
-			panic(fmt.Sprintf("protocol: %s: the pattern has no {%s}", pattern, f.name))
+			panic(fmt.Sprintf("httpapi: %s: the pattern has no {%s}", pattern, f.name))
 		}
 	}
 }

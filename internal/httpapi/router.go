@@ -45,7 +45,7 @@ func (t *router) add(pattern string, e *endpoint) {
 	}
 	for _, method := range methodsOf[e.route.Method] {
 		if _, twice := at.here.methods[method]; twice {
-			panic(fmt.Sprintf("protocol: two routes for %s %s", method, pattern))
+			panic(fmt.Sprintf("httpapi: two routes for %s %s", method, pattern))
 		}
 		at.here.methods[method] = handler{endpoint: e, pattern: pattern, names: parameters(pattern)}
 	}

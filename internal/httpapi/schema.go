@@ -89,7 +89,7 @@ var scalars = map[reflect.Kind]string{
 func scalar(t reflect.Type, words []string) *schema {
 	name := scalars[t.Kind()]
 	if name == "" {
-		panic(fmt.Sprintf("protocol: a %s cannot be part of the interface", t))
+		panic(fmt.Sprintf("httpapi: a %s cannot be part of the interface", t))
 	}
 	if own, ok := reflect.Zero(t).Interface().(valued); ok && words == nil {
 		words = own.Values()
@@ -108,7 +108,7 @@ func fromMembers(members map[string]any) *schema {
 		err = json.Unmarshal(raw, &out)
 	}
 	if err != nil {
-		panic(fmt.Sprintf("protocol: a type describes itself wrongly: %s", err))
+		panic(fmt.Sprintf("httpapi: a type describes itself wrongly: %s", err))
 	}
 	return &out
 }

@@ -182,7 +182,7 @@ func (n *node) renderItems(out []byte) []byte {
 func quoted(out []byte, s string) []byte {
 	raw, err := encode(s)
 	if err != nil {
-		panic(fmt.Sprintf("protocol: a string cannot be written as JSON: %s", err))
+		panic(fmt.Sprintf("httpapi: a string cannot be written as JSON: %s", err))
 	}
 	return append(out, raw...)
 }

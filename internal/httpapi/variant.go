@@ -22,7 +22,7 @@ type variant struct {
 
 func newVariant(f reflect.StructField, index []int) variant {
 	if f.Type.Kind() != reflect.Pointer || f.Type.Elem().Kind() != reflect.Struct {
-		panic(fmt.Sprintf("protocol: the variant %s is not a pointer to a struct", f.Name))
+		panic(fmt.Sprintf("httpapi: the variant %s is not a pointer to a struct", f.Name))
 	}
 	return variant{name: f.Tag.Get("variant"), index: index, typ: f.Type.Elem(), fields: objectPlan(f.Type.Elem())}
 }

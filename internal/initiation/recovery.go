@@ -202,6 +202,12 @@ func (i *Initiation) dismiss(ctx context.Context, s bankSession, report payment.
 	}
 	return i.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.AnswerAttempt(s.attempt)
-		return s.asked(tx, report)
+		if err := s.asked(tx, report); err != nil {
+			return err
+		}
+		if s.payment.State.Final() {
+			tx.EndCallback(s.payment)
+		}
+		return nil
 	})
 }

@@ -162,7 +162,7 @@ func attemptPlace(domain passerelle.DomainID, id int64, column string) keys.Plac
 // missing.
 func (r *Reader) Attempt(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID) (Attempt, error) {
 	var last Attempt
-	_, err := database.One(ctx, r.rows, func(row database.Row) (struct{}, error) {
+	_, err := database.ByKey(ctx, r.rows, func(row database.Row) (struct{}, error) {
 		var err error
 		last, err = r.scanAttempt(row)
 		return struct{}{}, err

@@ -97,21 +97,21 @@ func readTexts(stored string) (map[string]string, error) {
 
 // Client loads a client. It fails with ErrNotFound when the client does not exist or is deleted.
 func (r *Reader) Client(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID) (Client, error) {
-	return database.One(ctx, r.rows, scanClient, `SELECT `+clientColumns+` FROM client WHERE +domain_id = $1 AND id = $2 AND deleted IS NULL`,
+	return database.ByKey(ctx, r.rows, scanClient, `SELECT `+clientColumns+` FROM client WHERE +domain_id = $1 AND id = $2 AND deleted IS NULL`,
 		int64(domain), int64(id))
 }
 
 // RedirectURIs returns the redirect URIs of a client. It fails with ErrNotFound when the client
 // does not exist or is deleted. It reads no other column, because it runs for every new payment.
 func (r *Reader) RedirectURIs(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID) ([]string, error) {
-	uris, err := database.One(ctx, r.rows, database.ScanString,
+	uris, err := database.ByKey(ctx, r.rows, database.ScanString,
 		`SELECT redirect_uris FROM client WHERE domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(domain), int64(id))
 	return strings.Fields(uris), err
 }
 
 // RedirectURIsOfPayment does the same as RedirectURIs, for the client that registered a payment.
 func (r *Reader) RedirectURIsOfPayment(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID) ([]string, error) {
-	uris, err := database.One(ctx, r.rows, database.ScanString,
+	uris, err := database.ByKey(ctx, r.rows, database.ScanString,
 		`SELECT redirect_uris FROM client WHERE +domain_id = $1 AND deleted IS NULL AND id = (SELECT client_id FROM payment WHERE +domain_id = $1 AND id = $2)`, int64(domain), int64(id))
 	return strings.Fields(uris), err
 }

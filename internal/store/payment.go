@@ -106,7 +106,7 @@ func (r *Reader) paymentOnce(ctx context.Context, domain passerelle.DomainID, id
 		lines      int
 		identified bool
 	)
-	p, err := database.One(ctx, r.rows, func(row database.Row) (*storedPayment, error) {
+	p, err := database.ByKey(ctx, r.rows, func(row database.Row) (*storedPayment, error) {
 		return scanPayment(withMore{row, append([]any{&lines, &identified}, line.columns()...)})
 	}, wholePayment, int64(domain), int64(id))
 	if err == nil {

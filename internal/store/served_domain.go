@@ -36,7 +36,7 @@ func (r *Reader) FirstServedDomain(ctx context.Context) (ServedDomain, error) {
 
 func (r *Reader) servedDomain(ctx context.Context, which string, args ...any) (ServedDomain, error) {
 	found := ServedDomain{Settings: map[string]string{}}
-	err := r.rows.Each(ctx, servedDomains+which, args, func(row database.Row) (bool, error) {
+	err := r.rows.EachByKey(ctx, servedDomains+which, args, func(row database.Row) (bool, error) {
 		return true, found.scan(row)
 	})
 	if err == nil && found.ID == 0 {

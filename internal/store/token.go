@@ -49,14 +49,14 @@ func scanToken(row database.Row) (Token, error) {
 // fails with ErrNotFound when no token of the domain has the hash. It does not find the tokens of a
 // deleted user, even before they are erased.
 func (r *Reader) TokenByHash(ctx context.Context, domain passerelle.DomainID, hash []byte) (Token, error) {
-	return database.One(ctx, r.rows, scanToken, `SELECT `+tokenColumns+` FROM token t WHERE hash = $1 AND domain_id = $2
+	return database.ByKey(ctx, r.rows, scanToken, `SELECT `+tokenColumns+` FROM token t WHERE hash = $1 AND domain_id = $2
 		AND (user_id IS NULL OR EXISTS (SELECT 1 FROM end_user u WHERE u.domain_id = t.domain_id AND u.id = t.user_id))`, hash, int64(domain))
 }
 
 // TokenShown does the same as TokenByHash, but searches all domains. The caller must compare the
 // token's domain with the domain that received the token.
 func (r *Reader) TokenShown(ctx context.Context, hash []byte) (Token, error) {
-	return database.One(ctx, r.rows, scanToken, `SELECT `+tokenColumns+` FROM token t WHERE hash = $1
+	return database.ByKey(ctx, r.rows, scanToken, `SELECT `+tokenColumns+` FROM token t WHERE hash = $1
 		AND (user_id IS NULL OR EXISTS (SELECT 1 FROM end_user u WHERE u.domain_id = t.domain_id AND u.id = t.user_id))`, hash)
 }
 

@@ -173,10 +173,10 @@ func (r *refusedError) ofFile() bool {
 	return r.status == http.StatusBadRequest || r.Code == "conflict" || r.status == http.StatusRequestEntityTooLarge
 }
 
-// final reports whether every later call will fail too: the token or the connection is no longer
-// valid.
+// final reports whether every later call will fail too, because the token or the connection is no
+// longer valid. A response without a code comes from a proxy in front of the service.
 func (r *refusedError) final() bool {
-	return slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound}, r.status)
+	return r.Code != "" && slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound}, r.status)
 }
 
 // call calls the API.

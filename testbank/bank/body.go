@@ -85,17 +85,23 @@ func DecodeBody(body []byte, into any) error {
 	if trimmed := strings.TrimSpace(string(body)); !strings.HasPrefix(trimmed, "{") {
 		return wrongFormat("", "the body has to be a JSON object")
 	}
-	if twice := repeated(json.NewDecoder(bytes.NewReader(body)), ""); twice != "" {
-		return wrongFormat(twice, "the member appears twice")
-	}
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
-	err := d.Decode(into)
-	if err == nil {
-		if _, end := d.Token(); !errors.Is(end, io.EOF) {
-			return wrongFormat("", "text follows the JSON object")
-		}
+	if err := d.Decode(into); err != nil {
+		return undecodable(err, len(body))
 	}
+	if _, end := d.Token(); !errors.Is(end, io.EOF) {
+		return wrongFormat("", "text follows the JSON object")
+	}
+	if twice := repeated(json.NewDecoder(bytes.NewReader(body)), "", 0); twice != "" {
+		return wrongFormat(twice, "the member appears twice, or contains too many levels")
+	}
+	return nil
+}
+
+// undecodable returns the refusal for an error of the decoder. size is the length of the body in
+// bytes.
+func undecodable(err error, size int) error {
 	var wrongType *json.UnmarshalTypeError
 	var syntax *json.SyntaxError
 	switch {
@@ -104,35 +110,38 @@ func DecodeBody(body []byte, into any) error {
 	case errors.As(err, &syntax):
 		return wrongFormat("", fmt.Sprintf("the body is not JSON, at byte %d", syntax.Offset))
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return wrongFormat("", fmt.Sprintf("the body is not JSON, at byte %d", len(body)))
-	case err != nil:
-		if _, name, unknown := strings.Cut(err.Error(), "unknown field "); unknown {
-			return wrongFormat(strings.Trim(name, `"`), "the standard has no such member here")
-		}
-		return wrongFormat("", "the body cannot be read")
+		return wrongFormat("", fmt.Sprintf("the body is not JSON, at byte %d", size))
 	}
-	return nil
+	if _, name, unknown := strings.Cut(err.Error(), "unknown field "); unknown {
+		return wrongFormat(strings.Trim(name, `"`), "the standard has no such member here")
+	}
+	return wrongFormat("", "the body cannot be read")
 }
 
-// repeated returns the path of the first member that an object has twice. It returns an empty path
-// if there is none, and if the text is not JSON.
-func repeated(d *json.Decoder, path string) string {
-	token, err := d.Token()
+// maxLevels limits the objects and lists inside each other. The bodies of the standard have five
+// levels at most.
+const maxLevels = 32
+
+// repeated returns the path of the first member that an object has twice, or that is below more
+// than maxLevels objects and lists. It returns an empty path if there is none. The text must be
+// JSON. Names that differ only in capital letters are the same member, as for the decoder.
+func repeated(d *json.Decoder, path string, level int) string {
+	token, _ := d.Token()
 	kind, opens := token.(json.Delim)
-	if err != nil || !opens {
+	if !opens {
 		return ""
+	}
+	if level == maxLevels {
+		return path
 	}
 	seen := map[string]bool{}
 	for i := 0; d.More(); i++ {
-		member, err := memberPath(d, kind, path, i)
-		if err != nil {
-			return ""
-		}
-		if seen[member] {
+		member := memberPath(d, kind, path, i)
+		if seen[strings.ToLower(member)] {
 			return member
 		}
-		seen[member] = true
-		if found := repeated(d, member); found != "" {
+		seen[strings.ToLower(member)] = true
+		if found := repeated(d, member, level+1); found != "" {
 			return found
 		}
 	}
@@ -141,12 +150,12 @@ func repeated(d *json.Decoder, path string) string {
 }
 
 // memberPath returns the path of the next member of an object, or of the next item of a list.
-func memberPath(d *json.Decoder, kind json.Delim, path string, item int) (string, error) {
+func memberPath(d *json.Decoder, kind json.Delim, path string, item int) string {
 	if kind == '[' {
-		return fmt.Sprintf("%s[%d]", path, item), nil
+		return fmt.Sprintf("%s[%d]", path, item)
 	}
-	name, err := d.Token()
-	return strings.TrimPrefix(fmt.Sprint(path, ".", name), "."), err
+	name, _ := d.Token()
+	return strings.TrimPrefix(fmt.Sprint(path, ".", name), ".")
 }
 
 var bicPattern = regexp.MustCompile(`^[A-Z]{6}[A-Z2-9][A-NP-Z0-9]([A-Z0-9]{3})?$`)
