@@ -11,7 +11,7 @@ import (
 
 const authorisationKind = "authorisation"
 
-// These are the kinds of subjects. Their names are the paths of the standard.
+// These are the kinds of subjects. OfPayment and OfCancellation are path segments of the standard.
 const (
 	OfPayment      = "authorisations"
 	OfCancellation = "cancellation-authorisations"
