@@ -9,9 +9,9 @@ import (
 	"passerelle/payment"
 )
 
-// promptBank is a bank that responds immediately and stores nothing. A row about a payment then
-// measures the service rather than the ledger of a simulated bank. Its link leads the payer
-// directly back to the service.
+// promptBank is a bank that responds immediately and stores nothing. A row about payments therefore
+// measures the service, and not a simulated bank. The bank's link leads the payer directly back to
+// the service.
 type promptBank struct{}
 
 const promptBankUUID = "0b9a1c52-6e0e-4a5f-8a36-0d4f6d3a9a02"

@@ -1,13 +1,14 @@
 // Package cfonb writes and reads statements of accounts in the form that French banks exchange:
-// records of 120 characters. The brochure of the Comité français d'organisation et de normalisation
-// bancaires of July 2004 defines them.
+// records of 120 characters. A brochure of July 2004 by the Comité français d'organisation et de
+// normalisation bancaires defines these records.
 //
 // The package owns the columns, the coding of signed amounts, the characters that a record may
 // contain, and the continuation of long labels. Its callers supply the accounts and movements. The
 // package uses no clock and no files, and its amounts are integers.
 //
-// Writing fails when a value does not fit its columns. Reading fails with a *LineError at the first
-// line that breaks the standard. The errors contain no account number and no label.
+// Writing fails when an amount, a date or a code does not fit its columns. Reading fails with a
+// *LineError at the first line that breaks the standard. The errors contain no account number and
+// no label.
 package cfonb
 
 import (
@@ -27,8 +28,8 @@ const MaxAmount = 99_999_999_999_999
 // have.
 const MaxDecimals = 9
 
-// Account identifies an account in France by the first three parts of its RIB. It also holds the
-// number of decimals of its amounts.
+// Account identifies an account in France by the first three parts of its RIB. It also has the
+// currency and the number of decimals.
 type Account struct {
 	// Bank and Branch have five capitals or digits, Number has eleven.
 	Bank, Branch, Number string
@@ -38,9 +39,9 @@ type Account struct {
 	Decimals int
 }
 
-// Split returns the account of a French IBAN. It ignores spaces and accepts lower-case letters. It
-// returns false for other IBANs, because a statement cannot contain them. It omits the two digits
-// of the RIB key, because a statement does not contain the key.
+// Split returns the bank, branch and account number of a French IBAN. It ignores spaces and accepts
+// lower-case letters. It returns false for other IBANs, because a statement cannot contain them. It
+// omits the two digits of the RIB key, because a statement does not contain the key.
 func Split(iban string) (string, string, string, bool) {
 	iban = strings.ToUpper(strings.Join(strings.Fields(iban), ""))
 	a := passerelle.Account{Scheme: passerelle.IBAN, Identification: iban, Label: "account"}
@@ -92,8 +93,9 @@ type Movement struct {
 	Value passerelle.Date
 	// Amount is negative for outgoing money, in units of the last decimal.
 	Amount int64
-	// Label has 31 columns. A longer label continues in further records and is broken between
-	// words. A word of more than 31 characters is split.
+	// Label may have any length. The movement's record has 31 columns for it, and further records
+	// contain the rest. Write breaks labels between words, and splits words of more than 31
+	// characters.
 	Label string
 	// Entry is the number of the entry in the statement. It has at most seven digits.
 	Entry int

@@ -65,7 +65,7 @@ func rent() cfonb.Statement {
 	}
 }
 
-// The lines were written by hand from the columns of the standard.
+// TestOneTransfer compares with lines that were written by hand from the columns of the standard.
 func TestOneTransfer(t *testing.T) {
 	want := strings.Join([]string{
 		"0130004    02837EUR2 00011234567  301126                                                  0000000015000{                ",
@@ -90,8 +90,8 @@ func sameDay(a, b passerelle.Date) bool { return a == b }
 // withoutLines makes cmp ignore line numbers.
 var withoutLines = cmp.Options{cmpopts.IgnoreFields(cfonb.Statement{}, "Line"), cmpopts.IgnoreFields(cfonb.Movement{}, "Line")}
 
-// The file contains several accounts with unusual values: a different currency and precision, zero
-// and negative balances, no movements, a long label, foreign letters.
+// TestGolden writes several accounts with unusual values: other currencies and precisions, zero and
+// negative balances, no movements, a long label, and foreign letters.
 func TestGolden(t *testing.T) {
 	long := rent()
 	long.Balance, long.Closed = -1, date("2059-12-31")
@@ -215,7 +215,7 @@ func TestParseRefusesWhatIsNoStatement(t *testing.T) {
 	}
 }
 
-// A reader gets the complete statements before an error, and can stop early.
+// TestParseIsAStream: a reader gets the complete statements before an error, and can stop early.
 func TestParseIsAStream(t *testing.T) {
 	two := written(t, rent(), rent())
 	got, err := parsed(two + "x")
@@ -342,8 +342,8 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	})
 }
 
-// Any label is converted to characters of the standard, and loses only characters that the
-// standard cannot express.
+// TestAnyLabelArrives: a label that is written and read equals its conversion by Text, apart from
+// blanks.
 func TestAnyLabelArrives(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		s := rent()
@@ -359,8 +359,8 @@ func TestAnyLabelArrives(t *testing.T) {
 	})
 }
 
-// Every statement that Parse reads can be written. Reading and writing the result again gives the
-// same text.
+// FuzzParse: every statement that Parse reads can be written. Reading and writing the result again
+// gives the same text.
 func FuzzParse(f *testing.F) {
 	f.Add(written(f, rent()))
 	golden, err := os.ReadFile("testdata/statements.txt")

@@ -23,10 +23,10 @@ const maxLine = 4*width + 2
 const maxRecords = 1_000_000
 
 // Parse reads statements one after the other and yields each when it is complete. After the first
-// error it yields no more statements. Lines may end in CR LF. Lines have 120 characters, or fewer
-// when a mail program has removed blanks at the end. Empty lines are ignored. Characters outside
-// ASCII become letters without accents, or blanks. The movements must lead from the old balance to
-// the new one.
+// error it yields no more statements. Lines may end in CR LF. Lines may be shorter than 120
+// characters, because some mail programs remove blanks at the end. Empty lines are ignored.
+// Characters outside ASCII become ASCII characters without accents, or blanks. The movements must
+// lead from the old balance to the new one.
 func Parse(r io.Reader) iter.Seq2[Statement, error] {
 	return func(yield func(Statement, error) bool) {
 		p := parser{lines: bufio.NewScanner(r)}
@@ -96,7 +96,7 @@ func recordOf(text string) (*record, error) {
 	return r, nil
 }
 
-// plain converts a character to ASCII: to a letter without its accent, or to a blank.
+// plain converts a character to an ASCII character without an accent, or to a blank.
 func plain(char rune) byte {
 	if char > '~' {
 		char, _ = utf8.DecodeRuneInString(norm.NFKD.String(string(char)))

@@ -53,7 +53,7 @@ func (s span) size() int { return s.to - s.from + 1 }
 // record is one line without its line break.
 type record [width]byte
 
-// blank returns an empty record of an account.
+// blank returns a record that contains only its code and the account.
 func blank(code string, a *Account) *record {
 	r := &record{}
 	for i := range r {
@@ -115,7 +115,7 @@ func (r *record) date(at span, optional bool) (passerelle.Date, error) {
 	return d, nil
 }
 
-// The last digit of an amount encodes its sign.
+// The last character of an amount encodes the last digit and the sign.
 const (
 	positive = "{ABCDEFGHI"
 	negative = "}JKLMNOPQR"

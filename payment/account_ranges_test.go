@@ -7,8 +7,8 @@ import (
 	"passerelle/payment"
 )
 
-// TestAccountRanges: prefixes of account numbers decide whether an account is at a bank, or BICs if
-// there are no prefixes.
+// TestAccountRanges: prefixes of account numbers decide whether an account is at a bank. BICs
+// decide only if there are no prefixes.
 func TestAccountRanges(t *testing.T) {
 	iban := func(number, bic string) passerelle.Account {
 		return passerelle.Account{Scheme: passerelle.IBAN, Identification: number, Issuer: bic}

@@ -41,7 +41,7 @@ func OpenDay(day passerelle.Date, scheme passerelle.AccountScheme) bool {
 
 // NextOpenDay returns the first open day after the day of now in UTC. A first_open_day payment that
 // is ordered now is due on that day. NextOpenDay never returns the day of now, because most banks
-// begin on the next day.
+// execute the payment on the next open day at the earliest.
 func NextOpenDay(now time.Time, scheme passerelle.AccountScheme) passerelle.Date {
 	return openDayFrom(passerelle.DateOf(now, time.UTC).AddDays(1), scheme)
 }

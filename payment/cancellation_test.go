@@ -40,9 +40,10 @@ func cancelling(t testing.TB, state payment.State, lines int) *payment.Payment {
 	return p
 }
 
-// TestEveryReportInEverySituation applies all reports about an order and its cancellation to
-// payments in all states, with and without a requested cancellation. The first lines of the file
-// explain its form. In final states all reports are stale.
+// TestEveryReportInEverySituation applies each pair of an order status and a cancellation status to
+// a payment in each state. It also applies them to a validating and a pending payment during a
+// cancellation. The first lines of testdata/reports.txt explain the form of the file. In final
+// states, all reports are stale.
 func TestEveryReportInEverySituation(t *testing.T) {
 	type situation struct {
 		name string
@@ -75,7 +76,7 @@ func TestEveryReportInEverySituation(t *testing.T) {
 	wantFile(t, "testdata/reports.txt", matrix.String())
 }
 
-// after describes a payment after a report as text.
+// after applies a report to a payment and describes the result as text.
 func after(t *testing.T, p *payment.Payment, r payment.Report) string {
 	t.Helper()
 	steps, err := p.Apply(r, now)
@@ -205,9 +206,9 @@ func TestWhoseCancellationIsGranted(t *testing.T) {
 	}
 }
 
-// TestCancellingABulk: instructions that the bank has already executed do not change. The other
-// instructions end with the code of the requester. If no instruction was paid, the payment gets the
-// same code.
+// TestCancellingABulk: an instruction that the bank reports in a final state keeps this state. The
+// pending instructions end with the requester's code. If no instruction was paid, the payment gets
+// the same code.
 func TestCancellingABulk(t *testing.T) {
 	tests := map[payment.InstructionState]struct{ states, code, lines string }{
 		payment.InstructionPending:  {"rejected", "CancelledByClient", "CancelledByClient CancelledByClient"},
@@ -293,8 +294,8 @@ func TestRefuseCancellation(t *testing.T) {
 	wantNotes(t, asked, "cancellationRefused")
 }
 
-// TestNotesAreNotShared: a change of a payment does not change an earlier copy, although both
-// may share the array of their notes.
+// TestNotesAreNotShared: a note added to a copy of a payment does not overwrite a note of another
+// copy, although both copies share an array.
 func TestNotesAreNotShared(t *testing.T) {
 	p := made(t, 1)
 	p.Notes = make([]payment.Note, 1, 8)

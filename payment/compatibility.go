@@ -22,9 +22,9 @@ const (
 	PayerMandatory PayerAccount = "mandatory"
 )
 
-// Settings describe the payments that a connector can make: the payment_settings of a connector. A
-// nil map or slice and a zero number mean no restriction. Mechanisms, Schemes, DateTypes,
-// Frequencies and Currencies are different: they list the supported values.
+// Settings describe the payments that a connector can make: the payment_settings of a connector.
+// Mechanisms, Schemes, DateTypes, Frequencies and Currencies list the supported values. Zero in
+// MaxInstructions, MinDays or MaxDays, and nil in Minimum or Maximum, mean no restriction.
 type Settings struct {
 	// Mechanisms are the ways in which a payer can validate. They always contain webauth, because
 	// the webview and most clients name no mechanism.
@@ -109,8 +109,7 @@ func Eligible(reasons []Reason) bool {
 	return !slices.ContainsFunc(reasons, func(r Reason) bool { return r.Severity == Incompatible })
 }
 
-// IncompatibilityCodes lists every code a Reason can have, in the order of the
-// interface specification.
+// IncompatibilityCodes lists every code a Reason can have, in the order of the API document.
 func IncompatibilityCodes() []string {
 	return []string{
 		"maxAmount", "minAmount", "maxBulk", "maxDateDelta", "minDateDelta", "nspDateType", "nspFrequency",

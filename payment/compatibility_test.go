@@ -12,7 +12,7 @@ import (
 	"passerelle/payment"
 )
 
-// open returns the settings of a connector without restrictions.
+// open returns the settings of a connector whose only restriction is the currency.
 func open() payment.Settings {
 	return payment.Settings{
 		Schemes: []passerelle.AccountScheme{passerelle.IBAN, passerelle.SortCode}, DateTypes: payment.DateTypes(),

@@ -4,8 +4,9 @@
 // cancelled and expired.
 //
 // It owns only these rules. It has no storage, HTTP, bank or clock: the present instant is an
-// argument. Only the method move assigns the state. Apart from the first state, each change is in
-// the table edges. The database schema contains the same table, and a test compares the two.
+// argument. In this package, only the method move assigns the state of a payment. Apart from the
+// first state, each change is in the table edges. The database schema contains the same table, and
+// a test compares the two.
 //
 // A mistake of a client is a *passerelle.Error. A change of state that is not in the table fails
 // with ErrIllegal and changes nothing.

@@ -4,7 +4,7 @@ package payment
 // general refusal.
 type ErrorCode string
 
-// These are the error codes of the interface specification. ErrorCodes lists them.
+// These are the error codes of the API. ErrorCodes lists them.
 const (
 	InvalidEmitter       ErrorCode = "invalidEmitter"
 	InsufficientFunds    ErrorCode = "insufficientFunds"
@@ -27,7 +27,7 @@ const (
 	Bug                  ErrorCode = "bug"
 )
 
-// ErrorCodes lists every error code, in the order of the interface specification.
+// ErrorCodes lists every error code of the API.
 func ErrorCodes() []ErrorCode {
 	return []ErrorCode{
 		InvalidEmitter, InsufficientFunds, InvalidAmount, InvalidCurrency, InvalidDate, InvalidBeneficiary, InvalidLabel,

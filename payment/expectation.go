@@ -2,9 +2,8 @@ package payment
 
 import "passerelle"
 
-// expectations describes the expected act for each action, in the terms of the interface
-// specification. The empty action stands for a payment that the bank is processing. Such a payment
-// waits for no answer.
+// expectations describes the expected act for each action, in the words of the API. The empty
+// action stands for a payment that the bank is processing.
 var expectations = map[Action]string{
 	Redirect:      "the payer to follow validate_uri (action redirect)",
 	Decoupled:     "the body resume (action decoupled)",
@@ -15,8 +14,8 @@ var expectations = map[Action]string{
 }
 
 // Expects returns nil when the payment waits for an answer to the action. The empty action stands
-// for the validation of a created payment. Expects fails with a Conflict that names the expected
-// action, or says that the payment has ended.
+// for the validation of a created payment. Otherwise, Expects fails with a Conflict, which says
+// what the payment expects or that it has ended.
 func (p *Payment) Expects(action Action) error {
 	switch {
 	case p.State.Final():

@@ -25,8 +25,8 @@ func (p *Payment) endless() bool {
 	return p.DateType() == Periodic && p.Instructions[0].EndDate.IsZero()
 }
 
-// lastExecution returns the time of the last execution of any instruction. It is never before the
-// validation.
+// lastExecution returns the start of the last day on which an instruction is due, but never a time
+// before the validation.
 func (p *Payment) lastExecution(validated time.Time) time.Time {
 	latest := validated
 	for _, in := range p.Instructions {

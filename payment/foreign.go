@@ -31,8 +31,7 @@ const (
 	// MaxFieldName limits the name of a field, its pattern, and the value of each choice. Longer
 	// values are refused, because a shortened value would have a different meaning.
 	MaxFieldName = 1000
-	// MaxFieldImage is the longest data URL of a picture, in bytes. A picture that is longer or of
-	// a different kind is left out.
+	// MaxFieldImage is the longest data URL of a picture, in bytes. A longer picture is left out.
 	MaxFieldImage = 128 << 10
 	// MaxValidateURI is the longest address of a bank's page, in bytes. Longer addresses are
 	// refused.
@@ -149,9 +148,9 @@ func reachable(address string) bool {
 
 func known[T comparable](word T, words ...T) bool { return slices.Contains(words, word) }
 
-// tidy cuts the texts of a report to their limits. It removes NUL and replaces broken UTF-8, which
-// databases refuse. It keeps markup, because pages escape it. It also replaces unknown error codes,
-// and fills in By and the action of a cancellation.
+// tidy cuts the texts of a report to their limits. It removes NUL and replaces broken UTF-8,
+// because PostgreSQL refuses both. It keeps markup, because pages escape it. It also replaces
+// unknown error codes, and fills in By and the action of a cancellation.
 func (r Report) tidy() Report {
 	r.Raw = clean(r.Raw, MaxBankWord)
 	if r.Code != "" && !r.Code.known() {

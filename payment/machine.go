@@ -35,7 +35,7 @@ const (
 	Partial State = "partial"
 )
 
-// States lists every state, in the order of a payment's life.
+// States lists every state, the intermediate states first.
 func States() []State {
 	return []State{Created, Validating, Pending, Rejected, Done, Accepted, Expired, Partial}
 }
@@ -48,7 +48,7 @@ func (s State) Final() bool {
 // Trigger is the reason why a payment changes its state.
 type Trigger string
 
-// These are the triggers in the state table of the interface specification.
+// These are the triggers in the state table.
 const (
 	// Validated means that the payer chose a bank, and that the bank has the order.
 	Validated Trigger = "validated"
@@ -78,8 +78,8 @@ type Edge struct {
 	To      State
 }
 
-// edges is the state table of the interface specification. The table payment_edge of the schema
-// contains the same pairs, so a new edge also needs a migration.
+// edges is the state table of the API. The table payment_edge of the schema contains the same
+// pairs, so a new edge also needs a migration.
 var edges = []Edge{
 	{Created, Validated, Validating},
 	{Created, Refused, Rejected},

@@ -37,8 +37,9 @@ func wantFile(t *testing.T, name, got string) {
 	}
 }
 
-// TestEveryTriggerInEveryState fires every trigger in every state. The file contains the state
-// table of the interface specification. All other combinations are illegal and change nothing.
+// TestEveryTriggerInEveryState fires every trigger in every state. testdata/transitions.txt
+// contains each resulting state. Combinations outside the state table are illegal and change
+// nothing.
 func TestEveryTriggerInEveryState(t *testing.T) {
 	var matrix strings.Builder
 	for _, from := range payment.States() {
@@ -81,7 +82,8 @@ func TestWhatIsFinal(t *testing.T) {
 	}
 }
 
-// TestEveryStateIsReached finds states and triggers that are absent from the table.
+// TestEveryStateIsReached checks that an edge leads to each state except created, and that each
+// trigger has an edge.
 func TestEveryStateIsReached(t *testing.T) {
 	for _, state := range payment.States()[1:] {
 		if !slices.ContainsFunc(payment.Edges(), func(e payment.Edge) bool { return e.To == state }) {
@@ -174,7 +176,7 @@ The setting ` + "`payment.state_updated_webhook.systematic`" + ` overrides the a
 behaviour, ` + "`0`" + ` selects the older behaviour.
 `
 
-// kind describes each kind of note, for the same page.
+// kind describes each kind of note, for the page about states.
 var kind = map[string]string{
 	payment.NoteCancelling:            "a cancellation waits for the payer's action",
 	payment.NoteCancellationGranted:   "the bank cancels the rest of the order",

@@ -11,8 +11,7 @@ import (
 // Note is an entry in a payment's timeline for something other than a change of state. It causes no
 // event. Text is for people and has at most MaxDescription characters.
 type Note struct {
-	// At is the time of the event that the note describes, or the time at which a bank reported the
-	// event.
+	// At is the time at which the note was added.
 	At    time.Time
 	Kind  string
 	Actor Actor
@@ -50,8 +49,7 @@ const (
 	// NoteOutcomeUnknown means that the outcome of a call to the bank is unknown, and that the
 	// service asks the bank for the outcome.
 	NoteOutcomeUnknown = "outcomeUnknown"
-	// NoteSettled means that an operator recorded the outcome of an order that the bank could not
-	// report.
+	// NoteSettled means that an operator recorded an outcome that the bank could not report.
 	NoteSettled = "settled"
 	// NoteStale means that a report was older than the stored data, or came after the end of the
 	// payment, and changed nothing.

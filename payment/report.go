@@ -49,8 +49,8 @@ type Report struct {
 	// Lines may accompany every status except Awaiting. Once all instructions are in a final state,
 	// their states decide the state of the payment, regardless of Status.
 	Lines []Line
-	// Code is the reason why an order was declined. A code that is not in the interface
-	// specification becomes NoSpecifiedReason, and is appended to Raw.
+	// Code is the reason why an order was declined. A code that is not in ErrorCodes becomes
+	// NoSpecifiedReason, and is appended to Raw.
 	Code          ErrorCode
 	Description   string
 	BankPaymentID string
@@ -104,8 +104,8 @@ type Occurrence struct {
 	Code ErrorCode
 }
 
-// Refusal is a bank's refusal of an order for a business reason. Apart from connector.ErrNotSent
-// for a new order, no other error of a connector rejects a payment.
+// Refusal is a bank's refusal of an order for a business reason. The only other connector error
+// that rejects a payment is connector.ErrNotSent for a new order.
 type Refusal struct {
 	Code        ErrorCode
 	Description string

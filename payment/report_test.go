@@ -23,7 +23,7 @@ var (
 	declined   = payment.Report{Status: payment.Declined, Code: payment.InsufficientFunds, Description: "too poor", Raw: "RJCT"}
 )
 
-// in returns a payment with a number of instructions, brought into a state by reports.
+// in returns a payment in a state, with a number of instructions.
 func in(t testing.TB, state payment.State, lines int) *payment.Payment {
 	t.Helper()
 	p := made(t, lines)
@@ -112,7 +112,8 @@ func TestApplyFromEveryState(t *testing.T) {
 	}
 }
 
-// TestSnapshots compares each step with the payment at that time.
+// TestSnapshots checks that each step contains the payment after its transition, and that an
+// earlier copy does not change.
 func TestSnapshots(t *testing.T) {
 	p := made(t, 2)
 	before := *p
@@ -172,7 +173,8 @@ func TestAwaitingAgainMayAskForMore(t *testing.T) {
 	}
 }
 
-// TestDecliningTakesOpenLines: instructions that the bank has executed stay done.
+// TestDecliningTakesOpenLines: a declined order rejects only the instructions that are not in a
+// final state.
 func TestDecliningTakesOpenLines(t *testing.T) {
 	part := func(state payment.InstructionState) payment.Report {
 		return payment.Report{Status: payment.Processing, Lines: []payment.Line{{Position: 0, State: state, Code: payment.InvalidLabel}}}
@@ -231,7 +233,8 @@ func combinations(n int, fn func([]payment.InstructionState)) {
 	}
 }
 
-// rolledUp implements the table of the interface specification independently of the code.
+// rolledUp implements the table of bulk payments in docs/payment-states.md independently of the
+// code.
 func rolledUp(mix []payment.InstructionState) payment.State {
 	all := fmt.Sprint(mix)
 	has := func(s payment.InstructionState) bool { return strings.Contains(all, string(s)) }
@@ -248,8 +251,8 @@ func rolledUp(mix []payment.InstructionState) payment.State {
 	return payment.Done
 }
 
-// TestRollUp checks all combinations of up to three instructions, both while the bank is processing
-// and when it reports settled. Settled makes open instructions done.
+// TestRollUp checks all combinations of the states of up to three instructions, both while the bank
+// is processing and when it reports settled. Settled makes open instructions done.
 func TestRollUp(t *testing.T) {
 	for lines := 1; lines <= 3; lines++ {
 		combinations(lines, func(mix []payment.InstructionState) {
@@ -274,8 +277,8 @@ func wantRollUp(t *testing.T, lines int, report payment.Report, want payment.Sta
 	wantCodes(t, p)
 }
 
-// wantCodes checks that rejected payments and instructions have a known code, and that all others
-// have no code.
+// wantCodes checks that rejected payments and instructions have a code, and that all others have
+// none.
 func wantCodes(t interface {
 	Helper()
 	Errorf(string, ...any)
@@ -485,7 +488,7 @@ func TestRefusalSaysWhy(t *testing.T) {
 	}
 }
 
-// TestPicturesOfFields: a picture that browsers could execute, or that is too large, is removed.
+// TestPicturesOfFields: only a data URL of a picture that is small enough is kept.
 func TestPicturesOfFields(t *testing.T) {
 	right := "data:image/png;base64,iVBORw0KGgo="
 	for image, want := range map[string]string{

@@ -11,7 +11,7 @@ import (
 // Frequency is how often a periodic payment repeats.
 type Frequency string
 
-// Frequencies lists every frequency of the interface specification.
+// Frequencies lists every frequency of the API.
 func Frequencies() []Frequency {
 	return []Frequency{"daily", "weekly", "two-weekly", "monthly", "two-monthly", "quarterly", "four-monthly", "semiannually", "yearly"}
 }

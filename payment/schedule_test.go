@@ -90,7 +90,8 @@ func TestNothingIsScheduled(t *testing.T) {
 }
 
 // TestScheduleIsRegular: the days of any order are ascending, and end at the latest on the end
-// date. With an interval of months, each day is the day of the start or the last day of a month.
+// date. With an interval of months, each occurrence has the start's day of the month or is the last
+// day of a month.
 func TestScheduleIsRegular(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		in := payment.Instruction{DateType: payment.Periodic, Frequency: rapid.SampledFrom(payment.Frequencies()).Draw(rt, "frequency")}

@@ -30,7 +30,7 @@ func environment(t *testing.T, name string, fallback uint64) uint64 {
 }
 
 // TestRandomHistories runs random histories of clients, payers, banks and the clock against a
-// model. The model is written from the interface specification, not from the code.
+// model. The model implements the rules of the API independently of the package.
 // PASSERELLE_TEST_HISTORIES sets their number, and PASSERELLE_TEST_SEED the seed. History n of a
 // seed is always the same.
 func TestRandomHistories(t *testing.T) {
@@ -52,7 +52,7 @@ func TestRandomHistories(t *testing.T) {
 	}
 }
 
-// modelEdges repeats the state table, in the order of its rows in the interface specification.
+// modelEdges repeats the state table.
 var modelEdges = []payment.Edge{
 	{From: "created", Trigger: "validated", To: "validating"},
 	{From: "created", Trigger: "refused", To: "rejected"},
@@ -114,7 +114,8 @@ func (m *model) report(r payment.Report) (path []payment.State, stale bool) {
 	return append(path, m.walk(rolledUp(m.lines))...), false
 }
 
-// apply updates the expected cancellation, unless the report ends the order for another reason.
+// apply updates the expected error code. It also updates the expected cancellation, unless the
+// report ends the order for another reason.
 func (m *model) apply(r payment.Report, granted bool) {
 	m.code = ""
 	switch {

@@ -1,7 +1,7 @@
 package payment
 
-// The Values methods list the possible values of this package's types, in the order of the
-// interface specification. Messages and the API document show these values.
+// The Values methods list the possible values of this package's types, in the order in which
+// messages and the API document show them.
 
 // Values lists the states of a payment.
 func (State) Values() []string { return words(States()) }

@@ -299,7 +299,8 @@ func (c *csvFile) statement(row []string) (*csvStatement, error) {
 	return s, nil
 }
 
-// balance stores the balance after an entry, if the row has one.
+// balance adds an entry to the sum of the statement. It also stores the balance after the entry, if
+// the row has one.
 func (c *csvFile) balance(s *csvStatement, e *StatementEntry, text string) error {
 	b := csvBalance{day: e.Booked, amount: e.Amount}
 	var err error

@@ -16,7 +16,7 @@ import (
 )
 
 // mtField matches the first line of a field. Lines within a field may also begin with a colon, so
-// mtField matches only the tags of these messages.
+// mtField matches only the tags of MT940 and MT942.
 var mtField = regexp.MustCompile(`^(?:\{4:)?:(13D?|20|21|25P?|28C?|34F|60[FM]|61|62[FM]|6[45]F?|86|90[CD]|NS):(.*)$`)
 
 // maxFieldLines limits the lines of one field, and of all fields that describe one entry. The
@@ -128,8 +128,8 @@ func (m *mt) take(f *mtLines) error {
 	return f.fail(err)
 }
 
-// enter begins a statement at field 20. For banks that omit field 20, it begins the statement at
-// the next field.
+// enter begins a statement at field 20. For banks that omit field 20, it begins the first statement
+// at field 25, 28C or 60F.
 func (m *mt) enter(f *mtLines) error {
 	if f.tag == "20" || m.statement == nil && slices.Contains([]string{"25", "28C", "60F"}, f.tag) {
 		return m.begin(f)
@@ -355,8 +355,8 @@ func bookingDay(value passerelle.Date, text string) (passerelle.Date, error) {
 	return dayOf(fmt.Sprintf("%04d", year), text)
 }
 
-// information adds the content of field 86 to the previous entry. After the closing balance the
-// field describes the statement and is ignored.
+// information adds the content of field 86 to the previous entry. Outside an entry, the field
+// describes the statement and is ignored.
 func (m *mt) information(f *mtLines) error {
 	if m.entry == nil {
 		return nil

@@ -32,8 +32,9 @@ func describe(e *StatementEntry, text []string) {
 // word. A shorter part never does.
 const fullPart = 27
 
-// describeNumbered reads numbered parts: ?00 is the posting text, ?20 to ?29 and ?60 to ?63 are the
-// purpose, ?31 or ?38 is the account number of the counterparty, and ?32 and ?33 are its name.
+// describeNumbered reads numbered parts. ?00 is the posting text. ?20 to ?29 and ?60 to ?63 are the
+// purpose. ?31 or ?38 is the counterparty's account number, and ?32 and ?33 are the counterparty's
+// name.
 func describeNumbered(e *StatementEntry, text, separator string) {
 	var posting, purpose, name strings.Builder
 	for part := range strings.SplitSeq(text, separator) {

@@ -84,8 +84,8 @@ func (j *joining) add(span BalanceSpan) error {
 }
 
 // chain orders spans that begin on the same day, so that each span begins with the closing balance
-// of an earlier one. from is the balance before that day. Without from, the first span is one that
-// continues no other span.
+// of an earlier one, if possible. from is the balance before that day. Without from, the first span
+// is one that continues no other span.
 func chain(day []BalanceSpan, from *StatementBalance) []BalanceSpan {
 	if len(day) == 1 {
 		return day

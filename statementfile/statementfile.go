@@ -173,8 +173,7 @@ const (
 	maxEntries = 2_000_000
 	// maxText is the maximum length of a text of an entry, in bytes. Longer texts are cut.
 	maxText = 1000
-	// maxNumber is the maximum length of the number of an account, in bytes. A key of the service
-	// has at most 255 bytes.
+	// maxNumber is the maximum length of an account number, in bytes.
 	maxNumber = 200
 	// maxToken is the maximum length of one value, in bytes.
 	maxToken = 64 << 10
@@ -190,7 +189,8 @@ var readers = map[Format]reader{CAMT: readCAMT, MT940: readMT940, CFONB: readCFO
 
 // Read reads the statements of a file in any of the formats. For each statement, it yields the
 // entries in the order of the file and then the end of the statement. After an error, it yields
-// nothing more. The mapping is used for CSV files. When it is nil, the header defines the columns.
+// nothing more. The mapping describes a CSV file. When it is nil, the header defines the columns.
+// In other files, only Encoding is used, and in OFX also the currency of Account.
 func Read(r io.Reader, m *Mapping) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		var checked recordCheck

@@ -113,9 +113,9 @@ func movements(r iter.Seq2[statementfile.Record, error]) ([]string, *statementfi
 	return all, last, nil
 }
 
-// Reading a written statement returns every account, day, amount, reference and balance, in
-// every format. In a format that requires a value day, a missing value day is written as the
-// booking day.
+// TestWrittenStatementsAreRead: reading a written statement returns the account and each day,
+// amount, reference and balance. OFX contains no opening balance. MT940 has the booking day in
+// place of a missing value day.
 func TestWrittenStatementsAreRead(t *testing.T) {
 	const accounts = 10_000
 	for _, format := range []statementfile.Format{statementfile.CAMT, statementfile.MT940, statementfile.CFONB, statementfile.OFX, statementfile.CSV} {

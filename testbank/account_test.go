@@ -134,8 +134,7 @@ func TestConsentsShowWhatTheyAreFor(t *testing.T) {
 
 func today(w *fixture) string { return w.steer("GET", "redirect/clock", nil).text("now")[:10] }
 
-// TestWrongConsentsAreRefused checks that the bank refuses a request for a consent that contains
-// one error.
+// TestWrongConsentsAreRefused checks that the bank refuses consent requests with one error each.
 func TestWrongConsentsAreRefused(t *testing.T) {
 	w := newFixture(t, "redirect", "old")
 	without := func(name string) map[string]any { body := wish(nil); delete(body, name); return body }
@@ -367,8 +366,7 @@ func TestDeltas(t *testing.T) {
 	}
 }
 
-// TestWrongReportsAreRefused checks that the bank refuses a request for a report that contains one
-// error.
+// TestWrongReportsAreRefused checks that the bank refuses report requests with one error each.
 func TestWrongReportsAreRefused(t *testing.T) {
 	w := newFixture(t, "redirect", "old")
 	for _, c := range []struct {

@@ -13,7 +13,7 @@ import (
 	"passerelle/testbank/eidas"
 )
 
-// title returns the name of a bank, which describes the bank's purpose.
+// title returns the name of a bank, which contains the name of its profile.
 func title(p bank.Profile) string { return "Example Bank (Berlin Group, " + p.Name + ")" }
 
 // countries are the countries in which an application offers the banks, so that testers find them

@@ -21,7 +21,7 @@ func accepted(w *fixture, p bank.Profile) reply {
 }
 
 // TestCancellationsOfEveryProfile checks that every bank with future dates cancels or keeps an
-// order as the customer decides.
+// order, as its profile and the customer's decision require.
 func TestCancellationsOfEveryProfile(t *testing.T) {
 	w := newFixture(t)
 	for _, p := range bank.Profiles() {

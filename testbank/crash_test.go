@@ -31,7 +31,7 @@ func alone(t *testing.T) {
 	program.Serve(t.Context())
 }
 
-// kills returns how often the test kills the program. PASSERELLE_TEST_BANK_KILLS sets a higher
+// kills returns how often the test kills the program. PASSERELLE_TEST_BANK_KILLS sets another
 // number.
 func kills() int {
 	if n, err := strconv.Atoi(os.Getenv("PASSERELLE_TEST_BANK_KILLS")); err == nil {

@@ -30,7 +30,8 @@ var (
 	inputForm = regexp.MustCompile(`<input [^>]*>`)
 )
 
-// promised fails the test for scripts, for parts from other hosts, and for fields without a label.
+// promised checks that the headers forbid caching and parts from other hosts, that the page has no
+// scripts, and that each visible field has a label.
 func (w *fixture) promised(page string, header http.Header) {
 	w.t.Helper()
 	policy := header.Get("Content-Security-Policy")

@@ -304,8 +304,7 @@ func TestOrdersOfEveryProfile(t *testing.T) {
 	}
 }
 
-// naming returns the headers of an order. The headers name Anna if the bank requires the customer's
-// name.
+// naming returns the headers of an order. The headers name Anna if the bank requires the PSU-ID.
 func naming(p bank.Profile) headers {
 	if p.WantsPSU {
 		return present(headers{"PSU-ID": "anna"})

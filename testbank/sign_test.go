@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// sign signs a request as the guidelines require, with the QSealC from the folder.
+// sign signs a request as the implementation guidelines of the Berlin Group require. It uses the
+// QSealC in the folder certs of the test bank.
 func (w *fixture) sign(request *http.Request, h headers) {
 	w.t.Helper()
 	w.signAs(request, h, "qsealc")

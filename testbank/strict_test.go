@@ -142,7 +142,7 @@ func TestUnusedMembersAreAccepted(t *testing.T) {
 	w.call(201, "POST", w.address("redirect", single), body, present(nil))
 }
 
-// TestWrongOrdersAreRefused checks that the bank refuses an order that contains one error.
+// TestWrongOrdersAreRefused checks that the bank refuses orders with one error each.
 func TestWrongOrdersAreRefused(t *testing.T) {
 	w := newFixture(t, "redirect")
 	today := time.Now().UTC()

@@ -3,7 +3,7 @@ package webhook
 // Event is the name of an event, as in the registration of a webhook and in the header EventHeader.
 type Event string
 
-// These are the events of the interface specification.
+// These are the events of the API.
 const (
 	UserCreated                    Event = "USER_CREATED"
 	UserDeleted                    Event = "USER_DELETED"
@@ -52,9 +52,8 @@ type Entry struct {
 // token by default. Payments belong to no user.
 func (e Entry) OfUser() bool { return e.Subject != SubjectPayment }
 
-// catalogue is in the order of the interface specification. Existing consoles show the numbers 1 to
-// 12, so these numbers cannot change. Number 13 belongs to an event that is not part of the
-// interface.
+// catalogue is in the order of the API document. Existing consoles show the numbers 1 to 12, so
+// these numbers cannot change. Number 13 belongs to an event that is not part of the API.
 var catalogue = []Entry{
 	{UserCreated, 3, SubjectUser, false, "User", "after a permanent user is created"},
 	{UserDeleted, 4, SubjectUser, false, "User", "after a user is deleted"},
@@ -75,7 +74,7 @@ var catalogue = []Entry{
 	{PaymentStateUpdated, 12, SubjectPayment, false, "Payment", "after the state of a payment changes"},
 }
 
-// Events returns the catalogue, in the order of the interface specification.
+// Events returns a copy of the catalogue, in the order of the API document.
 func Events() []Entry {
 	return append([]Entry(nil), catalogue...)
 }

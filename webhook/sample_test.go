@@ -115,7 +115,7 @@ func TestSamplesHaveTheMembersThatReceiversRelyOn(t *testing.T) {
 	}
 }
 
-// The payload in the catalogue names the object of the sample.
+// TestPayloadsAreNamed: Payload in the catalogue names the object or the members of the sample.
 func TestPayloadsAreNamed(t *testing.T) {
 	objects := map[string]string{"User": "USER_CREATED", "Connection": "CONNECTION_DELETED", "BankAccount": "ACCOUNT_ENABLED", "Payment": "PAYMENT_STATE_UPDATED"}
 	for _, entry := range webhook.Events() {
@@ -179,7 +179,7 @@ func TestSamplesKeepTheFormats(t *testing.T) {
 	}
 }
 
-// The sample of a payment is exactly the service's rendering of this payment.
+// TestSampleOfAPaymentIsRendered: the sample of a payment is exactly the service's rendering.
 func TestSampleOfAPaymentIsRendered(t *testing.T) {
 	sample := webhook.Sample(webhook.PaymentStateUpdated)
 	var payment wire.Payment
@@ -225,7 +225,7 @@ func TestSampleOfAnotherUser(t *testing.T) {
 	}
 }
 
-// Each sample is also a file, for authors of receivers.
+// TestSamplesAreFiles: testdata/samples contains each sample, for authors of receivers.
 func TestSamplesAreFiles(t *testing.T) {
 	for _, entry := range webhook.Events() {
 		var lines bytes.Buffer

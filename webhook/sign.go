@@ -16,14 +16,15 @@ const DateFormat = "2006-01-02T15:04:05.000000Z"
 // Prefix is the prefix of the header names below.
 const Prefix = "SVC"
 
-// These headers name the event, the webhook and the delivery of a request. They are not signed.
+// These headers describe a request. They are not signed.
 const (
 	EventHeader    = Prefix + "-Event"
 	IDHeader       = Prefix + "-Webhook-Id"
 	AttemptHeader  = Prefix + "-Delivery-Attempt"
 	DeliveryHeader = Prefix + "-Webhook-Data"
 	OmittedHeader  = Prefix + "-Cfonb-Omitted"
-	// These headers contain the ids of the subject, for bodies that cannot contain the ids.
+	// These headers contain the ids of the user, connection and account, for bodies that cannot
+	// contain them.
 	UserHeader       = Prefix + "-User-Id"
 	ConnectionHeader = Prefix + "-Connection-Id"
 	AccountHeader    = Prefix + "-Account-Id"
@@ -64,7 +65,7 @@ func newSigner(secret, path, date string) *Signer {
 }
 
 // Opening returns the part of the signed text before the payload: method, path and date, each
-// followed by a dot. The path has the form that [Sign] takes. The date has the form of the header.
+// followed by a dot. The path has the form that [Sign] takes. The date is in DateFormat.
 func Opening(path, date string) string {
 	if path == "" {
 		path = "/"

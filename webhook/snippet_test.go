@@ -64,7 +64,7 @@ func vectors(t *testing.T) []vector {
 	return all
 }
 
-// Another program computed the vectors, so they also check Sign.
+// TestVectors checks Sign with vectors that another program computed.
 func TestVectors(t *testing.T) {
 	largest := 0
 	for _, v := range vectors(t) {
@@ -218,8 +218,8 @@ var languages = []struct {
 	{"ruby", "main.rb", "verify.rb", []string{"ruby", "verify.rb"}},
 }
 
-// Each snippet accepts and refuses the requests that it should. The test reports missing
-// interpreters. Go is always installed.
+// TestSnippetsOfThePageVerify: each snippet in docs/webhooks.md accepts and refuses the requests
+// that it should. The test reports missing interpreters. Go is always installed.
 func TestSnippetsOfThePageVerify(t *testing.T) {
 	all := attempts(t)
 	input, err := json.Marshal(all)
@@ -299,7 +299,7 @@ func snippet(t *testing.T, language string) string {
 	return code + "\n"
 }
 
-// The worked example on the page is the first vector.
+// TestWorkedExample: the worked example in docs/webhooks.md is the first vector.
 func TestWorkedExample(t *testing.T) {
 	text, v := page(t), vectors(t)[0]
 	for _, part := range []string{v.Secret, v.Signature, "POST." + v.Path + "." + v.Date + "." + string(v.payload())} {
@@ -309,7 +309,7 @@ func TestWorkedExample(t *testing.T) {
 	}
 }
 
-// The table of events on the page equals the catalogue.
+// TestTableOfEvents: the table of events in docs/webhooks.md equals the catalogue.
 func TestTableOfEvents(t *testing.T) {
 	var table strings.Builder
 	fmt.Fprintln(&table, "| Event | Sent | Payload | Subject | Of a user | Number |\n|---|---|---|---|---|---|")

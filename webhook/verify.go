@@ -11,9 +11,10 @@ import (
 	"time"
 )
 
-// These are the errors of a verification. Receivers respond to all of them with 401.
+// These are the errors of a verification. Receivers should respond to each of them with 401.
 var (
-	// ErrHeader means that a signature header is missing or occurs more than once.
+	// ErrHeader means that the date or the signature is missing, or that a signature header occurs
+	// more than once.
 	ErrHeader = errors.New("webhook: the signature headers must come exactly once, the one of the next secret at most once")
 	// ErrDate means that the date is unreadable or too far from the present.
 	ErrDate = errors.New("webhook: the signature date is malformed or outside the tolerance")

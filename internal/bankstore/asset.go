@@ -125,8 +125,8 @@ func (tx Tx) SetAccountWorth(domain passerelle.DomainID, a StoredAccount, w *pas
 	return nil
 }
 
-// AssetFilter selects a user's assets of one kind. User is required: the filter selects nothing
-// without it.
+// AssetFilter selects a user's assets of one kind. Domain, User and Kind are required: the filter
+// selects nothing without them.
 type AssetFilter struct {
 	Domain     passerelle.DomainID
 	User       passerelle.UserID

@@ -115,7 +115,7 @@ func (tx Tx) createDocument(domain passerelle.DomainID, s StoredSubscription, d 
 
 // UpdateDocument stores a provider's new details of a document. It does not change the user's
 // values. Details without a day leave the stored day unchanged. UpdateDocument restores a deleted
-// document, and makes the service fetch the file again.
+// document. If the provider has a file, the service fetches it again.
 func (tx Tx) UpdateDocument(domain passerelle.DomainID, s StoredSubscription, id passerelle.DocumentID, d passerelle.DocumentDetails, at time.Time, reading int64) error {
 	details, err := EncodeDetails(d)
 	if err != nil {
@@ -211,8 +211,8 @@ func (f DocumentFilter) subscriptions() SubscriptionFilter {
 	return of
 }
 
-// plain reports whether the filter selects only by subscription. The counters of subscriptions then
-// contain the number of documents.
+// plain reports whether the filter selects all listed documents of the subscriptions. The counters
+// of the subscriptions then contain the number of documents.
 func (f DocumentFilter) plain() bool {
 	return !f.All && f.ID == 0 && f.Transaction == 0 && f.Types == nil && f.Since.IsZero() && f.Before.IsZero() && f.From.IsZero() && f.Until.IsZero() && f.Least == nil && f.Most == nil
 }
@@ -295,8 +295,8 @@ func (r Reader) Documents(ctx context.Context, f DocumentFilter, w store.Window)
 		documentColumns, documentSource, c.String(), order, c.Bind(w.Limit), c.Bind(w.Offset)), c.Args...)
 }
 
-// CountDocuments returns the exact number of documents that a filter selects. When the filter
-// selects only by subscription, it reads the number from counters.
+// CountDocuments returns the exact number of documents that a filter selects. If the filter selects
+// all listed documents of subscriptions, CountDocuments reads their counters.
 func (r Reader) CountDocuments(ctx context.Context, f DocumentFilter) (int64, error) {
 	var c database.Clauses
 	if f.plain() {

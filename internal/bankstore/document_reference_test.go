@@ -47,7 +47,7 @@ func newDocumentSet(s fixture) *documentSet {
 	return c
 }
 
-// file adds a document of the provider or of the user, with or without a day and a total.
+// file adds a document with or without a day and a total, and edits it.
 func (c *documentSet) file(of idRow, s bankstore.StoredSubscription, n int) {
 	d := &filedDocument{idRow: of, subscription: s, Document: passerelle.Document{DocumentDetails: passerelle.DocumentDetails{
 		Key: fmt.Sprint(n), Type: []string{"bill", "statement", "unheard of"}[n%3], Name: `a "Date":"2026-01-02" b`, Due: day(n % 3),

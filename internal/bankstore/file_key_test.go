@@ -52,7 +52,7 @@ func (s fixture) fileIDs() (ids []int64) {
 	return ids
 }
 
-// waysToCreateFiles contains all calls that create a file.
+// waysToCreateFiles returns all calls that create a file, by name.
 func (h *userAccounts) waysToCreateFiles(t *testing.T) map[string]func(tx bankstore.Tx) error {
 	_, subscription, bill := filed(t, h.fixture)
 	without := passerelle.Document{DocumentDetails: passerelle.DocumentDetails{Key: "without"}, Found: now, LastUpdate: now}

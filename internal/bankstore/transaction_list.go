@@ -23,8 +23,8 @@ type TransactionFilter struct {
 	Account passerelle.AccountID
 	Epoch   int64
 	IDs     []passerelle.TransactionID // nil for all
-	// All also selects transactions of disabled and deleted accounts. Deleted also selects
-	// transactions that the institution no longer lists.
+	// All also selects transactions of disabled and deleted accounts, but no withdrawn
+	// transactions. Deleted also selects transactions that the institution no longer lists.
 	All, Deleted bool
 	// ByDate makes the filter use the field date, instead of application_date, for its order and
 	// its limits.
@@ -97,8 +97,8 @@ func (f TransactionFilter) DayOf(t passerelle.Transaction) passerelle.Date {
 	return t.ApplicationDate
 }
 
-// Plain reports whether the filter selects only by account. TransactionSpan then contains the
-// count.
+// Plain reports whether the filter selects all transactions of its accounts. TransactionSpan then
+// contains their number.
 func (f TransactionFilter) Plain() bool {
 	return f.IDs == nil && f.From.IsZero() && f.Until.IsZero() && f.Since == nil && f.Income == nil && f.Wording == "" && f.Search == "" &&
 		f.Least == nil && f.Most == nil && f.Values == nil

@@ -320,8 +320,8 @@ func TestTransactionsAreThoseOfTheReference(t *testing.T) {
 	})
 }
 
-// TestValuesAreComparedExactly checks that values are compared exactly. This includes values of 18
-// digits, which exceed 64 bits in the smallest unit of the comparison.
+// TestValuesAreComparedExactly checks that values are compared exactly. This includes values of 16
+// and 18 digits, which exceed 64 bits in the smallest unit of the comparison.
 func TestValuesAreComparedExactly(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h := newAccountSet(t, s)

@@ -102,7 +102,7 @@ func TestTransactionsOfAUser(t *testing.T) {
 }
 
 // TestWithdrawnTransactions checks that withdrawn transactions are hidden immediately and erased
-// later. Nothing can be added to a withdrawn account.
+// later. CountTransactions must fail for the account as it was before the withdrawal.
 func TestWithdrawnTransactions(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h := newUserAccounts(t, s)

@@ -11,7 +11,7 @@ import (
 
 const authorisationKind = "authorisation"
 
-// These are the kinds of subjects. Their names are the paths of the standard.
+// These are the kinds of subjects. OfPayment and OfCancellation are path segments of the standard.
 const (
 	OfPayment      = "authorisations"
 	OfCancellation = "cancellation-authorisations"
@@ -29,7 +29,7 @@ type Subject struct {
 // Authorisation is the authorisation of one subject by one customer.
 type Authorisation struct {
 	ID string `json:"id"`
-	// Secret is part of the address of the page. Only the customer gets it.
+	// Secret is the second part of Ticket, which the address of the page contains.
 	Secret   string   `json:"secret"`
 	Subject  Subject  `json:"subject"`
 	Party    string   `json:"party"`

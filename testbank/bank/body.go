@@ -167,8 +167,8 @@ const (
 	maxRemittance = 140
 )
 
-// line checks a transfer against the standard. path is the path of the transfer's object. path ends
-// with a dot or is empty.
+// line checks a transfer against the standard and the limits of the profile. path is the path of
+// the transfer's object. path ends with a dot or is empty.
 func (p Profile) line(t transfer, path string) (Line, error) {
 	amount, err := parseAmount(t.Amount, path+"instructedAmount")
 	if err != nil {

@@ -33,7 +33,7 @@ type Question struct {
 	// Order or Consent is the order or consent to authorise.
 	Order   *Order
 	Consent *Consent
-	// Silent means that the bank does not respond to the customer's approval.
+	// Silent means that the bank does not respond to the customer's decision.
 	Silent bool
 }
 
@@ -210,7 +210,7 @@ func (b *Bank) choosePayer(tx *ledger.Tx, a *Authorisation, o *Order, chosen []s
 	return wrongFormat("account", "the customer has no such account")
 }
 
-// approve ends an authorisation successfully, unless its order asks for a failure.
+// approve ends an authorisation successfully, unless its order asks for a failure or for silence.
 func (b *Bank) approve(tx *ledger.Tx, a *Authorisation) error {
 	if a.Subject.Kind != OfPayment {
 		return b.finalise(tx, a)

@@ -54,8 +54,8 @@ type Order struct {
 	// Execution is the requested day, or empty.
 	Execution string    `json:"execution,omitempty"`
 	Schedule  *Schedule `json:"schedule,omitempty"`
-	// Occurrences is the number of executions of a periodic order. Skipped is the number of
-	// executions that the bank omitted for lack of funds.
+	// Occurrences is the number of executions of a periodic order, including the skipped ones.
+	// Skipped is the number of executions that the bank refused.
 	Occurrences int `json:"occurrences,omitempty"`
 	Skipped     int `json:"skipped,omitempty"`
 

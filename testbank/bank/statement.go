@@ -19,7 +19,7 @@ type Reading struct {
 	Caller
 	// Consent is the Consent-ID.
 	Consent string
-	// Call is the path without ids. The bank counts calls with the same Call together.
+	// Call is the path without ids. The bank counts calls with the same Call and Account together.
 	Call string
 	// Kind is the kind of the accounts, cash or card.
 	Kind string

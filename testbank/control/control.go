@@ -48,7 +48,7 @@ func (c *Control) Handler() http.Handler {
 	return mux
 }
 
-// calls maps the calls that a tester can make to a bank to their functions.
+// calls maps each call about a bank to its function.
 var calls = map[string]func(*call) (any, error){
 	"GET /clock":                    clock,
 	"POST /clock":                   advance,
@@ -185,7 +185,7 @@ func fill(c *call) (any, error) {
 	return map[string]any{"booked": asked.Count}, err
 }
 
-// book books the pending transactions of an account.
+// book books the pending transactions that the tester made on an account.
 func book(c *call) (any, error) {
 	booked, err := c.bank.BookPending(c.Context(), c.PathValue("account"))
 	return map[string]any{"booked": booked}, err

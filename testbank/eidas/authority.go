@@ -15,10 +15,10 @@ import (
 	"time"
 )
 
-// validity is how long certificates are valid.
+// validity is how long certificates of servers and parties are usually valid after they are issued.
 const validity = 2 * 365 * 24 * time.Hour
 
-// keyBits is the smallest key size of qualified certificates.
+// keyBits is the size of RSA keys, in bits.
 const keyBits = 2048
 
 // Authority issues certificates.

@@ -89,8 +89,8 @@ func issueAll(now time.Time, hosts []string) ([]named, error) {
 	payments := with(func(p *Party) { p.Roles = []Role{PaymentInitiation} })
 	accounts := with(func(p *Party) { p.Roles = []Role{AccountInformation} })
 
-	// The authority comes last, because WriteFolder makes an incomplete folder without an authority
-	// again.
+	// The authority comes last, because WriteFolder refuses a folder that has an authority. It can
+	// then complete an interrupted folder.
 	return issueEach([]request{
 		{ServerFile, func() (Issued, error) { return authority.Server(hosts...) }},
 		{QWACFile, func() (Issued, error) { return authority.QWAC(good) }},

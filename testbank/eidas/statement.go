@@ -27,7 +27,8 @@ var roleNumbers = map[Role]asn1.ObjectIdentifier{
 	CardIssuing:        {0, 4, 0, 19495, 1, 4},
 }
 
-// These are the identifiers of the extension, and of the statements in it (ETSI EN 319 412-5).
+// These are the identifiers of the extension qcStatements, its statements (ETSI EN 319 412-5 and TS
+// 119 495), the types of certificates, and organizationIdentifier.
 var (
 	statementsNumber   = asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 3}
 	complianceNumber   = asn1.ObjectIdentifier{0, 4, 0, 1862, 1, 1}

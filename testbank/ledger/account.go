@@ -8,8 +8,7 @@ const (
 	Cash = "cash"
 	// Card is the account of a customer's credit card.
 	Card = "card"
-	// Own is the kind of the bank's own accounts. These accounts pay and receive the money of other
-	// banks.
+	// Own is the kind of the bank's own accounts.
 	Own = "own"
 )
 

@@ -75,7 +75,7 @@ func (t *Tx) Entries(w Window) ([]Entry, error) {
 	return entries, err
 }
 
-// ChangeOf returns the last change of an entry on an account.
+// ChangeOf returns the number of the last change to an entry on an account.
 func (t *Tx) ChangeOf(account string, id int64) (int64, error) {
 	var change int64
 	err := t.row("find an entry", `SELECT COALESCE(booked_at, entered_at) FROM entry WHERE account = ? AND id = ?`, []any{account, id}, []any{&change})

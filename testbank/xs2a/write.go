@@ -64,7 +64,8 @@ func writeJSON(w http.ResponseWriter, media string, status int, body any) {
 	w.Write(encoded) //nolint:errcheck // the caller may be gone
 }
 
-// encode encodes a body as JSON. It does not escape ampersands in addresses.
+// encode encodes a body as JSON, without escaping ampersands. It returns the content of a document
+// unchanged.
 func encode(body any) []byte {
 	if file, is := body.(document); is {
 		return file.content

@@ -186,7 +186,7 @@ func (i *Inspection) Events() []Event {
 	return events
 }
 
-// EventsOf lists the events of one subject, in the order of their versions.
+// EventsOf lists the events of one subject without their bodies, in the order of their versions.
 func (i *Inspection) EventsOf(subject string, id int64) []Event {
 	i.t.Helper()
 	var events []Event

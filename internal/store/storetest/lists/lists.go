@@ -88,8 +88,7 @@ func (q List) window(w store.Window, from *Spot) []int64 {
 	return ids
 }
 
-// drawFrom draws a position: of a selected row, of another row, between two rows with the same key,
-// or after all rows.
+// drawFrom draws the position of a row, a position that possibly no row has, or no position.
 func (q List) drawFrom(t *rapid.T) *Spot {
 	if len(q.All) == 0 || rapid.IntRange(0, 3).Draw(t, "from the start") == 0 {
 		return nil
