@@ -85,8 +85,8 @@ func fieldValues(form url.Values) map[string]string {
 	return values
 }
 
-// fill sends the requested values to the bank. When the bank requests the same fields again without
-// a new message, the values were wrong.
+// fill sends the requested values to the bank. When the bank requests the same fields again and has
+// not set Further, the values were wrong.
 func (w *Webview) fill(pc *pageContext, s *payerSession, form url.Values) error {
 	pc.values = fieldValues(form)
 	before := s.payment
