@@ -26,8 +26,8 @@ func TestTheAccountPage(t *testing.T) {
 	})
 }
 
-// TestPagesOutsideADomainKeepItsMenu checks that the account page has the menu and the search of
-// the domain that the operator viewed last.
+// TestPagesOutsideADomainKeepItsMenu checks that pages outside a domain have the menu and the
+// search of the domain that the operator viewed last.
 func TestPagesOutsideADomainKeepItsMenu(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)

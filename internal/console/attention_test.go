@@ -110,7 +110,7 @@ func (n numbered) Health() connector.BankHealth {
 }
 
 // TestOverviewWithManyBanks checks that the home page names the worst banks and counts the others.
-// The service must not query all banks again for each of many viewers.
+// The service must query the health of the banks once for 20 views, and again after five seconds.
 func TestOverviewWithManyBanks(t *testing.T) {
 	quiet(t, func(t *testing.T, d *fixture, c *clock) {
 		d.enter(operators.Viewer)

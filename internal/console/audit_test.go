@@ -62,9 +62,9 @@ func TestTheAuditLogOfADomain(t *testing.T) {
 	})
 }
 
-// An operator signs in with a provider. The page shows the provider's identity. The operator links
-// this identity, and signs in. When this service does not accept the provider's second factor, the
-// operator must enter the console's own second factor.
+// A stranger signs in with a provider, and the page shows the provider's identity. After this
+// identity is linked to an operator, the operator signs in. When this service does not accept the
+// provider's second factor, the operator must enter the console's own second factor.
 func TestSigningInWithAProviderInABrowser(t *testing.T) {
 	t.Parallel()
 	for _, window := range []struct {
@@ -109,8 +109,8 @@ func TestSigningInWithAProviderInABrowser(t *testing.T) {
 	}
 }
 
-// A sign-in that did not begin in this browser fails. Without a provider, the page has no link for
-// such a sign-in.
+// A sign-in that did not begin in this browser fails. Without a provider, the addresses for such a
+// sign-in do not exist.
 func TestProviderSignInFromAnotherBrowserFails(t *testing.T) {
 	id := oidctest.Start(t, false)
 	config := oidc.Config{Issuer: id.URL, ClientID: oidctest.ClientID, ClientSecret: oidctest.Secret}

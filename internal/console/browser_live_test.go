@@ -67,7 +67,7 @@ func TestPagesAreRenewedInABrowser(t *testing.T) {
 	p.says.Silent(t)
 }
 
-// The page shows the progress while a file is saved. The form also works without the script.
+// The page shows the progress while a file is saved.
 func TestSavingAFileInABrowser(t *testing.T) {
 	t.Parallel()
 	p := arrive(t, operators.Acting, 1280, 900)

@@ -74,7 +74,8 @@ func typedClient(pc *page.Context) clientForm {
 	}
 }
 
-// change converts the form for the use case. An empty list removes all redirect URIs.
+// change converts the form to the input of Access.Create and Access.Update. An empty list removes
+// all redirect URIs.
 func (f clientForm) change() access.ClientUpdate {
 	return access.ClientUpdate{
 		Name: &f.Name, RedirectURIs: append([]string{}, strings.Fields(f.RedirectURIs)...), PrimaryColor: &f.PrimaryColor, SecondaryColor: &f.SecondaryColor,

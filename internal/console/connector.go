@@ -89,7 +89,7 @@ func (c *Console) connectorRows(pc *page.Context, banks []wire.Bank) []connector
 	return rows
 }
 
-// maxCountries is the number of countries that the list shows for one connector.
+// maxCountries is the largest number of countries that the list names for one connector.
 const maxCountries = 6
 
 func countries(all []string) string {
@@ -315,7 +315,7 @@ func payingFacts(s payment.Settings) []page.DetailRow {
 	return facts
 }
 
-// amounts returns the limits for each type of payment, in units of the connector's first currency.
+// amounts returns the limits for each type of payment, in the connector's first currency.
 func amounts(s payment.Settings) []amountsRow {
 	var rows []amountsRow
 	bound := func(bounds map[payment.DateType]int64, of payment.DateType) string {

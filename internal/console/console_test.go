@@ -359,8 +359,8 @@ func TestTheAddressOfAFormLeadsToItsPage(t *testing.T) {
 	})
 }
 
-// The link that opens an app with the proposed second factor has the app's scheme. A new second
-// factor can be cancelled.
+// The link that passes the proposed second factor to an app begins with otpauth. The template must
+// not replace this scheme. An operator can cancel the setup of a second factor.
 func TestSettingUpASecondFactor(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		_, password := d.enter(operators.Viewer)

@@ -128,7 +128,7 @@ func (d *fixture) upload(page, to, field string, content []byte) answer {
 	return d.do(request)
 }
 
-// Like the API, an application's page shows its logo, its keys and the texts of its programs.
+// The page of an application shows and changes its logo, its keys and the texts of its programs.
 func TestLogoKeysAndTextsOfAClient(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		page := d.domainPath("/clients/" + d.ClientID)
@@ -193,7 +193,7 @@ func TestLogoKeysAndTextsOfAClient(t *testing.T) {
 }
 
 // The page of a payment with many instructions stays small, also when many banks do not support the
-// payment. The live block does not compare the payment with banks.
+// payment.
 func TestManyInstructionsInAPayment(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)

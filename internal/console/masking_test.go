@@ -158,9 +158,9 @@ func withoutSpaces(text string) string { return strings.Join(strings.Fields(text
 // stays lists the forms that the test does not send, because they would end the session.
 var stays = []string{"sign-out", "account/sessions/#/end", "sign-in", "second-factor"}
 
-// TestPagesHidePersonalDataWithoutPermission fetches every page in the table of routes, and sends
-// every form without content. The test acts as operators who may not read personal data, and as
-// operators who may read such data but do not ask for it.
+// TestPagesHidePersonalDataWithoutPermission fetches every page in the table of routes. The test
+// acts as operators who may not read personal data, and as operators who may read such data but do
+// not ask for it. The former also send the forms without content.
 func TestPagesHidePersonalDataWithoutPermission(t *testing.T) {
 	clock := newClock()
 	servicetest.Each(t, servicetest.Options{Now: clock.now}, func(t *testing.T, s *servicetest.Instance) {

@@ -72,7 +72,8 @@ type evidenceRow struct {
 type actButton struct {
 	Act, State, Label string
 	// Effect describes a consequence of the act that nobody can undo. The operator confirms such an
-	// act on a separate page. Grave marks acts that end the payment. Reasoned acts need a reason.
+	// act on a separate page. Grave marks acts that end the payment without its execution. Reasoned
+	// acts need a reason.
 	Effect          string
 	Grave, Reasoned bool
 }

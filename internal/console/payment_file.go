@@ -24,8 +24,8 @@ const (
 	actExportWhole = "export personal data"
 )
 
-// sendPayments sends a list as a file with one line for each instruction. With whole, the file
-// contains the names and account numbers that pages mask.
+// sendPayments sends a list as a file with one line for each instruction. If whole is true, the
+// file contains the names and account numbers that pages mask.
 func (c *Console) sendPayments(pc *page.Context, list listing, whole bool) error {
 	act := actExport
 	if whole {

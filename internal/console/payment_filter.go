@@ -262,7 +262,7 @@ func takeAccount(of func(*listing) (whole, end *string)) func(*page.Context, *li
 	}
 }
 
-// takeAmount returns the function for a field that contains an amount with two decimals.
+// takeAmount returns the function for a field that contains an amount with at most two decimals.
 func takeAmount(of func(*listing) *int64) func(*page.Context, *listing, string) error {
 	return func(_ *page.Context, l *listing, value string) error {
 		amount, err := passerelle.ParseMoney("amount", value, "EUR")

@@ -257,7 +257,8 @@ func (d *fixture) planted() passerelle.PaymentID {
 }
 
 // In live domains, a search by personal data needs the right to reveal, and is recorded. Other
-// operators cannot find masked values by guessing, or in files or addresses.
+// operators cannot find masked values by guessing. The address of the next page contains no masked
+// value.
 func TestSearchesByPersonalDataInLiveDomains(t *testing.T) {
 	clock := newClock()
 	servicetest.Each(t, servicetest.Options{Now: clock.now}, func(t *testing.T, s *servicetest.Instance) {

@@ -98,7 +98,7 @@ func (c *Console) timeline(pc *page.Context, p *payment.Payment, revealed bool) 
 	return rows, nil
 }
 
-// becomes maps each state to a sentence that says that a payment reached this state.
+// becomes maps each state except created to a sentence that says that a payment reached this state.
 var becomes = map[payment.State]string{
 	payment.Validating: "The payment waits for approval.",
 	payment.Pending:    "The payment is in progress.",

@@ -29,7 +29,7 @@ func words(body string) string {
 	return strings.Join(strings.Fields(html.UnescapeString(tag.ReplaceAllString(body, " "))), " ")
 }
 
-// secrets are texts that must not appear in support files or on masked pages.
+// secrets are texts that must not appear in support files.
 var secrets = []string{"FR7630006000011234567890189", "Erika", "Mustermann", "erika@mail.example", "secret-state", "shop.example", "secret label", "Secret Shop"}
 
 // secretDraft returns a payment with much sensitive data.

@@ -13,7 +13,7 @@ var nextByAction = map[payment.Action]string{
 	payment.PSUValidation: "The payer must validate the payment in the webview.",
 }
 
-// nextByState maps a state without an action to a text about the next step of the payment. For a
+// nextByState maps a state to a text about the next step of a payment without an action. For a
 // final state, the text describes its meaning.
 var nextByState = map[payment.State]string{
 	payment.Created:    "The payer has not chosen a bank yet.",

@@ -45,8 +45,8 @@ type listData struct {
 	Pager page.Pager
 	// MayReveal is set when the operator may download the complete file.
 	MayReveal bool
-	// Still is set for a list that does not update itself, because the service records each view of
-	// the list.
+	// Still is set for a list that does not update itself. One reason is that the service records
+	// each view of the list.
 	Still bool
 }
 

@@ -47,7 +47,7 @@ func inLabel(pc *page.Context, p *payment.Payment, text string) string {
 	return "Label " + nameText(pc, matching(p, func(in payment.Instruction) bool { return beginsLabel(in, text) }).Label, false)
 }
 
-// inWords returns the label or the beneficiary that has a word of the text.
+// inWords returns up to two labels or beneficiaries that have a word of the text.
 func inWords(pc *page.Context, p *payment.Payment, text string) string {
 	sought := search.Words(text)
 	has := func(in string) bool {

@@ -58,7 +58,7 @@ func (k *task) reads(texts ...string) {
 	}
 }
 
-// troubled names the objects of a service that has every kind of problem.
+// troubled names the objects of a service that has several kinds of problems.
 type troubled struct {
 	paid, rejected, stopped int64
 	endpoint                *receiver

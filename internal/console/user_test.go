@@ -124,8 +124,8 @@ func TestUsersAreListedAndFound(t *testing.T) {
 	})
 }
 
-// A user's page shows data. It shows personal data and account numbers only to operators who may
-// reveal them, and the service records this.
+// The pages about a user show personal data and complete account numbers only to operators who may
+// reveal them. The audit log records each time that an operator reveals them.
 func TestOneUser(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)
@@ -172,8 +172,8 @@ func TestOneUser(t *testing.T) {
 	})
 }
 
-// Acts on users and connections have the same effects and events as in the API. The service records
-// them. It deletes nothing unless the operator types the number.
+// Acts on users and connections take effect, and the audit log records them. A deletion causes one
+// event. The service deletes nothing unless the operator types the number.
 func TestActsOnUsers(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)
@@ -219,8 +219,8 @@ func TestActsOnUsers(t *testing.T) {
 	})
 }
 
-// Without the user, the service reads an institution only as often as the institution allows, for
-// every caller.
+// The console reads a connection without the user only as often as the institution allows, and
+// never during another read.
 func TestReadingNowKeepsToTheBound(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)

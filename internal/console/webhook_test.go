@@ -103,7 +103,7 @@ func (r *receiver) turn(status int) {
 	r.status = status
 }
 
-// pay creates a payment and changes its state once. One event occurs.
+// pay creates a payment, changes its state once and runs the due work. One event occurs.
 func (d *fixture) pay() int64 {
 	d.t.Helper()
 	id := d.Create(d.Token("payments:admin"), servicetest.Draft())
@@ -504,7 +504,8 @@ func webhookForms(d *fixture, hook, data int64) map[string][]string {
 	}
 }
 
-// refusedForms submits every form. It returns the forms that the role may not submit.
+// refusedForms submits every form in webhookForms. It returns the names of the forms that the role
+// may not submit.
 func refusedForms(d *fixture, hook, data int64) map[string]bool {
 	d.t.Helper()
 	refused := map[string]bool{}

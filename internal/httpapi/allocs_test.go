@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// TestAllocationsOfARequest limits the allocations of a request: for reading the body into an
-// input, and for the other code of the package. The limits are a quarter above the measured
-// numbers.
+// TestAllocationsOfARequest limits the allocations for a POST with a body, and for a GET of a list.
+// The limits are a quarter above the measured numbers.
 func TestAllocationsOfARequest(t *testing.T) {
 	s := newService(t)
 	body := strings.NewReader("")

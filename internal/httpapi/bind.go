@@ -243,9 +243,10 @@ func (r rules) span() string {
 	return fmt.Sprintf("from %d to %d", *r.min, *r.max)
 }
 
-// pathSetter returns a setter for a field in the path. An identifier is a positive decimal number,
-// written as the service writes it. The response to any other text is "not found", without a hint
-// about the form of identifiers. A list of identifiers is separated by commas.
+// pathSetter returns a setter for a field in the path. An identifier is a positive decimal number
+// without a sign or leading zeros. For a UserID, the text "me" means the caller's user. The
+// response to any other text is "not found", without a hint about the form of identifiers. Commas
+// separate the identifiers of a list.
 func pathSetter(t reflect.Type, set setter) setter {
 	if t.Kind() == reflect.Slice {
 		return setIdentifiers(t, pathSetter(t.Elem(), nil))
@@ -286,8 +287,8 @@ func setIdentifiers(t reflect.Type, set setter) setter {
 	}
 }
 
-// set fills a struct from the members of an object. It treats a null member like an absent one. An
-// optional field whose type parses its own value receives the null.
+// set fills a struct from the members of an object. It treats null like an absent member, except
+// for an optional field whose type is a nodeReader.
 func (f *fields) set(b *binding, v reflect.Value, n *node) error {
 	if n.shape != object {
 		return b.path.wrong("an object", n)

@@ -21,8 +21,8 @@ var formats = map[string]func(body []byte, parameters map[string]string) (node, 
 	"multipart/form-data":               parseMultipart,
 }
 
-// parseBody parses a body into an object. An empty body of any type is an empty object. When a
-// field accepts the media type, the whole body is the value of that field.
+// parseBody parses a body into an object, or a JSON array into a list. An empty body of any type is
+// an empty object. When a field accepts the media type, the whole body is the value of that field.
 func parseBody(body []byte, contentType string, whole *field) (node, error) {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return node{shape: object}, nil

@@ -21,15 +21,15 @@ import (
 // Caller describes who calls and how. It contains everything about a request that an endpoint may
 // use, except the endpoint's input.
 type Caller struct {
-	// Principal is zero on public routes. The field Domain of Caller hides the Domain of Principal,
-	// which is only an id.
+	// Principal is zero for a call that needs no token. The field Domain of Caller hides the Domain
+	// of Principal, which is only an id.
 	access.Principal
 	// Domain is the domain that the host of the request names.
 	Domain passerelle.Domain
 	// Settings holds the domain's settings at the time of the request.
 	Settings settings.Values
 	// Base is the root of the address that the client called, without a trailing slash:
-	// "http://127.0.0.1:8080/2.0". Links in responses begin with Base.
+	// "http://127.0.0.1:8080/2.0". Links to resources of the API begin with Base.
 	Base string
 	// Now is the current time on the domain's clock.
 	Now time.Time
@@ -43,8 +43,8 @@ type Caller struct {
 	// When Made is not zero, the endpoint shows that object and creates nothing.
 	Execution store.Execution
 	Made      int64
-	// render makes the response to the call from the endpoint's output. The method Answer sets
-	// kept, which the API then sends instead.
+	// render converts the endpoint's output to a response. The method Answer stores a response in
+	// kept. If kept is set, the API sends kept.
 	render func(out any) (answer, error)
 	kept   *answer
 	// Request identifies the request in logs and error bodies.
@@ -64,8 +64,8 @@ func (c *Caller) Answer(out any) ([]byte, error) {
 	return result.keep()
 }
 
-// MadeIDs returns the consecutive ids of the objects that an earlier execution has created. It
-// returns nil without such an execution.
+// MadeIDs returns the ids of count objects that an earlier execution has created. The ids are
+// consecutive, and the first one is c.Made. MadeIDs returns nil when c.Made is zero.
 func MadeIDs[ID ~int64](c *Caller, count int) []ID {
 	if c.Made == 0 {
 		return nil
@@ -80,12 +80,12 @@ func MadeIDs[ID ~int64](c *Caller, count int) []ID {
 // By returns the text that names the caller in records of changes.
 func (c *Caller) By() string { return fmt.Sprintf("token %d", c.Token) }
 
-// Needs defines who may call a route. A token is accepted when Kinds contains its kind and it has
-// at least one scope of AnyScope. An empty list allows all kinds or scopes. Only a public route may
-// have two empty lists.
+// Needs defines who may call a route. A token is accepted when Kinds contains the token's kind, and
+// AnyScope contains at least one of the token's scopes. An empty list allows all kinds or scopes.
+// Only a public route may have two empty lists.
 type Needs struct {
-	// Public is set for a route that needs no token. A call with the query parameter Guarded needs
-	// a token even then.
+	// Public is set for a route that needs no token. Guarded is the name of a query parameter. A
+	// call with this parameter needs a token even on a public route.
 	Public   bool
 	Guarded  string
 	Kinds    []access.TokenKind
@@ -126,7 +126,8 @@ func Lacking(any ...passerelle.Scope) error {
 	return &passerelle.Error{Kind: passerelle.Forbidden, Code: "forbidden", Message: "The token needs one of the scopes " + passerelle.Scopes(any).String() + "."}
 }
 
-// bearer returns the token in the Authorization header. The header may occur only once.
+// bearer returns the token in the Authorization header. It fails unless the header occurs exactly
+// once.
 func bearer(header http.Header) (string, error) {
 	values := header["Authorization"]
 	if len(values) != 1 {
@@ -205,9 +206,10 @@ func isProxy(address string, trusted []netip.Prefix) bool {
 	return err == nil && slices.ContainsFunc(trusted, func(p netip.Prefix) bool { return p.Contains(ip.Unmap()) })
 }
 
-// Address returns the caller's IP address. Each proxy appends the address of its peer to
-// X-Forwarded-For. The caller's address is the last one in this header that does not belong to a
-// trusted proxy. Anybody could have written the addresses before it.
+// Address returns the caller's IP address. This is the address of the connection, unless it belongs
+// to a trusted proxy. Each proxy appends the address of its peer to X-Forwarded-For. Behind trusted
+// proxies, the caller's address is the last one in this header that does not belong to a trusted
+// proxy. Anybody could have written the addresses before it.
 func Address(r *http.Request, trusted []netip.Prefix) string {
 	address := hostOf(r.RemoteAddr)
 	received := strings.Split(strings.Join(r.Header["X-Forwarded-For"], ","), ",")
@@ -238,8 +240,8 @@ func last(values []string) string {
 	return strings.TrimSpace(words[len(words)-1])
 }
 
-// identify sets the host, settings, time zone and time of the call. It refuses every request during
-// maintenance.
+// identify sets the fields of the Caller that do not depend on the token. It fails when the address
+// has used its whole quota, and during maintenance.
 func (a *API) identify(ctx context.Context, x *exchange) error {
 	scheme, host := Origin(x.request, a.config.TrustedProxies)
 	token, _ := bearer(x.request.Header) // if the route needs a token, authorise reports a missing or wrong one
@@ -264,7 +266,8 @@ func (a *API) identify(ctx context.Context, x *exchange) error {
 	return nil
 }
 
-// authorise looks up the token and checks that the route accepts it.
+// authorise looks up the token and checks that the route accepts it, unless the call needs no
+// token.
 func (a *API) authorise(ctx context.Context, x *exchange) error {
 	needs, inAddress := x.endpoint.route.Needs, x.hideToken()
 	if needs.open(x.request.URL.RawQuery) {

@@ -76,7 +76,8 @@ func contentAnswer(c Content, requestID string) answer {
 	return an
 }
 
-// plainName replaces the characters of a file name that could lead to another folder or end a line.
+// plainName replaces control characters, invalid UTF-8 and the characters that Windows forbids in
+// file names.
 func plainName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || strings.ContainsRune(`/\:*?"<>|`, r) {
@@ -94,7 +95,8 @@ func (an answer) writeContent(w http.ResponseWriter, r *http.Request, refuse fun
 }
 
 // withoutNothing replaces each range of the last 0 bytes with a range beyond the end of any file.
-// RFC 9110, section 14.1.2, calls such a range unsatisfiable, but the standard library accepts it.
+// RFC 9110, section 14.1.2, calls a range of the last 0 bytes unsatisfiable, but the standard
+// library accepts it.
 func withoutNothing(r *http.Request) *http.Request {
 	const beyond = "9223372036854775807-"
 	unit, ranges, some := strings.Cut(r.Header.Get("Range"), "=")

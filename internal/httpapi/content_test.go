@@ -25,7 +25,7 @@ func (b body) Close() error {
 	return nil
 }
 
-// unreadable reports a length. Reading it fails.
+// unreadable is a file in which every Seek fails.
 type unreadable struct{ io.Reader }
 
 func (unreadable) Seek(int64, int) (int64, error) { return 0, errors.New("the disk is gone") }

@@ -11,8 +11,8 @@ import (
 
 // Pages in browsers may call the API from the origins that the domain lists. Before some calls, a
 // browser sends a preflight. The browser lets a page read a response only if the response names the
-// page's origin (the CORS protocol of the Fetch standard). A page must put tokens into headers. The
-// API uses no cookies, so no response allows credentials.
+// page's origin (the CORS protocol of the Fetch standard). The API uses no cookies, so no response
+// allows credentials.
 
 // sharedHeaders lists the request headers that a page may send. readHeaders lists the response
 // headers that a page may read. CORS always allows some other headers.
@@ -28,8 +28,8 @@ var (
 // time, a page of a removed origin can still send calls.
 const preflightLife = "600"
 
-// admit allows a page to read the response, if the domain lists the page's origin. It returns false
-// for other origins.
+// admit allows a page to read the response if the domain lists the page's origin. Otherwise it
+// returns false.
 func (x *exchange) admit(w http.ResponseWriter) bool {
 	origin := x.request.Header.Get("Origin")
 	if origin == "" {

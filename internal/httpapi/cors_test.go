@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A page of a listed origin may read every response, including errors. Browsers hide responses from
-// other pages.
+// A page of a listed origin may read every response, including errors. A page of another origin may
+// not read a response.
 func TestCallsOfPages(t *testing.T) {
 	s := newService(t)
 	const listed, other = "https://app.example", "https://evil.example"
@@ -58,8 +58,8 @@ func from(origin string, pairs ...string) map[string]string {
 }
 
 // The response to a preflight has the methods of the path and the headers of the API. A preflight
-// from another origin gets the same response as a request with a method that the path does not
-// have.
+// from an origin that the domain does not list gets the same response as a request with a method
+// that the path does not have.
 func TestQuestionsOfBrowsers(t *testing.T) {
 	s := newService(t)
 	const listed = "https://app.example"

@@ -116,7 +116,7 @@ type answer struct {
 	status int
 	header http.Header
 	body   []byte
-	// content or stream is set for a response that is not JSON, instead of the body.
+	// content or stream is set when the output is a Content or a Stream. body is then nil.
 	content *Content
 	stream  *Stream
 }
@@ -137,7 +137,8 @@ func newAnswer(status int, body []byte, requestID string) answer {
 	return answer{status: status, header: header, body: body}
 }
 
-// failed converts an error to a response. It logs the details that the client must not see.
+// failed converts an error to a response. It logs an error with a status of 500 or more, except
+// during maintenance.
 func (a *API) failed(ctx context.Context, err error) answer {
 	f := classify(err)
 	a.logFailure(ctx, f, err)

@@ -10,7 +10,7 @@ import (
 	"passerelle"
 )
 
-// These are the limits of an expansion. Each name may cost a query for the whole list.
+// These are the limits of an expansion. In a list, each name may cost one more query.
 const (
 	maxExpandDepth = 4
 	maxExpandNames = 20
@@ -22,17 +22,17 @@ const (
 //
 //	Connector *Connector `json:"connector,omitempty" expand:"true"`
 //
-// The type of a linked resource defines in the same way what the resource can embed, down to the
-// largest depth. The tag "without" lists the members that this endpoint does not embed, separated
-// by commas. Unless the request is strict, the API ignores unknown names, because clients send
-// names that no longer exist.
+// In the same way, the type of a linked resource defines the resources that it can embed. The tag
+// "without" lists the members that this endpoint does not embed, separated by commas. Unless the
+// request is strict, the API ignores unknown names, because clients send names that no longer
+// exist.
 type Expand[Of any] struct {
 	Names string `query:"expand" doc:"linked resources to embed, separated by commas; nested resources in brackets"`
 
 	asked Expansion
 }
 
-// Linked returns the resources that objects of a type can embed, each with its own type.
+// Linked returns the types of the resources that objects of a type can embed, by name.
 func Linked(of reflect.Type) map[string]reflect.Type {
 	known, _ := linked.Load(of)
 	if found, there := known.(map[string]reflect.Type); there {
@@ -131,8 +131,8 @@ func (e *Expand[Of]) known(tag reflect.StructTag) map[string]reflect.Type {
 	return known
 }
 
-// describe lists the names that the endpoint can embed. The brackets after each name contain the
-// names that the named resource can embed.
+// describe lists the names that the endpoint can embed. Brackets after a name contain the names
+// that the named resource can embed.
 func (e *Expand[Of]) describe(tag reflect.StructTag) string {
 	known := e.known(tag)
 	var words []string
@@ -165,8 +165,8 @@ func (e Expansion) among(known map[string]reflect.Type, strict bool) (Expansion,
 	return kept, nil
 }
 
-// parseExpansion reads names separated by commas. In brackets after a name are its nested names, if
-// any. The result contains a repeated name once, with the nested names of all its repetitions.
+// parseExpansion reads names separated by commas. Brackets after a name contain its nested names.
+// The result contains a repeated name once, with the nested names of all its repetitions.
 func parseExpansion(s string) (Expansion, error) {
 	p := expandParser{rest: s}
 	if strings.TrimSpace(s) == "" {
@@ -257,7 +257,7 @@ func (p *expandParser) name() string {
 }
 
 // nameByte reports whether a name may contain the byte. It accepts points, because some clients
-// send connection.connector. The API then ignores that name instead of refusing it.
+// send connection.connector. Unless the request is strict, the API then ignores that name.
 func nameByte(c byte) bool {
 	return c == '.' || c == '_' || c == '-' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }

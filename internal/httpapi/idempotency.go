@@ -24,8 +24,8 @@ import (
 // printable ASCII.
 const maxKey = 255
 
-// settleTimeout limits the time to record the end of an execution. It is much shorter than the
-// lease of a key.
+// settleTimeout limits the time to record the end of an execution. It is shorter than the lease of
+// a key.
 const settleTimeout = 10 * time.Second
 
 // repeatable executes a call, or returns the stored response of an earlier call with the same
@@ -117,8 +117,8 @@ func (a *API) execute(ctx context.Context, x *exchange, claim store.Claim) (answ
 	return result, nil
 }
 
-// showMade replaces a call by the call that reads the object that an earlier execution has created,
-// with the same expansions.
+// showMade replaces a call by the call that reads the object that an earlier execution has created.
+// It keeps the parameter expand. It changes nothing for a route without Creates or with Resumes.
 func (a *API) showMade(x *exchange, made int64) {
 	if x.endpoint.route.Creates == "" || x.endpoint.route.Resumes {
 		return
@@ -158,7 +158,7 @@ func replayed(kept []byte) (answer, error) {
 
 // end records the end of an execution, with or without a response to store. When recording fails,
 // the response to the call stays the same. The lease then expires, and a repetition finds the
-// created object.
+// created object, if any.
 func (a *API) end(ctx context.Context, x *exchange, keep *answer) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()

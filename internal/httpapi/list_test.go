@@ -12,7 +12,7 @@ import (
 	"passerelle/internal/httpapi"
 )
 
-// page reads the page of the sample's list at a complete address.
+// page reads a page of the sample's list.
 func (s *service) page(t *testing.T, address, token string) itemList {
 	t.Helper()
 	w := s.do(call{url: address, token: token})

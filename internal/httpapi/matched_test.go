@@ -6,8 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The API reports the pattern of the matched route even when it refuses the request. It reports
-// nothing when no route matches.
+// The API reports the pattern of the matched route, with the version. It reports nothing when no
+// route matches.
 func TestPatternsAreReported(t *testing.T) {
 	s := newService(t)
 	for _, c := range []call{

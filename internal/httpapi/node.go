@@ -10,9 +10,9 @@ import (
 	"passerelle"
 )
 
-// shape is the kind of a node. A loose node comes from a form or a query, where every value is
-// text. The type of the field decides what a loose node means. A file comes from a form and may
-// contain any bytes.
+// shape is the kind of a node. A loose node comes from a form, a query, a path or a header, where
+// every value is text. The type of the field decides what a loose node means. A file comes from a
+// multipart form or is the complete body. It may contain any bytes.
 type shape uint8
 
 const (
@@ -26,7 +26,7 @@ const (
 	file
 )
 
-// shapeNames lists the names of the shapes in messages, with an article.
+// shapeNames lists the names of the shapes in error messages.
 var shapeNames = [...]string{null: "null", boolean: "a boolean", number: "a number", text: "a string", loose: "a string", list: "an array", object: "an object", file: "a file"}
 
 // maxDepth limits the nesting of arrays and objects in a body.
@@ -103,8 +103,7 @@ func (p *parser) space() {
 	}
 }
 
-// next skips white space and returns the next byte. It returns zero at the end. The end comes too
-// early only if the standard library accepted invalid JSON.
+// next skips white space and returns the next byte. It returns zero at the end.
 func (p *parser) next() byte {
 	p.space()
 	if p.pos >= len(p.data) {

@@ -12,7 +12,7 @@ import (
 )
 
 // The OpenAPI document comes from the routes and from the compiled plans that parse requests. The
-// document therefore always agrees with the service.
+// parameters and bodies in the document therefore agree with the service.
 //
 // We tried other generators with a list that has a limit, a filter and an expansion. huma v2 also
 // generates the document and the parser from types. But it silently accepts unknown and repeated
@@ -20,8 +20,8 @@ import (
 // package would still need its own code for strictness, pages, expansions and errors that name a
 // field. swaggest/openapi-go generates a document from types but parses no requests, so the code
 // would have each limit twice. kin-openapi generates schemas from Go types, without the limits in
-// the plans. The tests use kin-openapi to validate this document. ogen generates a server from a
-// document that people write.
+// the plans. The tests of internal/api use kin-openapi to validate this document. ogen generates a
+// server from a document that people write.
 
 type openAPI struct {
 	OpenAPI    string                           `json:"openapi"`

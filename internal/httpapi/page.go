@@ -12,7 +12,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// LimitOffset contains the parameters of all lists. Its tags are the limits of every page.
+// LimitOffset contains the parameters limit and offset of lists. Its tags set the limits of every
+// page.
 type LimitOffset struct {
 	Limit  int64 `query:"limit" default:"1000" min:"1" max:"1000" doc:"maximum number of items"`
 	Offset int64 `query:"offset" default:"0" min:"0" doc:"number of items to skip"`
@@ -106,7 +107,8 @@ func (p Paging) window() PageWindow {
 
 // Turn reads one page. fetch reads the rows of a window, in the order of the window. position
 // returns the sort keys of a row, and the last key is unique. count returns the number of rows in
-// the filtered list. Turn calls count only when the page itself does not show this number.
+// the filtered list. Turn never calls count for a page with a cursor, because the cursor contains
+// this number.
 func Turn[T any](ctx context.Context, r *store.Reader, p Paging, fetch func(context.Context, *store.Reader, PageWindow) ([]T, error), position func(T) Position, count func(context.Context, *store.Reader) (int64, error)) ([]T, Listing, error) {
 	window := p.window()
 	var rows []T
@@ -186,7 +188,7 @@ func (p Paging) back(links Links, started bool) Links {
 }
 
 // linker makes the addresses of other pages of a list. These addresses keep all parameters of the
-// current request.
+// current request except cursor and offset.
 type linker struct {
 	base  string
 	query url.Values

@@ -61,8 +61,7 @@ func (p *path) wrong(want string, n *node) error {
 	return p.invalid("must be %s, not %s", want, shapeNames[n.shape])
 }
 
-// checkText fails for characters that databases cannot store, and for characters with more than one
-// interpretation.
+// checkText fails for invalid UTF-8, and for NUL characters, which PostgreSQL cannot store.
 func (p *path) checkText(s string) error {
 	if !utf8.ValidString(s) {
 		return p.invalid("not valid UTF-8")

@@ -66,7 +66,7 @@ type field struct {
 	set      setter
 	// scalar is set for a field that a form or a query can contain.
 	scalar bool
-	// nullable is set for a field in which null and absence have different meanings.
+	// nullable is set for a field whose type is a nodeReader. Such a field receives null.
 	nullable bool
 	typ      reflect.Type
 	members  *fields // for an object, or for the items of a list of objects
@@ -99,8 +99,8 @@ type describer interface {
 	describe(tag reflect.StructTag) string
 }
 
-// maxFields is the largest number of fields. One integer marks the fields that are present, with
-// one bit for each field.
+// maxFields is the largest number of fields from one source, or of one object. One integer marks
+// the fields that are present, with one bit for each field.
 const maxFields = 64
 
 var sources = []string{"path", "query", "header", "body"}

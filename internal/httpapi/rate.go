@@ -55,8 +55,8 @@ func (x *exchange) fromToken() source {
 // without a limit.
 type quota struct {
 	limit, remaining int64
-	// reset is the time until the source has its whole limit again. wait is the time until the
-	// source may send another request.
+	// reset is the time until the source has its whole limit again. wait is zero for a counted
+	// request. For a refused request, it is the time until the source may send another one.
 	reset, wait time.Duration
 }
 
@@ -133,9 +133,9 @@ func (a *API) take(domain passerelle.DomainKind, values settings.Values, from so
 	return a.meter.take(from, rate, a.config.Now())
 }
 
-// Count counts a request that another handler serves, such as one for a page. Requests for pages
-// and calls from one address share the limit of a setting. Count returns the time for which the
-// address must wait, or zero.
+// Count counts a request that another handler serves, such as one for a page. With
+// settings.AddressRate, such requests and API calls from one address share one quota. Count returns
+// the time for which the address must wait, or zero.
 func (a *API) Count(r *http.Request, domain passerelle.Domain, values settings.Values, limit string) time.Duration {
 	return a.take(domain.Kind, values, addressSource(domain.ID, Address(r, a.config.TrustedProxies), limit)).wait
 }

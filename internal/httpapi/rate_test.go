@@ -89,8 +89,7 @@ func TestRateOfAnAddressIsLimited(t *testing.T) {
 	s.check(t, call{url: "/2.0/items/3", token: "reader", remote: "192.0.2.1:1"}, outcome{status: 429, code: "rateLimited", message: "More than 2 requests a minute from this address"})
 }
 
-// Any number of addresses uses limited memory. The addresses do not reduce the quota of another
-// source.
+// 60,000 addresses use at most 16 MiB of memory. They do not change the quota of another address.
 func TestRatesTakeABoundedMemory(t *testing.T) {
 	s := newService(t)
 	s.rates = rates("0", "2")

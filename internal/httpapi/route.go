@@ -76,7 +76,8 @@ func (r Route) takesKey() bool {
 // Endpoint is a typed function in the form that a Route needs.
 type Endpoint struct {
 	in, out reflect.Type
-	// short returns the same endpoint with LimitOffset, for an output with the items in a field.
+	// short returns the same endpoint with the paging parameters of LimitOffset. The argument is
+	// the index of the output's field that contains the list.
 	short func(items []int) Endpoint
 	call  func(ctx context.Context, c *Caller, bind func(in reflect.Value) error) (any, error)
 }

@@ -99,8 +99,8 @@ type location struct {
 const version = "/2.0"
 
 // locate parses a path. It accepts the version segment twice, because clients add the version to a
-// base address that already has it. It also accepts one trailing slash. Empty segments and dots
-// match no path.
+// base address that already has it. It also accepts one trailing slash. Empty segments, "." and
+// ".." match no path.
 func locate(u *url.URL) (location, error) {
 	var at location
 	path := u.EscapedPath()

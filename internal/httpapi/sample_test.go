@@ -27,8 +27,8 @@ import (
 	_ "passerelle/internal/store/storetest/migrated"
 )
 
-// The sample is a small API of items that uses every convention. Its items
-// are the numbers from 1 to 25.
+// The sample is a small API of items that uses the package's conventions. Its items are the numbers
+// from 1 to 25.
 
 type itemID int64
 
@@ -116,7 +116,8 @@ type accepted struct{}
 
 func (accepted) HTTPStatus() int { return http.StatusAccepted }
 
-// sample holds the functions of the sample's endpoints. It records their calls.
+// sample holds the functions of the sample's endpoints. created counts the created items, and
+// counted counts the reads of the list's total.
 type sample struct {
 	mu      sync.Mutex
 	created int
@@ -354,8 +355,8 @@ func newService(t testing.TB) *service {
 	return s
 }
 
-// sign returns a function whose signature contains the caller's name. It fails in a domain without
-// signatures.
+// sign returns a function whose signature contains the id of the caller's domain. It fails in a
+// domain without signatures.
 func (s *service) sign(_ context.Context, c *httpapi.Caller) (httpapi.SignFunc, error) {
 	if s.unsigned {
 		return nil, passerelle.InvalidField("sign_response", "not here")

@@ -147,8 +147,7 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request) (result answer) {
 	return result
 }
 
-// serve checks a request in a fixed order. It checks the token before it reads the body or shows
-// anything about a resource.
+// serve checks a request in a fixed order. It checks the token before it reads the body.
 func (a *API) serve(ctx context.Context, w http.ResponseWriter, x *exchange) (answer, error) {
 	at, unlocated := locate(x.request.URL)
 	x.location = at

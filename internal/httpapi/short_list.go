@@ -5,10 +5,10 @@ import (
 	"reflect"
 )
 
-// shortInput is the input of a handler that returns a short list: a list that fits on one page.
-// Such a list is an output with a total and without links. The list's route accepts the parameters
-// of LimitOffset in addition to its own, because clients of this API family read every list page by
-// page. The handler returns the whole list.
+// shortInput adds LimitOffset to the input of a handler that returns a short list. A short list
+// fits on one page. The handler's output has a total and no links. The list's route accepts the
+// parameters of LimitOffset in addition to its own, because clients of this API family read every
+// list page by page. The handler returns the whole list.
 type shortInput[In any] struct {
 	Input In `inner:"true"`
 	LimitOffset

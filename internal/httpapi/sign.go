@@ -10,7 +10,7 @@ import (
 )
 
 // signParameter is the parameter that requests a signed response. Every call accepts the parameter.
-// A body that accepts any key therefore never receives its value.
+// A field for free names therefore never receives this query parameter.
 const signParameter = "sign_response"
 
 // SignFunc returns a payload as a compact JWS.
@@ -43,8 +43,8 @@ func (a *API) signature(ctx context.Context, x *exchange) (SignFunc, error) {
 // signatureDate is the format of dates in signatures. Webhooks use the same format.
 const signatureDate = "2006-01-02T15:04:05.000000Z"
 
-// sign returns a signature. The signature's payload contains the unchanged bytes of the response.
-// The date in the payload is the real time.
+// sign returns the response as a compact JWS. The payload contains the unchanged bytes of the
+// response, and the real time.
 func (a *API) sign(x *exchange, with SignFunc, status int, body []byte) (answer, error) {
 	payload, err := encode(signed{
 		RequestURL: strings.TrimSuffix(x.caller.Base, cmp.Or(x.version, version)) + x.request.URL.RequestURI(),

@@ -12,7 +12,7 @@ type Stream struct {
 	MediaType string
 	// Name is the file name for the browser.
 	Name string
-	// Write writes the bytes. The status cannot change after the first byte. After a later error,
+	// Write writes the bytes. The API has sent the status before it calls Write. After an error,
 	// the API cuts the connection, so no client mistakes a part for the whole.
 	Write func(w io.Writer) error
 }

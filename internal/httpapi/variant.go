@@ -82,7 +82,8 @@ func (p *plan) choose(body *node) (variant, error) {
 	return fitting[0], nil
 }
 
-// knownKeys returns those keys of a body that at least one variant has.
+// knownKeys returns those keys of a body that at least one variant has. It ignores members with the
+// value null.
 func (p *plan) knownKeys(body *node) []string {
 	var names []string
 	for i := range body.nodes {

@@ -81,8 +81,8 @@ func TestDocumentDescribesVariants(t *testing.T) {
 	}
 }
 
-// A public call has a parameter that makes the call need a token. Without this parameter, the API
-// ignores the token. With it, the API checks the token.
+// A public route can have a parameter with which a call needs a token. Without this parameter, the
+// API ignores the token. With it, the API checks the token.
 func TestGuardedParameter(t *testing.T) {
 	s := newService(t)
 	for name, test := range map[string]struct {

@@ -51,7 +51,7 @@ func passed(_ context.Context, _ *httpapi.Caller, in passedOn) (httpapi.RawJSON,
 	return httpapi.RawJSON(in.Data), nil
 }
 
-// The endpoint receives a body with undeclared keys unchanged.
+// A field "*" receives the undeclared keys of a body, with their texts and nulls.
 func TestBodiesOfAnyKeys(t *testing.T) {
 	s := newService(t)
 	to := func(body string) call {
@@ -104,7 +104,7 @@ func TestBodiesOfOtherKeys(t *testing.T) {
 	}
 }
 
-// The endpoint receives an object unchanged, with its order, digits and text.
+// A RawObject keeps the order, digits and texts of the object in the request.
 func TestObjectsPassedOn(t *testing.T) {
 	s := newService(t)
 	to := func(body string) call {

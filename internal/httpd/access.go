@@ -49,7 +49,8 @@ func (s *Server) finish(x *exchange, r *http.Request, answer *recorder, took tim
 	)
 }
 
-// guard runs the handler. When the handler panics, guard responds in its place.
+// guard runs the handler. When the handler panics before it writes anything, Options.Failure writes
+// the response.
 func (s *Server) guard(handler http.Handler, answer *recorder, r *http.Request) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -70,7 +71,7 @@ func (s *Server) recovered(cause any, answer *recorder, r *http.Request) {
 		slog.String("stack", string(debug.Stack())),
 	)
 	if answer.status != 0 {
-		// The client has received a part of the response. The response must not appear complete.
+		// The handler has begun the response, which must not appear complete.
 		panic(http.ErrAbortHandler)
 	}
 	clear(answer.Header())
@@ -120,7 +121,7 @@ func (r *recorder) writePart(p []byte) (int, error) {
 
 // deadline sets the time by which the client must take the bytes that are written next.
 func (r *recorder) deadline(at time.Time) {
-	// Only connections in tests have no deadlines and cause an error.
+	// An error means that the connection has ended, or has no deadlines, as in tests.
 	_ = http.NewResponseController(r.ResponseWriter).SetWriteDeadline(at)
 }
 

@@ -18,8 +18,8 @@ const (
 
 // Bounded returns a body from which the handler can read up to a number of bytes. Reading more
 // fails with *http.MaxBytesError. Many clients read the response only after they have written
-// everything. The server therefore discards up to 8 MiB more, for at most 5 s. If the client sends
-// still more, the server stops reading, responds, and closes the connection.
+// everything. The server therefore discards up to 8 MiB more, for at most 5 s. If the body does not
+// end within these limits, the server stops reading, responds, and closes the connection.
 func Bounded(w http.ResponseWriter, body io.ReadCloser, most int64) io.ReadCloser {
 	return &bounded{ReadCloser: body, answer: w, most: most, left: most}
 }

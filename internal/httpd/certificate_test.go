@@ -12,8 +12,8 @@ import (
 	"passerelle/internal/httpd"
 )
 
-// TestCertificateStaysUntilItsFilesHaveAnother checks that files that are missing, wrong or
-// mismatched cause an error, and do not replace the certificate.
+// TestCertificateStaysUntilItsFilesHaveAnother checks that a missing or wrong file causes an error,
+// and does not replace the certificate.
 func TestCertificateStaysUntilItsFilesHaveAnother(t *testing.T) {
 	folder := t.TempDir()
 	chain, key := filepath.Join(folder, "chain"), filepath.Join(folder, "key")

@@ -17,8 +17,8 @@ type Check struct {
 	Probe func(context.Context) error
 }
 
-// Health always responds with 200. The response has the product in its header Server, such as
-// "Passerelle/1.2.0".
+// Health returns a handler that always responds with 200. The response has the product in its
+// header Server, such as "Passerelle/1.2.0".
 func Health(product string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Server", product)
@@ -26,8 +26,9 @@ func Health(product string) http.Handler {
 	})
 }
 
-// Ready runs the checks one after the other. It responds with 200 when all checks succeed, and 503
-// otherwise. The body contains only names: {"ready": false, "failing": ["database"]}.
+// Ready returns a handler that runs the checks one after the other. The handler responds with 200
+// when all checks succeed, and 503 otherwise. The body contains only names: {"ready": false,
+// "failing": ["database"]}.
 func Ready(checks ...Check) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		failing := []string{}

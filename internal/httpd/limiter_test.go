@@ -25,7 +25,7 @@ func refuse(w http.ResponseWriter, _ *http.Request, err error) {
 }
 
 // While the largest allowed number of requests is running, the limiter refuses other requests
-// immediately. It accepts requests again when one of them has ended.
+// immediately. It accepts a request again when one of the running requests has ended.
 func TestLimiter(t *testing.T) {
 	entered, leave := make(chan bool), make(chan bool)
 	limiter := &httpd.Limiter{Limit: 2, Full: errFull, Refuse: refuse}
@@ -60,7 +60,7 @@ func TestLimiter(t *testing.T) {
 	}
 }
 
-// A request whose client sends or reads slowly does not keep other requests out.
+// A request whose client sends the body slowly does not keep other requests out.
 func TestSlowClientTakesNoPlace(t *testing.T) {
 	limiter := &httpd.Limiter{Limit: 1, Full: errFull, Refuse: refuse}
 	reading := make(chan bool, 1)

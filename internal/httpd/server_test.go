@@ -264,7 +264,8 @@ func TestSlowAndOversizedHeadersEndTheConnection(t *testing.T) {
 	}
 }
 
-// held returns a handler that signals a request, and responds when the test releases it.
+// held returns a handler for one request. The handler closes arrived, and responds when the test
+// closes proceed.
 func held() (handler http.Handler, arrived, proceed chan struct{}) {
 	arrived, proceed = make(chan struct{}), make(chan struct{})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -403,7 +404,7 @@ func TestServesTLS(t *testing.T) {
 	}
 }
 
-// An HTTP/2 connection can have only a limited number of requests at the same time.
+// The server permits 16 concurrent requests on an HTTP/2 connection.
 func TestStreamsOfAConnectionAreBounded(t *testing.T) {
 	donor := httptest.NewTLSServer(http.NotFoundHandler())
 	defer donor.Close()
@@ -458,8 +459,8 @@ func TestAmbiguousLengthsEndTheConnection(t *testing.T) {
 	}
 }
 
-// A client that writes a too large body before it reads gets the response. The connection stays
-// open if the server has discarded the complete body.
+// A client gets the response to a body that is too large, even if it writes up to 8 MiB before it
+// reads. The connection then stays open. After a longer body, the connection ends.
 func TestTooLargeIsAnAnswer(t *testing.T) {
 	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var over *http.MaxBytesError

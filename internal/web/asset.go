@@ -53,7 +53,7 @@ func readAssets() []asset {
 }
 
 // Asset returns the address of an embedded file. The address changes with the file's content. Asset
-// fails for an unknown name, so the service cannot send a template with a wrong name.
+// fails for an unknown name. A page with the wrong name of a file is therefore never sent.
 func Asset(name string) (string, error) {
 	for _, a := range assets {
 		if a.name == name {
@@ -64,7 +64,7 @@ func Asset(name string) (string, error) {
 }
 
 // Assets serves the embedded files and the style sheets of brands, at AssetPath. An address always
-// has the same content, so browsers may cache it for a year. It responds to all other addresses
+// has the same content, so browsers may cache it for a year. Assets responds to all other addresses
 // with 404.
 func Assets() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -82,8 +82,9 @@ func Assets() http.Handler {
 	})
 }
 
-// Picture responds with a picture. The address of the picture always has the same content. The
-// headers prevent browsers from running a file that only looks like a picture.
+// Picture responds with a picture. The address of the request must always have the same content,
+// because browsers may cache it for a year. The headers prevent browsers from running a file that
+// only looks like a picture.
 func Picture(w http.ResponseWriter, r *http.Request, mediaType string, content []byte) {
 	asset{kind: mediaType, content: content}.serve(w, r)
 }

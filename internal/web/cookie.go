@@ -23,7 +23,7 @@ var ErrNoCookie = errors.New("no such cookie")
 var ErrLongCookie = errors.New("the cookie would be too long for browsers")
 
 // Cookie describes a cookie without its value. Scripts can never read the cookie. From other sites,
-// browsers send the cookie only when a user follows a link, unless Framed is set.
+// browsers send the cookie only when a user follows a link, unless Strict or Framed is set.
 type Cookie struct {
 	Name string
 	// Path limits the cookie to addresses below it.

@@ -30,8 +30,8 @@ var icons = map[string]string{
 	"check":       "M5 13l4 4L19 7",
 }
 
-// Icon returns an icon as HTML. It fails for an unknown name, so the service cannot send a template
-// with a wrong name.
+// Icon returns an icon as HTML. Icon fails for an unknown name. A page with the wrong name of an
+// icon is therefore never sent.
 func Icon(name string) (template.HTML, error) {
 	path, known := icons[name]
 	if !known {

@@ -255,8 +255,8 @@ func TestOrigin(t *testing.T) {
 	}
 }
 
-// A page that other sites may show in a frame lists these sites in a header. Only this header can
-// list several sites. Browsers send the cookies of the page only in such a frame.
+// A page that other sites may show in a frame lists these sites in Content-Security-Policy, and has
+// no X-Frame-Options. A cookie with Framed is partitioned.
 func TestPagesInsideOfOthers(t *testing.T) {
 	answer := httptest.NewRecorder()
 	err := web.MustPages(templates).Send(answer, web.Page{

@@ -16,13 +16,13 @@ type Words struct {
 	// Lang is the BCP 47 tag of the language.
 	Lang  string
 	texts map[string]string
-	// variant is the end of the keys of texts that replace usual texts. It is empty for the usual
-	// texts.
+	// variant is the ending of keys: the text KEY.variant replaces the text KEY. It is empty for
+	// the usual texts.
 	variant string
 }
 
-// As returns the same words, in which a text with the key KEY.variant replaces the text KEY. An
-// empty variant returns the usual texts.
+// As returns the same words, in which a text with the key KEY.variant replaces the text KEY. With
+// an empty variant, As returns the usual texts.
 func (w Words) As(variant string) Words {
 	w.variant = variant
 	return w

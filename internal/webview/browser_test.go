@@ -137,7 +137,7 @@ type pageInspection struct {
 	lang    string
 }
 
-// at opens and checks the page of a payment. The text more, which selects a step, is added to the
+// at opens and checks the page of a payment. It adds the text more, such as "&step=cancel", to the
 // page's query.
 func (l pageInspection) at(name string, p *payment.Payment, more, visible string) {
 	l.t.Helper()

@@ -13,8 +13,8 @@ import (
 	"passerelle/payment"
 )
 
-// wantEvidence compares the stored evidence of a payment with the page that the payer saw. The
-// evidence must not be older than the payment.
+// wantEvidence compares the stored evidence of a payment with want. The evidence must not be older
+// than the payment.
 func (s *stack) wantEvidence(t *testing.T, p *payment.Payment, want ...payment.Evidence) {
 	t.Helper()
 	for i := range want {
@@ -40,8 +40,8 @@ func shownIn(amount, when, terms string) payment.ShownPayment {
 	}
 }
 
-// When a payer acts on a page, the service stores the page's content in the transaction of the act.
-// A refused or repeated act stores nothing.
+// When a payer orders a payment on a page, the service stores the page's content. A refused or
+// repeated order stores nothing.
 func TestWhatThePayerSawIsKept(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		p := s.create(t, nil)

@@ -88,7 +88,7 @@ type faultBody struct {
 
 // wayBack returns the address and the name of the application, for a person who cannot continue.
 // wayBack uses the address in the link if the application may use this address. Otherwise it uses
-// the address of a payment to which this browser has access.
+// the address of a payment for which this browser has a cookie.
 func (w *Webview) wayBack(pc *pageContext) (string, string) {
 	query := pc.request.URL.Query()
 	if client, err := w.namedClient(pc, query); err == nil && w.acceptable(pc, access.Principal{Client: client.ID}, query.Get(redirectParameter)) {

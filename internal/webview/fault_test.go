@@ -10,9 +10,8 @@ import (
 	"passerelle"
 )
 
-// A broken link shows advice, and a link back to the application. The address comes from the broken
-// link if the application may use it. Otherwise it comes from the payment to which the browser had
-// access.
+// A broken link shows advice. The page also has a link back to the application, if the application
+// may use the address in the broken link.
 func TestBrokenLinksLeadBack(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		client := number(passerelle.PaymentID(s.client.ID))
@@ -42,7 +41,7 @@ func TestBrokenLinksLeadBack(t *testing.T) {
 }
 
 // A person may open the page after their access has ended. The page then has a link back to the
-// application, whether or not the person has paid.
+// application.
 func TestPageLinksBackAfterAccessEnded(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		p := s.create(t, nil)

@@ -140,9 +140,10 @@ func (w *Webview) openLink(pc *pageContext, query url.Values) error {
 	return nil
 }
 
-// refuseLink shows a page to a person when the flow has ended or belongs to another browser. If the
-// client has a redirect address or shows the flow in a frame, the client gets an error. A client
-// gets the connections that the person has made in time, unless the user was deleted.
+// refuseLink handles an error of findFlow. For a flow that has ended, the client gets an error if
+// it has a redirect address or shows the flow in a frame. If the person has made connections in
+// time, the client gets these connections instead, unless the user was deleted. All other errors
+// become pages.
 func (w *Webview) refuseLink(pc *pageContext, t *flowSession, err error) error {
 	why := "The person took too long."
 	switch {
@@ -194,7 +195,7 @@ func (w *Webview) startFlow(pc *pageContext, query url.Values) error {
 }
 
 // named reports whether a domain parameter means the domain of the request. The parameter may be
-// the domain's name, its host, or the first label of that host.
+// empty. Otherwise it must be the domain's name, its host, or the first label of that host.
 func (pc *pageContext) named(domain string) bool {
 	_, parent, _ := strings.Cut(web.Origin(pc.domain.BaseURL), "://")
 	bare, _, _ := strings.Cut(parent, ":")

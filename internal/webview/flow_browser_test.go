@@ -119,7 +119,7 @@ func TestJourneysInABrowser(t *testing.T) {
 	}
 }
 
-// A complete flow works with a list of institutions and the institution's page on another site.
+// A complete flow works with a list of institutions, and with the institution's own page.
 func TestThePageOfTheInstitutionInABrowser(t *testing.T) {
 	t.Parallel()
 	for _, w := range windows {
@@ -165,7 +165,7 @@ func TestCodeInTheFragment(t *testing.T) {
 	}
 }
 
-// A double click by a person who is not known yet makes only one user and one connection.
+// A click disables the button, so a double click submits the form only once.
 func TestDoubleClickInABrowser(t *testing.T) {
 	t.Parallel()
 	p := startBrowserWalker(t, windows[0])

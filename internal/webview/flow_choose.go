@@ -30,8 +30,8 @@ type institutionsBody struct {
 	Chooser *chooser.List
 	// None is set when there is no institution to choose from.
 	None bool
-	// Unknown is set while the service does not know the person's code. The code may be in the
-	// fragment of the address, and browsers do not send fragments.
+	// Unknown is set while the flow has no user. The person's code may be in the fragment of the
+	// address, and browsers do not send fragments.
 	Unknown bool
 }
 
@@ -96,8 +96,8 @@ type credentialsBody struct {
 // otherWay is a link to the form for another way to give access.
 type otherWay struct{ Text, Address string }
 
-// askCredentials shows the form for the credentials of an institution. With others, the page also
-// offers to choose another institution.
+// askCredentials shows the form for the credentials of an institution. If others is true, the page
+// also offers to choose another institution.
 func (w *Webview) askCredentials(pc *pageContext, t *flowSession, b wire.Bank, others bool) error {
 	pc.nameInstitutionsLike(b)
 	on := wayBy(b, pc.request.URL.Query().Get("by"))

@@ -149,7 +149,8 @@ func TestConnectWithAWrongPassword(t *testing.T) {
 	})
 }
 
-// When an institution has its own page, the service redirects the person to this page.
+// When a person chooses the institution's own page, the service redirects the person to this page.
+// Only the same browser can come back.
 func TestConnectByThePageOfTheInstitution(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		page := p.open(p.link("connect", "connector_uuids", sandbox.TestConnector))
@@ -177,7 +178,8 @@ func TestConnectByThePageOfTheInstitution(t *testing.T) {
 	})
 }
 
-// decide submits the form on the bank's page. It returns the address of the redirect.
+// decide returns the address that the form on the bank's page opens. The form has the additional
+// values in with.
 func (p *walker) decide(bank string, with url.Values) string {
 	p.t.Helper()
 	body := p.open(bank).body

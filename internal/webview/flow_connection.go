@@ -100,8 +100,8 @@ func (w *Webview) loadConnection(pc *pageContext, t *flowSession, id passerelle.
 	return &flowConnection{t, c, b}, err
 }
 
-// showConnection shows why a connection cannot be read. For a connection that works, it shows the
-// page that is the purpose of the flow.
+// showConnection shows why a connection cannot be read. For a connection that works, it continues
+// the flow.
 func (w *Webview) showConnection(pc *pageContext, t *flowSession, id passerelle.ConnectionID) error {
 	s, err := w.loadConnection(pc, t, id)
 	if errors.Is(err, passerelle.NotFound) && t.Deleted == id {
@@ -154,7 +154,8 @@ func (w *Webview) wantsNewCredentials(pc *pageContext, s *flowConnection) (bool,
 	return len(fields) > 0 || s.bank.UUID == "", err
 }
 
-// usesLinkedSource reports whether the connection uses one of the sources that the link names.
+// usesLinkedSource reports whether the connection uses one of the sources that the link names. It
+// returns true for a link without sources.
 func (w *Webview) usesLinkedSource(pc *pageContext, s *flowConnection) (bool, error) {
 	if len(s.Sources) == 0 {
 		return true, nil

@@ -45,8 +45,7 @@ type filesBody struct {
 }
 
 // shownFile describes a file on the page. Refused says why the service refuses the file, and Where
-// names the line and the field of the mistake. Content is the file in base64. It is empty after the
-// import.
+// names the line and the field of the mistake. Content is the file in base64.
 type shownFile struct {
 	Name, Refused, Where, Content string
 	Accounts                      []shownFileAccount
@@ -126,8 +125,8 @@ func (w *Webview) replyWithFiles(pc *pageContext) error {
 // maxFileParts is larger than the number of parts in any form of these pages.
 const maxFileParts = 2*maxFiles + 10
 
-// readFiles reads the fields and files of a form. A field for a file that was sent before has the
-// file's name, followed by the file's content in base64.
+// readFiles reads the fields and files of a form. A file that was sent before is in two fields:
+// name, and then content in base64.
 func readFiles(r *http.Request) (url.Values, []handed, error) {
 	parts, err := r.MultipartReader()
 	if err != nil {
@@ -163,7 +162,7 @@ func readPart(part *multipart.Part, form url.Values) (handed, bool, error) {
 	case name == "content":
 		content, err = base64.StdEncoding.DecodeString(string(content))
 		return handed{form.Get("name"), content}, true, err
-	case name != "file": // the person chose no file
+	case name != "file": // an empty field file means that the person chose no file
 		form.Set(name, string(content))
 	}
 	return handed{}, false, nil

@@ -52,7 +52,7 @@ func (t *flowSession) connected() url.Values {
 	return reported
 }
 
-// finishConnect redirects a person who has finished the flow to the client.
+// finishConnect ends a flow that the person has finished, and redirects the person to the client.
 func (w *Webview) finishConnect(pc *pageContext, t *flowSession) error {
 	switch {
 	case t.Flow == flowManage:
@@ -76,9 +76,9 @@ func (w *Webview) finishConnect(pc *pageContext, t *flowSession) error {
 	return w.finishFlow(pc, t, reported)
 }
 
-// cancelFlow redirects a person who leaves the flow to the client. The client gets the connections
-// that the person has made before. Without such connections, the client gets the connection's state
-// as the reason, if the person did not cause this state.
+// cancelFlow ends a flow that the person leaves, and redirects the person to the client. The client
+// gets the connections that the person has made before. Without such connections, the client gets
+// the connection's state as the reason, if the person cannot change this state.
 func (w *Webview) cancelFlow(pc *pageContext, t *flowSession) error {
 	switch {
 	case t.Flow == flowManage:
@@ -195,7 +195,8 @@ type moreBody struct {
 	Another string
 }
 
-// offerMore shows a page that asks whether to make another connection.
+// offerMore shows what the person shares. If the person may make another connection, it also offers
+// that.
 func (w *Webview) offerMore(pc *pageContext, t *flowSession) error {
 	if len(t.Made) == 0 {
 		web.Redirect(pc.writer, pc.to(t))

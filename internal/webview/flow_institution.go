@@ -111,7 +111,7 @@ func (pc *pageContext) nameInstitutionsLike(b wire.Bank) {
 }
 
 // wanted returns the fields that a connection waits for: the fields that the institution named, or
-// all fields of the connection's source.
+// all fields of the connection's first source.
 func (w *Webview) wanted(pc *pageContext, c bankstore.Connection, b wire.Bank) ([]payment.Field, error) {
 	if c.Fields != "" {
 		var fields []wire.ConnectorField

@@ -67,8 +67,8 @@ func (s *stack) walk(t *testing.T, a answer) answer {
 	return a
 }
 
-// A person can filter a long list by country. The list omits hidden institutions, and shows the
-// country of each institution.
+// A person can filter a long list by country. The list omits hidden institutions. It shows the
+// country of an institution that is in only one country.
 func TestInstitutionsToChooseFrom(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		hidden := newInstitutionConnector(3, "Hidden Bank", "FR")
@@ -102,7 +102,7 @@ func TestInstitutionsToChooseFrom(t *testing.T) {
 	})
 }
 
-// While the user is unknown, the code may be behind the # of the address. The browser runs the
+// While the user is unknown, the code may be behind the # of the address. The page then permits the
 // script that sends the code, for any number of institutions.
 func TestTheHandOverOfACodeMayRun(t *testing.T) {
 	s := start(t, storetest.SQLite(t), nil)

@@ -75,7 +75,7 @@ func listOf(query url.Values, name string) []string {
 	return all
 }
 
-// plainNumber returns an account number without spaces.
+// plainNumber returns an account number without spaces, in capitals.
 func plainNumber(number string) string {
 	return strings.ToUpper(strings.Join(strings.Fields(number), ""))
 }

@@ -133,7 +133,7 @@ func TestCodesOfLinks(t *testing.T) {
 	})
 }
 
-// The service accepts a form only if the form has its page's token and comes from that page.
+// The service accepts a form only if it has the flow's token and comes from the service's own site.
 func TestFormsOfOthers(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		page := p.open(p.link("connect"))

@@ -96,7 +96,7 @@ const (
 	stepSaved = "saved"
 )
 
-// mostNamed is the number of accounts that the list names for one connection.
+// mostNamed is the largest number of accounts that the list names for one connection.
 const mostNamed = 3
 
 // describe returns texts that distinguish connections. A text names the accounts. When two

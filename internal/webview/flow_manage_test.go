@@ -14,8 +14,8 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// A person sees their connections, and the accounts that each connection shares. The person deletes
-// one connection.
+// A person sees their connections, changes the shared accounts of one connection, and deletes that
+// connection.
 func TestManage(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		first, second := p.connection("anna"), p.connection("one")
@@ -94,7 +94,7 @@ func TestManageOneConnection(t *testing.T) {
 	})
 }
 
-// Parameters select the connections that the person manages.
+// Parameters select the connections and accounts that the person manages.
 func TestManageSome(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.connection("anna")

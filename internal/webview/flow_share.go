@@ -267,7 +267,7 @@ func kindOf(t passerelle.AccountType) string {
 }
 
 // share applies a person's choice. It shares the ticked items from now on, and stops sharing the
-// other items.
+// other items on the page.
 func (w *Webview) share(pc *pageContext, s *flowConnection, form url.Values) error {
 	if s.Flow == flowReconnect {
 		return errUnread

@@ -45,7 +45,7 @@ func (p *walker) framed(origins string) *walker {
 }
 
 // Only the origins that the application has registered may show the pages about banking data in a
-// frame. No page may show the payment pages in a frame.
+// frame.
 func TestWhoMayShowThePages(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		closed := p.open(p.link("connect")).header

@@ -132,7 +132,8 @@ func TestManyInstitutionsToConnect(t *testing.T) {
 	})
 }
 
-// A person shares four hundred accounts in parts. A form changes only the part on its own page.
+// A person chooses from four hundred accounts in parts. A form changes only the part on its own
+// page.
 func TestManyAccountsToShare(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		const accounts = 400
@@ -179,8 +180,7 @@ func TestManyAccountsToShare(t *testing.T) {
 	})
 }
 
-// A payment with many instructions shows the first of them and counts the others. The evidence has
-// the same content as the page.
+// The page of a payment with 1,000 instructions lists 50 of them and counts the others.
 func TestManyInstructionsToPay(t *testing.T) {
 	each(t, generous, func(t *testing.T, s *stack) {
 		p := s.create(t, func(d *payment.Draft) {

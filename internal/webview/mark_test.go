@@ -19,7 +19,7 @@ import (
 
 var marks = regexp.MustCompile(`<span class="mark ([^"]*)" aria-hidden="true">([^<]*)</span>`)
 
-// Marks differ in shape, colour and letters. Each bank has the same mark on every page.
+// Marks differ in shape, colour and letters. A page shows the same marks each time.
 func TestMarksOfBanks(t *testing.T) {
 	s := start(t, storetest.SQLite(t), crowd)
 	page := s.open(t, s.create(t, nil).ID, nil)

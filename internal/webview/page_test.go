@@ -178,7 +178,8 @@ func TestEveryStateHasItsPage(t *testing.T) {
 		name    string
 		reports []payment.Report
 		// page is a text on the shown page. When page is empty, the service redirects the payer to
-		// the address at, with state and code.
+		// the client. The field at is the path of that redirect, and state and code are in its
+		// query.
 		page            string
 		at, state, code string
 	}{
@@ -334,8 +335,8 @@ func TestFormsOfOtherSitesOrderNothing(t *testing.T) {
 	})
 }
 
-// These pages ask browsers to hide the origin of forms. A browser may then send a form without any
-// header about its origin. The token in the form then decides.
+// These pages send no referrer, so a browser may send a form with `Origin: null` and without
+// Sec-Fetch-Site. The token in the form then decides.
 func TestFormsWithoutOriginNeedTheToken(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		page := s.open(t, s.create(t, nil).ID, nil)

@@ -72,8 +72,8 @@ func (pc *pageContext) form() (url.Values, error) {
 	return form, nil
 }
 
-// fieldValues returns the values of payment fields in a form. It removes surrounding spaces and
-// omits empty values.
+// fieldValues returns the values in a form with names that begin with fieldPrefix. It removes
+// surrounding spaces and omits empty values.
 func fieldValues(form url.Values) map[string]string {
 	values := map[string]string{}
 	for name := range form {
@@ -85,8 +85,8 @@ func fieldValues(form url.Values) map[string]string {
 	return values
 }
 
-// fill sends to the bank the values that it requested. When the bank requests the same fields again
-// without a new message, the values were wrong.
+// fill sends the requested values to the bank. When the bank requests the same fields again and has
+// not set Further, the values were wrong.
 func (w *Webview) fill(pc *pageContext, s *payerSession, form url.Values) error {
 	pc.values = fieldValues(form)
 	before := s.payment
@@ -179,8 +179,8 @@ func problemOf(err error) problem {
 	return problem{}
 }
 
-// noticeOf returns the key of a text about an error that the payer did not cause and after which
-// the payer can try again. It returns an empty text for other errors.
+// noticeOf returns the key of a text for an Unavailable error, after which the person can try
+// again. It returns an empty text for other errors.
 func noticeOf(err error) string {
 	if errors.Is(err, passerelle.Unavailable) {
 		return "notice.unreached"

@@ -165,8 +165,8 @@ func readDraft(form url.Values) draft {
 	}
 }
 
-// choice converts a draft for the use case. When the page requests no fields, the choice keeps the
-// client's values.
+// choice converts a draft to the input of Initiation.Validate. When the page requests no fields,
+// the choice keeps the client's values.
 func (d draft) choice(chosen bank, webviewURL string) initiation.Choice {
 	choice := initiation.Choice{Connector: chosen.UUID, WebviewURL: webviewURL, Validated: true}
 	if len(chosen.Fields) > 0 {

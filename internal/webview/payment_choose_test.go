@@ -17,7 +17,8 @@ import (
 	"passerelle/payment"
 )
 
-// several returns banks with different names. The first bank requests more fields than the others.
+// several returns a function that makes n banks with different names. The first bank requests more
+// fields than the others.
 func several(n int) func(connector.Profile) []connector.Profile {
 	return func(p connector.Profile) []connector.Profile {
 		all := make([]connector.Profile, n)
@@ -114,7 +115,7 @@ func TestWhatABankNeedsIsAskedFor(t *testing.T) {
 	})
 }
 
-// stuck is a bank that responds to no order before the test ends.
+// stuck is a bank that responds to an order only when the caller's context ends.
 type stuck struct {
 	bank
 	asked chan struct{}
@@ -126,8 +127,8 @@ func (b stuck) Initiate(ctx context.Context, _ connector.Order) (payment.Report,
 	return payment.Report{}, ctx.Err()
 }
 
-// A bank for which too many callers wait receives no order. The page says so, and keeps the payer's
-// input, so the payer only presses the button again.
+// A bank for which too many callers wait receives no further order. The page says so, and keeps the
+// payer's input, so the payer only presses the button again.
 func TestABankThatCannotBeReachedIsTriedAgainWithOnePress(t *testing.T) {
 	s := start(t, storetest.SQLite(t), several(2))
 	asked := make(chan struct{})

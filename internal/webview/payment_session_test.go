@@ -189,7 +189,7 @@ func (s *stack) serviceToken(t *testing.T) string {
 	return grant.Text
 }
 
-// foreignCode returns a code for a payment of another domain of the same deployment.
+// foreignCode returns a code for a payment in another domain.
 func (s *stack) foreignCode(t *testing.T) string {
 	t.Helper()
 	d := passerelle.Domain{Name: "foreign", Kind: passerelle.Sandbox, BaseURL: "http://foreign.example/2.0", Created: time.Now()}

@@ -94,8 +94,8 @@ func (w *Webview) lastAttempt(pc *pageContext, id passerelle.PaymentID) (store.A
 	return last, nil
 }
 
-// awaited reports whether the page must wait for the bank: it has not yet responded to the payer's
-// last act, or has not yet said how the payer approves.
+// awaited reports whether the page must wait for the bank. The bank has not yet responded to the
+// payer's last act, or has not yet said how the payer approves.
 func awaited(last store.Attempt, p *payment.Payment) bool {
 	return last.Live() && last.By != payment.ByClient || last.Number > 0 && (p.State == payment.Created || p.State == payment.Validating && p.Action == "")
 }
@@ -159,7 +159,7 @@ const (
 	longWait     = 20 * time.Second
 )
 
-// wait shows that the bank is working. The time since is on the domain's clock.
+// wait shows that the bank is working. The argument since is a time on the domain's clock.
 func (w *Webview) wait(pc *pageContext, s *payerSession, since time.Time) error {
 	body := w.step(pc, s, "wait")
 	waited := pc.domain.Clock.Now(w.Now()).Sub(since)
@@ -170,7 +170,8 @@ func (w *Webview) wait(pc *pageContext, s *payerSession, since time.Time) error 
 	return pages.Send(pc.writer, page)
 }
 
-// onward redirects the payer to the bank, where the payer approves the payment or its cancellation.
+// onward shows the link to the bank, where the payer approves the payment or its cancellation. With
+// stepOnward, the page opens the link without a click.
 func (w *Webview) onward(pc *pageContext, s *payerSession) error {
 	if web.Origin(s.payment.ValidateURI) == "" {
 		return fmt.Errorf("payment %d is to be validated at an address that no browser can open", s.payment.ID)

@@ -238,7 +238,7 @@ func (p *walker) connection(login string) string {
 	return out.ID.String()
 }
 
-// connected is a connection that shares something.
+// connected is a connection, with the accounts and subscriptions that it shares.
 type connected struct {
 	ID            json.Number
 	State         *string

@@ -79,7 +79,7 @@ func (w *Webview) webauth(pc *pageContext) error {
 	return nil
 }
 
-// redeem returns the token of the code in the address.
+// redeem returns the token of a person's code.
 func (w *Webview) redeem(pc *pageContext, client store.Client, text string) (store.Token, error) {
 	code, err := w.Access.Redeem(pc.context(), client, text)
 	if errors.Is(err, passerelle.Unauthenticated) || err == nil && code.Kind != string(access.CodeToken) {

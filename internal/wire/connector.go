@@ -113,7 +113,7 @@ type ConnectorField struct {
 	Type     string `json:"type" doc:"text, password, date, list or number"`
 	Label    string `json:"label"`
 	Required bool   `json:"required"`
-	// Regex and Values are null when the field accepts every value.
+	// Regex is null for a field without a pattern.
 	Regex            *string                    `json:"regex"`
 	Values           *[]FieldValue              `json:"values" doc:"the options of a list; null for other types"`
 	AuthMechanisms   []passerelle.AuthMechanism `json:"auth_mechanisms" doc:"mechanisms that require the field; empty for all"`
@@ -144,7 +144,7 @@ type Stability struct {
 	LastUpdate *string `json:"last_update"`
 }
 
-// Country is a country in which the bank has payers.
+// Country is a country in which the institution has users.
 type Country struct {
 	ID   string `json:"id" doc:"ISO 3166-1 alpha-2"`
 	Name string `json:"name" doc:"in English"`

@@ -44,7 +44,7 @@ func TestConnectorOfFewWords(t *testing.T) {
 	}
 }
 
-// Bounds are in units of the bank's first currency. A minimum of zero is a bound.
+// Bounds have the precision of the connector's first currency. A minimum of zero is a bound.
 func TestConnectorBounds(t *testing.T) {
 	s := &payment.Settings{
 		Currencies: []passerelle.Currency{"JPY", "EUR"}, MaxInstructions: 1, MaxDays: 30,
@@ -94,7 +94,8 @@ func TestIncompatibility(t *testing.T) {
 	}
 }
 
-// A connector shows which data it can read, and which source new connections use first.
+// A connector shows which data it can read, and the mechanism of the source that new connections
+// use first.
 func TestConnectorsThatRead(t *testing.T) {
 	b := wire.Bank{
 		Capabilities: []string{"bank", "document"}, AccountTypes: []passerelle.AccountType{"checking"}, Usages: []passerelle.Usage{passerelle.Private}, MonthsToFetch: 3,

@@ -76,8 +76,8 @@ type overviewData struct {
 	Now, Before figures
 	Banks       []bankRow
 	Charts      []chart
-	// Success is the percentage of webhook requests that receivers accepted. Requests is the number
-	// of all webhook requests.
+	// Requests is the number of webhook requests in the last 24 hours. Success is the percentage
+	// that receivers accepted.
 	Success  string
 	Requests int64
 	// Oldest is the payment that has waited longest, or nil.

@@ -76,7 +76,7 @@ type column struct {
 // figures has the results of a period's payments, as texts.
 type figures struct {
 	Registered, Success, Final string
-	// Amounts has the three largest amounts, each in a different currency.
+	// Amounts has the largest amounts of at most three currencies.
 	Amounts []string
 }
 
@@ -97,7 +97,8 @@ var goodStates = []payment.State{payment.Done, payment.Accepted, payment.Partial
 // counts has the results of a group of payments.
 type counts struct {
 	registered, good, rejected, final int64
-	// open is the sum of the times between registration and final state.
+	// open is the sum of the times between the registration and the execution or acceptance of
+	// payments. final is the number of these payments.
 	open    time.Duration
 	amounts map[passerelle.Currency]int64
 }
@@ -361,8 +362,8 @@ func total(all []store.Volume, selected func(store.Volume) bool) *counts {
 	return sum
 }
 
-// newBankRow returns the row for the payments n, with the success rate of the payments earlier in
-// the previous period. The pointer earlier may be nil.
+// newBankRow returns the row for the payments n. The argument earlier has the payments of the
+// previous period, or is nil.
 func newBankRow(name, address string, n, earlier *counts) bankRow {
 	row := bankRow{
 		Name: name, Address: address, Registered: countText(n.registered),

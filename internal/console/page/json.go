@@ -18,8 +18,8 @@ type JSONNode struct {
 	// Open and Close are the texts before and after Children.
 	Open, Close string
 	Children    []JSONNode
-	// Last is set for the last value of a list. Folded is set for a value that the page shows
-	// collapsed at first.
+	// Last is set for the last value of a list or an object. Folded is set for a value that the
+	// page shows collapsed at first.
 	Last, Folded bool
 }
 

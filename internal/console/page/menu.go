@@ -53,8 +53,8 @@ var menuPlaces = []struct {
 	}},
 }
 
-// menuOf returns the groups of the menu on a page: the groups of a domain, if any, and the groups
-// of the deployment. The current link is the link with the longest address that is a prefix of the
+// menuOf returns the groups of the menu on a page: the groups of a domain, if any, and the group of
+// the deployment. The current link is the link with the longest address that is a prefix of the
 // page's address.
 func menuOf(d *passerelle.Domain, root, address string) []menuGroup {
 	var groups []menuGroup

@@ -37,8 +37,8 @@ func folder(files fs.FS) fs.FS {
 // Templates has the templates of one package, together with the frame of the console.
 type Templates struct{ pages *web.Pages }
 
-// MustPages parses the templates in the folder pages. It panics on errors, like web.MustPages. The
-// templates can use the blocks of the frame.
+// MustPages returns the templates in the folder pages. Like web.MustPages, it parses them when the
+// first page is sent, and panics then on a mistake. The templates can use the blocks of the frame.
 func MustPages(files fs.FS) *Templates {
 	return &Templates{web.MustPages(folder(embedded), folder(files))}
 }

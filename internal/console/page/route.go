@@ -86,9 +86,9 @@ func find(routes []Route, r *http.Request) (Route, []int64, error) {
 	return Route{}, nil, err
 }
 
-// pageAbove returns the address of the nearest page above an address that accepts only forms. A
-// person opens such an address with GET by reloading the response to a form. pageAbove returns an
-// empty text when there is no page.
+// pageAbove returns the address of the nearest page above an address that accepts only forms. After
+// a refused form, a person can open such an address with GET from the address bar. pageAbove
+// returns an empty text when there is no page.
 func pageAbove(routes []Route, address string) string {
 	isPage := func(one Route) bool {
 		_, matches := numbersOf(one.Pattern, address)

@@ -59,9 +59,9 @@ const (
 )
 
 // turnAway handles a request that admit refused. A link on another site opens a page without the
-// session's cookie, because browsers send this cookie only with requests from the console's pages.
-// The response is then a page of the console that opens the same address. This page changes
-// nothing. For a person without a session, turnAway stores the address until after the sign-in.
+// session's cookie, because browsers do not send this cookie with requests from other sites. The
+// response is then a page of the console that opens the same address. This page changes nothing.
+// For a person without a session, turnAway stores the address until after the sign-in.
 func (h *Handler) turnAway(pc *Context, err error) error {
 	if !errors.Is(err, operators.ErrNoSession) || pc.Request.Method != http.MethodGet || pc.Part() {
 		return err

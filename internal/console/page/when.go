@@ -10,11 +10,11 @@ import (
 
 // When is an instant in the form that lists show: its age, and the exact time.
 type When struct {
-	// Age is how long ago the instant was. For an old instant, it is the day. It is empty when
-	// there is no instant.
+	// Age is how long ago the instant was, or how far ahead it is. For an instant at least seven
+	// days away, it is the day. It is empty when there is no instant.
 	Age string
 	// Exact is the instant with its zone. Stamp is the same instant in a form for programs. Clock
-	// names the clock in a sandbox, which has a clock of its own.
+	// names the clock of the instant. It is empty in a live domain.
 	Exact, Stamp, Clock string
 
 	// real is set for an instant in real time. clocks has the clocks of the page.
@@ -25,8 +25,8 @@ type When struct {
 // clocks has the clocks by which a page of a sandbox shows times.
 type clocks struct{ sandbox, real bool }
 
-// Mark names the clock of an instant that differs from most instants on the page. It is empty on a
-// page with times of one clock.
+// Mark is "real time" for an instant in real time, on a page that also shows times of the sandbox's
+// clock. It is empty for all other instants, and while the sandbox's clock shows the real time.
 func (w When) Mark() string {
 	if w.clocks == nil || !w.real || !w.clocks.sandbox {
 		return ""
@@ -136,8 +136,8 @@ func (c clocks) timesText() string {
 	return ""
 }
 
-// readClock returns the time on a sandbox's clock. It returns nil when the clock shows the real
-// time.
+// readClock returns the time on a sandbox's clock. It returns nil in a live domain, and when the
+// clock shows the real time.
 func (pc *Context) readClock() *clockReading {
 	if pc.Domain.Kind != passerelle.Sandbox {
 		return nil

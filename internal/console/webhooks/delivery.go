@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// shownAttempts is the number of requests that the page of a delivery lists. shownAnswer is the
-	// number of characters that it shows of each response.
+	// shownAttempts is the largest number of requests that the page of a delivery lists at once.
+	// shownAnswer is the largest number of characters that it shows of each response.
 	shownAttempts = 10
 	shownAnswer   = 500
 )
@@ -202,8 +202,8 @@ func (h *hooks) resend(pc *page.Context) error {
 	return h.toDelivery(pc, w.ID, d.ID, "The payload was sent again")
 }
 
-// toDelivery redirects to the page of a delivery that was sent. That page shows the outcome of the
-// request, after the text sent.
+// toDelivery redirects to the page of a delivery that was sent. That page shows the text in the
+// argument sent, then the outcome of the request.
 func (h *hooks) toDelivery(pc *page.Context, w passerelle.WebhookID, d passerelle.DeliveryID, sent string) error {
 	last, err := h.DB.AttemptsOf(pc, pc.Domain.ID, d, store.Window{Descending: true, Limit: 1})
 	if err != nil {

@@ -27,7 +27,7 @@ type webhookData struct {
 	Trouble trouble
 	// Sending is set while the service sends undelivered events.
 	Sending bool
-	// Since is the time of the first undelivered event.
+	// Since is the time of the oldest undelivered event, empty if there is none.
 	Since string
 
 	States      []string
@@ -111,7 +111,7 @@ const (
 )
 
 // addTrouble adds the problem of a webhook with its remedy. The argument failure is the failure of
-// the last request. While the service sends again, addTrouble ignores it.
+// the last request. While the service sends undelivered events, addTrouble ignores the failure.
 func (d *webhookData) addTrouble(pc *page.Context, w store.Webhook, failure string) {
 	switch {
 	case w.Deleted != nil:
@@ -141,8 +141,8 @@ func (t *trouble) offer(may bool, act, button string) {
 	}
 }
 
-// isSending reports whether the flusher of a webhook is due, so the service sends undelivered
-// events now.
+// isSending reports whether the flusher of a webhook became due less than sendingLimit ago. The
+// page then assumes that the service sends undelivered events now.
 func isSending(pc *page.Context, w store.Webhook) bool {
 	if w.NextFlush == nil {
 		return false

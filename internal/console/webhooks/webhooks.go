@@ -29,7 +29,7 @@ const (
 	manyPending = 1000
 )
 
-// shownURL is the number of characters of an address that a list shows.
+// shownURL is the largest number of characters of an address that a list shows.
 const shownURL = 200
 
 // webhooksData is the content of a page that lists the domain's webhooks.

@@ -24,8 +24,9 @@ import (
 // many is the smallest number of institutions for which a list has a search field.
 const many = 9
 
-// Most is the largest number of institutions on one page of a list. It keeps the page small on a
-// phone, even with long names. Users find other institutions with the search field.
+// Most is the usual largest number of institutions on one page of a list. Beyond it, a page lists
+// only favourites and institutions that the user used before. Most keeps the page small on a phone,
+// even with long names. Users find other institutions with the search field.
 const Most = 60
 
 // Institution is an entry of a list.
@@ -67,8 +68,8 @@ type List struct {
 	// choose another country.
 	Country, CountryLink string
 	Sections             []Section
-	// Found is the number of matching institutions. Elsewhere is the number of matching
-	// institutions in other countries, and ElsewhereLink opens their list.
+	// Found is the number of matching institutions in the chosen country. Elsewhere is the number
+	// of matching institutions in other countries. ElsewhereLink opens the list for all countries.
 	Found, Elsewhere int
 	ElsewhereLink    string
 	Part
@@ -161,8 +162,8 @@ func (c *List) keep(query url.Values) {
 	}
 }
 
-// withRecent returns the institutions of a country, and the institutions that the user used before
-// in other countries.
+// withRecent returns the institutions in there, and those found institutions that the user used
+// before.
 func withRecent(there, found []Institution, recent []string) []Institution {
 	for _, e := range found {
 		same := func(other Institution) bool { return other.UUID == e.UUID }

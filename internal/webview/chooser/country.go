@@ -47,8 +47,8 @@ func (r Inquiry) place(all []Institution) {
 	}
 }
 
-// changed returns the address of the page with a different value for one parameter. The address
-// opens the beginning of the list.
+// changed returns the address of the page with a different value for one parameter. The address has
+// no position in the list.
 func (r Inquiry) changed(name, value string) string {
 	query := r.HTTP.URL.Query()
 	query.Del(FromParameter)
@@ -57,7 +57,7 @@ func (r Inquiry) changed(name, value string) string {
 	return "?" + query.Encode()
 }
 
-// Nation is a country that has institutions.
+// Nation is a country that has institutions, or the choice of all countries.
 type Nation struct {
 	Name  string
 	Count int

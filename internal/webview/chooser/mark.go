@@ -34,7 +34,7 @@ func NewMark(name string) Mark {
 	return Mark{Class: fmt.Sprintf("s%d c%d", n%markShapes, n/markShapes%markColors), Letters: lettersOf(name)}
 }
 
-// particles are the words of names from which lettersOf takes no letters.
+// particles are the words that lettersOf skips if a name has other words.
 var particles = []string{"a", "and", "da", "das", "de", "del", "der", "des", "di", "die", "do", "du", "e", "et", "la", "le", "les", "of", "the", "und", "y"}
 
 // lettersOf returns up to two letters of a name: the first letters of its first two words, or the
