@@ -9,8 +9,8 @@
 //
 // Callers must tell four failures apart. A *payment.Refusal means that the bank refused the order.
 // ErrNotSent means that the call had no effect at the bank: a new order with this error is
-// rejected. ErrUnknownOrder means that the bank has no order with the key. After every other error,
-// the outcome is unknown, and the service asks the bank.
+// rejected. ErrUnknownOrder means that the bank or the connector does not know the order. After
+// every other error, the outcome is unknown, and the service asks the bank.
 package connector
 
 import (
@@ -136,7 +136,7 @@ type Order struct {
 	Mechanism string
 	// Fields are the values of the connector's payment fields.
 	Fields map[string]string
-	// ReturnURL is the address to which the bank sends the payer's browser afterwards.
+	// ReturnURL is the address to which the bank sends the payer's browser back.
 	ReturnURL string
 	// NotificationURL is the address at which the bank may report, with a POST, that the order has
 	// changed. The service then asks for the status and ignores the body of the POST.

@@ -30,7 +30,7 @@ type FieldValue struct{ Label, Value string }
 
 // DataSettings describes what a connector can read.
 type DataSettings struct {
-	// Capabilities are bank, bankwealth, document, profile and contact.
+	// Capabilities are one or more of bank, bankwealth, document, profile and contact.
 	Capabilities []string
 	AccountTypes []passerelle.AccountType
 	Usages       []passerelle.Usage
@@ -126,9 +126,9 @@ type Sink interface {
 	Transactions(account string, page []passerelle.TransactionDetails) error
 	// Assets receives a page of an account's positions, market orders, pockets and repayments.
 	Assets(account string, page passerelle.Assets) error
-	// AccountRead ends the data of an account. The connector has passed on everything from the day
-	// from on. Stored rows of these days no longer exist at the institution if the connector did
-	// not pass them on.
+	// AccountRead ends the data of an account. The argument from is the first day for which the
+	// data is complete. A stored row of that day or later that the connector did not pass on no
+	// longer exists at the institution.
 	AccountRead(account string, from passerelle.Date) error
 	// Subscriptions, SubscriptionWanted, Documents and SubscriptionRead do the same for
 	// subscriptions and their documents.

@@ -32,19 +32,19 @@ const (
 	dialTime = 5 * time.Second
 	// silence is the longest pause in a stream.
 	silence = time.Minute
-	// A stream may take streamTime, plus one second for each block of slowest bytes. The time that
-	// its consumer needs does not count. A slower stream would delay other calls.
+	// A stream may take streamTime, plus one second for each 16 KiB. The time that its consumer
+	// needs does not count. A slower stream would delay other calls.
 	streamTime = 5 * time.Minute
 	slowest    = 16 << 10
 )
 
-// Program is a program at an address that speaks the protocol.
+// Program is a program that speaks the protocol at an address.
 type Program struct {
 	address string
 	secret  secret
 	how     json.Options
-	// kept reuses connections. single opens a new connection for each order, because the program
-	// may have closed a reused one.
+	// kept reuses connections. single opens a new connection for each call in orderCalls, because
+	// the program may have closed a reused one.
 	kept, single *http.Client
 	circuit      *connector.Circuit
 	// streamLimiter limits the rate of all streams together.
@@ -156,7 +156,7 @@ var errLarge = errors.New("its response is larger than the protocol allows")
 // errSlow means that a stream takes longer than its size allows.
 var errSlow = errors.New("it responds too slowly")
 
-// errCut means that a stream has no last line.
+// errCut means that a stream ends before its last line.
 var errCut = errors.New("its response is incomplete")
 
 // call makes one call whose response is a single body.

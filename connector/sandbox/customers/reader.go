@@ -128,8 +128,8 @@ func dataSettings(capabilities ...string) *connector.DataSettings {
 	return s
 }
 
-// credentialFields returns the fields for credentials. The website is a field because clients of
-// the API family send a website.
+// credentialFields returns the fields for credentials. The website is a field because existing
+// clients of the API send a website.
 func credentialFields() []connector.Field {
 	direct := []passerelle.AuthMechanism{passerelle.ByCredentials}
 	return []connector.Field{
