@@ -102,8 +102,9 @@ func (v *reading) person() person {
 	return person{device: v.Device, name: v.Values[psuIDField], corporate: v.Values[corporateIDField], back: v.ReturnURL, scope: "AIS:" + v.memory.Consent, save: v.save}
 }
 
-// admit returns nil when there is a valid consent. Otherwise it ends the read, with the action that
-// the customer must do to give a consent.
+// admit returns nil when there is a valid consent, if necessary after the last steps of its
+// authorisation. Otherwise it ends the read, with the action that the customer must do to give a
+// consent.
 func (v *reading) admit(ctx context.Context) error {
 	v.memory.forget(v.Now)
 	switch {
