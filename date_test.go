@@ -86,7 +86,7 @@ func TestDateOf(t *testing.T) {
 	}
 }
 
-// In returns the first instant of a day, even in a zone that changed its clocks at midnight or
+// Date.In returns the first instant of a day, even in a zone that changed its clocks at midnight or
 // skipped a day.
 func TestStartOfEveryDay(t *testing.T) {
 	for _, name := range []string{

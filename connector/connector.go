@@ -61,9 +61,9 @@ type Profile struct {
 	Idempotent bool
 	KeyLife    time.Duration
 	// ApprovalLife is the time during which a payer can still approve an abandoned order that the
-	// bank did not cancel. During this time, the service asks the bank, and the payment has no
-	// final state. Afterwards, a payment still waits for the bank if its report is Unproved. Zero
-	// means that the bank accepts no such approval.
+	// bank did not cancel. During this time, the service asks the bank, and does not end the
+	// payment itself. Afterwards, a payment still waits for the bank if its report is Unproved.
+	// Zero means that the bank accepts no such approval.
 	ApprovalLife time.Duration
 	// ExecutesAtOnce declares that the bank executes an order as soon as the payer has validated,
 	// without waiting for the client's confirmation.
