@@ -159,8 +159,8 @@ type Order struct {
 	// reports.
 	Save func(ctx context.Context, memory []byte)
 	// Callback is the query with which the bank sent the payer's browser back. It is nil unless the
-	// payer has just returned from the bank. If a call fails and returns no memory, the next call
-	// contains the query again.
+	// payer has just returned from the bank. If a call fails and neither saves nor returns a
+	// memory, the next call contains the query again.
 	Callback url.Values
 	// Device is the payer's device, empty unless the payer is present.
 	Device Device

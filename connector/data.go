@@ -142,9 +142,10 @@ type Sink interface {
 type DataReader interface {
 	Connector
 	// Read reads the institution. A state in the outcome is not an error. An error means that the
-	// read broke off. The state of the connection is then the state in the outcome. Without such a
-	// state, it is WebsiteUnavailable, or Bug after a panic. Rows that the sink has already stored
-	// are kept, and the memory in the outcome is stored.
+	// read broke off. Rows that the sink has already stored are kept. After a panic, invalid data
+	// or a failure of the store, the state of the connection is Bug. After any other error, the
+	// service stores the memory and the state in the outcome. Without such a state, it stores
+	// WebsiteUnavailable.
 	Read(ctx context.Context, req DataRequest, out Sink) (Outcome, error)
 }
 
