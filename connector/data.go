@@ -126,9 +126,9 @@ type Sink interface {
 	Transactions(account string, page []passerelle.TransactionDetails) error
 	// Assets receives a page of an account's positions, market orders, pockets and repayments.
 	Assets(account string, page passerelle.Assets) error
-	// AccountRead ends the data of an account. The argument from is the first day for which the
-	// data is complete. A stored row of that day or later that the connector did not pass on no
-	// longer exists at the institution.
+	// AccountRead ends the data of an account. The argument from is the first day with complete
+	// transactions. Stored transactions of that day or later that the connector did not pass on no
+	// longer exist at the institution. The same applies to assets of any day.
 	AccountRead(account string, from passerelle.Date) error
 	// Subscriptions, SubscriptionWanted, Documents and SubscriptionRead do the same for
 	// subscriptions and their documents.

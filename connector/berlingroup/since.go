@@ -32,7 +32,7 @@ type accountMemory struct {
 const (
 	// wholeDays is the number of days between two reads by date.
 	wholeDays = 7
-	// rereadDays is the number of days before the last read from which the service wants
+	// rereadDays is at least the number of days before the last read from which the service wants
 	// transactions again. For accounts without stored transactions, the service wants a much longer
 	// period.
 	rereadDays = 31
