@@ -14,9 +14,9 @@ import (
 // ended. A read with a delta therefore requests a single report. A second report in the same read
 // would omit the entries of the first one. Neither method reports deleted entries. A read therefore
 // requests everything by date once a week. It also requests everything when the customer is
-// present, when the sink wants older transactions, when the bank's history is short, after an
-// unfinished read, and while a transaction without an id is pending. Such a transaction may get an
-// id when it is booked.
+// present, when the sink wants older transactions, and when the bank's history is short. The same
+// applies after an unfinished read, and while a transaction without an id is pending. Such a
+// transaction may get an id when it is booked.
 
 // accountMemory is the stored data about an account between two reads.
 type accountMemory struct {

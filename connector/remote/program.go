@@ -53,8 +53,9 @@ type Program struct {
 }
 
 // NewProgram prepares calls to a program. It fails with Invalid for an address that is not an http
-// or https URL, or that has a user, a query or a fragment, and for a secret of a wrong length. An
-// http URL may lead only to this machine or a private network. Each new connection checks this.
+// or https URL, or that has a user, a query or a fragment. It also fails with Invalid for a secret
+// of a wrong length. An http URL may lead only to this machine or a private network. Each new
+// connection checks this.
 func NewProgram(address, shared string) (*Program, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {

@@ -125,7 +125,8 @@ var (
 	resumes  = Move{Do: Resume}
 	checks   = Move{Do: Check}
 	cancels  = Move{Do: CancelOrder}
-	// longOn advances the clock beyond the default expiry, which is 30 days from the next open day.
+	// longOn advances the clock beyond the default expiry, which is at most 30 days after the next
+	// open day.
 	longOn = days(40)
 )
 
