@@ -230,7 +230,7 @@ func (p *Profile) notify(h http.Header, address string) {
 }
 
 // stepLinks lists the links that name the next step, in order of preference. The connector uses the
-// first one that the response contains. It uses links for encrypted passwords only when the bank
+// first link that the response contains. It uses links for encrypted passwords only when the bank
 // file has a key. If the name of a link begins with start, the connector calls it with POST.
 var stepLinks = []struct {
 	name string

@@ -163,9 +163,10 @@ func (v *reading) authorise(ctx context.Context) error {
 	return v.consentRefused(ctx, cmp.Or(message, state.Message, a.Message))
 }
 
-// approvedFormer makes a former consent the present one if the customer has approved the former
-// one, for example on a page that was still open. It drops former consents that the customer can no
-// longer approve. It ignores failures, because the read can continue with the present consent.
+// approvedFormer makes a former consent the present one if the customer has approved this former
+// consent, for example on a page that was still open. It drops former consents that the customer
+// can no longer approve. It ignores failures, because the read can continue with the present
+// consent.
 func (v *reading) approvedFormer(ctx context.Context) bool {
 	present := v.memory
 	for i, m := range slices.Backward(present.Formers) {

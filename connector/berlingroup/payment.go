@@ -213,8 +213,9 @@ func (v *ordering) initiate(ctx context.Context) (payment.Report, error) {
 }
 
 // refusedOrder interprets the refusal of an order. A bank may refuse a repeated order although it
-// has accepted the first one: because it recognises the request ID, the execution date has passed,
-// or the first order has used up a limit. The outcome of a repeated order therefore stays unknown.
+// has accepted the first order. For example, it recognises the request ID, the execution date has
+// passed, or the first order has used up a limit. The outcome of a repeated order therefore stays
+// unknown.
 func (v *ordering) refusedOrder(r request, a answer) error {
 	err := v.refusal(r, a)
 	var refused *payment.Refusal

@@ -794,7 +794,7 @@ func meantBy(err error) string {
 
 // TestErrorCodes checks that every code of the standard, in each form of an error body, has the
 // meaning that the table codes lists. Each code comes from a bank that has not failed before. No
-// code refuses a repeated order, because the bank may have the first one.
+// code refuses a repeated order, because the bank may have the first order.
 func TestErrorCodes(t *testing.T) {
 	bank := &answering{}
 	w := newFixture(t, bank, nil)
