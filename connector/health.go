@@ -124,8 +124,8 @@ type unhealthy struct {
 }
 
 // Unhealthy lists the connectors whose banks need the operator. Banks with failing calls come
-// first. Then the expiry of a certificate determines the order. It checks all banks at most once in
-// five seconds, so that frequent callers cost little. Callers must not change the list.
+// first. Then the expiry of a certificate determines the order. Unhealthy keeps the result for five
+// seconds, so that frequent callers cost little. Callers must not change the list.
 func (r *Registry) Unhealthy(now time.Time) []UnhealthyBank {
 	s := r.set.Load()
 	s.unhealthy.mu.Lock()

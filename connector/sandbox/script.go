@@ -12,8 +12,8 @@ import (
 //	script = step *( "/" step ) [ "-" free text ]
 //	step   = word [ "(" argument *( "," argument ) ")" ] [ ":" digits ( "s" | "m" | "h" | "d" ) ]
 //
-// Scripts use only characters that SEPA labels may contain. The three-step form of the API's public
-// test connector is also valid. Capitals and spaces around steps are ignored.
+// Scripts need only characters that SEPA labels may contain. The three-step form of the API's
+// public test connector is also valid. Capitals and spaces around steps are ignored.
 type script struct {
 	calls []call
 	// ignored lists the unknown steps in their original form.
