@@ -26,7 +26,7 @@ var bankCodes = []struct {
 }
 
 // TypeOfBankCode returns the type of a transaction by its bank transaction code of ISO 20022, such
-// as PMNT-RCDT-ESCT. A code that bankCodes does not list has the type bank if it ends in -FEES or
+// as PMNT-RCDT-ESCT. A code without a prefix in bankCodes has the type bank if it ends in -FEES or
 // -CHRG, and otherwise "".
 func TypeOfBankCode(code string) TransactionType {
 	for _, one := range bankCodes {

@@ -17,7 +17,7 @@ const (
 )
 
 // Category is a kind of transactions. Code is the name of the category in transactions. When the
-// category has a parent, Code begins with the parent and a dot, such as income.salary.
+// category has a parent, Code begins with the parent's code and a dot, such as income.salary.
 type Category struct {
 	ID     CategoryID
 	Code   string
@@ -70,7 +70,7 @@ var categories = []Category{
 	{ID: Uncategorized, Code: "uncategorized", Name: "Uncategorized", Color: "9E9E9E"},
 }
 
-// Categories lists the categories of the API by number.
+// Categories lists the built-in categories by number.
 func Categories() []Category { return append([]Category(nil), categories...) }
 
 // CategoryByID returns the built-in category with an id, and false when no built-in category has

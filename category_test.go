@@ -44,7 +44,7 @@ func TestCategoryNumber(t *testing.T) {
 	}
 }
 
-// Every category that Categorize returns has a number.
+// Categorize finds the category by a word in the label and, without such a word, by the type.
 func TestCategorize(t *testing.T) {
 	for label, want := range map[string]string{
 		"vir salaire novembre": "[income.salary] 2", "CARTE CAFE DE LA GARE": "[food.restaurants] 22", "Rent": "[home.rent] 11", "Parent's club": "[] 9998", "": "[] 9998",

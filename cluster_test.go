@@ -10,7 +10,8 @@ import (
 	"passerelle"
 )
 
-// booked returns transactions with the same label, each described by month, day and value.
+// booked returns one transaction for each text of list. A text contains the month and day, the
+// value and, for a coming transaction, a third word. The wording is the label and a number.
 func booked(label string, list ...string) (all []passerelle.Transaction) {
 	for i, one := range list {
 		words := strings.Fields(one)
@@ -21,7 +22,8 @@ func booked(label string, list ...string) (all []passerelle.Transaction) {
 	return all
 }
 
-// A series has the same label, and about the same amount and interval.
+// Recurrences finds series with the same letters in the label and with similar amounts and
+// intervals.
 func TestRecurrences(t *testing.T) {
 	for name, test := range map[string]struct {
 		before []passerelle.Transaction

@@ -10,8 +10,8 @@ import (
 // Color is an opaque colour of the sRGB space.
 type Color struct{ Red, Green, Blue uint8 }
 
-// These are the minimum contrast ratios of WCAG 2.2 between a text and its background (success
-// criterion 1.4.3), and between any other visible element and its surroundings (1.4.11).
+// These are the minimum contrast ratios of WCAG 2.2 between text of normal size and its background
+// (success criterion 1.4.3), and between a control or graphic and its surroundings (1.4.11).
 const (
 	TextContrast    = 4.5
 	GraphicContrast = 3

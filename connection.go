@@ -9,8 +9,7 @@ import (
 // success. The API writes the zero value as null.
 type ConnectionState string
 
-// These are the states of a connection. The codes are those of the API family, because existing
-// clients know only these codes.
+// These are the states of a connection. Existing clients know only these codes.
 const (
 	SCARequired                 ConnectionState = "SCARequired"
 	WebauthRequired             ConnectionState = "webauthRequired"

@@ -86,7 +86,7 @@ func TestDateOf(t *testing.T) {
 	}
 }
 
-// The start of a day is its first instant, even in zones where clocks change at midnight or that
+// Date.In returns the first instant of a day, even in a zone that changed its clocks at midnight or
 // skipped a day.
 func TestStartOfEveryDay(t *testing.T) {
 	for _, name := range []string{

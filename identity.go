@@ -94,8 +94,8 @@ func (a audience) includes(kind IdentityKind) bool {
 }
 
 // identityField is a row of the interface specification's table of identity fields. limit is in
-// code points, and zero means no limit. of says to which kinds the field applies, and required says
-// whether these kinds require it.
+// code points, and zero means no limit. The audience contains the kinds to which the field applies,
+// and required says whether these kinds require it.
 type identityField struct {
 	name     string
 	limit    int

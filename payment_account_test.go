@@ -10,8 +10,8 @@ import (
 	"passerelle"
 )
 
-// ibans contains valid numbers of every country in the IBAN registry that publishes an example, and
-// of some territories.
+// ibans contains a valid number for each country with an example in the IBAN registry, and for some
+// territories.
 var ibans = strings.Fields(`
 	AD1200012030200359100100 AE070331234567890123456 AL47212110090000000235698741 AT611904300234573201
 	AX2112345600000785 AZ21NABZ00000000137010001944 BA391290079401028494 BE68539007547034 BG80BNBG96611020345678

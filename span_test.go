@@ -21,7 +21,7 @@ func TestParseSpan(t *testing.T) {
 	}
 }
 
-// A valid span leads to a later, existing day.
+// Span.After returns a later day for each valid span.
 func FuzzParseSpan(f *testing.F) {
 	for _, text := range []string{"1month", "15days", "1year6months", "9999days9999days", "s"} {
 		f.Add(text)

@@ -57,7 +57,7 @@ type Origin struct {
 	Line int
 }
 
-// Counterparty is the other side of a transaction.
+// Counterparty is the other party of a transaction.
 type Counterparty struct {
 	Label string
 	// Scheme is iban, bban, sort_code_account_number, cpan or tpan.

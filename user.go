@@ -5,8 +5,7 @@ import "time"
 // Platform says how a user was created, with a value of the API.
 type Platform string
 
-// SharedAccess is the platform of users that applications create. It is the only platform in
-// this service. Other programs of this API family have more.
+// SharedAccess is the only platform in this service.
 const SharedAccess Platform = "sharedAccess"
 
 // User is an end user of a domain. Users own connections. A user that an application creates with

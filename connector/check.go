@@ -25,8 +25,7 @@ func (p Profile) Check() error {
 	return faults
 }
 
-// Unless returns nil when a claim about a connector holds. Otherwise it returns an error that says
-// what is wrong.
+// Unless returns nil when holds is true. Otherwise it returns an error with the formatted text.
 func Unless(holds bool, format string, args ...any) error {
 	if holds {
 		return nil
@@ -65,7 +64,7 @@ func checkClaims(s payment.Settings) error {
 	)
 }
 
-// checkForms returns an error for the first text of a field that does not have the form.
+// checkForms returns an error for the first text in list that does not have the form.
 func checkForms(field string, list []string, form *regexp.Regexp, right string) error {
 	i := slices.IndexFunc(list, func(one string) bool { return !form.MatchString(one) })
 	if i < 0 {

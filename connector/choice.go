@@ -9,12 +9,12 @@ import (
 	"passerelle"
 )
 
-// maxValue is the maximum length of a field's value.
+// maxValue is the maximum length of a field's value, in code points.
 const maxValue = 4096
 
 // Choose returns the source for a connection, and the mechanism. It chooses the named source or,
 // without a name, the first source by priority. The source must be enabled and support the wanted
-// mechanism. Without a name and a wanted mechanism, Choose prefers sources with the connector's
+// mechanism. When name and wanted are both empty, Choose prefers sources with the connector's
 // default mechanism. The error is Invalid.
 func (p Profile) Choose(name string, wanted passerelle.AuthMechanism) (Source, passerelle.AuthMechanism, error) {
 	open := p.readable(wanted)
@@ -76,8 +76,7 @@ func checkValue(f Field, value string) error {
 	if f.Type == "list" && !slices.ContainsFunc(f.Values, among) {
 		return passerelle.InvalidField(f.Name, "must be one of the values listed for %s", f.Label)
 	}
-	// Patterns that do not compile here, such as the PCRE patterns of institutions, are only for
-	// clients.
+	// Only clients check a pattern that Go cannot compile, such as one with a PCRE lookahead.
 	if pattern, err := regexp.Compile("^(?:" + f.Regex + ")$"); f.Regex != "" && err == nil && !pattern.MatchString(value) {
 		return passerelle.InvalidField(f.Name, "does not have the form required for %s", f.Label)
 	}

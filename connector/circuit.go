@@ -11,19 +11,19 @@ import (
 // After failuresToOpen consecutive failures, a bank gets no calls for openTime. A single call then
 // checks whether the bank has recovered. The circuit also counts the failures of each kind of call
 // separately, because other calls may succeed in between. After failuresOfAKind consecutive
-// failures, the bank gets no calls of that kind for openTime.
+// failures of one kind, the bank gets no calls of that kind for openTime.
 const (
 	failuresToOpen  = 5
 	failuresOfAKind = 20
 	openTime        = 30 * time.Second
 )
 
-// remembered is the number of recent calls of each kind from which the circuit computes its
-// figures.
+// remembered is the maximum number of recent calls of each kind that the circuit keeps.
 const remembered = 256
 
-// breaker counts consecutive failures, and opens when there are too many. An open breaker allows no
-// call before until, and then one call at a time. probing means that such a call is under way.
+// breaker counts consecutive failures, and opens when there are too many. An open breaker refuses
+// calls until the time in the field until. It then allows one call at a time. probing means that
+// this call is under way.
 type breaker struct {
 	inARow  int
 	until   time.Time
@@ -37,9 +37,9 @@ type CallResult int
 
 // These are the results of calls. Refused means that the bank does not accept the service itself:
 // its certificate, signature, role or clock. Every customer's call of this kind would then fail.
-// Suspected means that the bank may not accept the service, but does not say so. Health reports
-// Suspected like Refused. Suspected does not count as a failure, because it may affect only this
-// customer's call.
+// Refused counts only as a failure of this kind of call. Suspected means that the bank possibly
+// does not accept the service, but does not say so. Health reports Suspected like Refused.
+// Suspected does not count as a failure, because it may affect only this customer's call.
 const (
 	Answered CallResult = iota
 	Failed

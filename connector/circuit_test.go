@@ -66,8 +66,8 @@ func result(good bool) connector.CallResult {
 	return connector.Failed
 }
 
-// TestRefusedService checks that a refusal of the service counts as a failure. Health reports
-// Refused until a call of the same kind is Answered or Failed.
+// TestRefusedService checks that Health reports Refused after a Refused or Suspected call, until a
+// call of the same kind is Answered. Only Refused calls open the circuit.
 func TestRefusedService(t *testing.T) {
 	var c connector.Circuit
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

@@ -9,8 +9,8 @@
 //
 // Callers must tell four failures apart. A *payment.Refusal means that the bank refused the order.
 // ErrNotSent means that the call had no effect at the bank: a new order with this error is
-// rejected. ErrUnknownOrder means that the bank has no order with the key. After every other error,
-// the outcome is unknown, and the service asks the bank.
+// rejected. ErrUnknownOrder means that the bank or the connector does not know the order. After
+// every other error, the outcome is unknown, and the service asks the bank.
 package connector
 
 import (
@@ -61,9 +61,9 @@ type Profile struct {
 	Idempotent bool
 	KeyLife    time.Duration
 	// ApprovalLife is the time during which a payer can still approve an abandoned order that the
-	// bank did not cancel. During this time, the service asks the bank, and the payment has no
-	// final state. Afterwards, a payment still waits for the bank if its report is Unproved. Zero
-	// means that the bank accepts no such approval.
+	// bank did not cancel. During this time, the service asks the bank, and does not end the
+	// payment itself. Afterwards, a payment still waits for the bank if its report is Unproved.
+	// Zero means that the bank accepts no such approval.
 	ApprovalLife time.Duration
 	// ExecutesAtOnce declares that the bank executes an order as soon as the payer has validated,
 	// without waiting for the client's confirmation.
@@ -136,7 +136,7 @@ type Order struct {
 	Mechanism string
 	// Fields are the values of the connector's payment fields.
 	Fields map[string]string
-	// ReturnURL is the address to which the bank sends the payer's browser afterwards.
+	// ReturnURL is the address to which the bank sends the payer's browser back.
 	ReturnURL string
 	// NotificationURL is the address at which the bank may report, with a POST, that the order has
 	// changed. The service then asks for the status and ignores the body of the POST.
@@ -159,8 +159,8 @@ type Order struct {
 	// reports.
 	Save func(ctx context.Context, memory []byte)
 	// Callback is the query with which the bank sent the payer's browser back. It is nil unless the
-	// payer has just returned from the bank. If a call fails and returns no memory, the next call
-	// contains the query again.
+	// payer has just returned from the bank. If a call fails and neither saves nor returns a
+	// memory, the next call contains the query again.
 	Callback url.Values
 	// Device is the payer's device, empty unless the payer is present.
 	Device Device

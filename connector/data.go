@@ -30,7 +30,7 @@ type FieldValue struct{ Label, Value string }
 
 // DataSettings describes what a connector can read.
 type DataSettings struct {
-	// Capabilities are bank, bankwealth, document, profile and contact.
+	// Capabilities are one or more of bank, bankwealth, document, profile and contact.
 	Capabilities []string
 	AccountTypes []passerelle.AccountType
 	Usages       []passerelle.Usage
@@ -126,9 +126,9 @@ type Sink interface {
 	Transactions(account string, page []passerelle.TransactionDetails) error
 	// Assets receives a page of an account's positions, market orders, pockets and repayments.
 	Assets(account string, page passerelle.Assets) error
-	// AccountRead ends the data of an account. The connector has passed on everything from the day
-	// from on. Stored rows of these days no longer exist at the institution if the connector did
-	// not pass them on.
+	// AccountRead ends the data of an account. The argument from is the first day with complete
+	// transactions. Stored transactions of that day or later that the connector did not pass on no
+	// longer exist at the institution. The same applies to assets of any day.
 	AccountRead(account string, from passerelle.Date) error
 	// Subscriptions, SubscriptionWanted, Documents and SubscriptionRead do the same for
 	// subscriptions and their documents.
@@ -142,9 +142,10 @@ type Sink interface {
 type DataReader interface {
 	Connector
 	// Read reads the institution. A state in the outcome is not an error. An error means that the
-	// read broke off. The state of the connection is then the state in the outcome. Without such a
-	// state, it is WebsiteUnavailable, or Bug after a panic. Rows that the sink has already stored
-	// are kept, and the memory in the outcome is stored.
+	// read broke off. Rows that the sink has already stored are kept. After a panic, invalid data
+	// or a failure of the store, the state of the connection is Bug. After any other error, the
+	// service stores the memory and the state in the outcome. Without such a state, it stores
+	// WebsiteUnavailable.
 	Read(ctx context.Context, req DataRequest, out Sink) (Outcome, error)
 }
 

@@ -12,8 +12,8 @@ import (
 	"passerelle/connector"
 )
 
-// TestGuard: errors of a connector are reported by kind, so that callers can handle them, and never
-// with the connector's own text.
+// TestGuard checks that errors.Is recognises the original error, and that the text of the returned
+// error omits the connector's own text.
 func TestGuard(t *testing.T) {
 	const person = "Zyzzyva FR7630006000011234567890189"
 	inner := &url.Error{Op: "Get", URL: "https://bank.example/" + person, Err: context.DeadlineExceeded}

@@ -14,7 +14,8 @@ type Monitored interface {
 
 // BankHealth summarises recent calls from this process to a bank.
 type BankHealth struct {
-	// LastSuccess and LastFailure are zero when no call succeeded or failed.
+	// LastSuccess is zero before the first success, and LastFailure is zero before the first
+	// failure.
 	LastSuccess, LastFailure time.Time
 	// Failures is the number of consecutive failures up to now. Open means that the bank gets only
 	// occasional probes, for all calls or for some kind of call.
@@ -59,8 +60,8 @@ type Expiry struct {
 // ExpiryNotice is how early the operator is warned of the expiry of a certificate.
 const ExpiryNotice = 30 * 24 * time.Hour
 
-// Expires returns the first certificate that has expired or expires within ExpiryNotice. It returns
-// false when there is no such certificate.
+// Expires returns the certificate that expires first, if it has expired or expires within
+// ExpiryNotice. Otherwise it returns false.
 func (h BankHealth) Expires(now time.Time) (Expiry, bool) {
 	var (
 		first Expiry
@@ -74,7 +75,8 @@ func (h BankHealth) Expires(now time.Time) (Expiry, bool) {
 	return first, soon
 }
 
-// LeftAlone lists the UUIDs of the connectors whose banks this process has stopped calling for now.
+// LeftAlone lists the UUIDs of the connectors whose banks this process has stopped calling for now,
+// completely or for some kind of call.
 func (r *Registry) LeftAlone() []string {
 	var all []string
 	for _, c := range r.All() {
@@ -122,8 +124,8 @@ type unhealthy struct {
 }
 
 // Unhealthy lists the connectors whose banks need the operator. Banks with failing calls come
-// first. Then the expiry of a certificate determines the order. It checks all banks at most once in
-// five seconds, so that frequent callers cost little. Callers must not change the list.
+// first. Then the expiry of a certificate determines the order. Unhealthy keeps the result for five
+// seconds, so that frequent callers cost little. Callers must not change the list.
 func (r *Registry) Unhealthy(now time.Time) []UnhealthyBank {
 	s := r.set.Load()
 	s.unhealthy.mu.Lock()

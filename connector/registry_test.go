@@ -13,7 +13,8 @@ type named connector.Profile
 
 func (n named) Profile() connector.Profile { return connector.Profile(n) }
 
-// TestReplace: a registry is replaced completely or not at all, even while it is used.
+// TestReplace checks that Replace changes all connectors or none, even while other goroutines list
+// them.
 func TestReplace(t *testing.T) {
 	first := named{UUID: "a", ID: 1, Name: "First", Sources: []connector.Source{{ID: 11}}}
 	second := named{UUID: "b", ID: 2, Name: "Second", Sources: []connector.Source{{ID: 21}}}

@@ -30,8 +30,8 @@ type bankAccount struct {
 	Balances    []balance `json:"balances"`
 	Links       links     `json:"_links"`
 
-	// family is the path of the accounts or card accounts at the bank. key is our key for the
-	// account.
+	// family is the path of the accounts or card accounts at the bank. key is the account's key in
+	// the service.
 	family, key string
 }
 
@@ -146,8 +146,8 @@ func (a *bankAccount) path(of string) (string, string) {
 	return a.Links[of].Href, a.family + "/" + url.PathEscape(a.ResourceID) + "/" + of
 }
 
-// addBalances requests the balances of an account, if the list lacks them and the consent covers
-// balances.
+// addBalances requests the balances of an account if the list lacks them. It makes no request if
+// the account has links, but no link to balances.
 func (v *reading) addBalances(ctx context.Context, a *bankAccount) error {
 	link, path := a.path("balances")
 	if len(a.Balances) > 0 || link == "" && len(a.Links) > 0 {
@@ -168,7 +168,7 @@ func (v *reading) addBalances(ctx context.Context, a *bankAccount) error {
 	return err
 }
 
-// accountTypes maps the codes of ISO 20022 for cash accounts to our types.
+// accountTypes maps the codes of ISO 20022 for cash accounts to types of the service.
 var accountTypes = map[string]passerelle.AccountType{
 	"CACC": "checking", "TRAN": "checking", "SLRY": "checking", "SALA": "checking", "ODFT": "checking", "CASH": "checking", "CURR": "checking", "": "checking",
 	"SVGS": "savings", "LLSV": "savings", "ONDP": "savings", "MOMA": "savings", "LOAN": "loan", "CARD": "card",
@@ -252,8 +252,8 @@ func (a amount) decimal() (decimal.Decimal, error) {
 	return decimal.Parse(a.Amount)
 }
 
-// known returns the currency for an ISO 4217 code, and "" for other codes. It also returns "" for
-// XXX, the code for accounts with several currencies.
+// known returns the currency for a known code, and "" for other codes. It also returns "" for XXX,
+// the code for accounts with several currencies.
 func known(code string) passerelle.Currency {
 	if c := passerelle.Currency(code); c.Known() && code != "XXX" {
 		return c

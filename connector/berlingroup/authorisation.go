@@ -75,20 +75,20 @@ type authorisation struct {
 	Declined bool   `json:"declined,omitempty"`
 	Code     string `json:"code,omitempty"`
 	OAuth    *grant `json:"oauth,omitempty"`
-	// Confirmation is the bank's final response to our request to Confirm. It is empty until this
-	// response.
+	// Confirmation is the bank's final response to our request to Confirm, or confirmRefused when
+	// the client does not confirm. It is empty before that.
 	Confirmation string `json:"confirmation,omitempty"`
-	// Earlier are the authorisations that this one replaced, oldest first. The customer can still
-	// approve in the earlier ones. Unlisted means that the bank may have started an authorisation
-	// whose response never arrived. Only the bank's list of authorisations names such an
-	// authorisation.
+	// Earlier are other authorisations in which the customer can still approve: those that this one
+	// replaced, and those that the bank lists. Unlisted means that the bank may have started an
+	// authorisation whose response never arrived. Only the bank's list of authorisations names such
+	// an authorisation.
 	Earlier  []authorisation `json:"earlier,omitempty"`
 	Unlisted bool            `json:"unlisted,omitempty"`
 	// Resumed counts how often an earlier authorisation replaced a failed one.
 	Resumed int `json:"resumed,omitempty"`
 }
 
-// These are the bank's responses to our confirmation of an approval.
+// These are the outcomes of our confirmation of an approval.
 const (
 	confirmTaken   = "taken"
 	confirmRefused = "refused"
@@ -105,9 +105,9 @@ func startAt(at string) authorisation {
 	return authorisation{Step: atStart, At: at, Post: true, First: at, FirstStep: atStart}
 }
 
-// replace makes next the present authorisation. It keeps a former authorisation with an address in
-// Earlier, because the customer may still use the former one. Only the bank's list can name a
-// former authorisation without an address.
+// replace makes next the present authorisation. If the former authorisation has an address, replace
+// adds the former authorisation to Earlier, because the customer may still use it. If it has no
+// address, only the bank's list can name the former authorisation.
 func (a *authorisation) replace(next authorisation) {
 	former := *a
 	former.Earlier, former.Unlisted, former.Resumed = nil, false, 0
@@ -230,7 +230,7 @@ func (p *Profile) notify(h http.Header, address string) {
 }
 
 // stepLinks lists the links that name the next step, in order of preference. The connector uses the
-// first one that the response contains. It uses links for encrypted passwords only when the bank
+// first link that the response contains. It uses links for encrypted passwords only when the bank
 // file has a key. If the name of a link begins with start, the connector calls it with POST.
 var stepLinks = []struct {
 	name string
@@ -500,7 +500,7 @@ func (b *Bank) stepBody(a *authorisation, value string) (any, error) {
 	return psuData(sealed[a.Step])(encrypted), err
 }
 
-// These are the fields for the values of each step.
+// These are fields for the values of steps.
 const (
 	passwordField   = "password"
 	additionalField = "additional_password"

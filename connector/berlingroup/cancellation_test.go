@@ -55,7 +55,7 @@ func TestAnswersToCancellations(t *testing.T) {
 	}
 }
 
-// TestCancellationsHaveTheToken checks that all calls about a cancellation have the token for the
+// TestCancellationsHaveTheToken checks that the calls about a cancellation have the token for the
 // order, and that the connector renews an expired token. If the payer's grant has ended, a refusal
 // of the cancellation is not a fault for the operator.
 func TestCancellationsHaveTheToken(t *testing.T) {

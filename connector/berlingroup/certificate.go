@@ -152,9 +152,9 @@ func describe(field string, c *x509.Certificate) Certificate {
 	return Certificate{Field: field, From: c.NotBefore, Until: c.NotAfter, Roles: roles.Of(c), Kind: roles.Kind(c), Qualified: roles.Qualified(c)}
 }
 
-// Invalid names an operator's certificate that has expired or is not yet valid, and the remedy. It
-// returns "" if all certificates are valid. The bank would refuse every call with such a
-// certificate.
+// Invalid names an operator's certificate that has expired or is not yet valid, and the remedy. The
+// bank would refuse every call with this certificate. If all certificates are valid, Invalid
+// returns "".
 func (b *Bank) Invalid(now time.Time) string {
 	for _, c := range b.Certificates() {
 		if wrong := c.invalid(now); wrong != "" {

@@ -22,9 +22,10 @@ type Finding struct {
 	Wrong         bool
 }
 
-// Check calls the bank and reports the results: our certificates and their roles, the IBAN
-// prefixes, the bank's response to a request for an unknown resource, the clocks, our address, and
-// the metadata of the authorisation server. It moves no money and creates nothing at the bank.
+// Check calls the bank and reports the results. It checks our certificates and their roles, the
+// IBAN prefixes, the clocks, our address, and the metadata of the authorisation server. It also
+// checks the bank's response to a request for an unknown resource. It moves no money and creates
+// nothing at the bank.
 func (b *Bank) Check(ctx context.Context) []Finding {
 	findings := append(b.CheckCertificates(b.now()), b.checkRanges()...)
 	findings = append(findings, b.checkInterface(ctx)...)

@@ -211,7 +211,8 @@ func TestCheckOfRanges(t *testing.T) {
 	}
 }
 
-// TestCheckEnds: the check of a bank that does not respond ends when the caller cancels it.
+// TestCheckEnds checks that the check of a bank that does not respond ends at the deadline of its
+// context.
 func TestCheckEnds(t *testing.T) {
 	hang := make(chan struct{})
 	w := newFixture(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hang }), nil)
@@ -286,7 +287,7 @@ func verify(t *testing.T, w *fixture, seen http.Header) {
 	}
 }
 
-// TestHelperThatDoesNotSign: when signing fails, no request is sent.
+// TestHelperThatDoesNotSign checks that no request to the bank's API is sent when signing fails.
 func TestHelperThatDoesNotSign(t *testing.T) {
 	asked := 0
 	w := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -494,8 +495,9 @@ func TestDisturbedBank(t *testing.T) {
 	}
 }
 
-// TestRefusedService: when the bank refuses the service itself, its health shows a refusal and
-// failures. A refusal that concerns one customer does not change the bank's health.
+// TestRefusedService checks that the bank's health shows a refusal when the bank refuses the
+// service itself. Refusals with a code of the standard also count as failures. A refusal that
+// concerns one customer does not change the bank's health.
 func TestRefusedService(t *testing.T) {
 	for code, refused := range map[string]bool{
 		"CERTIFICATE_INVALID": true, "CERTIFICATE_BLOCKED": true, "ROLE_INVALID": true, "SIGNATURE_INVALID": true, "KID_MISSING": true, "TIMESTAMP_INVALID": true,

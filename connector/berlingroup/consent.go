@@ -102,8 +102,9 @@ func (v *reading) person() person {
 	return person{device: v.Device, name: v.Values[psuIDField], corporate: v.Values[corporateIDField], back: v.ReturnURL, scope: "AIS:" + v.memory.Consent, save: v.save}
 }
 
-// admit returns nil when there is a valid consent. Otherwise it ends the read, with the action that
-// the customer must do to give a consent.
+// admit returns nil when there is a valid consent, if necessary after the last steps of its
+// authorisation. Otherwise it ends the read, with the action that the customer must do to give a
+// consent.
 func (v *reading) admit(ctx context.Context) error {
 	v.memory.forget(v.Now)
 	switch {
@@ -162,9 +163,10 @@ func (v *reading) authorise(ctx context.Context) error {
 	return v.consentRefused(ctx, cmp.Or(message, state.Message, a.Message))
 }
 
-// approvedFormer makes a former consent the present one if the customer has approved the former
-// one, for example on a page that was still open. It drops former consents that the customer can no
-// longer approve. It ignores failures, because the read can continue with the present consent.
+// approvedFormer makes a former consent the present one if the customer has approved this former
+// consent, for example on a page that was still open. It drops former consents that the customer
+// can no longer approve. It ignores failures, because the read can continue with the present
+// consent.
 func (v *reading) approvedFormer(ctx context.Context) bool {
 	present := v.memory
 	for i, m := range slices.Backward(present.Formers) {

@@ -175,8 +175,8 @@ func TestSeveralComplaints(t *testing.T) {
 	}
 }
 
-// manyAtOnce is the part of the example about bulk payments. oneAtATime replaces it for banks that
-// offer no bulk payments.
+// manyAtOnce is a part of the example with the fields for bulk payments. oneAtATime is the same
+// part without these fields.
 const (
 	manyAtOnce = `bulk         = ["sepa-credit-transfers"]
 periodic     = ["sepa-credit-transfers"]

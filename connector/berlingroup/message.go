@@ -119,8 +119,8 @@ func (b *Bank) refused(r request, a answer) error {
 // errRefused means that the bank refuses our request.
 var errRefused = errors.New("the bank refuses the request")
 
-// retryAfter returns how long a bank asks us to wait before the next request (RFC 9110, section
-// 10.2.3).
+// retryAfter returns how long a bank asks the service to wait before the next request (RFC 9110,
+// section 10.2.3).
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	reported := h.Get("Retry-After")
 	if seconds, err := strconv.Atoi(reported); err == nil {

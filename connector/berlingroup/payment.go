@@ -21,7 +21,7 @@ import (
 	"passerelle/payment"
 )
 
-// payer is a bank that accepts payments.
+// payer is the connector of a bank that accepts payments.
 type payer struct{ bank *Bank }
 
 // canceller is a connector that also cancels orders.
@@ -213,8 +213,9 @@ func (v *ordering) initiate(ctx context.Context) (payment.Report, error) {
 }
 
 // refusedOrder interprets the refusal of an order. A bank may refuse a repeated order although it
-// has accepted the first one: because it recognises the request ID, the execution date has passed,
-// or the first order has used up a limit. The outcome of a repeated order therefore stays unknown.
+// has accepted the first order. For example, it recognises the request ID, the execution date has
+// passed, or the first order has used up a limit. The outcome of a repeated order therefore stays
+// unknown.
 func (v *ordering) refusedOrder(r request, a answer) error {
 	err := v.refusal(r, a)
 	var refused *payment.Refusal
@@ -297,8 +298,8 @@ func (v *ordering) askProgress(ctx context.Context, a *authorisation) error {
 	return v.ask(ctx, a, v.person())
 }
 
-// list adds the last mostEarlier authorisations that the bank lists. If the present authorisation
-// has started but has no address, list gives it the address of the last listed one.
+// list adds the last mostEarlier authorisations in the bank's list to Earlier. If the present
+// authorisation has started but has no address, list gives it the address of the last listed one.
 func (v *ordering) list(ctx context.Context, a *authorisation) error {
 	r := request{call: "authorisation", method: http.MethodGet, path: v.memory.Path + "/authorisations", header: deviceHeader(v.Device)}
 	listed, _, err := v.callAbout(ctx, a, v.person(), r)
@@ -365,7 +366,7 @@ func (v *ordering) reportWithoutStatus(err error) (payment.Report, error) {
 	return payment.Report{Status: payment.Processing, Remark: "The bank refuses our token, and does not report the order's status without a token. Ask the bank for the order's outcome."}, nil
 }
 
-// approved reports whether the payer has done the actions that the bank requires.
+// approved reports whether the payer has approved the order, or counts as having approved it.
 func (v *ordering) approved(s paymentStatus) bool {
 	return v.shown(s) || v.unclear(s) && v.presumed()
 }
@@ -423,7 +424,7 @@ func (v *ordering) carryOn(ctx context.Context, s paymentStatus) (payment.Report
 		v.show(&report, a)
 	}
 	if err == nil && report.Action == "" && report.Cancellation == payment.CancellationAwaiting {
-		err = errUnknownOutcome // the payer cannot approve the order
+		err = errUnknownOutcome // the payer cannot approve the cancellation
 	}
 	return report, err
 }

@@ -203,5 +203,6 @@ func (v *ordering) annotate(report *payment.Report, s paymentStatus) {
 	}
 }
 
-// text returns the bank's text for customers or, without such a text, its text for us.
+// text returns the bank's text for customers or, without such a text, the texts of the bank's
+// messages.
 func (s paymentStatus) text() string { return cmp.Or(s.Message, codes.Texts(s.Messages)) }

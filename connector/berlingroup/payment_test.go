@@ -113,9 +113,9 @@ func fromThen(status string) []string {
 	return nil
 }
 
-// expected returns the state of an approved order according to the specification. The order is
-// pending while the bank will report a further status, as after PART. Otherwise it is accepted, and
-// done once the money has left the account.
+// expected returns the state of an approved order according to the specification. An order that the
+// bank does not reject is pending while the bank will report a further status, as after PART. At
+// the last status, the order is accepted, or done if the money has left the account.
 func expected(status, kind, last string) string {
 	has := func(list []string, word string) bool {
 		return strings.Contains(" "+strings.Join(list, " ")+" ", " "+word+" ")
@@ -263,10 +263,10 @@ func (b *approving) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func status(of, word string) map[string]any { return map[string]any{of: word} }
 
 // TestReturnsAreNoApprovals checks that a payer's return does not count as an approval if the bank
-// sent no link to the authorisation. A status before ACSP only says that the order has no mistake.
-// The approval follows from the list of authorisations, a later status, or a token of the
-// authorisation server. The approval also follows if the bank has not refused the order a day after
-// the time for approvals.
+// sent no link to the authorisation. A status before ACSP does not show an approval. The approval
+// follows from the list of authorisations, a later status, or a token of the authorisation server.
+// After a return, the approval also follows if the bank has not refused the order a day after the
+// time for approvals.
 func TestReturnsAreNoApprovals(t *testing.T) {
 	back, refused := url.Values{"state": {"s"}}, url.Values{"nok": {"1"}}
 	page := `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"page","page":"https://bank.example/1","opened":"` + noon.Format(time.RFC3339) + `"}}`
@@ -634,8 +634,8 @@ func TestUnprovedOrders(t *testing.T) {
 	}
 }
 
-// TestListsThatNeverCome checks a failed order when the bank never lists its authorisations. The
-// order ends after the time in which the bank accepts approvals.
+// TestListsThatNeverCome checks an order whose authorisation has failed, at a bank that never lists
+// authorisations. The order is declined after the time for approvals.
 func TestListsThatNeverCome(t *testing.T) {
 	for after, want := range map[time.Duration]payment.Status{time.Hour: payment.Awaiting, 25 * time.Hour: payment.Declined} {
 		bank := &approving{bodies: map[string]map[string]any{"GET status": status("transactionStatus", "RCVD")}}
@@ -669,8 +669,8 @@ func TestCancellationsOfAbandonedOrders(t *testing.T) {
 
 // TestAbandonedOrdersThatAreNotRefused checks that an abandoned order never counts as approved
 // merely because time has passed. If the bank has checked the order and shows no approval, the
-// report says that the payer may have approved. An order whose payer never got the page, or came
-// back from its refusal, is not approved. Only the bank's proofs of an approval count.
+// report says that the payer may have approved. An order whose payer never got the page, or
+// returned after refusing, is not approved. Only the bank's proofs of an approval count.
 func TestAbandonedOrdersThatAreNotRefused(t *testing.T) {
 	const memory = `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"STEP","at":"/v1/x","post":true,"page":"https://bank.example/1","opened":"2026-03-02T12:00:00Z"MORE}}`
 	type result struct {
@@ -792,9 +792,9 @@ func meantBy(err error) string {
 	return "taken"
 }
 
-// TestErrorCodes: every code of the standard, in each form of an error body, becomes a code of
-// this service or a fault for the operator. Each code comes from a bank that has not failed
-// before. No code refuses a repeated order, because the bank may have the first one.
+// TestErrorCodes checks that every code of the standard, in each form of an error body, has the
+// meaning that the table codes lists. Each code comes from a bank that has not failed before. No
+// code refuses a repeated order, because the bank may have the first order.
 func TestErrorCodes(t *testing.T) {
 	bank := &answering{}
 	w := newFixture(t, bank, nil)
@@ -865,7 +865,8 @@ func TestCodesInLogs(t *testing.T) {
 	}
 }
 
-// TestPlacesOfErrors: the path in a message decides the error code.
+// TestPlacesOfErrors checks that the path in a message with the code FORMAT_ERROR decides the error
+// code.
 func TestPlacesOfErrors(t *testing.T) {
 	bank := &answering{status: http.StatusBadRequest}
 	able := newFixture(t, bank, nil).initiator()
@@ -881,8 +882,9 @@ func TestPlacesOfErrors(t *testing.T) {
 	}
 }
 
-// TestBareErrors: a response whose body does not follow the standard is a refusal if its HTTP
-// status means that the bank cannot have the order. Otherwise the outcome is unknown.
+// TestBareErrors checks responses whose bodies do not follow the standard. Such a response is a
+// refusal if its HTTP status means that the bank cannot have the order. With the status 429, the
+// order was not sent. With any other status, the outcome is unknown.
 func TestBareErrors(t *testing.T) {
 	bank := &answering{body: "no"}
 	w := newFixture(t, bank, nil)
@@ -1304,8 +1306,8 @@ func (l *linking) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l.answering.ServeHTTP(w, r)
 }
 
-// TestLinkedPictures: the payer sees a linked picture of a challenge only if the link leads to a
-// picture at the bank.
+// TestLinkedPictures checks that the payer sees a linked picture of a challenge only if the link
+// leads to a picture at the bank that is not too large.
 func TestLinkedPictures(t *testing.T) {
 	png := []byte("\x89PNG\r\n\x1a\n and so on")
 	for _, test := range []struct {
@@ -1365,7 +1367,7 @@ func TestCompanies(t *testing.T) {
 }
 
 // TestRequestsAreNamed: a report names the calls that led to it, with the X-Request-ID that the
-// bank got. The error of a failed call names them too.
+// bank got. The error of a failed call contains the X-Request-ID of that call.
 func TestRequestsAreNamed(t *testing.T) {
 	bank := &answering{status: 200, body: map[string]any{"transactionStatus": "RCVD", "scaStatus": "started", "paymentId": "1", "_links": map[string]any{}}}
 	able := newFixture(t, bank, nil).initiator()

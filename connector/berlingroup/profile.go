@@ -78,7 +78,8 @@ func (f *File) profile() connector.Profile {
 	return p
 }
 
-// approvalLife returns the time after which the bank accepts no approval.
+// approvalLife returns how long an authorisation may take. After that, the bank accepts no
+// approval.
 func (p *Profile) approvalLife() time.Duration {
 	return time.Duration(p.AuthorisationHours) * time.Hour
 }

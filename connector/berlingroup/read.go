@@ -84,10 +84,10 @@ type readMemory struct {
 	Approval authorisation `json:"approval,omitzero"`
 	// Until is the time at which the consent ends.
 	Until time.Time `json:"until,omitzero"`
-	// Calls contains the times of calls during the last day without the customer. The keys name the
+	// Calls contains the times of calls without the customer during the last day. The keys name the
 	// calls that the bank counts together.
 	Calls map[string][]time.Time `json:"calls,omitempty"`
-	// Accounts maps our keys to the accounts that were read.
+	// Accounts maps the keys of accounts to the data about these accounts.
 	Accounts map[string]accountMemory `json:"accounts,omitempty"`
 	// Formers are consents that may still exist at the bank, oldest first. The bank refused to read
 	// with them, or another consent replaced them before the customer approved them. Each former

@@ -698,7 +698,7 @@ func TestReplacedConsents(t *testing.T) {
 }
 
 // TestConsentsThatEndDuringARead checks that a read does not report the accounts twice when its
-// consent ends and a former one is valid. The next read uses the former one.
+// consent ends and a former one is valid. The next read uses the former consent.
 func TestConsentsThatEndDuringARead(t *testing.T) {
 	valid := once(200, `{"consentStatus":"valid"}`)
 	bank := newScripted(t, map[string][]scriptedAnswer{

@@ -23,7 +23,8 @@ const (
 	maxWithheld = 50_000
 )
 
-// tally counts transactions with equal contents. page is the number of the page with the first one.
+// tally counts transactions with equal contents. page is the number of the page with the first of
+// them.
 type tally struct{ many, page int }
 
 // sieve withholds the transactions that a shift of pages may have caused.

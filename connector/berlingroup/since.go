@@ -10,13 +10,13 @@ import (
 )
 
 // If the bank supports it, a read without the customer requests only the entries since the last
-// read: entries after a reference, or a delta. A delta begins where the bank's last report to us
-// ended. A read with a delta therefore requests a single report. A second report in the same read
-// would omit the entries of the first one. Neither method reports deleted entries. A read therefore
-// requests everything by date once a week. It also requests everything when the customer is
-// present, when the sink wants older transactions, when the bank's history is short, after an
-// unfinished read, and while a transaction without an id is pending. Such a transaction may get an
-// id when it is booked.
+// read: entries after a reference, or a delta. A delta begins where the bank's last report to the
+// service ended. A read with a delta therefore requests a single report. A second report in the
+// same read would omit the entries of the first report. Neither method reports deleted entries. A
+// read therefore requests everything by date once a week. It also requests everything when the
+// customer is present, when the sink wants older transactions, and when the bank's history is
+// short. The same applies after an unfinished read, and while a transaction without an id is
+// pending. Such a transaction may get an id when it is booked.
 
 // accountMemory is the stored data about an account between two reads.
 type accountMemory struct {
@@ -32,7 +32,7 @@ type accountMemory struct {
 const (
 	// wholeDays is the number of days between two reads by date.
 	wholeDays = 7
-	// rereadDays is the number of days before the last read from which the service wants
+	// rereadDays is at least the number of days before the last read from which the service wants
 	// transactions again. For accounts without stored transactions, the service wants a much longer
 	// period.
 	rereadDays = 31

@@ -172,8 +172,8 @@ func (p *page) takeTransaction(d *jsontext.Decoder, body *arrival.Body, pending 
 	return p.add(t.identity(p.file.Profile.Accounts), details)
 }
 
-// add gives a transaction its key, and adds it to the batch unless the key or the transaction is
-// not certain yet. When the batch is full, add passes it on.
+// add gives a transaction its key, and adds the transaction to the batch unless the key or the
+// transaction is still uncertain. When the batch is full, add passes the batch on.
 func (p *page) add(named identity.Transaction, d passerelle.TransactionDetails) error {
 	decided := p.history.names.Give(named, &d)
 	if decided && (named.ID != "" || !p.history.sieve.withholds(contentOf(named), d)) {

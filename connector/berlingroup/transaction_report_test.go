@@ -91,8 +91,8 @@ func TestStatementFormats(t *testing.T) {
 	}
 }
 
-// TestHostileStatements: a statement that is invalid or belongs to another account ends the read.
-// Load refuses a bank file whose formats lack data that the profile promises.
+// TestHostileStatements checks that a statement which is invalid or belongs to another account ends
+// the read with a fault.
 func TestHostileStatements(t *testing.T) {
 	for name, test := range map[string]struct{ content, says string }{
 		"another account": {strings.ReplaceAll(camtStatement, "DE03999010010000000001", "DE73999010010000000002"), "about another account"},
@@ -195,7 +195,7 @@ func TestSinkThatFails(t *testing.T) {
 	}
 }
 
-// TestLargeReports: a page of many megabytes is read completely. The read of an endless page fails.
+// TestLargeReports checks that the read of an endless page fails.
 func TestLargeReports(t *testing.T) {
 	one := `{"transactionId": "T", "transactionAmount": {"currency": "EUR", "amount": "1.00"}, "additionalInformation": "` + strings.Repeat("x", 100_000) + `"}`
 	endless := func(begin, again string) http.HandlerFunc {
@@ -223,8 +223,8 @@ func TestLargeReports(t *testing.T) {
 	}
 }
 
-// TestClocksThatDiffer: when the operator can act on a refusal, the message contains the difference
-// between the clocks. The command bank check reports the difference even without a refusal.
+// TestClocksThatDiffer checks that the message about a refused timestamp contains the difference
+// between the clocks if it is at least a minute.
 func TestClocksThatDiffer(t *testing.T) {
 	bank := newReadable(t)
 	reader := bank.reader()

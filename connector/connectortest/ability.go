@@ -9,8 +9,8 @@ import (
 	"passerelle/payment"
 )
 
-// claimedAbilities checks that the profile matches the abilities of the connector. The profile
-// tells clients whether payments can be cancelled.
+// claimedAbilities checks that the payment settings are Cancellable exactly when the connector can
+// cancel. Clients learn from the profile whether payments can be cancelled.
 func claimedAbilities(_ context.Context, s Subject) error {
 	settings := s.Initiator.Profile().Payments
 	if settings == nil {

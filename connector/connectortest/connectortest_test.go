@@ -19,7 +19,7 @@ import (
 	"passerelle/payment"
 )
 
-// faulty wraps a connector that keeps every rule, and breaks a rule.
+// faulty breaks a rule. It wraps a connector that keeps every rule.
 type faulty struct {
 	connector.Initiator
 	profile  func(*connector.Profile)
@@ -80,7 +80,7 @@ func (f *faulty) Status(ctx context.Context, o connector.Order) (payment.Report,
 	return f.Initiator.Status(ctx, o)
 }
 
-// TestRulesNotice: each rule accepts the correct connector and reports an error for the faulty one.
+// TestRulesNotice checks that each rule accepts the correct connector and refuses the faulty ones.
 func TestRulesNotice(t *testing.T) {
 	background := context.Background()
 	for _, test := range []struct {
@@ -205,8 +205,8 @@ func TestRulesNotice(t *testing.T) {
 	}
 }
 
-// TestMechanism: a profile without the webview's mechanism breaks a rule, even if the subject's
-// orders name the profile's mechanism.
+// TestMechanism checks that a profile without the webview's mechanism breaks a rule, even if the
+// subject's orders name the profile's mechanism.
 func TestMechanism(t *testing.T) {
 	s := correct(t)
 	s.Initiator = &faulty{Initiator: s.Initiator, profile: func(p *connector.Profile) { p.Payments.Mechanisms = []string{"credentials"} }}
@@ -266,7 +266,7 @@ func checkOf(t *testing.T, rule string) func(context.Context, Subject) error {
 	return nil
 }
 
-// TestRun: a connector that keeps every rule passes.
+// TestRun checks that a connector that keeps every rule passes.
 func TestRun(t *testing.T) { Run(t, correct) }
 
 // correct returns the test connector with a bank in memory.

@@ -11,8 +11,9 @@ import (
 	"passerelle/payment"
 )
 
-// sentOrderIsKnown checks that Status reports the same order and the same action as Initiate,
-// because the service has only the key after a crash. Status must never send the order.
+// sentOrderIsKnown checks that Status reports the bank's id and, while the status is the same, the
+// action that Initiate reported. After a crash, the service may learn them only from Status. Status
+// must never send the order.
 func sentOrderIsKnown(ctx context.Context, s Subject) error {
 	p := newPlay(s)
 	first, err := p.initiate(ctx)

@@ -79,7 +79,7 @@ func instruction(s payment.Settings, lasting bool, now time.Time) payment.Instru
 	return line
 }
 
-// dateType returns the first offered date type that fits the order.
+// dateType returns the most preferred date type that the settings offer.
 func dateType(s payment.Settings, lasting bool) payment.DateType {
 	preferred := []payment.DateType{payment.FirstOpenDay, payment.Instant, payment.Deferred, payment.Periodic}
 	if lasting {

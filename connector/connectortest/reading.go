@@ -141,7 +141,7 @@ func (s Customer) walk(ctx context.Context, act func(context.Context, connector.
 	return connector.Outcome{}, request, errors.New("the person is asked again and again")
 }
 
-// agreed returns a request with consent, and the result of its first read.
+// agreed reads as a user who agrees. It returns the request for the next read.
 func (s Customer) agreed(ctx context.Context, out *collected) (connector.DataRequest, error) {
 	o, request, err := s.walk(ctx, s.Agree, out)
 	if err == nil && o.State != "" {
@@ -198,7 +198,7 @@ func refusedIsNotRead(ctx context.Context, s Customer) error {
 	return err
 }
 
-// onlyWantedIsRead checks that the connector reads only accounts that the user shares.
+// onlyWantedIsRead checks that the connector reads only the wanted account.
 func onlyWantedIsRead(ctx context.Context, s Customer) error {
 	out := newCollected()
 	out.first = true

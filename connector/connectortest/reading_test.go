@@ -78,12 +78,12 @@ func customerOf(reader scripted) Customer {
 	}
 }
 
-// TestReadersThatKeepEveryRule: the suite accepts a reader that keeps the rules.
+// TestReadersThatKeepEveryRule checks that the suite accepts a reader that keeps the rules.
 func TestReadersThatKeepEveryRule(t *testing.T) {
 	RunReader(t, func(*testing.T) Customer { return customerOf(scripted{readProfile(), honest}) })
 }
 
-// TestReadersThatBreakARule: the suite finds each broken rule.
+// TestReadersThatBreakARule checks that a rule refuses a reader that breaks it.
 func TestReadersThatBreakARule(t *testing.T) {
 	agreed := func(r connector.DataRequest) bool {
 		return r.Callback.Get("agreed") == "yes" || string(r.Memory) == "agreed"

@@ -17,7 +17,7 @@ func OfContent(kind string, content ...string) string {
 	return kind + "/" + Hash(strings.Join(parts, "\x00"))
 }
 
-// Alike numbers the transactions of an account with equal contents. The numbers are stable only if
+// Alike numbers an account's transactions that have equal content. The numbers are stable only if
 // the caller supplies complete days in the institution's order.
 type Alike map[string]int
 

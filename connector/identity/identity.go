@@ -67,7 +67,7 @@ type Memory struct {
 	Renamed map[string]renamed `json:"renamed,omitempty"`
 }
 
-// pendingMemory is a pending transaction, with the time when it was last pending.
+// pendingMemory is a pending transaction, with the day on which it was last pending.
 type pendingMemory struct {
 	Name string          `json:"name"`
 	Seen passerelle.Date `json:"seen"`
@@ -94,7 +94,7 @@ type Names struct {
 	today  passerelle.Date
 	// since is the first day of the booked transactions that before.Booked counts.
 	since passerelle.Date
-	// sums and was hold the sums and the names in before.Pending. seen holds the names of was that
+	// sums and was hold the sums and the names in before.Pending. seen holds the names in was that
 	// occur in this read.
 	sums, was, seen map[string]bool
 	// taken holds the names that were taken over. alike holds the highest number for each content.
@@ -300,8 +300,8 @@ func common(a, b []string) int {
 // differ reports whether both texts are set and different.
 func differ(a, b string) bool { return a != "" && b != "" && a != b }
 
-// Remember returns the memory for the next read. This read must have read everything from the day
-// begin on.
+// Remember returns the memory for the next read. The argument begin is the first day that this read
+// covers completely.
 func (n *Names) Remember(begin passerelle.Date) Memory {
 	m := Memory{Unnamed: len(n.pending) > 0, Pending: n.pending, Booked: map[string]int{}, Renamed: n.renamed}
 	for _, g := range n.gone() {

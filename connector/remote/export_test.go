@@ -9,7 +9,7 @@ import (
 // SetNow sets the clock of a program.
 func (p *Program) SetNow(now func() time.Time) { p.now = now }
 
-// Paced returns a reader of a stream's body at the rate of the program's streams.
+// Paced returns a reader of the body that is limited to the rate of the program's streams.
 func (p *Program) Paced(ctx context.Context, body io.Reader) io.Reader {
 	return &paced{ctx: ctx, from: body, allowed: p.streamLimiter}
 }

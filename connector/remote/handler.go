@@ -230,7 +230,6 @@ func (l *lister) Subscriptions(all []passerelle.SubscriptionDetails) error {
 func (*lister) Wanted(string) (passerelle.Date, bool) { return passerelle.Date{}, false }
 func (*lister) SubscriptionWanted(string) bool        { return false }
 
-// stream begins a stream.
 func (e exchange) stream() *stream {
 	e.w.Header().Set("Content-Type", "application/x-ndjson")
 	return &stream{w: e.w, sum: e.secret.answerMAC(http.StatusOK, e.nonce)}

@@ -153,10 +153,10 @@ func (d documents) object(t reflect.Type) map[string]any {
 	return map[string]any{"type": "object", "properties": properties}
 }
 
-// packages maps folders to the packages of the types.
+// packages maps folders to import paths.
 var packages = map[string]string{"../..": "passerelle", "../../payment": "passerelle/payment", "..": "passerelle/connector", ".": "passerelle/connector/remote"}
 
-// comments returns the comment of each field in these packages.
+// comments returns the comment of each struct field in packages.
 func comments(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}

@@ -32,19 +32,19 @@ const (
 	dialTime = 5 * time.Second
 	// silence is the longest pause in a stream.
 	silence = time.Minute
-	// A stream may take streamTime, plus one second for each block of slowest bytes. The time that
-	// its consumer needs does not count. A slower stream would delay other calls.
+	// A stream may take streamTime, plus one second for each 16 KiB. The time that its consumer
+	// needs does not count. A slower stream would delay other calls.
 	streamTime = 5 * time.Minute
 	slowest    = 16 << 10
 )
 
-// Program is a program at an address that speaks the protocol.
+// Program is a program that speaks the protocol at an address.
 type Program struct {
 	address string
 	secret  secret
 	how     json.Options
-	// kept reuses connections. single opens a new connection for each order, because the program
-	// may have closed a reused one.
+	// kept reuses connections. single opens a new connection for each call in orderCalls, because
+	// the program may have closed a reused one.
 	kept, single *http.Client
 	circuit      *connector.Circuit
 	// streamLimiter limits the rate of all streams together.
@@ -53,8 +53,9 @@ type Program struct {
 }
 
 // NewProgram prepares calls to a program. It fails with Invalid for an address that is not an http
-// or https URL, or that has a user, a query or a fragment, and for a secret of a wrong length. An
-// http URL may lead only to this machine or a private network. Each new connection checks this.
+// or https URL, or that has a user, a query or a fragment. It also fails with Invalid for a secret
+// of a wrong length. An http URL may lead only to this machine or a private network. Each new
+// connection checks this.
 func NewProgram(address, shared string) (*Program, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
@@ -156,7 +157,7 @@ var errLarge = errors.New("its response is larger than the protocol allows")
 // errSlow means that a stream takes longer than its size allows.
 var errSlow = errors.New("it responds too slowly")
 
-// errCut means that a stream has no last line.
+// errCut means that a stream ends before its last line.
 var errCut = errors.New("its response is incomplete")
 
 // call makes one call whose response is a single body.

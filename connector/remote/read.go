@@ -109,8 +109,8 @@ func (one record) pass(out connector.Sink) error {
 	return out.SubscriptionRead(one.Subscription)
 }
 
-// checkOutcome fails for an outcome that would harm the user: an unknown state, or an address
-// that a browser would execute.
+// checkOutcome fails for an outcome that could harm the user: an unknown state, or an address that
+// a browser could execute.
 func checkOutcome(o connector.Outcome) error {
 	if !o.State.Known() {
 		return fmt.Errorf("%w: the state is not a known one", errMalformed)

@@ -5,10 +5,10 @@
 // over the protocol. Other packages decide which programs a deployment has, and use the responses.
 //
 // Programs are trusted no more than banks. The package checks the form of a response, and callers
-// of connectors check its meaning. The package fails like every connector: ErrNotSent means that
+// of connectors check its meaning. The package fails like every connector. ErrNotSent means that
 // the program did not receive the order, or that its signed response says that the bank did not
-// receive it. After any other failure, the outcome is unknown. A stream without its signed end is
-// an error, even if all data has arrived.
+// receive it. Any other failure without a signed response leaves the outcome unknown. A stream
+// without its signed end is an error, even if all data has arrived.
 package remote
 
 import (
@@ -235,7 +235,7 @@ type wantedAccount struct {
 	From    passerelle.Date
 }
 
-// accountsAnswer is the response to accounts and terminate. Accounts and Subscriptions are null
+// accountsAnswer is the response to accounts and terminate. Accounts and Subscriptions are absent
 // when the institution was not read.
 type accountsAnswer struct {
 	Outcome       connector.Outcome

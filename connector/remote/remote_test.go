@@ -105,8 +105,8 @@ func order(t *testing.T, p connector.Profile, script string) func() connector.Or
 	}
 }
 
-// TestPayersConform: every simulated bank that is called over the protocol keeps the rules of the
-// conformance suite.
+// TestPayersConform checks that every simulated bank with payments keeps the rules of the
+// conformance suite when it is called over the protocol.
 func TestPayersConform(t *testing.T) {
 	banks, _ := newBank()
 	for _, c := range banks.Connectors() {
@@ -141,8 +141,8 @@ func subject(t *testing.T, p connector.Profile) connectortest.Subject {
 	}
 }
 
-// TestReadersConform: a simulated bank that is read over the protocol keeps the rules of the
-// conformance suite.
+// TestReadersConform checks that a simulated bank keeps the rules of the conformance suite when it
+// is read over the protocol.
 func TestReadersConform(t *testing.T) {
 	for _, source := range []string{"directaccess", "openapi"} {
 		t.Run(source, func(t *testing.T) {
@@ -185,8 +185,8 @@ func signed(w http.ResponseWriter, r *http.Request, body string) {
 	io.WriteString(w, body)
 }
 
-// TestHostilePrograms: the outcome of an order is unknown unless the program has signed an outcome.
-// Only a signed response becomes a report.
+// TestHostilePrograms checks that Initiate returns ErrNotSent, ErrUnknownOrder or a Refusal only
+// for a signed response that says so. A faulty response never becomes a report.
 func TestHostilePrograms(t *testing.T) {
 	bank, _ := newBank()
 	described := remote.Describe(bank.Connectors()[0])
@@ -227,7 +227,7 @@ func TestHostilePrograms(t *testing.T) {
 	}
 }
 
-// TestReplay: a request reaches the connector only once, and only if it is signed.
+// TestReplay checks that the handler refuses a repeated, changed or unsigned request with 401.
 func TestReplay(t *testing.T) {
 	bank, _ := newBank()
 	h, err := remote.Handler(bank.Connectors()[0], sharedSecret)
@@ -270,7 +270,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestStreams: a read succeeds only if its stream is complete and signed.
+// TestStreams checks that a read fails unless its stream is complete, signed and well-formed.
 func TestStreams(t *testing.T) {
 	bank, _ := newBank()
 	described := remote.Describe(bank.Connectors()[0])
@@ -318,7 +318,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// sink records the calls that it receives.
+// sink records the values of transactions and the day of AccountRead.
 type sink struct {
 	connector.Sink
 	values, ended string
@@ -335,9 +335,8 @@ func (s *sink) Transactions(_ string, page []passerelle.TransactionDetails) erro
 	return nil
 }
 
-// TestProgramsThatHang: an order without a response has an unknown outcome at its deadline. The
-// service stops calling a program that keeps failing, and the error then says that nothing was
-// sent.
+// TestProgramsThatHang checks that an order without a response has an unknown outcome at its
+// deadline. After five such failures, Initiate does not call the program and returns ErrNotSent.
 func TestProgramsThatHang(t *testing.T) {
 	bank, _ := newBank()
 	over := make(chan struct{})
@@ -358,8 +357,7 @@ func TestProgramsThatHang(t *testing.T) {
 	}
 }
 
-// TestEndlessLine: a line without an end is read only up to its limit, and then the connection
-// is closed.
+// TestEndlessLine checks that a read of a line without an end stops and closes the connection.
 func TestEndlessLine(t *testing.T) {
 	var sent atomic.Int64
 	hungUp := make(chan struct{})
@@ -383,15 +381,15 @@ func TestEndlessLine(t *testing.T) {
 	}
 }
 
-// readProfile returns a profile of a program that reads.
+// readProfile returns the profile of a program that reads data.
 func readProfile() remote.Profile {
 	return remote.Profile{
 		UUID: "5b0c1d7e-0f5c-4b57-9d5e-6f1f6a1f4b10", Name: "Reader", Countries: []string{"FR"}, Data: &connector.DataSettings{Capabilities: []string{"bank"}},
 	}
 }
 
-// TestDrippingStreams: a stream that sends valid records too slowly fails after some minutes. The
-// time that the consumer needs does not count.
+// TestDrippingStreams checks that a read fails when the program sends valid records too slowly. The
+// time that the sink needs does not count.
 func TestDrippingStreams(t *testing.T) {
 	for name, test := range map[string]struct {
 		program, taker time.Duration
@@ -439,9 +437,8 @@ func TestDrippingStreams(t *testing.T) {
 	}
 }
 
-// TestStreamsArePaced: a program's streams are read immediately at first, and then together at a
-// limited rate. A program that sends endlessly then leaves processor time for others. When a call
-// ends, reading stops without waiting.
+// TestStreamsArePaced checks that all streams of a program share one burst and one rate. When a
+// call ends, reading stops without waiting.
 func TestStreamsArePaced(t *testing.T) {
 	for name, test := range map[string]struct {
 		streams int
@@ -496,8 +493,8 @@ type zeros struct{}
 
 func (zeros) Read(into []byte) (int, error) { return len(into), nil }
 
-// TestWrongProfiles: a wrong profile is refused with a text of bounded length. For a response with
-// a status other than 200, the text contains the status.
+// TestWrongProfiles checks that Describe refuses a wrong profile, and says why in at most 1000
+// bytes.
 func TestWrongProfiles(t *testing.T) {
 	const profile = `{"uuid":"7e2f7c1e-0f5c-4b57-9d5e-6f1f6a1f4b99","name":%q,"countries":[%s],"data":{"capabilities":["bank"],"account_types":["checking"],"usages":["PRIV"]}}`
 	const ranges = `{"uuid":"7e2f7c1e-0f5c-4b57-9d5e-6f1f6a1f4b99","name":"Bank","countries":["DE"],"payments":{"mechanisms":["webauth"],"schemes":["iban"],"date_types":["instant"],"currencies":["EUR"],"payer_account":"optional","accounts":{%s}}}`
@@ -546,8 +543,7 @@ func TestWrongProfiles(t *testing.T) {
 	}
 }
 
-// TestPublicAddress: a call to a public http address fails with a reason that does not repeat the
-// request.
+// TestPublicAddress checks that a call to a public http address fails and says why.
 func TestPublicAddress(t *testing.T) {
 	p, err := remote.NewProgram("http://192.0.2.1", sharedSecret)
 	if err != nil {

@@ -14,13 +14,14 @@ import (
 	"time"
 )
 
-// Both sides share a secret and sign every message with HMAC-SHA256, in hexadecimal:
+// Passerelle and the program share a secret, and sign every message with HMAC-SHA256, in
+// hexadecimal:
 //
 //	a request: "request", method, path, timestamp, nonce, body
 //	an answer: "answer", status, nonce of the request, body
 //
 // with a line feed after each part except the body. The body of a stream consists of all its lines
-// up to the record end. The signature follows as the last line.
+// up to and including the record with the member end. The signature follows as the last line.
 const (
 	headerTimestamp = "Passerelle-Timestamp"
 	headerNonce     = "Passerelle-Nonce"
@@ -44,10 +45,9 @@ var (
 	errReplayed = errors.New("the request is a repetition, or older or newer than five minutes")
 )
 
-// secret is the shared secret.
 type secret []byte
 
-// mac begins a signature over parts. The caller then writes the body to it.
+// mac returns a hash over parts, to which the caller writes the body.
 func (s secret) mac(parts ...string) hash.Hash {
 	sum := hmac.New(sha256.New, s)
 	for _, part := range parts {

@@ -114,7 +114,8 @@ func (e exchange) test(ctx context.Context, _ string, body []byte) error {
 	return e.answer(did)
 }
 
-// forgeries are changes to a request. A program must refuse each changed request.
+// forgeries are requests that a program must refuse. A nil change means that the same request is
+// sent twice.
 var forgeries = []struct {
 	name   string
 	change func(s secret, r *http.Request, body []byte)

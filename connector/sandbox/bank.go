@@ -11,8 +11,8 @@ import (
 	"passerelle/connector/sandbox/customers"
 )
 
-// Bank is the simulated bank behind all test connectors. Every field is required. A Bank is safe
-// for concurrent use.
+// Bank is the simulated bank behind all test connectors. Calls and pages need every field. A Bank
+// is safe for concurrent use.
 type Bank struct {
 	Ledger Ledger
 	// Base returns the address under which the pages for a domain are reachable: scheme and host,

@@ -36,7 +36,7 @@ var paths = map[string][]payment.State{
 	"expired":   {payment.Created, payment.Validating, payment.Pending, payment.Expired},
 }
 
-// lineStates maps the final state of a payment to the state of its instructions.
+// lineStates maps the last state of a payment in a scenario to the state of its instructions.
 var lineStates = map[payment.State]payment.InstructionState{
 	payment.Created: "", payment.Validating: payment.InstructionPending, payment.Pending: payment.InstructionPending, payment.Expired: payment.InstructionPending,
 	payment.Rejected: payment.InstructionRejected, payment.Done: payment.InstructionDone, payment.Accepted: payment.InstructionAccepted,
@@ -125,7 +125,8 @@ var (
 	resumes  = Move{Do: Resume}
 	checks   = Move{Do: Check}
 	cancels  = Move{Do: CancelOrder}
-	// longOn advances the clock beyond the default expiry, which is 30 days from the next open day.
+	// longOn advances the clock beyond the default expiry, which is at most 30 days after the next
+	// open day.
 	longOn = days(40)
 )
 

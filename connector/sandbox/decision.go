@@ -76,8 +76,8 @@ func (o *order) debit(number string, timing Timing) {
 	o.Plan.Steps = append(slices.Clone(o.Plan.Steps[:o.At+1]), p.Steps...)
 }
 
-// back returns the address to which the browser is redirected after a decision: the return address
-// of the order or cancellation, or the page itself after a decision in the app.
+// back returns the address to which the browser is redirected after a decision. This is the return
+// address of the order or of the cancellation. After a decision in the app, it is the page itself.
 func (o *order) back(d decision, page string) string {
 	if o.Cancellation != nil && (d == cancel || d == keep) {
 		return o.Cancellation.ReturnURL

@@ -37,8 +37,8 @@ func TestTheBankSpeaksToThePayer(t *testing.T) {
 	}
 }
 
-// Pages without an order use the language of the browser. Texts that are not translated stay in
-// English.
+// Pages use the browser's language when there is no order, or when the payer's device requested no
+// language with the order.
 func TestPagesInTheBrowsersLanguage(t *testing.T) {
 	bank, page := opened(t, instruction())
 	for target, want := range map[string]string{page: "Diese Zahlung freigeben?", "/sandbox/bank/none": "Diese Seite gibt es nicht"} {

@@ -47,7 +47,7 @@ type order struct {
 	Decision decision `json:"decision,omitempty"`
 	// Cancellation is nil until a cancellation is requested.
 	Cancellation *cancellation `json:"cancellation,omitempty"`
-	// Ignored are the steps of scripts that have no meaning.
+	// Ignored are the meaningless steps of scripts.
 	Ignored []string `json:"ignored,omitempty"`
 
 	// Status and Due are the state of an order from a version without plans.

@@ -80,8 +80,8 @@ func TestPageEscapes(t *testing.T) {
 	}
 }
 
-// TestHeaders: the pages have the same security headers before and after a decision, and for an
-// unknown id. The policy allows the style sheet.
+// TestHeaders checks that the pages have the same security headers before and after a decision, and
+// for an unknown id. The policy allows the style sheet.
 func TestHeaders(t *testing.T) {
 	bank, page := opened(t, instruction())
 	shown := get(t, bank, page)
@@ -105,7 +105,8 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestFirstDecisionCounts: after the first decision, the page refuses a different one.
+// TestFirstDecisionCounts checks that the page refuses a different decision after the first
+// decision.
 func TestFirstDecisionCounts(t *testing.T) {
 	for _, test := range []struct {
 		first, second string
@@ -136,8 +137,8 @@ func TestFirstDecisionCounts(t *testing.T) {
 	}
 }
 
-// TestDecisionsAtOnce presses both buttons several times at the same time. All accepted presses are
-// for the same decision.
+// TestDecisionsAtOnce presses both buttons several times at the same time. It checks that all
+// accepted presses are for the same decision.
 func TestDecisionsAtOnce(t *testing.T) {
 	bank, page := opened(t, instruction())
 	var mu sync.Mutex

@@ -13,7 +13,7 @@ import (
 // and stores the plan with the order.
 type plan struct {
 	Steps []step `json:"steps"`
-	// Misses lists the occurrences of a series that fail. Occurrences count from 1.
+	// Misses lists the failing occurrences of a series. Occurrences count from 1.
 	Misses []miss `json:"misses,omitempty"`
 	// Keeps makes the bank refuse to cancel.
 	Keeps bool `json:"keeps,omitempty"`
@@ -81,7 +81,7 @@ type lineEnding struct {
 	Ending   ending        `json:"ending"`
 }
 
-// miss is an occurrence of a series that fails.
+// miss is a failing occurrence of a series.
 type miss struct {
 	Number int               `json:"number"`
 	Code   payment.ErrorCode `json:"code"`
@@ -92,7 +92,7 @@ func (p *plan) finished() bool {
 	return len(p.Steps) > 0 && slices.Contains([]verb{end, mute}, p.Steps[len(p.Steps)-1].Do)
 }
 
-// has reports whether a step is of one of the kinds.
+// has reports whether a step has one of the verbs.
 func (p *plan) has(verbs ...verb) bool {
 	return slices.ContainsFunc(p.Steps, func(s step) bool { return slices.Contains(verbs, s.Do) })
 }
@@ -120,7 +120,7 @@ type planner struct {
 	usual string
 	// unsaid means that the order has no script.
 	unsaid bool
-	// ignored are the steps of scripts that have no meaning.
+	// ignored are the meaningless steps of scripts.
 	ignored []string
 }
 
@@ -214,8 +214,8 @@ func (p *planner) confirm() {
 }
 
 // bulk sets the endings of instructions that have their own script. A script in the label of the
-// first instruction affects all instructions. A script of the first instruction's amount or
-// beneficiary affects only the first instruction.
+// first instruction affects all instructions. A script that the amount or beneficiary of the first
+// instruction selects affects only that instruction.
 func (p *planner) bulk(u useCase) {
 	last := &p.Steps[len(p.Steps)-1]
 	if u.script != "" || last.Do != end || len(p.order.Lines) == 1 {

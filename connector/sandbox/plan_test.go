@@ -15,7 +15,7 @@ import (
 	"passerelle/payment"
 )
 
-// able returns the test connector, which implements all interfaces.
+// able returns the test connector as a Canceller.
 func able(t *testing.T, b *sandbox.Bank) connector.Canceller {
 	t.Helper()
 	c, ok := initiator(t, b, testConnector).(connector.Canceller)
@@ -56,7 +56,8 @@ func using(t *testing.T, b *sandbox.Bank, useCase string) (connector.Order, paym
 	return o, send(t, initiator(t, b, testConnector), o)
 }
 
-// TestDecoupled: the bank reports the payer's decision only after the time that a payer takes.
+// TestDecoupled checks that the bank reports the payer's decision only after the time that a payer
+// takes.
 func TestDecoupled(t *testing.T) {
 	resume := connector.Answer{Action: payment.Decoupled, Yes: true}
 	for useCase, want := range map[string]struct {
@@ -88,7 +89,7 @@ func TestDecoupled(t *testing.T) {
 	}
 }
 
-// TestPhasesInTurn: two pending steps pass one after the other on the domain's clock.
+// TestPhasesInTurn checks that two pending steps pass one after the other on the domain's clock.
 func TestPhasesInTurn(t *testing.T) {
 	bank := newBank(sandbox.NewMemoryLedger(), sandbox.Faithful)
 	c, o := initiator(t, bank, testConnector), newOrder(t, labelled("pdng/pdng/rjct(invalidDate) - x"))
@@ -108,7 +109,7 @@ func TestPhasesInTurn(t *testing.T) {
 	}
 }
 
-// TestWhatIsIgnoredIsSaid: the bank's status word names ignored steps.
+// TestWhatIsIgnoredIsSaid checks that the bank's status word names ignored steps.
 func TestWhatIsIgnoredIsSaid(t *testing.T) {
 	bank := newBank(sandbox.NewMemoryLedger(), sandbox.CI)
 	r := send(t, initiator(t, bank, testConnector), newOrder(t, labelled("pdng/what/actn(redirect)/done - x")))
@@ -126,7 +127,8 @@ func TestMegabyte(t *testing.T) {
 	}
 }
 
-// TestSlowBank: a call waits until the bank responds, but no longer than its caller allows.
+// TestSlowBank checks that a call to a bank with the timing Faithful waits until the bank responds,
+// but no longer than the call's deadline. With the timing CI, the call fails immediately.
 func TestSlowBank(t *testing.T) {
 	slow := func(in *payment.Instruction) { in.Amount.Minor = 7126_00 }
 	for _, test := range []struct {
@@ -169,7 +171,7 @@ func wantUnknown(t *testing.T, err error) {
 	}
 }
 
-// TestLostAnswer: an order whose response is lost was sent once and is executed.
+// TestLostAnswer checks that an order whose response is lost was sent once and is executed.
 func TestLostAnswer(t *testing.T) {
 	ledger := sandbox.NewMemoryLedger()
 	c := initiator(t, newBank(ledger, sandbox.CI), testConnector)
@@ -184,7 +186,8 @@ func TestLostAnswer(t *testing.T) {
 	}
 }
 
-// TestCancelledMeanwhile: an order whose payer has agreed to cancel stays cancelled as time passes.
+// TestCancelledMeanwhile checks that an order whose payer has agreed to cancel stays cancelled as
+// time passes.
 func TestCancelledMeanwhile(t *testing.T) {
 	bank := newBank(sandbox.NewMemoryLedger(), sandbox.CI)
 	c, o := able(t, bank), newOrder(t, instruction(dated(payment.FirstOpenDay), func(in *payment.Instruction) { in.Label = "pdng:1h/done - x" }))
@@ -209,8 +212,8 @@ func TestCancelledMeanwhile(t *testing.T) {
 	}
 }
 
-// TestBulkIsCancelledUntilItsLastLine: the bank cancels a bulk payment while one of its lines has
-// not ended, and no longer after that.
+// TestBulkIsCancelledUntilItsLastLine checks that the bank accepts a request to cancel a bulk
+// payment until its last line has ended.
 func TestBulkIsCancelledUntilItsLastLine(t *testing.T) {
 	for _, test := range []struct {
 		after time.Duration
@@ -239,7 +242,8 @@ func TestInstantIsNotCancelled(t *testing.T) {
 	}
 }
 
-// TestSeries: reports about a series contain its executions so far. One of them has failed.
+// TestSeries checks that reports about a series contain the executions so far, including a failed
+// one.
 func TestSeries(t *testing.T) {
 	bank := newBank(sandbox.NewMemoryLedger(), sandbox.CI)
 	c, o := initiator(t, bank, testConnector), newOrder(t, instruction(dated(payment.Periodic), func(in *payment.Instruction) {
@@ -302,7 +306,7 @@ func TestOrdersOfEarlierVersions(t *testing.T) {
 	}
 }
 
-// TestUnreadableOrders: the outcome of an order that cannot be read stays unknown.
+// TestUnreadableOrders checks that the outcome of an order that cannot be read stays unknown.
 func TestUnreadableOrders(t *testing.T) {
 	for _, body := range []string{`{}`, `[]`, `{"lines":[{}],"plan":{"steps":[{"do":"end"}]},"at":1}`, `{"lines":[{}],"plan":{"steps":[{"do":"end"}]},"at":-1}`} {
 		o := newOrder(t, instruction())

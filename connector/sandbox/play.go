@@ -190,9 +190,9 @@ var utterances = map[string]func(scene) payment.Report{
 
 func (s scene) saying(at step) payment.Report { return utterances[at.What](s) }
 
-// ending reports the states of all instructions that have ended so far. An order that the bank has
-// not begun to process is declined as a whole. Once processing has begun, the payer has approved,
-// and the report contains the instructions.
+// ending reports the states of all instructions that have ended so far. A rejected order that the
+// bank has not begun to process is declined as a whole. Once processing has begun, the payer has
+// approved, and the report contains the instructions.
 func (s scene) ending(at step) payment.Report {
 	e := at.Ending
 	if len(at.Lines) == 0 && e.State == payment.InstructionRejected && !s.worked() {
@@ -234,7 +234,7 @@ func (s scene) lines(at step, r *payment.Report) time.Duration {
 }
 
 // line returns the report of an instruction that has ended. The day of execution is the later of
-// the order's day and the day of when.
+// the order's day and the day of the argument when.
 func (s scene) line(l lineEnding, when time.Time) payment.Line {
 	e := l.Ending
 	line := payment.Line{Position: l.Position, State: e.State, Code: e.Code, Description: e.spoken(s.speech())}

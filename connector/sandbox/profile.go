@@ -19,7 +19,7 @@ type bank struct {
 }
 
 // variant defines how a bank differs from the usual bank. The usual bank accepts every payment in
-// EUR and GBP, and its payers approve cancellations.
+// EUR and GBP, and asks the payer to approve a cancellation.
 type variant struct {
 	uuid string
 	id   int64

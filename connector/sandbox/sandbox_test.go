@@ -138,7 +138,7 @@ func mustPress(t *testing.T, b *sandbox.Bank, uri, decision string) {
 	}
 }
 
-// TestConformance: every connector that initiates payments keeps the conformance rules.
+// TestConformance checks that every connector that initiates payments keeps the conformance rules.
 func TestConformance(t *testing.T) {
 	for _, timing := range []sandbox.Timing{sandbox.CI, sandbox.Faithful} {
 		for _, c := range newBank(sandbox.NewMemoryLedger(), timing).Connectors() {
@@ -338,8 +338,8 @@ func (b broken) fault() error {
 	return nil
 }
 
-// TestBrokenLedger: when the ledger fails, the outcome stays unknown, and pages say that the bank
-// cannot be reached.
+// TestBrokenLedger checks that a failure of the ledger leaves the outcome unknown. Pages respond
+// with 500 and do not show the error.
 func TestBrokenLedger(t *testing.T) {
 	working := newBank(sandbox.NewMemoryLedger(), sandbox.CI)
 	o := newOrder(t, instruction())

@@ -59,7 +59,7 @@ func newPlayer(t *testing.T, s sandbox.Scenario) *player {
 	return p
 }
 
-// take applies a response of the bank. An invalid or old report changes nothing.
+// take applies a response of the bank. An invalid or old report may change only the notes.
 func (p *player) take(r payment.Report, err error) {
 	p.t.Helper()
 	if err != nil {
@@ -198,7 +198,8 @@ func (p *player) play() {
 }
 
 // TestScenarios plays all scenarios. Each scenario must have its outcome, with one order at the
-// bank. Together they reach every state, edge and code.
+// bank if the player validates, and otherwise without an order. Together they reach every state,
+// edge and code.
 func TestScenarios(t *testing.T) {
 	var all reach
 	for _, s := range sandbox.Scenarios() {

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// A script is a list of words in the label of a payment. The script controls the bank:
+// A script is a list of words that controls the bank, for example in the label of a payment:
 //
 //	script = step *( "/" step ) [ "-" free text ]
 //	step   = word [ "(" argument *( "," argument ) ")" ] [ ":" digits ( "s" | "m" | "h" | "d" ) ]
 //
-// Scripts use only characters that SEPA labels may contain. The three-step form of the public test
-// connector of this API family is also valid. Capitals and spaces around steps are ignored.
+// Scripts need only characters that SEPA labels may contain. The three-step form of the API's
+// public test connector is also valid. Capitals and spaces around steps are ignored.
 type script struct {
 	calls []call
 	// ignored lists the unknown steps in their original form.

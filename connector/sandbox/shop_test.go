@@ -11,7 +11,7 @@ import (
 	"passerelle/payment"
 )
 
-// TestPhone: the bank accepts a decision on the page that stands for an app.
+// TestPhone checks that the bank accepts a decision on the page that stands for an app.
 func TestPhone(t *testing.T) {
 	for decision, want := range map[string]payment.Status{"approve": payment.Settled, "refuse": payment.Declined} {
 		t.Run(decision, func(t *testing.T) {
@@ -49,8 +49,7 @@ func pressed(t *testing.T, bank *sandbox.Bank, page string, form url.Values) int
 	return w.Code
 }
 
-// TestAccountChoice: the account that the payer chooses on the page selects the script, unless the
-// payer's account was already known.
+// TestAccountChoice checks that the account that the payer chooses on the page selects the script.
 func TestAccountChoice(t *testing.T) {
 	for number, want := range map[string]payment.ErrorCode{
 		"": "", "FR7699999000010000000000018": "", "FR7699999000010000000000115": payment.InsufficientFunds,
@@ -69,7 +68,7 @@ func TestAccountChoice(t *testing.T) {
 	}
 }
 
-// TestStalePage: a stale page can decide only about the step that it showed.
+// TestStalePage checks that a stale page can decide only about the step that it showed.
 func TestStalePage(t *testing.T) {
 	bank := newBank(sandbox.NewMemoryLedger(), sandbox.CI)
 	c, o := initiator(t, bank, testConnector), newOrder(t, labelled("actn(redirect)/actn(redirect)/done - x"))

@@ -15,8 +15,8 @@ type Timing string
 const (
 	// CI takes no time, but the bank reports every step.
 	CI Timing = "ci"
-	// Faithful takes 15 minutes, and 15 seconds for an instant payment, like the public test
-	// connector of this API family. A deferred payment without a script waits for its day.
+	// Faithful takes 15 minutes, and 15 seconds for an instant payment, like the API's public test
+	// connector. A deferred payment without a script waits for its day.
 	Faithful Timing = "faithful"
 )
 

@@ -7,7 +7,7 @@ import (
 )
 
 // These are the payment fields of the test connectors. The second field exists only because the
-// public test connector has it. The bank ignores its value.
+// API's public test connector has it. The bank ignores its value.
 const (
 	useCaseField = "use_case_pay"
 	websiteField = "openapiwebsite"
@@ -22,7 +22,7 @@ type useCase struct {
 	text string
 }
 
-// useCases lists the choices of the field. An empty field value selects the first.
+// useCases lists the choices of useCaseField. An empty field value selects the first.
 var useCases = []useCase{
 	{value: "legacy", label: "Approved on the bank's page, with the result that the label sets"},
 	{value: "redirect", label: "Approved on the bank's page", script: "actn(redirect)/done"},

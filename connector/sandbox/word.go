@@ -19,7 +19,7 @@ const beyond = 90 * 24 * time.Hour
 // words maps the words of scripts to functions. Each function adds to a plan, and returns false
 // when the word has no meaning at its position.
 var words = map[string]func(p *planner, c call) bool{
-	// The test connectors of other services in this API family have the same words.
+	// The test connectors of other services with this API have the same words.
 	"pdng": func(p *planner, c call) bool { return p.add(p.pending(c)) },
 	"done": func(p *planner, _ call) bool { return p.end(ending{State: payment.InstructionDone}) },
 	"canc": func(p *planner, _ call) bool { return p.end(byPayer) },
@@ -81,7 +81,8 @@ func (p *planner) part(c call) bool {
 	return len(last.Lines) > 0 && p.add(last)
 }
 
-// late makes the bank repeat its last report until the service has stopped waiting.
+// late makes the bank repeat its last report for a time, by default until the service has stopped
+// waiting.
 func (p *planner) late(c call) bool {
 	p.add(step{Do: rest, Wait: c.waits(beyond)})
 	return c.arg(0) == "" || p.end(refusal(codeOf(c.arg(0))))

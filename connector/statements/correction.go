@@ -21,8 +21,8 @@ import (
 
 // Corrections is a sink that removes stored transactions.
 type Corrections interface {
-	// Gone removes the transactions of an account that have a matching key, from the day from on.
-	// If from is zero, it removes them on all days.
+	// Gone removes an account's transactions whose keys match. The argument from is the first of
+	// their days. If it is zero, Gone removes the matching transactions of all days.
 	Gone(account string, from passerelle.Date, matches func(key string) bool) error
 }
 
@@ -51,7 +51,7 @@ func (i *issue) name() string {
 	return i.Digest + i.Opening.Date.String() + i.Closing.Date.String()
 }
 
-// draft is the data about a statement while a file is surveyed.
+// draft holds the data about a statement during the first pass over its file.
 type draft struct {
 	digest      hash.Hash
 	sum         decimal.Decimal
@@ -74,9 +74,9 @@ func (d *draft) add(e *statementfile.StatementEntry) {
 	}
 }
 
-// issue returns the statement as an issue. It returns false when the entries do not lead from
-// balance to balance. It also returns false for CSV files: people choose the entries in them, so a
-// later file does not repeat a statement.
+// issue returns the statement as an issue. It returns false when the entries do not lead from the
+// opening to the closing balance. It also returns false for CSV files: people choose the entries in
+// them, so a later file does not repeat a statement.
 func (d *draft) issue(s *statementfile.FileStatement) (issue, bool) {
 	if s.Format == statementfile.CSV || s.Opening == nil || s.Closing == nil || d.digest == nil || d.inexact {
 		return issue{}, false
@@ -127,7 +127,7 @@ func (a *account) correct(e *statementfile.StatementEntry, c *corrected) {
 	}
 }
 
-// issue stores a statement of the file and records the earlier statements that it corrects. The
+// issue stores a statement of the file and records the earlier statement that it corrects. The
 // argument before lists the statements that were stored before the file.
 func (a *account) issue(one issue, line int, before []issue, c *corrected) {
 	if a.issued == nil {

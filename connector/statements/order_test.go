@@ -58,8 +58,8 @@ func importAll(t *testing.T, files ...string) imported {
 	return all
 }
 
-// Several statements of one day have the same date. The balances show the order of the statements
-// for every order of the files, even if a file is repeated.
+// Statements of one day give the same transactions, balance and gaps in any order of the files,
+// even if a file is repeated.
 func TestStatementsOfOneDayInAnyOrder(t *testing.T) {
 	files := []string{dayStatement(100, 150, "F"), dayStatement(150, 120, "M"), dayStatement(120, 170, "F"), dayStatement(170, 90, "F")}
 	files = append(files, files[1]+files[2], files[0]+files[1])
@@ -107,7 +107,8 @@ func TestFilesInAnyOrder(t *testing.T) {
 	}
 }
 
-// Of two OFX files of one day, the balance with the later time counts.
+// Of two balances of one day in OFX files, the balance with the later time counts. If one balance
+// has no time, the balance in the last file counts.
 func TestBalancesOfOneDayInOFX(t *testing.T) {
 	ofx := func(balance int, at string) string {
 		return fmt.Sprintf("<OFX><BANKMSGSRSV1><STMTTRNRS><STMTRS><CURDEF>EUR<BANKACCTFROM><BANKID>1<ACCTID>77<ACCTTYPE>CHECKING</BANKACCTFROM><LEDGERBAL><BALAMT>%d.00<DTASOF>%s</LEDGERBAL></STMTRS></STMTTRNRS></BANKMSGSRSV1></OFX>", balance, at)

@@ -84,7 +84,7 @@ type account struct {
 	// Issues are the statements. Corrected holds hashes of the references of corrected entries.
 	Issues    []issue  `json:",omitempty"`
 	Corrected []string `json:",omitempty"`
-	// covered holds the spans while a file is surveyed. issued holds the positions of the issues.
+	// covered contains the texts of Spans. issued maps the names of Issues to their positions.
 	covered map[string]bool
 	issued  map[string]int
 }
@@ -305,7 +305,6 @@ func (a *account) addSpan(span statementfile.BalanceSpan) {
 	}
 }
 
-// removeSpan removes a span.
 func (a *account) removeSpan(span statementfile.BalanceSpan) {
 	name := span.String()
 	a.Spans, a.covered = slices.DeleteFunc(a.Spans, func(one statementfile.BalanceSpan) bool { return one.String() == name }), nil
@@ -363,7 +362,7 @@ func (p *page) flush(out connector.Sink) error {
 }
 
 // handOver passes on the entries of wanted accounts page by page, and then removes the stored
-// transactions that they correct.
+// transactions that the file corrects.
 func (f statementFile) handOver(ctx context.Context, inFile map[string]*corrected, out connector.Sink) error {
 	pages := map[string]*page{}
 	for key, c := range inFile {

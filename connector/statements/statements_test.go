@@ -23,7 +23,7 @@ func request() connector.DataRequest {
 	return connector.DataRequest{Source: "files", File: handed(file), Present: true, Now: time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)}
 }
 
-// A read without a file neither stores nor removes data.
+// A read without a file passes on no accounts and returns no memory.
 func TestReadWithoutFile(t *testing.T) {
 	r, out := request(), &taken{}
 	r.File = nil
@@ -98,7 +98,7 @@ func TestAccountsAreRemembered(t *testing.T) {
 	}
 }
 
-// Equal entries are different transactions. Each has the same key in every file.
+// Equal entries are different transactions. Each has the same key when the file is read again.
 func TestKeysOfEntriesThatAreAlike(t *testing.T) {
 	first, again := &taken{}, &taken{}
 	for _, out := range []*taken{first, again} {

@@ -84,7 +84,8 @@ func (a *Authority) Sign(c *x509.Certificate, key crypto.Signer) *x509.Certifica
 	return made
 }
 
-// PSD2 returns the extension of ETSI TS 119 495 that contains the roles of a certificate.
+// PSD2 returns the extension qcStatements with the PSD2 statement of ETSI TS 119 495. The statement
+// contains the roles.
 func PSD2(t testing.TB, roles ...string) []pkix.Extension {
 	t.Helper()
 	type role struct {
@@ -110,8 +111,8 @@ func PSD2(t testing.TB, roles ...string) []pkix.Extension {
 	return []pkix.Extension{{Id: asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 3}, Value: value}}
 }
 
-// QcType returns the extension of ETSI EN 319 412-5 that contains the kind of a certificate: 2 for
-// a seal, 3 for a website. The extension contains no roles.
+// QcType returns the extension qcStatements with the statement QcType of ETSI EN 319 412-5. The
+// argument kind is 2 for a seal and 3 for a website. The extension contains no roles.
 func QcType(t testing.TB, kind int) []pkix.Extension {
 	t.Helper()
 	value, err := asn1.Marshal([]struct {

@@ -29,10 +29,10 @@ func Ended(status string) bool { return ends[status] != "" }
 // ends maps the statuses of Ended to states of the order, whether or not the payer has approved.
 var ends = map[string]payment.Status{Rejected: payment.Declined, Cancelled: payment.Declined, Settled: payment.Settled, "ACCC": payment.Settled, InPart: payment.Processing}
 
-// Standing returns the state of an order with a status and, once the order is settled, the state of
-// its instructions. last is the best status that the bank ever reports. periodic means that the
-// order is executed repeatedly: the standard has no status for each execution. approved means that
-// the payer has done everything that the bank requires.
+// Standing returns the state of an order and of its instructions. status is the order's status at
+// the bank. last is the status with the highest rank that the bank ever reports. periodic means
+// that the order is executed repeatedly: the standard has no status for each execution. approved
+// means that the payer has done everything that the bank requires.
 func Standing(status, last string, periodic, approved bool) (payment.Status, payment.InstructionState) {
 	known := Rank(status)
 	switch {

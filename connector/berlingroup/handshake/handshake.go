@@ -1,9 +1,9 @@
 // Package handshake opens TLS connections to a bank with the operator's transport certificate.
 //
 // It owns the signature of a handshake, the wait for a bank that refuses the certificate, and the
-// texts about failed connections. A key or the operator's program makes the signature. It does not
-// own the requests. It fails with Unsigned when the program does not sign, and otherwise with the
-// errors of the connection.
+// texts about failed connections. A key or the operator's program makes the signature. The package
+// does not own the requests. It fails with Unsigned when the program does not sign, and otherwise
+// with the errors of the connection.
 package handshake
 
 import (

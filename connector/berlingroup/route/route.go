@@ -27,7 +27,7 @@ type Route struct {
 	own  atomic.Pointer[netip.Addr]
 }
 
-// lookupTime limits how long the name of a bank may take to be resolved.
+// lookupTime limits resolving the name of a bank.
 const lookupTime = 10 * time.Second
 
 // New returns the route to the bank with the address api. own is the address that the operator

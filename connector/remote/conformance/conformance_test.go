@@ -119,8 +119,8 @@ func handler(t *testing.T, c connector.Connector) http.Handler {
 	return h
 }
 
-// TestEveryRuleApplies: a bank with all abilities keeps every rule, while its payers and users act
-// through the call "test".
+// TestEveryRuleApplies checks that a bank with all abilities keeps every rule when its payers and
+// users act through the call "test".
 func TestEveryRuleApplies(t *testing.T) {
 	results := run(t, handler(t, newTested(t)))
 	for _, r := range results {
@@ -133,7 +133,8 @@ func TestEveryRuleApplies(t *testing.T) {
 	}
 }
 
-// TestBrokenRules: the report says which rule a program breaks and what the correct behaviour is.
+// TestBrokenRules checks that the report says which rule a program breaks and what the correct
+// behaviour is.
 func TestBrokenRules(t *testing.T) {
 	for name, test := range map[string]struct {
 		program func(t *testing.T) http.Handler
@@ -178,7 +179,8 @@ func without(h http.Handler, path string) http.Handler {
 	})
 }
 
-// TestRequestsOfOthers: the report names each kind of forged request that a program accepts.
+// TestRequestsOfOthers checks that the report names each kind of forged request that a program
+// accepts.
 func TestRequestsOfOthers(t *testing.T) {
 	results := run(t, trusting(handler(t, newTested(t))))
 	if r := results[0]; r.Rule != "requests of others are refused" || r.Right == "" || strings.Count(r.Faults[0], "gets 200") != 5 {
@@ -186,7 +188,7 @@ func TestRequestsOfOthers(t *testing.T) {
 	}
 }
 
-// trusting returns a handler that also accepts requests for the profile with wrong signatures.
+// trusting returns a handler that responds with 200 where h responds with 401.
 func trusting(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w2 := httptest.NewRecorder()
@@ -202,7 +204,7 @@ func trusting(h http.Handler) http.Handler {
 	})
 }
 
-// TestNoProgram: for an address without a program there is an error and no report.
+// TestNoProgram checks that Run returns an error and no results for an address without a program.
 func TestNoProgram(t *testing.T) {
 	if results, err := conformance.Run(t.Context(), "http://127.0.0.1:1", secret); err == nil || results != nil {
 		t.Errorf("the report is %+v, %v", results, err)

@@ -47,7 +47,7 @@ type holding struct {
 	currency  passerelle.Currency
 	// opening is the balance before the first day, in hundredths.
 	opening int64
-	// perDay is the maximum number of transactions on a day.
+	// perDay is the maximum number of transactions on a day, without the monthly ones.
 	perDay int
 	// monthly lists the transactions that occur each month.
 	monthly []regular
@@ -102,7 +102,8 @@ func homeLoan() *passerelle.Loan {
 	}
 }
 
-// shops lists the shops where customers spend money. from and to limit the amounts, in hundredths.
+// shops lists the shops where customers spend money. The fields from and to limit the amounts, in
+// hundredths.
 var shops = []struct {
 	wording  string
 	kind     passerelle.TransactionType

@@ -7,7 +7,7 @@ import (
 	"passerelle"
 )
 
-// Password is the correct password for every login, as in the documentation of the API family.
+// Password is the correct password for every login.
 const Password = "1234"
 
 // manner is the institution's behaviour towards a customer. The first word of the login selects

@@ -59,7 +59,7 @@ const (
 	ProviderConnector = "b7f0e7d4-6c1c-5c0e-9b8a-5a0c7a2f9d11"
 	// RestrictedConnector accepts no new connections.
 	RestrictedConnector = "4a1f6b0c-98d2-4c57-8e3b-5d6c7f0a2b19"
-	// WebsiteConnector is the provider of documents whose connections require a website.
+	// WebsiteConnector is a provider of documents that requires the field website.
 	WebsiteConnector = "c2d0a5f6-1b7e-5d43-8f60-9a3e4b7c1d28"
 )
 
@@ -128,8 +128,8 @@ func dataSettings(capabilities ...string) *connector.DataSettings {
 	return s
 }
 
-// credentialFields returns the fields for credentials. The website is a field because clients of
-// the API family send a website.
+// credentialFields returns the fields for credentials. The website is a field because existing
+// clients of the API send a website.
 func credentialFields() []connector.Field {
 	direct := []passerelle.AuthMechanism{passerelle.ByCredentials}
 	return []connector.Field{
@@ -139,9 +139,9 @@ func credentialFields() []connector.Field {
 	}
 }
 
-// memory is stored between reads: the number of steps that the user has done, the time of the last
-// read with the user present, whether the user agreed on the bank's page, and the login that the
-// user entered on that page.
+// memory is stored between reads. Passed is the number of steps that the user has done. Last is the
+// time of the last read with the user present. Access means that the user agreed on the bank's
+// page. Login is the login that the user entered on that page.
 type memory struct {
 	Passed int       `json:"passed"`
 	Last   time.Time `json:"last"`

@@ -72,7 +72,8 @@ func For(accept string) Speech {
 	return all[i]
 }
 
-// To returns the language lang or, if lang is empty, the language of the browser.
+// To returns the language that best matches lang or, if lang is empty, the browser's
+// Accept-Language header.
 func To(r *http.Request, lang string) Speech {
 	if lang != "" {
 		return For(lang)
