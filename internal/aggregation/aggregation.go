@@ -56,8 +56,8 @@ type Aggregation struct {
 	Log  *slog.Logger
 
 	runs atomic.Int64
-	// devices contains the devices of users who shared an account through this process. The next
-	// read in this process removes the entry.
+	// devices contains, by connection, the devices of users who shared data through this process.
+	// The next read of the connection in this process removes the entry.
 	devices presence.Devices
 	// passes contains a channel of capacity 1 for each domain. A running call of SyncDue fills it.
 	passes sync.Map

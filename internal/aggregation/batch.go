@@ -17,7 +17,7 @@ import (
 )
 
 // batch collects the ended runs of connections that are read together. These are all connections of
-// a user, or all connections that are due at the same time.
+// a user, or connections that are due at the same time.
 type batch struct {
 	mu    sync.Mutex
 	ended map[passerelle.UserID][]*reporter
@@ -190,7 +190,7 @@ func userSynced(ctx context.Context, u passerelle.User, runs []*reporter) (store
 }
 
 // SyncDue reads at most maxDue due connections of a domain without their users, and returns the
-// number of these connections. When the domain reads nothing in the background, it reads only
+// number of these connections. When the domain reads nothing in the background, SyncDue reads only
 // connections whose users wait for a read. It reads several connections at the same time. A call
 // first waits for an earlier call for the same domain in this process, and for the reads that
 // BeginDue began. When it returns, these connections have therefore also been read.

@@ -16,9 +16,9 @@ import (
 // From then on, the service reads the connection only with the user, and the connection's state
 // asks for the user.
 
-// LapseConsents finds a domain's connections with an ended consent. It sets each connection to a
-// state that asks for the user, and emits CONNECTION_SYNCED. It leaves connections that are being
-// read to the next call.
+// LapseConsents finds a domain's connections with an ended consent. It sets each of them to a state
+// that asks for the user and emits CONNECTION_SYNCED, unless its state already asks for the user.
+// It leaves connections that are being read to the next call.
 func (a *Aggregation) LapseConsents(ctx context.Context, d passerelle.Domain) error {
 	var (
 		last bankstore.Connection

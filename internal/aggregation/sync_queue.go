@@ -49,7 +49,7 @@ type syncQueue struct {
 	readers int
 }
 
-// queuedSync is a connection with the others of its list.
+// queuedSync is a connection, with the batch of the connections that were queued together.
 type queuedSync struct {
 	connection bankstore.Connection
 	batch      *batch
@@ -57,8 +57,8 @@ type queuedSync struct {
 
 // BeginDue does the same as RunDue, but does not wait until the connections have been read. A slow
 // institution therefore delays only its own connections. When a reader has read the connections of
-// its queue, it looks for connections that have become due. BeginDue returns the errors of reads
-// since the last call. Call AwaitReaders after the last call.
+// its queue, it looks for connections that have become due. BeginDue also returns the errors of
+// reads since the last call. Call AwaitReaders after the last call.
 func (a *Aggregation) BeginDue(ctx context.Context, d passerelle.Domain) error {
 	return errors.Join(a.LapseConsents(ctx, d), a.fillQueues(ctx, d), a.ExpireConnections(ctx, d), a.queues.takeErrors())
 }
@@ -113,8 +113,8 @@ func (a *Aggregation) readQueue(ctx context.Context, d passerelle.Domain, key qu
 	a.queues.keepError(ctx, err)
 }
 
-// endQueued adds a run to its batch. It emits USER_SYNCED after the last run of the user in the
-// batch.
+// endQueued adds a run to its batch. After the last run of the user in the batch, it emits
+// USER_SYNCED if two or more runs of the user have ended.
 func (a *Aggregation) endQueued(ctx context.Context, d passerelle.Domain, queued queuedSync, run *syncRun) error {
 	user := queued.connection.User
 	runs := queued.batch.endOne(user, run)

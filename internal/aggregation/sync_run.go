@@ -23,8 +23,8 @@ var maxRunTime = 15 * time.Minute
 type syncRun struct {
 	lease  *lease
 	events *reporter
-	// values contains the values of the connector's fields. memory is the memory that the last run
-	// returned. secretless is the error from decrypting them, if any.
+	// values contains the values of the connector's fields. memory is the stored memory of the
+	// connector. secretless is the error from decrypting values or memory, if any.
 	values     map[string]string
 	memory     []byte
 	secretless error

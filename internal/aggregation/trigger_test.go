@@ -70,7 +70,7 @@ func (b *bench) user(permanent bool) passerelle.User {
 }
 
 // changes returns the deliveries that a webhook would get now, with their bodies. These are the
-// first events of each subject.
+// first undelivered events of each subject.
 func (b *bench) changes(event string) (all []store.Delivery, bodies []string) {
 	b.t.Helper()
 	w, err := b.DB.Webhook(b.t.Context(), b.domain.ID, b.hooks[event])

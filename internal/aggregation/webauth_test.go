@@ -221,7 +221,8 @@ func TestWebauthRefusals(t *testing.T) {
 	})
 }
 
-// TestWebauthEnds checks that a deleted connection accepts no return.
+// TestWebauthEnds checks that a connection accepts no return after the deletion of the connection
+// or its user.
 func TestWebauthEnds(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		first, state := h.visiting(landing)

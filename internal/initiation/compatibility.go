@@ -112,15 +112,17 @@ func paymentSources(profile connector.Profile) []connector.Source {
 	return suited
 }
 
-// ConnectorUUIDs returns the connectors in the countries, for a filter of payments. Countries are
-// ISO 3166-1 alpha-2 codes. The result is never nil, because a nil list would not filter.
+// ConnectorUUIDs returns the UUIDs of the connectors that initiate payments in one of the
+// countries. Lists of payments filter by these UUIDs. Countries are ISO 3166-1 alpha-2 codes. The
+// result is never nil, because a nil list would not filter.
 func (i *Initiation) ConnectorUUIDs(countries []string) []string {
 	in := func(country string) bool { return slices.Contains(countries, country) }
 	return i.uuids(func(p connector.Profile) bool { return slices.ContainsFunc(p.Countries, in) })
 }
 
-// SourceUUIDs returns the connector with the source for a filter of payments. It returns an empty
-// list for an unknown source. The result is never nil, because a nil list would not filter.
+// SourceUUIDs returns the UUID of the connector to which the source belongs. For an unknown source,
+// it returns an empty list. Lists of payments filter by the result. The result is never nil,
+// because a nil list would not filter.
 func (i *Initiation) SourceUUIDs(source int64) []string {
 	is := func(s connector.Source) bool { return s.ID == source }
 	return i.uuids(func(p connector.Profile) bool { return slices.ContainsFunc(p.Sources, is) })

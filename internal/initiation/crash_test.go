@@ -33,8 +33,8 @@ const impatience = 500 * time.Millisecond
 var crashes = []struct {
 	name string
 	dies func(w *fixture, i *initiation.Initiation)
-	// left is the state after the crash. sent is the number of times that the bank received the
-	// order.
+	// left is the payment's state after the crash. sent is the number of times that the bank
+	// received the order.
 	left    payment.State
 	attempt string
 	sent    int64
@@ -288,8 +288,8 @@ func TestOldOrdersThatArrived(t *testing.T) {
 	})
 }
 
-// wantBackOff makes several attempts to find the outcome fail. Each wait must be twice as long as
-// the previous one, up to an hour. No work may be done before a wait ends.
+// wantBackOff runs the loop several times while the outcome stays unknown. Each wait must be twice
+// as long as the previous one, up to an hour. No work may be done before a wait ends.
 func (w *fixture) wantBackOff(t *testing.T, id passerelle.PaymentID, times int) {
 	t.Helper()
 	wait := 30 * time.Second

@@ -96,8 +96,8 @@ func (w *fixture) openStore() *store.DB {
 	return db
 }
 
-// another returns a second process that shares only the database. Only PostgreSQL serves several
-// processes.
+// another returns a second process with the same connector and database. On PostgreSQL, it opens
+// the database itself. SQLite serves only one process.
 func (w *fixture) another() *initiation.Initiation {
 	w.t.Helper()
 	db := w.db

@@ -370,7 +370,7 @@ func (i *Initiation) commit(ctx context.Context, d passerelle.Domain, p *payment
 }
 
 // event returns the event of one transition. The body of the event is the payment right after the
-// transition, without personal data.
+// transition, without the sensitive part of its identities.
 func (i *Initiation) event(d passerelle.Domain, values settings.Values, step payment.Step) store.EmittedEvent {
 	p := &step.Payment
 	return store.EmittedEvent{

@@ -31,8 +31,8 @@ func (w *fixture) wantLogged(t *testing.T, words string) {
 	}
 }
 
-// TestNonsense: a bank sends reports that change nothing. Remarkable reports must appear once in
-// the timeline. In any case, a later check must be planned, so that the next pass does not
+// TestNonsense: a bank fails, or sends reports that change nothing. Invalid and outdated reports
+// must appear once in the timeline. A later check must be planned, so that the next pass does not
 // immediately ask again.
 func TestNonsense(t *testing.T) {
 	lines := func(lines ...payment.Line) payment.Report {

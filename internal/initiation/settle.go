@@ -26,7 +26,7 @@ type Settlement struct {
 // settled is the bank's status word in the timeline.
 const settled = "settled"
 
-// settledReports maps each state to the report of a bank that leads to this state.
+// settledReports maps each valid Settlement.State to the report of a bank that leads to this state.
 var settledReports = map[payment.State]payment.Report{
 	payment.Done:     {Status: payment.Settled, By: payment.ByService, Raw: settled},
 	payment.Accepted: {Status: payment.Settled, By: payment.ByService, Raw: settled},
