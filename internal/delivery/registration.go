@@ -234,7 +234,7 @@ const noApplication = "no application of that id"
 
 // application returns the application of a webhook. For zero, it returns the only application of
 // the domain, or zero when the domain has no application or several. The webhook keeps this
-// application, so it never sends the user tokens of an application that is created later.
+// application, and does not send the user tokens of an application that is created later.
 func (d *Delivery) application(ctx context.Context, domain passerelle.Domain, named passerelle.ClientID) (passerelle.ClientID, error) {
 	if named != 0 {
 		_, err := d.DB.Client(ctx, domain.ID, named)

@@ -437,9 +437,9 @@ func (q *sendQueue) finish(b resultBatch) {
 	q.recorded = append(q.recorded, b.void...)
 }
 
-// queueFollowing queues the successors of accepted deliveries. They are now the oldest undelivered
-// deliveries of their subjects. After a stop, the first success makes the loop send new deliveries
-// again.
+// queueFollowing queues the successors of deliveries that were accepted or have an erased body.
+// These successors are now the oldest undelivered deliveries of their subjects. After a stop, the
+// first success makes the loop send new deliveries again.
 func (l *sendLoop) queueFollowing(b resultBatch) {
 	was := l.stopped
 	l.stopped = b.ended || was && b.counts.Delivered+len(b.void) == 0

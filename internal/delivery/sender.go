@@ -9,8 +9,8 @@ import (
 	"passerelle"
 )
 
-// maxTroubled limits the failing webhooks that a process serves at the same time. Other webhooks
-// are therefore served even when many receivers are unreachable.
+// maxTroubled limits the failing webhooks that a Sender serves at the same time. Other webhooks are
+// therefore served even when many receivers are unreachable.
 const maxTroubled = maxWebhooks / 2
 
 // Sender sends webhooks in the background. Each webhook with deliveries to send has a goroutine
