@@ -44,7 +44,7 @@ type Aggregation struct {
 	Background func(work func(context.Context)) bool
 	// Outlast returns the context of work that continues when its client leaves, and a function to
 	// call at the end of the work. The context ends when the process stops. If Outlast is nil, the
-	// context ends only with the work.
+	// context does not end.
 	Outlast func(context.Context) (context.Context, func())
 	// Notifications creates the addresses to which institutions send reports. Nil means no
 	// addresses.

@@ -83,9 +83,9 @@ func (r *reporter) shown() wire.Connection {
 	return shown
 }
 
-// finalEvents returns the events that end a run. These events contain only data that was read,
-// except after a failed update (see reportOf). If one unit cannot store all events, finalEvents
-// stores the first events itself.
+// finalEvents returns the events that end a run. These events contain the data that the run read or
+// changed. After a failed update, they also contain other accounts and subscriptions (see
+// reportOf). If one unit cannot store all events, finalEvents stores the first events itself.
 func (r *reporter) finalEvents(ctx context.Context, im *importer, first bool) ([]store.EmittedEvent, error) {
 	var events []store.EmittedEvent
 	r.listed = 0

@@ -13,8 +13,8 @@ import (
 )
 
 // A consent ends after the connector's number of days, or at a time that the institution reports.
-// From then on, the service reads the connection only with the user, and the connection's state
-// asks for the user.
+// From then on, the connection's state asks for the user. The service reads the connection without
+// the user only after a notification of the institution.
 
 // LapseConsents finds a domain's connections with an ended consent. It sets each of them to a state
 // that asks for the user and emits CONNECTION_SYNCED, unless its state already asks for the user.

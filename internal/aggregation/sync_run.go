@@ -69,8 +69,8 @@ func (a *Aggregation) outlast(ctx context.Context) (context.Context, func()) {
 }
 
 // read reads the institution, and stores the data and the outcome. The caller must hold the lease.
-// read releases it. When ctx is cancelled, the institution is not at fault: the connection keeps
-// its state, and a connection that is read in the background is due at once.
+// read releases it. When ctx is cancelled and the read has no usable outcome, the connection keeps
+// its state. A connection that is read in the background is then due at once.
 func (a *Aggregation) read(ctx context.Context, run *syncRun, reader connector.DataReader, r readRequest) error {
 	wanted := ctx
 	ctx, cancel := context.WithTimeout(ctx, maxRunTime)

@@ -49,9 +49,10 @@ type result struct {
 // goroutine of the session accesses the fields. Other goroutines pass their results through
 // channels.
 //
-// A page contains a delivery only after the success of its predecessor was stored. The loop
-// therefore cannot send the delivery earlier. A page may also contain deliveries whose results were
-// stored while the page was being read. The loop does not send them again.
+// A page contains a delivery only when the database has no earlier undelivered delivery of its
+// subject. The loop therefore cannot send the delivery before the success of its predecessor is
+// stored. A page may also contain deliveries whose results were stored while the page was being
+// read. The loop does not send them again.
 type sendLoop struct {
 	session *leaseSession
 	limit   concurrency
