@@ -427,8 +427,8 @@ func (im *importer) AccountRead(key string, from passerelle.Date) error {
 }
 
 // cover updates the day from which the stored history is complete. After a read without a first
-// day, or a first read in parts, this is the earliest day of a reported transaction, or today if
-// the connector reported no transaction.
+// day, or a first read in parts, this is the earliest day of a reported transaction. If the
+// connector reported no transaction, it is today.
 func (a *syncedAccount) cover(from, today passerelle.Date) {
 	if from.IsZero() || a.CoveredFrom.IsZero() && from.Compare(today) > 0 {
 		from = cmp.Or(a.first, today)

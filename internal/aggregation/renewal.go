@@ -17,7 +17,7 @@ import (
 // the user only after a notification of the institution.
 
 // LapseConsents finds a domain's connections with an ended consent. It sets each of them to a state
-// that asks for the user and emits CONNECTION_SYNCED, unless its state already asks for the user.
+// that asks for the user and emits CONNECTION_SYNCED, unless the state already asks for the user.
 // It leaves connections that are being read to the next call.
 func (a *Aggregation) LapseConsents(ctx context.Context, d passerelle.Domain) error {
 	var (

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// maxReading limits the connections that are read at the same time: of a connector in a domain,
-	// and of a call that waits for its reads.
+	// maxReading limits the connections of one connector in a domain that the queues read at the
+	// same time. It also limits the concurrent reads of a call of SyncDue or SyncAll.
 	maxReading = 8
 	// maxFurther limits the readers of all queues beyond the first reader of each queue. A slow
 	// institution can use up these readers, but never the first reader of another queue.

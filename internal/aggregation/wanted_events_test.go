@@ -32,7 +32,7 @@ func (h *fixture) registerWebhook() {
 	}
 }
 
-// bodies returns the bodies of the events of a read, by the name of the event.
+// bodies returns the bodies of the events about connections and of USER_SYNCED, by event name.
 func (h *fixture) bodies() map[string]string {
 	h.t.Helper()
 	all := map[string]string{}

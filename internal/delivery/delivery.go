@@ -11,8 +11,8 @@
 // request. An event may therefore arrive more than once.
 //
 // An invalid registration fails with a *passerelle.Error that names the field. When a receiver
-// fails, the attempt is recorded, and no error is returned. Failures never give up a delivery. A
-// request to an address that is not allowed fails with ErrAddress.
+// fails, the attempt is recorded, and no error is returned. The service never gives up a delivery
+// because of failures. A request to an address that is not allowed fails with ErrAddress.
 package delivery
 
 import (

@@ -16,8 +16,8 @@ type Compatibility struct {
 	Reasons []payment.Reason
 }
 
-// Compatibility lists the connectors of the domain that cannot make the payment, or have a warning
-// about it, in display order. If hidden is true, the list includes hidden connectors.
+// Compatibility lists, in display order, the domain's connectors that cannot make the payment or
+// that have a warning about it. If hidden is true, the list includes hidden connectors.
 func (i *Initiation) Compatibility(ctx context.Context, d passerelle.Domain, p *payment.Payment, hidden bool) ([]Compatibility, error) {
 	profiles, err := i.initiatorsFor(ctx, d, p)
 	var list []Compatibility
@@ -84,9 +84,9 @@ func reachable(profile connector.Profile) bool {
 	return open
 }
 
-// paymentSource returns the number of the source for payments: the first enabled one in the order
-// of priority. The number is zero when a connector has no sources. The second result is false when
-// all sources for payments are disabled.
+// paymentSource returns the id of the source that payments use: the first enabled source for
+// payments, by priority. The id is zero when a connector has no sources. The second result is false
+// when all sources for payments are disabled.
 func paymentSource(profile connector.Profile) (int64, bool) {
 	sources := paymentSources(profile)
 	for _, s := range sources {

@@ -25,8 +25,8 @@ var (
 // of a crashed process immediately.
 const lapsed = -time.Hour
 
-// impatience is the time for which callers wait in tests with a bank that does not respond. A bank
-// that works responds much faster, even on a busy machine.
+// impatience is the AnswerTime in tests of banks that do not respond. A bank that works responds
+// much faster, even on a busy machine.
 const impatience = 500 * time.Millisecond
 
 // crashes contains the places of a crash during a validation, with the state after each crash.

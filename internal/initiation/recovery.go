@@ -180,8 +180,8 @@ func (i *Initiation) postponeAttempt(ctx context.Context, s bankSession, wait ti
 	})
 }
 
-// unanswered returns an addition that stores the result of a call whose outcome is unknown: a note
-// with the requests that the connector sent, and the connector's memory of the order.
+// unanswered returns an addition for a call whose outcome is unknown. It stores a note with the
+// requests that the connector sent, and the connector's new memory of the order.
 func (i *Initiation) unanswered(s bankSession, report payment.Report) addition {
 	return func(tx *store.Tx) error {
 		noted := *s.payment
