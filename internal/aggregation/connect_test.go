@@ -246,7 +246,8 @@ func TestStatesOfConnections(t *testing.T) {
 	})
 }
 
-// TestStepsOfAPerson checks that a connection asks a question, gets an answer, and continues.
+// TestStepsOfAPerson checks the states of a connection that asks several questions one after the
+// other.
 func TestStepsOfAPerson(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("steps", "1234")

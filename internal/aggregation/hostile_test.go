@@ -232,7 +232,7 @@ func spoiltOutcomes() map[string]connectorFault {
 func misbehaviour() map[string]connectorFault {
 	b := soundBooks()
 	broken := errors.New("the line broke")
-	// after reports the accounts before the fault.
+	// after returns a read that reports the accounts before the fault.
 	after := func(then func(out connector.Sink) error) reading {
 		return func(_ context.Context, _ connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 			return connector.Outcome{}, errors.Join(out.Accounts(b.accounts), then(out))
@@ -540,8 +540,9 @@ func TestLogsHoldNothingPersonal(t *testing.T) {
 	})
 }
 
-// TestMemoryStoredDuringARead checks that memory from the middle of a read is not lost when the
-// read fails later. The next read must get it. Nothing more may be stored after the read has ended.
+// TestMemoryStoredDuringARead checks that the memory that a connector stores during a read is not
+// lost when the read fails later. The next read must get it. Nothing more may be stored after the
+// read has ended.
 func TestMemoryStoredDuringARead(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id := h.shared(s)
@@ -568,7 +569,7 @@ func TestMemoryStoredDuringARead(t *testing.T) {
 	})
 }
 
-// consenting is a connector with consents, which the service ends after a deletion.
+// consenting is a connector whose consents the service ends after a deletion.
 type consenting struct {
 	*hostileConnector
 	terminate func(context.Context, connector.DataRequest) error

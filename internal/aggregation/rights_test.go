@@ -144,7 +144,7 @@ func TestWithdrawalWhileTemporary(t *testing.T) {
 	})
 }
 
-// through creates a connection with a source.
+// through creates a connection that uses a source.
 func (h *fixture) through(source, login string) bankstore.Connection {
 	h.t.Helper()
 	c, err := h.Connect(h.t.Context(), h.domain, h.user.ID, aggregation.Request{

@@ -339,8 +339,8 @@ func TestWaitIsBounded(t *testing.T) {
 	}
 }
 
-// TestOutcomes checks two results of each failure of the first call: the immediate result, and the
-// result after a loop has asked the bank, which then works again.
+// TestOutcomes checks the result of each failure of the first call. If the outcome is unknown, a
+// loop must later bring the payment to its end.
 func TestOutcomes(t *testing.T) {
 	refusal := &payment.Refusal{Code: payment.InsufficientFunds, Description: "not enough"}
 	for _, test := range []struct {
