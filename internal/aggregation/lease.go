@@ -76,7 +76,7 @@ func (l *lease) emit(tx *store.Tx, version int64, events []store.EmittedEvent) e
 }
 
 // userBecamePermanent reports whether the user became permanent after the run loaded the user. Such
-// a change makes a unit fail. The next attempt succeeds.
+// a change makes a unit fail. userBecamePermanent then updates the user of the lease.
 func (l *lease) userBecamePermanent(ctx context.Context) bool {
 	u, err := l.db.User(ctx, l.domain.ID, l.user.ID)
 	changed := err == nil && (u.Permanent == nil) != (l.user.Permanent == nil)

@@ -165,7 +165,8 @@ func (c Creation) answered(tx *store.Tx, p *payment.Payment) error {
 	return tx.Answered(c.Execution, int64(p.ID), answer)
 }
 
-// maxLabel returns the length of the longest label that a connector accepts.
+// maxLabel returns the MaxLabel in a connector's profile, or payment.MaxLabel for an unknown
+// connector.
 func (i *Initiation) maxLabel(name string) int {
 	c, known := i.Connectors.Initiator(name)
 	if !known {

@@ -27,8 +27,8 @@ const (
 	cancelMark  = "c"
 )
 
-// returnURL returns the address to which a bank sends the payer's browser. It identifies the
-// payment. Its MAC is valid only for returns from a bank, not in other links.
+// returnURL returns the address to which a bank sends the payer's browser. The address identifies
+// the payment. Its MAC is valid only for returns from a bank.
 func (i *Initiation) returnURL(d passerelle.Domain, id passerelle.PaymentID, kind store.AttemptKind) string {
 	mark := ""
 	if kind == store.AttemptCancellation {
