@@ -49,7 +49,7 @@ type syncQueue struct {
 	readers int
 }
 
-// queuedSync is a connection, with the batch of the connections that were queued together.
+// queuedSync is a connection with the others of its list.
 type queuedSync struct {
 	connection bankstore.Connection
 	batch      *batch
