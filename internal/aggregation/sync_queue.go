@@ -113,8 +113,8 @@ func (a *Aggregation) readQueue(ctx context.Context, d passerelle.Domain, key qu
 	a.queues.keepError(ctx, err)
 }
 
-// endQueued adds a run to its batch. After the last run of the user in the batch, it emits
-// USER_SYNCED if two or more runs of the user have ended.
+// endQueued adds a run to its batch. It emits USER_SYNCED after the last run of the user in the
+// batch.
 func (a *Aggregation) endQueued(ctx context.Context, d passerelle.Domain, queued queuedSync, run *syncRun) error {
 	user := queued.connection.User
 	runs := queued.batch.endOne(user, run)
