@@ -13,7 +13,7 @@ import (
 )
 
 // systematicSince is the first creation date of the domains that deliver the events of all changes
-// of state. Older domains do not deliver the event of a state that the redirect to the client's
+// of state. Older domains drop held back deliveries about states that the redirect to the client's
 // callback reports. The setting settings.Systematic takes precedence.
 var systematicSince = time.Date(2024, time.September, 13, 0, 0, 0, 0, time.UTC)
 

@@ -331,8 +331,8 @@ func (i *Initiation) eligible(ctx context.Context, d passerelle.Domain, p *payme
 	return c, profile, nil
 }
 
-// tokenGrace is the time for which the tokens of a payment stay valid after the payment ends. The
-// payer can then still open the page after the redirect.
+// tokenGrace is the longest time for which the tokens of a payment stay valid after the payment
+// ends. The payer can then still open the page after the redirect.
 const tokenGrace = time.Hour
 
 // commit stores a changed payment, its transitions, an event for each transition, and the addition,
