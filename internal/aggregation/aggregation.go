@@ -6,9 +6,9 @@
 // does not own user tokens (package access), the sending of events (package delivery), or the
 // fetching of files (package documents).
 //
-// Its methods fail with *passerelle.Error for mistakes of the caller. They fail with NotFound for a
-// user who does not exist or has expired. A deletion immediately hides the user's data. Loops erase
-// the data soon after, in small batches.
+// Its methods fail with *passerelle.Error for mistakes of the caller. Most of them fail with
+// NotFound for a user who does not exist or has expired. A deletion immediately hides the user's
+// data. Loops erase the data soon after, in small batches.
 package aggregation
 
 import (
@@ -44,7 +44,7 @@ type Aggregation struct {
 	Background func(work func(context.Context)) bool
 	// Outlast returns the context of work that continues when its client leaves, and a function to
 	// call at the end of the work. The context ends when the process stops. If Outlast is nil, the
-	// context ends only with the work.
+	// context does not end.
 	Outlast func(context.Context) (context.Context, func())
 	// Notifications creates the addresses to which institutions send reports. Nil means no
 	// addresses.
@@ -56,8 +56,8 @@ type Aggregation struct {
 	Log  *slog.Logger
 
 	runs atomic.Int64
-	// devices contains the devices of users who shared an account through this process. The next
-	// read in this process removes the entry.
+	// devices contains, by connection, the devices of users who shared data through this process.
+	// The next read of the connection in this process removes the entry.
 	devices presence.Devices
 	// passes contains a channel of capacity 1 for each domain. A running call of SyncDue fills it.
 	passes sync.Map

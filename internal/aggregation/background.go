@@ -14,7 +14,7 @@ import (
 const (
 	// maxDue limits the connections that are listed at once.
 	maxDue = 100
-	// unattendedDay is the period in which reads of a connection without the user are counted.
+	// unattendedDay is the period in which reads without the user are counted.
 	unattendedDay = 24 * time.Hour
 )
 

@@ -17,7 +17,7 @@ import (
 )
 
 // batch collects the ended runs of connections that are read together. These are all connections of
-// a user, or all connections that are due at the same time.
+// a user, or connections that are due at the same time.
 type batch struct {
 	mu    sync.Mutex
 	ended map[passerelle.UserID][]*reporter
@@ -192,8 +192,8 @@ func userSynced(ctx context.Context, u passerelle.User, runs []*reporter) (store
 	}))
 }
 
-// SyncDue reads at most maxDue due connections of a domain without their users, and returns the
-// number of these connections. When the domain reads nothing in the background, it reads only
+// SyncDue reads due connections of a domain, at most maxDue, without their users. It returns the
+// number of these connections. When the domain reads nothing in the background, SyncDue reads only
 // connections whose users wait for a read. It reads several connections at the same time. A call
 // first waits for an earlier call for the same domain in this process, and for the reads that
 // BeginDue began. When it returns, these connections have therefore also been read.
@@ -247,7 +247,7 @@ const maxConnections = 100
 // SyncAll reads the connections of a user and returns them, oldest first. attended says whether the
 // user is present. SyncAll skips connections that another run is reading. Without the user, it also
 // skips connections whose consent has ended or whose daily limit is reached. It fails with Conflict
-// when the user has more than maxConnections.
+// when the user has more than maxConnections connections.
 func (a *Aggregation) SyncAll(ctx context.Context, d passerelle.Domain, user passerelle.UserID, attended bool) ([]bankstore.Connection, error) {
 	all, err := a.atMost(ctx, d, user)
 	if err != nil {

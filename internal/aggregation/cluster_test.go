@@ -24,9 +24,8 @@ func (h *fixture) clusters() []bankstore.StoredCluster {
 	return all
 }
 
-// TestClusters checks that a monthly series is found and reported with its transactions. A later
-// sync must find the series without writing it again. After the user has removed the series, no
-// sync may find it.
+// TestClusters checks that monthly series are found and reported with their transactions. A later
+// sync must not write them again. After the user has removed a series, no sync may find it.
 func TestClusters(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("one", "1234")
@@ -63,8 +62,8 @@ func TestClusters(t *testing.T) {
 	})
 }
 
-// TestClusterRemovedDuringASync removes a cluster and changes another between the reads and the
-// writes of a sync. The sync must not fail, and must undo neither act.
+// TestClusterRemovedDuringASync removes a cluster and changes another, and then makes the writes of
+// a sync that began earlier. These writes must not fail, and must undo neither act.
 func TestClusterRemovedDuringASync(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		_, err := h.connect("one", "1234")
@@ -100,9 +99,9 @@ func TestClusterRemovedDuringASync(t *testing.T) {
 	})
 }
 
-// TestCreatedClusters checks the limit of an account: removed clusters do not count. A client can
-// create no cluster after the user has stopped sharing the account. Two changes of different fields
-// must not undo each other.
+// TestCreatedClusters checks the largest number of clusters in an account. Removed clusters do not
+// count. A client can create no cluster after the user has stopped sharing the account. Two changes
+// of different fields must not undo each other.
 func TestCreatedClusters(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		_, err := h.connect("one", "1234")
@@ -172,7 +171,7 @@ func sortedWords(text string) map[string]bool {
 	return words
 }
 
-// clusterEvents checks that the event reports the account with transactions of n clusters.
+// clusterEvents checks that the last event reports transactions of n clusters.
 func (h *fixture) clusterEvents(n int) {
 	h.t.Helper()
 	in := map[any]bool{}
@@ -186,7 +185,7 @@ func (h *fixture) clusterEvents(n int) {
 	}
 }
 
-// sameClusters checks that a repeated read does not change the clusters.
+// sameClusters checks that a repeated read changes no clusters and no transactions.
 func (h *fixture) sameClusters(c bankstore.Connection) {
 	h.t.Helper()
 	eyes := storetest.Inspect(h.t, h.url)

@@ -128,10 +128,10 @@ func (a *Aggregation) newRun(d passerelle.Domain, user passerelle.User, profile 
 }
 
 // Resume continues a connection: with new values, after the user acted elsewhere, or to read the
-// connection again. Without the user, it reads nothing when the daily limit of the institution is
-// reached or the consent has ended. Resume fails with NotFound when the user has no such
-// connection, and with Invalid for a wrong value. It fails with Conflict when another run is
-// reading the connection, or when its connector is no longer offered.
+// connection again. Without the user, the daily limit of the institution or an ended consent can
+// prevent the read. Resume fails with NotFound when the user has no such connection, and with
+// Invalid for a wrong value. It fails with Conflict when another run is reading the connection, or
+// when its connector is no longer offered.
 func (a *Aggregation) Resume(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.ConnectionID, r Request) (bankstore.Connection, error) {
 	take := a.awaitLease
 	if r.Background {

@@ -159,8 +159,8 @@ func (h *fixture) sync() int {
 }
 
 // TestConsentComesFirst checks that a discovered account is disabled until the user shares it. It
-// must then be read, and must not change while the institution reports no change. It must disappear
-// immediately when the user stops sharing it.
+// must then be read completely. The read of the next day must report only a few transactions. The
+// account must disappear immediately when the user stops sharing it.
 func TestConsentComesFirst(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("anna", "1234")
@@ -246,7 +246,8 @@ func TestStatesOfConnections(t *testing.T) {
 	})
 }
 
-// TestStepsOfAPerson checks that a connection asks a question, gets an answer, and continues.
+// TestStepsOfAPerson checks the states of a connection that asks several questions one after the
+// other.
 func TestStepsOfAPerson(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("steps", "1234")
@@ -317,7 +318,7 @@ func TestReadingInTheBackground(t *testing.T) {
 }
 
 // TestConnectingInTheBackground checks that the connection exists immediately, and that refused
-// credentials become its state. A call beyond the limit must store nothing.
+// credentials become its state. A call beyond the limit must leave no connection.
 func TestConnectingInTheBackground(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		later := func(password string) (bankstore.Connection, error) {

@@ -20,8 +20,8 @@ func (h *fixture) otherProcess() *aggregation.Aggregation {
 }
 
 // TestDeviceOfTheUserWhoShares checks that the read of newly shared data has the device of the user
-// who shared it. An address from an earlier request must not be sent, because the institution would
-// take the user for present.
+// who shared it, if the same process reads it. An address that is more than five minutes old must
+// not be sent, because the institution would take the user for present.
 func TestDeviceOfTheUserWhoShares(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id := h.shared(s)

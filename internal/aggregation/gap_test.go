@@ -12,8 +12,8 @@ import (
 	"passerelle/connector"
 )
 
-// asking returns a read with the balance of the first account. It stores the first wanted day of
-// this account. If fault is not nil, the read fails at the transactions.
+// asking returns a read in which the first account has this balance. It stores the first wanted day
+// of this account. If fault is not nil, the read fails at the transactions.
 func asking(balance int64, first *passerelle.Date, fault error) reading {
 	amount := decimal.MustNew(balance, 2)
 	return func(ctx context.Context, req connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
@@ -43,9 +43,8 @@ func (w wantedDay) Wanted(account string) (passerelle.Date, bool) {
 }
 
 // TestReadsLeaveNoGap checks that a read includes all days since the last complete read of an
-// account, however long ago it was. A read must also include these days when the balance is new,
-// when earlier reads failed at the transactions, and when the institution did not list the account
-// for a while.
+// account, however long ago it was. A read must also include these days after reads that failed at
+// the transactions, and after reads in which the institution did not list the account.
 func TestReadsLeaveNoGap(t *testing.T) {
 	const month = 30 * 24 * time.Hour
 	unlisted := func(_ context.Context, _ connector.DataRequest, out connector.Sink) (connector.Outcome, error) {

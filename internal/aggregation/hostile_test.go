@@ -144,7 +144,7 @@ const (
 	allRead     = "ACCOUNTS_FETCHED ACCOUNT_SYNCED SUBSCRIPTION_SYNCED ACCOUNT_CATEGORIZED ACCOUNT_OWNERSHIPS_FOUND CONNECTION_SYNCED"
 )
 
-// connectorFault is a fault of a connector.
+// connectorFault is a fault of a connector, with the expected result of the run.
 type connectorFault struct {
 	institutionData func(b *institutionData)
 	read            reading
@@ -232,7 +232,7 @@ func spoiltOutcomes() map[string]connectorFault {
 func misbehaviour() map[string]connectorFault {
 	b := soundBooks()
 	broken := errors.New("the line broke")
-	// after reports the accounts before the fault.
+	// after returns a read that reports the accounts before the fault.
 	after := func(then func(out connector.Sink) error) reading {
 		return func(_ context.Context, _ connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 			return connector.Outcome{}, errors.Join(out.Accounts(b.accounts), then(out))
@@ -276,9 +276,8 @@ func misbehaviour() map[string]connectorFault {
 	}
 }
 
-// TestHostileConnectors checks for every fault that the connection ends in the expected state, and
-// that stored data stays. No event may report an unfinished read. The fault must not affect the
-// next correct run.
+// TestHostileConnectors checks for every fault that the connection ends in the expected state with
+// the expected events, and that stored data stays. The fault must not affect the next correct run.
 func TestHostileConnectors(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		eyes := storetest.Inspect(t, h.url)
@@ -465,8 +464,8 @@ func TestAttachmentsAreBounded(t *testing.T) {
 	})
 }
 
-// TestManyAttachmentsAreReported checks that the events about the attachments of many transactions
-// are stored in several units, once and in order.
+// TestManyAttachmentsAreReported checks that a sync emits one event for each of 250 transactions
+// with attachments, although one unit stores at most 100 of these events.
 func TestManyAttachmentsAreReported(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id := h.shared(s)
@@ -541,8 +540,9 @@ func TestLogsHoldNothingPersonal(t *testing.T) {
 	})
 }
 
-// TestMemoryStoredDuringARead checks that memory from the middle of a read is not lost when the
-// read fails later. The next read must get it. Nothing more may be stored after the read has ended.
+// TestMemoryStoredDuringARead checks that the memory that a connector stores during a read is not
+// lost when the read fails later. The next read must get it. Nothing more may be stored after the
+// read has ended.
 func TestMemoryStoredDuringARead(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id := h.shared(s)
@@ -569,7 +569,7 @@ func TestMemoryStoredDuringARead(t *testing.T) {
 	})
 }
 
-// consenting is a connector with consents, which the service ends after a deletion.
+// consenting is a connector whose consents the service ends after a deletion.
 type consenting struct {
 	*hostileConnector
 	terminate func(context.Context, connector.DataRequest) error

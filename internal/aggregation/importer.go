@@ -233,8 +233,8 @@ func (im *importer) lost(a bankstore.StoredAccount) error {
 	return im.store(func(tx *store.Tx) error { return bankstore.In(tx).UpdateAccount(im.lease.domain.ID, &a) })
 }
 
-// store does the same as write, but wraps a failure in errStore. The connector then passes this
-// error on.
+// store does the same as lease.write, but wraps a failure in errStore. The connector then passes
+// this error on.
 func (im *importer) store(fn func(tx *store.Tx) error, events ...store.EmittedEvent) error {
 	if err := im.lease.write(im.ctx, fn, events...); err != nil {
 		return fmt.Errorf("%w: %w", errStore, err)
@@ -294,8 +294,8 @@ func (im *importer) Transactions(key string, page []passerelle.TransactionDetail
 	return a.transactions.reconcile(im, booked)
 }
 
-// Gone marks transactions of an account as deleted when their keys match. It leaves out
-// transactions before the day from.
+// Gone marks transactions of an account as deleted when their keys match. The argument from is a
+// day. Gone leaves out earlier transactions.
 func (im *importer) Gone(key string, from passerelle.Date, matches func(key string) bool) error {
 	a := im.accounts[key]
 	if _, wanted := im.Wanted(key); !wanted || a.read {
@@ -392,8 +392,9 @@ func newTransactions(all []newRow[passerelle.TransactionDetails], at time.Time) 
 	return stored
 }
 
-// AccountRead ends the read of an account. It marks unreported assets as deleted, and unreported
-// transactions on or after the day from. It emits an event with the changes.
+// AccountRead ends the read of an account. It marks unreported assets and unreported transactions
+// as deleted. The argument from is a day. AccountRead leaves out earlier transactions. It emits an
+// event with the changes.
 func (im *importer) AccountRead(key string, from passerelle.Date) error {
 	a := im.accounts[key]
 	if _, wanted := im.Wanted(key); !wanted || a.read {
@@ -426,8 +427,8 @@ func (im *importer) AccountRead(key string, from passerelle.Date) error {
 }
 
 // cover updates the day from which the stored history is complete. After a read without a first
-// day, or a first read in parts, this is the earliest day of a reported transaction, or today if
-// the connector reported no transaction.
+// day, or a first read in parts, this is the earliest day of a reported transaction. If the
+// connector reported no transaction, it is today.
 func (a *syncedAccount) cover(from, today passerelle.Date) {
 	if from.IsZero() || a.CoveredFrom.IsZero() && from.Compare(today) > 0 {
 		from = cmp.Or(a.first, today)

@@ -108,7 +108,7 @@ func (im *importer) value(a *syncedAccount) error {
 }
 
 // changedAssets returns the changed assets of a kind in an account that was read completely. It
-// skips an account without investments before and after the read.
+// reads nothing for an account that has no investments and did not change in the run.
 func changedAssets[D any](ctx context.Context, r *reporter, a bankstore.StoredAccount, kind bankstore.AssetKind) ([]passerelle.Asset[D], error) {
 	invests := a.Type.Details().Invest || a.Worth != nil || a.Changed == r.lease.sync
 	if !invests || a.Readings == noReadingNumber {

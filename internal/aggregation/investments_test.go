@@ -134,7 +134,8 @@ func (h *fixture) nextDayOfAssets() {
 	}
 }
 
-// TestSameAssetsWriteNothing checks that a second read on the same day changes nothing.
+// TestSameAssetsWriteNothing checks that a second read on the same day writes no assets and reports
+// no assets.
 func TestSameAssetsWriteNothing(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c := h.sharedAssets()

@@ -16,8 +16,8 @@ import (
 // renews the lease, and so does a timer during a call.
 const runLease = time.Minute
 
-// lease is a connection whose lease this process holds, with its user. All writes about the
-// connection use it. These writes fail once the lease has lapsed.
+// lease is a connection whose lease this process holds, with its user. The writes of a run use the
+// lease. They fail once the lease has lapsed or the connection was deleted.
 type lease struct {
 	db *store.DB
 	// now returns the present instant of the domain, and wake wakes the sender of webhooks.
@@ -76,7 +76,7 @@ func (l *lease) emit(tx *store.Tx, version int64, events []store.EmittedEvent) e
 }
 
 // userBecamePermanent reports whether the user became permanent after the run loaded the user. Such
-// a change makes a unit fail. The next attempt succeeds.
+// a change makes a unit fail. userBecamePermanent then updates the user of the lease.
 func (l *lease) userBecamePermanent(ctx context.Context) bool {
 	u, err := l.db.User(ctx, l.domain.ID, l.user.ID)
 	changed := err == nil && (u.Permanent == nil) != (l.user.Permanent == nil)
@@ -86,8 +86,7 @@ func (l *lease) userBecamePermanent(ctx context.Context) bool {
 	return changed
 }
 
-// create stores the connection and takes its lease before the institution is called. The call is
-// then recorded even if the run fails.
+// create stores the connection and takes its lease, before the institution is called.
 func (l *lease) create(ctx context.Context, values map[string]string, e store.Execution) error {
 	err := l.db.Write(ctx, func(tx *store.Tx) error {
 		bankstore.In(tx).HoldUserAs(l.user)

@@ -18,8 +18,8 @@ type ManualTransaction struct {
 }
 
 // CreateTransactions creates all of the transactions in an account, or fails. It returns their ids
-// in order. No synchronisation changes them. CreateTransactions fails with Conflict when the
-// account is not shared.
+// in order. No synchronisation changes these transactions. CreateTransactions fails with Conflict
+// when the account is not shared.
 func (a *Aggregation) CreateTransactions(ctx context.Context, d passerelle.Domain, in bankstore.StoredAccount, supplied []ManualTransaction) ([]passerelle.TransactionID, error) {
 	now := a.now(d)
 	all, ids := make([]bankstore.NewTransaction, len(supplied)), make([]passerelle.TransactionID, len(supplied))

@@ -16,7 +16,7 @@ import (
 )
 
 // TestManualTransactionsOutliveSyncs checks that a created transaction stays after a read in which
-// the institution does not report it. One event must report the transaction.
+// the institution does not report it. ACCOUNT_SYNCED must report the transaction once.
 func TestManualTransactionsOutliveSyncs(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		a := h.sharedAccount(s)

@@ -13,13 +13,13 @@ import (
 	"passerelle/webhook"
 )
 
-// payloadPage is the number of transactions that are read at a time for a body.
+// payloadPage is the number of rows that are read at a time for a body.
 const payloadPage = 500
 
 // The body of an event is written page by page, from stored data, after the change. The first read
 // of a long history therefore needs little memory.
 
-// changed returns the transactions of an account that the run changed.
+// changed returns an account's transactions that the run changed.
 func (r *reporter) changed(ctx context.Context, a bankstore.StoredAccount) wire.Each[wire.Transaction] {
 	return func(write func(wire.Transaction)) error {
 		for after := passerelle.TransactionID(0); ; {
@@ -83,9 +83,9 @@ func (r *reporter) shown() wire.Connection {
 	return shown
 }
 
-// finalEvents returns the events that end a run. These events contain only data that was read,
-// except after a failed update (see reportOf). If one unit cannot store all events, finalEvents
-// stores the first events itself.
+// finalEvents returns the events that end a run. These events contain the data that the run read or
+// changed. After a failed update, they also contain other accounts and subscriptions (see
+// reportOf). If one unit cannot store all events, finalEvents stores the first events itself.
 func (r *reporter) finalEvents(ctx context.Context, im *importer, first bool) ([]store.EmittedEvent, error) {
 	var events []store.EmittedEvent
 	r.listed = 0
@@ -123,8 +123,8 @@ func (r *reporter) finalEvents(ctx context.Context, im *importer, first bool) ([
 	return events, nil
 }
 
-// certifiable reports whether the institution has a payment account. Certificates list only such
-// accounts.
+// certifiable reports whether the institution reported a payment account. Certificates list only
+// such accounts.
 func (im *importer) certifiable() bool {
 	return slices.ContainsFunc(im.accountKeys, func(key string) bool { return im.accounts[key].Type.Payment() })
 }

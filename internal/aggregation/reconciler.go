@@ -12,7 +12,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// These are the limits of an institution's rows in an account or a subscription.
+// pageSize is the number of rows that are compared at a time. maxPerRun limits the rows of an
+// account or a subscription in a run. maxKeyLength limits the key of a row, in bytes.
 const (
 	pageSize     = 500
 	maxPerRun    = 2_000_000
@@ -28,24 +29,23 @@ type reconciler[D any] struct {
 	details func(d D) any
 	rows    bankstore.SyncedRows
 	// create and update store reported rows. An update also restores a deleted row. markDeleted
-	// marks rows that were not reported. count adjusts the numbers of existing and of deleted rows.
+	// marks rows that were not reported. count receives the changes of the numbers of existing and
+	// of deleted rows.
 	create      func(tx *store.Tx, found []newRow[D], at time.Time) error
 	update      func(tx *store.Tx, id int64, d D, at time.Time) error
 	markDeleted func(tx *store.Tx, id int64, at time.Time)
 	count       func(tx *store.Tx, there, gone int64)
-	// seen contains hashes of the reported keys. A hash has eight bytes, so memory suffices for a
-	// history of any length.
+	// seen contains the hashes of the keys that were reported in the run.
 	seen map[uint64]struct{}
 	// empty means that no row was stored before the run, so no row is known or missing. It is valid
 	// once checked is true.
 	empty, checked bool
 	// from is the day from which a row that was not reported counts as missing. A zero date means
-	// all days. Once listed is true, stored contains the rows from that day on that existed before
-	// the run. These rows are read with the first page.
+	// all days. Once listed is true, stored contains the stored rows from that day on.
 	from   passerelle.Date
 	stored []storedRow
 	listed bool
-	// missing contains the rows that findMissing has found.
+	// missing contains the ids of the rows that markMissing must mark as deleted.
 	missing []int64
 }
 
@@ -55,7 +55,7 @@ type newRow[D any] struct {
 	details bankstore.Details
 }
 
-// storedRow is a row that was stored before the run, with the hash of its key.
+// storedRow is the id of a stored row, with the hash of its key.
 type storedRow struct {
 	id  int64
 	key uint64
@@ -234,7 +234,7 @@ func (rc *reconciler[D]) findMissing(ctx context.Context, r *store.Reader, from 
 	return nil
 }
 
-// list reads, once, the rows that were stored before the run.
+// list reads the stored rows from the day rc.from on, unless they are already listed.
 func (rc *reconciler[D]) list(ctx context.Context, r *store.Reader) error {
 	if rc.listed {
 		return nil
@@ -245,7 +245,7 @@ func (rc *reconciler[D]) list(ctx context.Context, r *store.Reader) error {
 	return err
 }
 
-// markMissing marks the rows that findMissing has found.
+// markMissing marks the rows in rc.missing as deleted.
 func (rc *reconciler[D]) markMissing(im *importer) error {
 	gone := rc.missing
 	rc.missing = nil

@@ -13,12 +13,12 @@ import (
 )
 
 // A consent ends after the connector's number of days, or at a time that the institution reports.
-// From then on, the service reads the connection only with the user, and the connection's state
-// asks for the user.
+// From then on, the connection's state asks for the user. The service reads the connection without
+// the user only after a notification of the institution.
 
-// LapseConsents finds a domain's connections with an ended consent. It sets each connection to a
-// state that asks for the user, and emits CONNECTION_SYNCED. It leaves connections that are being
-// read to the next call.
+// LapseConsents finds a domain's connections with an ended consent. It sets each of them to a state
+// that asks for the user and emits CONNECTION_SYNCED, unless the state already asks for the user.
+// It leaves connections that are being read to the next call.
 func (a *Aggregation) LapseConsents(ctx context.Context, d passerelle.Domain) error {
 	var (
 		last bankstore.Connection

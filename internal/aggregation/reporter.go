@@ -59,7 +59,7 @@ func (r *reporter) unwanted(ctx context.Context, e *store.EmittedEvent) (bool, e
 	return e.Unwanted, nil
 }
 
-// mostAtOnce is the largest number of final events that one unit stores.
+// mostAtOnce is the number of final events that add collects before it stores them in a unit.
 const mostAtOnce = 100
 
 // add adds a final event to the events for the next unit. It stores these events once there are

@@ -17,8 +17,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// pending returns the undelivered events with their bodies. lost contains the events whose
-// deliveries were given up and whose bodies are erased.
+// pending returns the names of the undelivered events. lost contains the names of the events whose
+// deliveries were given up. Exactly the bodies of these events must be erased.
 func (h *fixture) pending() (pending, lost []string) {
 	h.t.Helper()
 	for _, d := range storetest.Inspect(h.t, h.url).Deliveries() {
@@ -144,7 +144,7 @@ func TestWithdrawalWhileTemporary(t *testing.T) {
 	})
 }
 
-// through creates a connection with a source.
+// through creates a connection that uses a source.
 func (h *fixture) through(source, login string) bankstore.Connection {
 	h.t.Helper()
 	c, err := h.Connect(h.t.Context(), h.domain, h.user.ID, aggregation.Request{

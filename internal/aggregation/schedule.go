@@ -19,8 +19,8 @@ const (
 	lastRetry  = 24 * time.Hour
 )
 
-// next returns the time of the next read of a connection without a request. It returns nil when the
-// connection is read only on request.
+// next returns the time at which the connection is next read without a request. It returns nil when
+// the connection is read only on request.
 func (run *syncRun) next(now time.Time, o connector.Outcome) *time.Time {
 	wait, wanted := run.pause(o)
 	if !wanted || !run.lease.c.Active || run.profile.Data.TakesFiles || !run.settings.On(settings.AutosyncEnabled) {

@@ -23,7 +23,7 @@ type SubscriptionChange struct {
 // together. Enabling stores the consent and makes the service read the subscriptions soon.
 // Disabling ends the consent, and immediately hides the documents. ChangeSubscriptions fails with
 // the locked error when a read of the connection takes longer than LeaseTimeout. It emits no event,
-// because the interface specification defines no event for this change.
+// because the API defines no event for this change.
 func (a *Aggregation) ChangeSubscriptions(ctx context.Context, d passerelle.Domain, user passerelle.UserID, ids []passerelle.SubscriptionID, change SubscriptionChange) error {
 	all, err := a.subscriptions(ctx, d, user, ids)
 	if err != nil {

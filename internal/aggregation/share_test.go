@@ -61,7 +61,7 @@ func TestSharingWithoutBackgroundReads(t *testing.T) {
 }
 
 // TestWaitingForAConnection checks that a change waits while its connection is being read. It must
-// wait no longer than the limit, and no longer than its caller.
+// wait for at most LeaseTimeout, and must fail if the connection is deleted in the meantime.
 func TestWaitingForAConnection(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("anna", "1234")

@@ -11,7 +11,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// Sharing is a user's choice of the data of one connection to share.
+// Sharing is a user's choice of which data of one connection to share.
 type Sharing struct {
 	// Accounts and Subscriptions have true for data to share, and false for data to stop sharing.
 	Accounts      map[passerelle.AccountID]bool

@@ -9,8 +9,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// maxStatementPayload is the largest payload that is converted to a statement. Sorting its
-// transactions needs all of it in memory. Only tests change it.
+// maxStatementPayload is the size of the largest payload that is converted to a statement, in
+// bytes. The conversion needs the whole payload in memory. Only tests change it.
 var maxStatementPayload = 32 << 20
 
 // newStatementPayload returns the writer of a payload that can be converted to a statement. When
@@ -53,8 +53,8 @@ func (r *reporter) makeStatement(ctx context.Context, e *store.EmittedEvent, pay
 	e.MediaType, e.Body, e.Omitted = statement.MediaType, text, omitted
 }
 
-// maxInline is the largest body that is stored in one piece. Each request in flight keeps one such
-// body in memory.
+// maxInline is the size of the largest body that is stored in one piece, in bytes. Each request in
+// flight keeps one such body in memory.
 const maxInline = 64 << 10
 
 // InParts moves the body of an event to parts, if it is too long to be stored in one piece.

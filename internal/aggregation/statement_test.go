@@ -54,8 +54,9 @@ func movements(t *testing.T, text []byte) map[string]int {
 	return found
 }
 
-// TestStatementsHaveWhatWasRead checks that the events of a sync are sent as statements with all
-// booked movements. The statement of a new account must have no movements.
+// TestStatementsHaveWhatWasRead checks that CONNECTION_SYNCED is a statement with all booked
+// movements, and that ACCOUNT_FOUND is a statement without movements. ACCOUNTS_FETCHED must be
+// JSON.
 func TestStatementsHaveWhatWasRead(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		must(t, settings.Set(t.Context(), h.DB, h.domain.ID, map[string]string{settings.CFONB: "1"}, h.now))

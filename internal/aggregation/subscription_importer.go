@@ -140,7 +140,7 @@ func (im *importer) Documents(key string, page []passerelle.DocumentDetails) err
 	return s.documents.reconcile(im, bills)
 }
 
-// checkDocumentAmount refuses invalid totals.
+// checkDocumentAmount refuses invalid totals and currencies.
 func checkDocumentAmount(d passerelle.DocumentDetails) error {
 	if d.Total == nil {
 		return checkCurrencies(d.Currency)

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// maxReading limits the connections that are read at the same time: of a connector in a domain,
-	// and of a call that waits for its reads.
+	// maxReading limits the connections of one connector in a domain that the queues read at the
+	// same time. It also limits the concurrent reads of a call of SyncDue or SyncAll.
 	maxReading = 8
 	// maxFurther limits the readers of all queues beyond the first reader of each queue. A slow
 	// institution can use up these readers, but never the first reader of another queue.
@@ -60,8 +60,8 @@ type queuedSync struct {
 
 // BeginDue does the same as RunDue, but does not wait until the connections have been read. A slow
 // institution therefore delays only its own connections. When a reader has read the connections of
-// its queue, it looks for connections that have become due. BeginDue returns the errors of reads
-// since the last call. Call AwaitReaders after the last call.
+// its queue, it looks for connections that have become due. BeginDue also returns the errors of
+// reads since the last call. Call AwaitReaders after the last call.
 func (a *Aggregation) BeginDue(ctx context.Context, d passerelle.Domain) error {
 	return errors.Join(a.LapseConsents(ctx, d), a.fillQueues(ctx, d), a.ExpireConnections(ctx, d), a.queues.takeErrors())
 }

@@ -39,8 +39,8 @@ func (h *fixture) connectAll(uuid string, many int) {
 
 // TestASlowInstitutionDelaysOnlyItself checks that connections of other institutions are read while
 // an institution does not respond, even if its own connections have been due for longer. At most
-// eight connections of an institution may be read at the same time. All others must follow. A call
-// that waits for its reads must also wait for these reads.
+// eight connections of an institution may be read at the same time. The others must follow. SyncDue
+// must also wait for these reads.
 func TestASlowInstitutionDelaysOnlyItself(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, quick *hostileConnector) {
 		slow := &otherConnector{hostileConnector{DataReader: quick.DataReader, read: soundBooks().read}}

@@ -23,8 +23,8 @@ var maxRunTime = 15 * time.Minute
 type syncRun struct {
 	lease  *lease
 	events *reporter
-	// values contains the values of the connector's fields. memory is the memory that the last run
-	// returned. secretless is the error from decrypting them, if any.
+	// values contains the values of the connector's fields. memory is the stored memory of the
+	// connector. secretless is the error from decrypting values or memory, if any.
 	values     map[string]string
 	memory     []byte
 	secretless error
@@ -69,8 +69,8 @@ func (a *Aggregation) outlast(ctx context.Context) (context.Context, func()) {
 }
 
 // read reads the institution, and stores the data and the outcome. The caller must hold the lease.
-// read releases it. When ctx is cancelled, the institution is not at fault: the connection keeps
-// its state, and a connection that is read in the background is due at once.
+// read releases it. When ctx is cancelled and the read has no usable outcome, the connection keeps
+// its state. A connection that is read in the background is then due at once.
 func (a *Aggregation) read(ctx context.Context, run *syncRun, reader connector.DataReader, r readRequest) error {
 	wanted := ctx
 	ctx, cancel := context.WithTimeout(ctx, maxRunTime)

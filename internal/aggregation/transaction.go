@@ -22,8 +22,8 @@ const (
 	MaxInformationLength = 1000
 )
 
-// EditTransaction stores a user's changes of a transaction. An edit that changes nothing writes
-// nothing. EditTransaction fails with NotFound when the user has no such transaction.
+// EditTransaction stores a user's changes of a transaction. An empty edit writes nothing.
+// EditTransaction fails with NotFound when the user has no such transaction.
 func (a *Aggregation) EditTransaction(ctx context.Context, d passerelle.Domain, user passerelle.UserID, id passerelle.TransactionID, e bankstore.TransactionEdit) error {
 	if e.None() {
 		return nil

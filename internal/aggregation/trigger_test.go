@@ -69,8 +69,8 @@ func (b *bench) user(permanent bool) passerelle.User {
 	return u
 }
 
-// changes returns the deliveries that a webhook would get now, with their bodies. These are the
-// first events of each subject.
+// changes returns the deliveries that a webhook would get now, with their bodies. Each is the first
+// undelivered delivery of its subject.
 func (b *bench) changes(event string) (all []store.Delivery, bodies []string) {
 	b.t.Helper()
 	w, err := b.DB.Webhook(b.t.Context(), b.domain.ID, b.hooks[event])

@@ -79,7 +79,7 @@ func (a *Aggregation) userBy(ctx context.Context, r *store.Reader, d passerelle.
 }
 
 // KeepUser makes a temporary user permanent and releases the user's held events. For a permanent
-// user, it only runs also. In both cases, it fails if the user does not exist.
+// user, it only calls the function also. In both cases, it fails if the user does not exist.
 func (a *Aggregation) KeepUser(ctx context.Context, d passerelle.Domain, id passerelle.UserID, also Also) (passerelle.User, error) {
 	for range attempts {
 		u, err := a.User(ctx, d, id)
@@ -122,9 +122,9 @@ func changing(id passerelle.UserID) error {
 }
 
 // DeleteUser deletes a user. It emits USER_DELETED for a permanent user, and no event for a
-// temporary user. The requests with this event still contain the user's token. DeleteUser stores
-// the acts of an operator in the audit log, in the same transaction. It fails with NotFound when
-// the user does not exist.
+// temporary user. The requests with this event can still contain the user's token. DeleteUser
+// stores the acts of an operator in the audit log, in the same transaction. It fails with NotFound
+// when the user does not exist.
 func (a *Aggregation) DeleteUser(ctx context.Context, d passerelle.Domain, id passerelle.UserID, acts ...store.Audit) error {
 	values, err := settings.Load(ctx, &a.DB.Reader, d.ID)
 	if err != nil {

@@ -32,7 +32,7 @@ func (h *fixture) registerWebhook() {
 	}
 }
 
-// bodies returns the bodies of the events of a read, by the name of the event.
+// bodies returns the bodies of the events about connections and of USER_SYNCED, by event name.
 func (h *fixture) bodies() map[string]string {
 	h.t.Helper()
 	all := map[string]string{}
@@ -44,8 +44,8 @@ func (h *fixture) bodies() map[string]string {
 	return all
 }
 
-// TestUnwantedEvents checks that an event to which no webhook is subscribed is stored in its order,
-// without a body.
+// TestUnwantedEvents checks that an event to which no webhook is subscribed is stored without a
+// body and without a delivery.
 func TestUnwantedEvents(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		h.deafen()

@@ -24,7 +24,7 @@ type Webauth struct {
 	Connector  string
 	Connection passerelle.ConnectionID
 	// Source is the name of a source of the connector. An empty name means the first source with
-	// such a page. Values are values of the source's fields.
+	// the mechanism webauth. Values are values of the source's fields.
 	Source  string
 	Values  map[string]string
 	Landing Landing

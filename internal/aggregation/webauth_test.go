@@ -46,7 +46,7 @@ func (h *fixture) wayBack(id passerelle.ConnectionID) string {
 	return bankstore.FormatReturn(id, back.Nonce)
 }
 
-// closed checks that no return is expected.
+// closed checks that a connection expects no return.
 func (h *fixture) closed(id passerelle.ConnectionID) {
 	h.t.Helper()
 	if back, err := bankstore.From(h.DB).ConnectionReturn(h.t.Context(), h.domain.ID, id); !errors.Is(err, store.ErrNotFound) {
@@ -221,7 +221,8 @@ func TestWebauthRefusals(t *testing.T) {
 	})
 }
 
-// TestWebauthEnds checks that a deleted connection accepts no return.
+// TestWebauthEnds checks that a connection accepts no return after the deletion of the connection
+// or its user.
 func TestWebauthEnds(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		first, state := h.visiting(landing)

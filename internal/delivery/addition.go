@@ -28,12 +28,12 @@ const (
 // deliveryMember is the member of each JSON payload that contains the delivery's id.
 const deliveryMember = "id_webhook_data"
 
-// AddToData adds a member to the payloads of a webhook. Its value is the text that is stored for
-// the user under the key. It is null without a text or a user. The addition replaces an earlier
-// addition of the same member. AddToData fails with Invalid when the member or the key is
-// malformed, or when payloads already have the member. It fails with Conflict when the webhook
-// would have too many additions or was changed at the same time, and with NotFound when the webhook
-// does not exist or is deleted.
+// AddToData adds a member to the payloads of a webhook. The value of the member is the text that is
+// stored for the user under the key. The value is null without a text or a user. The addition
+// replaces an earlier addition of the same member. AddToData fails with Invalid when the member or
+// the key is malformed, or when payloads already have the member. It fails with Conflict when the
+// webhook would have too many additions or was changed at the same time. It fails with NotFound
+// when the webhook does not exist or is deleted.
 func (d *Delivery) AddToData(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, member, key, by string, acts ...store.Audit) error {
 	if err := checkAddition(member, key); err != nil {
 		return err

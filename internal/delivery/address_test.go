@@ -135,8 +135,8 @@ var (
 )
 
 // sides returns a client that may reach the address outside. It starts a server on outside and
-// another server on private, with the same port. reached counts the requests to the first server,
-// and entered counts the requests to the second.
+// another server on private, with the same port. reached counts the requests to outside, and
+// entered counts the requests to private.
 func sides(t *testing.T) (client *http.Client, port string, reached, entered *atomic.Int64) {
 	t.Helper()
 	reached, entered = new(atomic.Int64), new(atomic.Int64)

@@ -15,8 +15,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// These are the types of providers, with the names of the interface specification. A provider of
-// type HMAC signs requests with a secret. A provider of type OAuth gets access tokens.
+// These are the types of providers, with their names in the API. A provider of type HMAC signs
+// requests with a secret. A provider of type OAuth gets access tokens.
 const (
 	HMAC  = "hmac_signature"
 	OAuth = "oauth"
@@ -42,7 +42,7 @@ const (
 // show the secret to its user, because the service never shows it again. The text of the secret is
 // the key of the signature. A name has 1 to 64 ASCII letters, digits, spaces, hyphens and
 // underscores, without a space at either end. RegisterProvider fails with Conflict when the name is
-// in use or the domain has store.MaxAuthProviders.
+// in use or the domain already has store.MaxAuthProviders providers.
 func (d *Delivery) RegisterProvider(ctx context.Context, domain passerelle.Domain, name, by string, acts ...store.Audit) (store.AuthProvider, error) {
 	secret, err := d.newSecret()
 	if err != nil {

@@ -120,8 +120,8 @@ func (a *authority) ofUser(ctx context.Context, user passerelle.UserID) (credent
 	return found, nil
 }
 
-// userToken returns the credential with the newest permanent token of a user that was issued to the
-// application of the webhook. Without such a token, the request has no token.
+// userToken returns the credential with a user's newest permanent token that was issued to the
+// webhook's application. Without such a token, the request has no token.
 func (a *authority) userToken(ctx context.Context, user passerelle.UserID) (credential, error) {
 	client := a.webhook.Client
 	if client == 0 {

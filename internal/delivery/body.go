@@ -41,7 +41,7 @@ func (s *leaseSession) body(ctx context.Context, d store.Delivery, added []byte)
 	}}, nil
 }
 
-// whole returns the body of an event that is stored in one piece.
+// whole returns the body of an event if this body is stored in one piece.
 func (s *leaseSession) whole(ctx context.Context, d store.Delivery, added []byte) (body, error) {
 	whole, err := d.Body, error(nil)
 	if len(whole) == 0 {

@@ -274,9 +274,8 @@ func (r *fixture) wantBodies(w store.Webhook, want ...string) {
 	}
 }
 
-// TestAnErasedBodyIsNotSent erases the bodies of a webhook's next delivery and of a held back
-// delivery. The next delivery must be given up, the held back delivery must never be sent, and
-// later deliveries must be sent.
+// TestAnErasedBodyIsNotSent erases the bodies of a webhook's next delivery and of a held event. The
+// next delivery must be given up, the held event must never be sent, and later events must be sent.
 func TestAnErasedBodyIsNotSent(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -322,8 +321,8 @@ func TestDeletedWebhooksKeepNoBodies(t *testing.T) {
 	})
 }
 
-// TestRestoredWebhookGetsMissedEvents checks that the body of an event is kept for
-// a deleted webhook, although another webhook has already received the event.
+// TestRestoredWebhookGetsMissedEvents checks that the body of an event is kept for a deleted
+// webhook, although another webhook has already received the event.
 func TestRestoredWebhookGetsMissedEvents(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in, other := newInbox(t), newInbox(t)

@@ -2,7 +2,7 @@ package delivery
 
 import "passerelle/internal/store"
 
-// These are the limits of a run, from the interface specification.
+// These are the limits of a run.
 const (
 	// maxInFlight limits the requests to one webhook that are in flight at the same time.
 	maxInFlight = 8

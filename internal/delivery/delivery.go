@@ -5,14 +5,14 @@
 // handling of failures, and the form and signature of requests. It does not own events, their
 // bodies, or the loop that calls this package.
 //
-// Each webhook has one sender at a time, which holds a lease in the database. Webhooks never wait
-// for each other. A request is recorded after its response has arrived. If a sender crashes before
-// it has recorded a request, or if its lease lapses, the next sender repeats the request. Every
-// event therefore arrives at least once.
+// Each webhook has one sender at a time, which holds a lease in the database. A slow receiver does
+// not delay other webhooks. A request is recorded after its response has arrived. If a sender
+// crashes before it has recorded a request, or if its lease lapses, the next sender repeats the
+// request. An event may therefore arrive more than once.
 //
-// Registrations fail with a *passerelle.Error that names the field. When a receiver fails, the
-// attempt is recorded, and no error is returned. A delivery is given up only when its webhook is
-// deleted or its body is erased. A request to an address that is not allowed fails with ErrAddress.
+// An invalid registration fails with a *passerelle.Error that names the field. When a receiver
+// fails, the attempt is recorded, and no error is returned. The service never gives up a delivery
+// because of failures. A request to an address that is not allowed fails with ErrAddress.
 package delivery
 
 import (
@@ -124,10 +124,9 @@ type jobOptions struct {
 }
 
 // RunDue does the work that is due in a domain. It sends new deliveries, and runs the flusher once
-// for every due webhook. It returns when this work has ended and this process has stored the mails
+// for each due webhook. It returns when this work has ended and this process has stored the mails
 // about its sessions, or when its context ends. It also waits for other senders of these webhooks.
-// A call serves at most 1,000 webhooks with new deliveries, and at most 1,000 webhooks whose
-// flusher is due.
+// If more than maxWebhooks webhooks have work, a call may leave some of them to the next call.
 func (d *Delivery) RunDue(ctx context.Context, domain passerelle.Domain) (Counts, error) {
 	jobs, err := d.jobs(ctx, domain)
 	if err != nil {

@@ -474,8 +474,9 @@ func TestASuccessMakesFailuresCountAnew(t *testing.T) {
 			r.emit(id+1, 1)
 		}
 		r.run(0, 10)
-		// Concurrent requests may not arrive in the order in which they were sent. Even then, at
-		// most nine requests in a row fail before and after each accepted request.
+		// The order in which concurrent requests arrive can differ from the order in which they are
+		// sent. Even then, at most nine requests in a row fail before and after each accepted
+		// request.
 		in.answers(func(arrival string) int {
 			if arrival == "8.1" || arrival == "16.1" {
 				return http.StatusOK

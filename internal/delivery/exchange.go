@@ -110,7 +110,7 @@ func endSpan(span tracing.TraceSpan, d store.Delivery, a store.DeliveryAttempt) 
 	span.End(nil)
 }
 
-// request builds the request for a delivery. It also returns the signed part of the request.
+// request builds the request for a delivery. It also returns the record of its signature.
 func (s *leaseSession) request(ctx context.Context, to target, d store.Delivery, shown credential, now time.Time) (*http.Request, store.Signed, error) {
 	var signed store.Signed
 	added, err := to.authority.additions(ctx, d.User)

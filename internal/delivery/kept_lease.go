@@ -30,8 +30,8 @@ func (l *keptLeases) keep(id passerelle.WebhookID) (<-chan struct{}, func()) {
 	}
 }
 
-// giveUp asks the session that keeps the lease of a webhook to release it. It does nothing without
-// such a session.
+// giveUp asks the session that keeps the lease of a webhook to release the lease. It does nothing
+// without such a session.
 func (l *keptLeases) giveUp(id passerelle.WebhookID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

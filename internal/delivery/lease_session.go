@@ -93,7 +93,7 @@ func (d *Delivery) runSession(ctx context.Context, j job, e jobOptions) (Counts,
 	return s.counts, true, errors.Join(s.reportable(ctx, err), s.release(ctx))
 }
 
-// activeSessions contains the lease sessions of this process.
+// activeSessions contains the lease sessions of this process, except the sessions of sendOne.
 type activeSessions struct {
 	mu       sync.Mutex
 	sessions map[*leaseSession]struct{}
@@ -163,8 +163,8 @@ func (s *leaseSession) reportable(ctx context.Context, err error) error {
 	return nil
 }
 
-// take takes the lease. It returns false when another sender holds the lease, or when the webhook
-// is deleted, disabled or without its deleted provider. If wait is true, it tries again while
+// take takes the lease. It returns false when another sender holds the lease, when the webhook is
+// deleted or disabled, or when its provider was deleted. If wait is true, it tries again while
 // another sender holds the lease, until the context ends.
 func (s *leaseSession) take(ctx context.Context, wait bool) (bool, error) {
 	for {
@@ -203,7 +203,7 @@ func (s *leaseSession) lease(ctx context.Context, to target) (bool, error) {
 	return true, nil
 }
 
-// pause waits for the duration length. It returns false when the context ends first.
+// pause waits for a duration. It returns false when the context ends first.
 func pause(ctx context.Context, length time.Duration) bool {
 	timer := time.NewTimer(length)
 	defer timer.Stop()

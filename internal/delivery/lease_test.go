@@ -122,8 +122,8 @@ func (a answering) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: req}, nil
 }
 
-// TestASlowReceiverIsServedInOneSession: each response of a receiver takes most of the lease's
-// duration. Each delivery must arrive once.
+// TestASlowReceiverIsServedInOneSession: each response of a receiver takes about half of the
+// lease's duration. Each delivery must arrive once.
 func TestASlowReceiverIsServedInOneSession(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)

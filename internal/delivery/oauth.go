@@ -42,7 +42,8 @@ const (
 // endpoint is a token endpoint, with the client for requests to it.
 type endpoint struct {
 	store.AuthProvider
-	// client trusts the certificate authorities of the system and the authorities in a PEM text.
+	// client trusts the certificate authorities of the system and the PEM certificates in
+	// authorities.
 	client      *http.Client
 	authorities string
 

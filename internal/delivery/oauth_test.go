@@ -148,8 +148,8 @@ func (r *fixture) oauth(name string, e delivery.EndpointChange) store.AuthProvid
 	return a
 }
 
-// failures returns the recorded failures of all deliveries in order. It checks that no record
-// contains a secret.
+// failures returns the recorded failure of each request, in order. The failure of an accepted
+// request is empty. failures checks that no record contains a secret.
 func (r *fixture) failures() (all []string) {
 	r.t.Helper()
 	for id := int64(1); ; id++ {

@@ -97,11 +97,11 @@ func (d *Delivery) resendable(ctx context.Context, w store.Webhook, id passerell
 }
 
 // Test sends a test payload for the webhook's event. The payload is data or, if data is nil, a
-// sample of the event. The payload is sent once, like any other payload, and is stored with the
-// other payloads. Test returns the id of the delivery. It fails with Invalid when data is larger
-// than MaxTestBody. It stores nothing and fails with Conflict when the webhook is deleted or
-// disabled, when its provider was deleted, or when another sender does not release the webhook in
-// time. It fails with Unavailable in the same case as [Delivery.Await].
+// sample of the event. The payload is sent once, in the same form as other payloads, and is stored
+// with them. Test returns the id of the delivery. It fails with Invalid when data is larger than
+// MaxTestBody. It stores nothing and fails with Conflict when the webhook is deleted or disabled,
+// when its provider was deleted, or when another sender does not release the webhook in time. It
+// fails with Unavailable in the same case as [Delivery.Await].
 func (d *Delivery) Test(ctx context.Context, domain passerelle.Domain, w store.Webhook, data []byte, acts ...store.Audit) (passerelle.DeliveryID, error) {
 	var (
 		id  passerelle.DeliveryID
@@ -172,8 +172,8 @@ func inUse(w store.Webhook) error {
 	return nil
 }
 
-// sendOne sends one request, for the delivery that load returns. It takes the lease of the webhook
-// first. It records the result even when the caller has left.
+// sendOne sends the delivery that load returns. It takes the lease of the webhook first. It records
+// the result even when the caller has left.
 func (d *Delivery) sendOne(ctx context.Context, domain passerelle.Domain, w store.Webhook, load func(*leaseSession) (store.Delivery, error)) error {
 	leave, err := d.Await(domain.ID)
 	if err != nil {
@@ -197,8 +197,7 @@ func (d *Delivery) sendOne(ctx context.Context, domain passerelle.Domain, w stor
 	return errors.Join(err, s.release(ctx))
 }
 
-// busy returns the error for a request that came while another sender holds the lease of the
-// webhook.
+// busy returns the error for a request to a webhook whose lease another sender holds.
 func busy() error {
 	err := passerelle.Conflicting("Other requests to the webhook are in progress, or the webhook is no longer in use; try again in a moment.")
 	err.RetryAfter = 1

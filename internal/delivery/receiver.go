@@ -13,8 +13,7 @@ import (
 )
 
 const (
-	// MaxReceivedBody is the largest body that the built-in receiver accepts. The first read of an
-	// ordinary simulated customer causes an event of half this size.
+	// MaxReceivedBody is the size of the largest body that the built-in receiver accepts, in bytes.
 	MaxReceivedBody = 4 << 20
 	maxReceiverName = 64
 	// withheld replaces the value of a header that may contain a credential.

@@ -134,8 +134,8 @@ func (d *Delivery) Update(ctx context.Context, domain passerelle.Domain, id pass
 	return d.registered(ctx, domain, id)
 }
 
-// revives reports whether the change restores a deleted webhook. ends reports whether it deletes a
-// webhook.
+// revives reports whether the change restores a deleted webhook. ends reports whether the change
+// deletes a webhook.
 func (c WebhookUpdate) revives() bool { return c.Deleted != nil && !*c.Deleted }
 
 func (c WebhookUpdate) ends() bool { return c.Deleted != nil && *c.Deleted }
@@ -152,8 +152,8 @@ func (d *Delivery) lostOwner(ctx context.Context, w store.Webhook, err error) er
 	return err
 }
 
-// Delete deletes a webhook. Nothing more is sent to the webhook, except requests that are already
-// in flight. Delete fails with NotFound when the webhook does not exist or is already deleted.
+// Delete deletes a webhook. A process that is sending to the webhook stops when it stores its next
+// results. Delete fails with NotFound when the webhook does not exist or is already deleted.
 func (d *Delivery) Delete(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, by string, acts ...store.Audit) error {
 	yes := true
 	return d.change(ctx, domain, "deleted", id, by, acts, func(tx *store.Tx) {
@@ -234,7 +234,7 @@ const noApplication = "no application of that id"
 
 // application returns the application of a webhook. For zero, it returns the only application of
 // the domain, or zero when the domain has no application or several. The webhook keeps this
-// application, so it never sends the user tokens of an application that is created later.
+// application, and does not send the user tokens of an application that is created later.
 func (d *Delivery) application(ctx context.Context, domain passerelle.Domain, named passerelle.ClientID) (passerelle.ClientID, error) {
 	if named != 0 {
 		_, err := d.DB.Client(ctx, domain.ID, named)

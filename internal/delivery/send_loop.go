@@ -49,9 +49,10 @@ type result struct {
 // goroutine of the session accesses the fields. Other goroutines pass their results through
 // channels.
 //
-// A page contains a delivery only after the success of its predecessor was stored. The loop
-// therefore cannot send the delivery earlier. A page may also contain deliveries whose results were
-// stored while the page was being read. The loop does not send them again.
+// A page contains a delivery only when the database has no earlier undelivered delivery of its
+// subject. The loop therefore cannot send the delivery before the success of its predecessor is
+// stored. A page may also contain deliveries whose results were stored while the page was being
+// read. The loop does not send them again.
 type sendLoop struct {
 	session *leaseSession
 	limit   concurrency
@@ -437,9 +438,9 @@ func (q *sendQueue) finish(b resultBatch) {
 	q.recorded = append(q.recorded, b.void...)
 }
 
-// queueFollowing queues the successors of accepted deliveries. They are now the oldest undelivered
-// deliveries of their subjects. After a stop, the first success makes the loop send new deliveries
-// again.
+// queueFollowing queues the successors of deliveries that were accepted or have an erased body.
+// These successors are now the oldest undelivered deliveries of their subjects. After a stop, the
+// first success makes the loop send new deliveries again.
 func (l *sendLoop) queueFollowing(b resultBatch) {
 	was := l.stopped
 	l.stopped = b.ended || was && b.counts.Delivered+len(b.void) == 0

@@ -9,14 +9,13 @@ import (
 	"passerelle"
 )
 
-// maxTroubled limits the failing webhooks that a process serves at the same time. Other webhooks
-// are therefore served even when many receivers are unreachable.
+// maxTroubled limits the failing webhooks that a Sender serves at the same time. Other webhooks are
+// therefore served even when many receivers are unreachable.
 const maxTroubled = maxWebhooks / 2
 
 // Sender sends webhooks in the background. Each webhook with deliveries to send has a goroutine
-// that ends when nothing is left. Webhooks do not wait for each other. If all webhooks shared one
-// pass, the slowest receiver would delay all others. A small pool would soon contain only requests
-// that time out.
+// that ends when nothing is left. If all webhooks shared one pass, the slowest receiver would delay
+// all others. A small pool would soon contain only requests that time out.
 //
 // A webhook has one worker at a time. The worker gets a signal when more deliveries arrive. The
 // lease in the database decides which process sends.

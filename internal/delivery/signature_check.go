@@ -26,7 +26,7 @@ type SignedRequest struct {
 type SignatureCheck struct {
 	Valid bool
 	// Reason explains the result in sentences. For a signature that does not match, it names the
-	// signer's mistake if it recognises the mistake.
+	// signer's mistake if Verify recognises the mistake.
 	Reason string
 }
 

@@ -17,10 +17,10 @@ const (
 )
 
 // Warning describes in sentences what an operator should know about a webhook. It says that too
-// many requests fail, that requests take too long, that nothing is sent because the authentication
-// provider was deleted, or that requests contain nothing that proves their sender. A user token of
-// the webhook's application proves the sender too. Warning returns "" when there is nothing to
-// report.
+// many requests fail, or that requests take too long. It also says that nothing is sent because the
+// authentication provider was deleted, or that requests contain nothing that proves their sender. A
+// user token of the webhook's application proves the sender too. Warning returns "" when there is
+// nothing to report.
 func Warning(w store.Webhook, h store.Health) string {
 	var all []string
 	if h.Successes*100 < h.Requests*fewSuccesses {

@@ -56,8 +56,7 @@ func ended(version int64, state payment.State, code payment.ErrorCode) eventSumm
 	return eventSummary{Version: version, State: state, ErrorCode: string(code), Lines: line}
 }
 
-// TestAnswers gives right and wrong answers to each action, and checks the resulting payment and
-// its events.
+// TestAnswers checks a payment and its events after one or two answers to its actions.
 func TestAnswers(t *testing.T) {
 	underWay := eventSummary{Version: 2, State: payment.Pending, Lines: "pending"}
 	for _, test := range []struct {

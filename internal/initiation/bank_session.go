@@ -28,8 +28,8 @@ type bankSession struct {
 	attempt store.Attempt
 	// bank is nil when this program no longer has the connector.
 	bank connector.Initiator
-	// callback is the query with which the bank sent the payer back. It is nil after the bank has
-	// received this query.
+	// callback is the query with which the bank sent the payer back, if the bank has not received
+	// this query yet.
 	callback url.Values
 	// repeatable means that the bank recognises the key of the order. The order may then be sent
 	// again.
@@ -279,7 +279,7 @@ func answer(a connector.Answer) bankCall {
 	}
 }
 
-// cancel asks the bank to cancel the order. If the bank refuses, it returns the status of the
+// cancel asks the bank to cancel the order. If the bank refuses, cancel asks for the status of the
 // order.
 func cancel(ctx context.Context, bank connector.Initiator, o connector.Order) (payment.Report, error) {
 	canceller, able := bank.(connector.Canceller)

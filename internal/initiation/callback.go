@@ -12,12 +12,12 @@ import (
 	"passerelle/payment"
 )
 
-// systematicSince is the first creation date of the domains that emit an event for every change of
-// state. Older domains emit no event for a state that the redirect to the client's callback
-// reports. The setting settings.Systematic takes precedence.
+// systematicSince is the first creation date of the domains that deliver the events of all changes
+// of state. Older domains drop held back deliveries about states that the redirect to the client's
+// callback reports. The setting settings.Systematic takes precedence.
 var systematicSince = time.Date(2024, time.September, 13, 0, 0, 0, 0, time.UTC)
 
-// systematic reports whether the domain sends an event for every change of state.
+// systematic reports whether the domain delivers the events of all changes of state.
 func systematic(d passerelle.Domain, values settings.Values) bool {
 	if values.Text(settings.Systematic) == "" {
 		return !d.Created.Before(systematicSince)
@@ -37,7 +37,7 @@ func heldUntil(d passerelle.Domain, values settings.Values, step payment.Step) t
 
 // Returned records that the payer is about to be redirected to the client's callback with the state
 // of the payment. It returns the payment with the state that the redirect must report. In domains
-// that do not emit every event, it drops the held back deliveries about this state and about
+// that do not deliver every event, it drops the held back deliveries about this state and about
 // earlier states.
 //
 // The payer is redirected even if the payment changes repeatedly or the database fails. The

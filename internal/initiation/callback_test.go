@@ -57,7 +57,8 @@ func TestReturnWithStaleReport(t *testing.T) {
 	})
 }
 
-// TestReturnToANewerDomain checks that Returned writes nothing in a domain that emits every event.
+// TestReturnToANewerDomain checks that Returned writes nothing in a domain that delivers every
+// event.
 func TestReturnToANewerDomain(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.stored(w.standing(payment.Pending))

@@ -11,8 +11,7 @@ import (
 // MaxCallers limits the callers that wait for one bank at the same time.
 const MaxCallers = 128
 
-// maxReturning limits the returns of one payment's payer that wait for the bank's response at the
-// same time.
+// maxReturning limits the calls of Return for one payment that wait for the bank at the same time.
 const maxReturning = 2
 
 // Callers counts the callers that wait for banks. The limits are far below the service's own limit

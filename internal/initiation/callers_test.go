@@ -11,8 +11,8 @@ import (
 	"passerelle/payment"
 )
 
-// held returns the fault hold, which blocks until free is called and then returns errCut. Each call
-// of hold first sends to arrived.
+// held returns the function hold, which blocks until free is called and then returns errCut. Each
+// call of hold first sends to arrived.
 func held() (hold func(context.Context) error, arrived chan struct{}, free func()) {
 	arrived, freed := make(chan struct{}, 2*initiation.MaxCallers), make(chan struct{})
 	return func(context.Context) error {

@@ -29,15 +29,15 @@ func (c CancelRequest) code() payment.ErrorCode {
 	return payment.CancelledByUser
 }
 
-// Cancel rejects a payment that was not sent to a bank, or asks the bank to cancel it. It returns
-// the resulting payment. This payment is rejected, or has an action by which the payer approves the
-// cancellation. It is unchanged if the bank refuses. A payer can abandon a payment that the payer
-// has not approved, even when the bank does not cancel orders. Such a payment stays validating for
-// as long as the bank would accept an approval, and longer if the bank does not show approvals. If
-// the bank does not respond in time, a loop finds the outcome later. Cancel fails with Conflict
-// when the payment can no longer be cancelled, or when another act on the payment is under way. It
-// fails with Invalid and the code notSupported when the bank does not cancel orders, and with
-// Unavailable when the bank did not receive the request.
+// Cancel rejects a payment that was not sent to a bank, or asks the bank to cancel the order. It
+// returns the resulting payment. If the payer must approve the cancellation, this payment has an
+// action for the approval. A payer can abandon a payment that the payer has not approved, even when
+// the bank does not cancel orders. Such a payment stays validating for as long as the bank would
+// accept an approval, and longer if the bank does not show approvals. If the bank does not respond
+// in time, a loop finds the outcome later. Cancel fails with Conflict when the payment can no
+// longer be cancelled, or when another act on the payment is under way. It fails with Invalid and
+// the code notSupported when the bank does not cancel orders. It fails with Unavailable when too
+// many callers wait for the bank, or when the bank did not receive the request.
 func (i *Initiation) Cancel(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, c CancelRequest, acts ...store.Audit) (*payment.Payment, error) {
 	var registered []string
 	s, err := i.idle(ctx, d, id, func(r *store.Reader) error {

@@ -31,7 +31,7 @@ func (w *fixture) through(name string) {
 	w.t.Fatalf("there is no bank %q", name)
 }
 
-// onItsWay returns a payment in state pending, which its bank executes after an hour.
+// onItsWay returns a payment in state pending. The bank executes its order after an hour.
 func (w *fixture) onItsWay(change ...func(*payment.Draft)) *payment.Payment {
 	w.t.Helper()
 	p := w.steered("actn(redirect)/pdng:1h/done", change...)
@@ -83,7 +83,7 @@ func TestWithdrawal(t *testing.T) {
 }
 
 // TestCancellationApproved checks a payment after its payer approves or refuses the cancellation at
-// the bank. The detail cancelling must emit no event.
+// the bank. Setting the detail cancelling must emit no event.
 func TestCancellationApproved(t *testing.T) {
 	for decision, want := range map[string]struct {
 		events []eventSummary
@@ -296,7 +296,7 @@ func (w *fixture) abandonedAt(script string) *payment.Payment {
 }
 
 // TestAbandoned checks that an abandoned payment gets no final state while the payer can still
-// approve it at the bank. The payment must end like the order at the bank.
+// approve it at the bank. Otherwise it must follow the order at the bank, or be rejected.
 func TestAbandoned(t *testing.T) {
 	byPayer := ended(2, payment.Rejected, payment.CancelledByUser)
 	waits := answers(payment.Report{Status: payment.Awaiting, Action: payment.Redirect, ValidateURI: "https://bank.test/still", Description: "Approve."})
@@ -372,7 +372,7 @@ func TestAbandonedUnanswered(t *testing.T) {
 
 // TestAbandonedAndCancelled checks that a cancellation that the bank refuses neither revokes nor
 // prolongs an abandonment. The payment must end when the time for approvals is over. This time
-// counts from the payer's act.
+// counts from the abandonment.
 func TestAbandonedAndCancelled(t *testing.T) {
 	byPayer := initiation.CancelRequest{By: payment.ByPayer}
 	refused := before(fails(&payment.Refusal{Code: payment.NoSpecifiedReason}))

@@ -16,8 +16,8 @@ type Compatibility struct {
 	Reasons []payment.Reason
 }
 
-// Compatibility lists the connectors of the domain that cannot make the payment, or have a warning
-// about it, in display order. If hidden is true, the list includes hidden connectors.
+// Compatibility lists, in display order, the domain's connectors that cannot make the payment or
+// that have a warning about it. If hidden is true, the list includes hidden connectors.
 func (i *Initiation) Compatibility(ctx context.Context, d passerelle.Domain, p *payment.Payment, hidden bool) ([]Compatibility, error) {
 	profiles, err := i.initiatorsFor(ctx, d, p)
 	var list []Compatibility
@@ -84,9 +84,9 @@ func reachable(profile connector.Profile) bool {
 	return open
 }
 
-// paymentSource returns the number of the source for payments: the first enabled one in the order
-// of priority. The number is zero when a connector has no sources. The second result is false when
-// all sources for payments are disabled.
+// paymentSource returns the id of the source that payments use: the first enabled source for
+// payments, by priority. The id is zero when a connector has no sources. The second result is false
+// when all sources for payments are disabled.
 func paymentSource(profile connector.Profile) (int64, bool) {
 	sources := paymentSources(profile)
 	for _, s := range sources {
@@ -112,15 +112,17 @@ func paymentSources(profile connector.Profile) []connector.Source {
 	return suited
 }
 
-// ConnectorUUIDs returns the connectors in the countries, for a filter of payments. Countries are
-// ISO 3166-1 alpha-2 codes. The result is never nil, because a nil list would not filter.
+// ConnectorUUIDs returns the UUIDs of the connectors that initiate payments in one of the
+// countries. Lists of payments filter by these UUIDs. Countries are ISO 3166-1 alpha-2 codes. The
+// result is never nil, because a nil list would not filter.
 func (i *Initiation) ConnectorUUIDs(countries []string) []string {
 	in := func(country string) bool { return slices.Contains(countries, country) }
 	return i.uuids(func(p connector.Profile) bool { return slices.ContainsFunc(p.Countries, in) })
 }
 
-// SourceUUIDs returns the connector with the source for a filter of payments. It returns an empty
-// list for an unknown source. The result is never nil, because a nil list would not filter.
+// SourceUUIDs returns the UUID of the connector to which the source belongs. For an unknown source,
+// it returns an empty list. Lists of payments filter by the result. The result is never nil,
+// because a nil list would not filter.
 func (i *Initiation) SourceUUIDs(source int64) []string {
 	is := func(s connector.Source) bool { return s.ID == source }
 	return i.uuids(func(p connector.Profile) bool { return slices.ContainsFunc(p.Sources, is) })

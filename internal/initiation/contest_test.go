@@ -14,8 +14,8 @@ import (
 	"passerelle/payment"
 )
 
-// repetitions returns the number of times that each contest is run. In a long run,
-// PASSERELLE_TEST_RACES sets this number.
+// repetitions returns how often a test repeats a race. The variable PASSERELLE_TEST_RACES overrides
+// the usual number.
 func repetitions(t *testing.T, usually int) int {
 	t.Helper()
 	text, long := os.LookupEnv("PASSERELLE_TEST_RACES")
@@ -29,14 +29,14 @@ func repetitions(t *testing.T, usually int) int {
 	return n
 }
 
-// contest is a set of acts on one payment that several processes begin at the same moment.
+// contest is a set of acts on one payment that two processes begin at the same moment.
 type contest struct {
 	name    string
 	setting [2]string
 	bank    string
 	// begin creates the payment of the contest.
 	begin func(w *fixture) passerelle.PaymentID
-	// parties begin at the same moment, each in a separate process.
+	// parties begin at the same moment. Two processes run them in turn.
 	parties []func(w *fixture, i *initiation.Initiation, id passerelle.PaymentID) error
 	// later is the time after which a loop runs once more. Zero means that no loop runs. When two
 	// reports arrive at the same time, one is stored. The loop must ask for the other report again.

@@ -25,16 +25,16 @@ var (
 // of a crashed process immediately.
 const lapsed = -time.Hour
 
-// impatience is the time for which callers wait in tests with a bank that does not respond. A bank
-// that works responds much faster, even on a busy machine.
+// impatience is the AnswerTime in tests of banks that do not respond. A bank that works responds
+// much faster, even on a busy machine.
 const impatience = 500 * time.Millisecond
 
 // crashes contains the places of a crash during a validation, with the state after each crash.
 var crashes = []struct {
 	name string
 	dies func(w *fixture, i *initiation.Initiation)
-	// left is the state after the crash. sent is the number of times that the bank received the
-	// order.
+	// left is the payment's state after the crash. sent is the number of times that the bank
+	// received the order.
 	left    payment.State
 	attempt string
 	sent    int64
@@ -288,8 +288,8 @@ func TestOldOrdersThatArrived(t *testing.T) {
 	})
 }
 
-// wantBackOff makes several attempts to find the outcome fail. Each wait must be twice as long as
-// the previous one, up to an hour. No work may be done before a wait ends.
+// wantBackOff runs the loop several times while the outcome stays unknown. Each wait must be twice
+// as long as the previous one, up to an hour. No work may be done before a wait ends.
 func (w *fixture) wantBackOff(t *testing.T, id passerelle.PaymentID, times int) {
 	t.Helper()
 	wait := 30 * time.Second
@@ -339,8 +339,8 @@ func TestWaitIsBounded(t *testing.T) {
 	}
 }
 
-// TestOutcomes checks two results of each failure of the first call: the immediate result, and the
-// result after a loop has asked the bank, which then works again.
+// TestOutcomes checks the result of each failure of the first call. If the outcome is unknown, a
+// loop must later bring the payment to its end.
 func TestOutcomes(t *testing.T) {
 	refusal := &payment.Refusal{Code: payment.InsufficientFunds, Description: "not enough"}
 	for _, test := range []struct {

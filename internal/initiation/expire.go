@@ -18,8 +18,8 @@ func lastDay(values settings.Values, now time.Time) (time.Time, bool) {
 }
 
 // expire ends a payment that has waited too long for a definitive status. It does nothing when the
-// payment has changed in the meantime, when its bank may be responding now, or, in a live domain,
-// while the service may send its order again.
+// payment has changed in the meantime, or when its bank may be responding now. In a live domain, it
+// also does nothing while the service may send the order again.
 func (i *Initiation) expire(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) error {
 	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
 	if err != nil {

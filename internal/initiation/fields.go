@@ -20,8 +20,8 @@ import (
 	"passerelle/payment"
 )
 
-// These are the limits of payment fields, in characters. The website has a lower limit than other
-// values, because lists filter by the website and its column is indexed.
+// maxFields limits the number of payment fields. The other constants limit their names and values,
+// in characters. The website has a lower limit than other values, because its column is indexed.
 const (
 	maxFields     = 100
 	maxFieldName  = 255
@@ -32,7 +32,7 @@ const (
 // fieldPrefix precedes the name of a field in messages.
 const fieldPrefix = "fields."
 
-// fieldValues decrypts and returns the values in the argument now. If now is nil, it returns the
+// fieldValues decrypts and returns the supplied values. If the argument now is nil, it returns the
 // stored values. It accepts encrypted values in all domains, and plain text only in sandboxes and
 // in domains that allow it.
 func (i *Initiation) fieldValues(ctx context.Context, d passerelle.Domain, u unvalidated, now map[string]string) (map[string]string, error) {
@@ -52,7 +52,7 @@ func (i *Initiation) fieldValues(ctx context.Context, d passerelle.Domain, u unv
 	return values, boundFields(values)
 }
 
-// boundFields checks values against the limits for all fields, before anything else uses them.
+// boundFields checks the number of values, and the lengths of their names and texts.
 func boundFields(values map[string]string) error {
 	if len(values) > maxFields {
 		return passerelle.InvalidField("fields", "has more than %d values", maxFields)

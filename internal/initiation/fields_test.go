@@ -93,8 +93,8 @@ func TestEncryptedFields(t *testing.T) {
 	})
 }
 
-// TestBadEncryption checks that a value that cannot be decrypted is refused, and that the error
-// contains neither the value nor the cause.
+// TestBadEncryption checks that encrypted values are refused if they cannot be decrypted or are
+// invalid. The error must not contain the decrypted value.
 func TestBadEncryption(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		other, _ := w.createDomain("other", passerelle.Sandbox)
@@ -126,8 +126,8 @@ func TestBadEncryption(t *testing.T) {
 	})
 }
 
-// TestHostilePatterns checks that slow and invalid patterns of fields neither delay nor refuse a
-// validation.
+// TestHostilePatterns checks that a validation succeeds despite slow and invalid patterns of
+// fields.
 func TestHostilePatterns(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.line.tune(func(p *connector.Profile) {

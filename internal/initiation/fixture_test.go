@@ -96,8 +96,8 @@ func (w *fixture) openStore() *store.DB {
 	return db
 }
 
-// another returns a second process that shares only the database. Only PostgreSQL serves several
-// processes.
+// another returns a second process with the same connector and database. On PostgreSQL, it opens
+// the database itself. SQLite serves only one process.
 func (w *fixture) another() *initiation.Initiation {
 	w.t.Helper()
 	db := w.db
@@ -113,8 +113,8 @@ func (w *fixture) another() *initiation.Initiation {
 	}
 }
 
-// createDomain makes a domain with a client, and a webhook for each event of payments, so that each
-// event has one delivery.
+// createDomain makes a domain with a client and with one webhook for each payment event. Each event
+// therefore has one delivery.
 func (w *fixture) createDomain(name string, kind passerelle.DomainKind, uris ...string) (passerelle.Domain, store.Client) {
 	w.t.Helper()
 	d := passerelle.Domain{Name: name, Kind: kind, BaseURL: "https://" + name + ".test/2.0", Created: noon}

@@ -34,8 +34,9 @@ const batch = 32
 
 // Done counts the payments that one pass handled.
 type Done struct {
-	// Checked counts the payments about which banks were asked. Recovered counts the payments with
-	// an attempt of an ended process. Expired counts the payments that had waited too long.
+	// Checked counts the payments that were due for a check at their bank. Recovered counts the
+	// payments with an attempt of an ended process. Expired counts the payments that had waited too
+	// long.
 	Checked, Recovered, Expired int
 }
 
@@ -232,9 +233,10 @@ func (i *Initiation) keepUntaken(ctx context.Context, s bankSession, taken, sent
 	return i.DB.Write(ctx, func(tx *store.Tx) error { return keepCallback(tx, s.attempt, s.callback) })
 }
 
-// apply applies a report to a payment, stores it, and returns it. If the payment has changed since
-// it was loaded, apply applies the report to the changed payment. The rules of payments drop stale
-// reports. In addition, apply drops a report that is older than the last attempt.
+// apply applies a report to a payment, and stores and returns the payment. If the payment has
+// changed since it was loaded, apply applies the report to the changed payment. The rules of
+// payments drop stale reports. In addition, apply drops a report that is older than the last
+// attempt.
 func (i *Initiation) apply(ctx context.Context, s bankSession, report payment.Report) (*payment.Payment, error) {
 	p, err := i.applyOnce(ctx, s, report)
 	if !errors.Is(err, store.ErrConflict) {
@@ -248,8 +250,8 @@ func (i *Initiation) apply(ctx context.Context, s bankSession, report payment.Re
 }
 
 // applyToChanged applies a report to a payment that has changed since the session was loaded. The
-// second result is false if the connector needs the callback again, because its new memory is not
-// stored.
+// second result is false if the connector needs the callback again, because the connector's new
+// memory is not stored.
 func (i *Initiation) applyToChanged(ctx context.Context, s bankSession, report payment.Report) (*payment.Payment, bool, error) {
 	now, err := i.bankSession(ctx, s.domain, s.payment.ID)
 	if err != nil {

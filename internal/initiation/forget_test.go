@@ -12,7 +12,7 @@ import (
 )
 
 // TestEarlyDataIsForgotten checks that stored field values and the payer's device stay while the
-// order may be sent again, and are removed when the payment is validated, rejected or expired.
+// order may be sent again, and are removed when the payment is validated or cancelled.
 func TestEarlyDataIsForgotten(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		kept := func(want int64) {

@@ -165,7 +165,8 @@ func (c Creation) answered(tx *store.Tx, p *payment.Payment) error {
 	return tx.Answered(c.Execution, int64(p.ID), answer)
 }
 
-// maxLabel returns the length of the longest label that a connector accepts.
+// maxLabel returns the MaxLabel in a connector's profile, or payment.MaxLabel for an unknown
+// connector.
 func (i *Initiation) maxLabel(name string) int {
 	c, known := i.Connectors.Initiator(name)
 	if !known {
@@ -330,8 +331,8 @@ func (i *Initiation) eligible(ctx context.Context, d passerelle.Domain, p *payme
 	return c, profile, nil
 }
 
-// tokenGrace is the time for which the tokens of a payment stay valid after the payment ends. The
-// payer can then still open the page after the redirect.
+// tokenGrace is the longest time for which the tokens of a payment stay valid after the payment
+// ends. The payer can then still open the page after the redirect.
 const tokenGrace = time.Hour
 
 // commit stores a changed payment, its transitions, an event for each transition, and the addition,
@@ -370,7 +371,7 @@ func (i *Initiation) commit(ctx context.Context, d passerelle.Domain, p *payment
 }
 
 // event returns the event of one transition. The body of the event is the payment right after the
-// transition, without personal data.
+// transition, without the sensitive part of its identities.
 func (i *Initiation) event(d passerelle.Domain, values settings.Values, step payment.Step) store.EmittedEvent {
 	p := &step.Payment
 	return store.EmittedEvent{

@@ -12,7 +12,7 @@ import (
 )
 
 // line is the connector to the simulated bank, with failures that a test sets. While no failure is
-// set, it passes on everything unchanged.
+// set, it passes on all requests unchanged.
 type line struct {
 	connector.Initiator
 	mu               sync.Mutex

@@ -31,8 +31,8 @@ func (w *fixture) wantLogged(t *testing.T, words string) {
 	}
 }
 
-// TestNonsense: a bank sends reports that change nothing. Remarkable reports must appear once in
-// the timeline. In any case, a later check must be planned, so that the next pass does not
+// TestNonsense: a bank fails, or sends reports that change nothing. Invalid and outdated reports
+// must appear once in the timeline. A later check must be planned, so that the next pass does not
 // immediately ask again.
 func TestNonsense(t *testing.T) {
 	lines := func(lines ...payment.Line) payment.Report {
@@ -136,7 +136,7 @@ func TestLargeReport(t *testing.T) {
 	})
 }
 
-// wantMemory checks the memory of the connector about the order of a payment.
+// wantMemory checks the connector's stored memory about the order of a payment.
 func (w *fixture) wantMemory(t *testing.T, id passerelle.PaymentID, want string) {
 	t.Helper()
 	a, err := w.db.Attempt(t.Context(), w.domain.ID, id)
@@ -146,9 +146,9 @@ func (w *fixture) wantMemory(t *testing.T, id passerelle.PaymentID, want string)
 	}
 }
 
-// TestMemoryStoredDuringACall checks that memory from the middle of a call survives, such as a
-// token that the bank issues once. It must survive a failure of the call, a crash of the process,
-// and a simultaneous call with an older memory.
+// TestMemoryStoredDuringACall checks that the memory that a connector stores during a call
+// survives. It must survive a failure of the call, a crash of the process, and a simultaneous call
+// with an older memory.
 func TestMemoryStoredDuringACall(t *testing.T) {
 	saving := func(memory string, then fault) fault {
 		return func(ctx context.Context, o connector.Order, next exchange) (payment.Report, error) {
@@ -287,7 +287,7 @@ func TestReturnToASilentBank(t *testing.T) {
 }
 
 // TestReturnBeforeTheAnswer makes the payer return while the outcome of the order is unknown.
-// Return must leave the outcome to the running attempt.
+// Return must not ask the bank, because a loop finds the outcome.
 func TestReturnBeforeTheAnswer(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.create(1)

@@ -16,7 +16,7 @@ import (
 
 // settle asks the bank for the outcome of an attempt, and closes the attempt. The process of this
 // attempt has crashed or received no response. settle does nothing when a response was stored in
-// the meantime. It may send an order again only if the payment still waits for the order. If such a
+// the meantime. It may send an order again only while the payment is in state created. If such a
 // resend fails before anything is sent, the outcome stays unknown, because the first order may have
 // arrived.
 func (i *Initiation) settle(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) error {
@@ -76,7 +76,8 @@ func keyLife(bank connector.Initiator) time.Duration {
 
 // conclude interprets a report as the outcome of an attempt. After the answer no, an order that
 // still waits at the bank counts as refused, because the bank reports nothing more about it. A
-// cancellation that the report does not mention counts as refused too.
+// cancellation also counts as refused if the report does not mention it and the bank has not
+// executed or declined the order.
 func (s bankSession) conclude(report payment.Report, now time.Time) payment.Report {
 	abandoned := s.abandoned()
 	if s.attempt.Live() && !(abandoned && abandons(s.attempt)) {
@@ -107,8 +108,8 @@ func concludeAct(a store.Attempt, report payment.Report) payment.Report {
 
 // concludeAbandoned ends an abandoned payment when the bank refuses the order or no longer accepts
 // an approval. Until then, the payment continues if the payer still approves it at the bank. If the
-// bank does not show approvals, the payment waits for the bank's next status or for its expiry. The
-// bank may still execute the order, so a final state could be wrong.
+// bank does not show approvals, the payment waits for the bank's next status, or expires. The bank
+// may still execute the order, so a final state could be wrong.
 func (s bankSession) concludeAbandoned(report payment.Report, now time.Time) payment.Report {
 	waits := report.Status == payment.Awaiting
 	approvable := s.bank != nil && now.Before(s.attempt.Abandoned.Add(s.bank.Profile().ApprovalLife))
@@ -122,7 +123,7 @@ func (s bankSession) concludeAbandoned(report payment.Report, now time.Time) pay
 	return report
 }
 
-// refusals contains the error code and the actor for the answer no to each action.
+// refusals maps an action to the error code and the actor of the answer no.
 var refusals = map[payment.Action]struct {
 	code payment.ErrorCode
 	by   payment.Actor
@@ -179,8 +180,8 @@ func (i *Initiation) postponeAttempt(ctx context.Context, s bankSession, wait ti
 	})
 }
 
-// unanswered returns an addition that stores the result of a call whose outcome is unknown: a note
-// with the requests that the connector sent, and the connector's memory of the order.
+// unanswered returns an addition for a call whose outcome is unknown. It stores a note with the
+// requests that the connector sent, and the connector's new memory of the order.
 func (i *Initiation) unanswered(s bankSession, report payment.Report) addition {
 	return func(tx *store.Tx) error {
 		noted := *s.payment

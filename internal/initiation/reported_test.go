@@ -36,8 +36,9 @@ func (w *fixture) notify(t *testing.T, d passerelle.Domain, id passerelle.Paymen
 	must(t, n.Receive(t.Context(), d, address.Query().Get("state")))
 }
 
-// TestReportDuringACall: a bank sends a report during a call about the order. Each kind of call is
-// tested. The service must ask the bank again once, as soon as the call has ended.
+// TestReportDuringACall: a bank sends a report during a call about the order. The call sends or
+// cancels the order, or asks for its status. The service must ask the bank again once, as soon as
+// the call has ended.
 func TestReportDuringACall(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		week := w.later(7 * 24 * time.Hour) // a payment of this age is checked only every few hours
@@ -185,8 +186,8 @@ func (s *seen) want(t *testing.T, want ...string) {
 	}
 }
 
-// TestReturnDuringAnAttempt: a payer returns with a code while an attempt is under way. The code
-// must reach the bank once, after the attempt, even from another process.
+// TestReturnDuringAnAttempt: a payer returns twice, with different codes, while an attempt is under
+// way. After the attempt, another process must send the bank the last code, once.
 func TestReturnDuringAnAttempt(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)
@@ -255,8 +256,7 @@ func TestReturnToABusyBank(t *testing.T) {
 }
 
 // TestReturnThatFails: when the first call after a payer's return fails, the next call gives the
-// bank the payer's code. A connector that used the code and stored a memory gets the code only
-// once.
+// bank the payer's code. A connector that stored or returned a memory gets the code only once.
 func TestReturnThatFails(t *testing.T) {
 	cut := func(report payment.Report, save bool) fault {
 		return func(ctx context.Context, o connector.Order, _ exchange) (payment.Report, error) {

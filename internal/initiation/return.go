@@ -27,8 +27,8 @@ const (
 	cancelMark  = "c"
 )
 
-// returnURL returns the address to which a bank sends the payer's browser. It identifies the
-// payment. Its MAC is valid only for returns from a bank, not in other links.
+// returnURL returns the address to which a bank sends the payer's browser. The address identifies
+// the payment. Its MAC is valid only for returns from a bank.
 func (i *Initiation) returnURL(d passerelle.Domain, id passerelle.PaymentID, kind store.AttemptKind) string {
 	mark := ""
 	if kind == store.AttemptCancellation {
@@ -63,11 +63,12 @@ func FromCancellation(state string) bool {
 }
 
 // Return handles a payer who returns from a bank. The argument state is the state parameter of the
-// return link, and callback is the query that the bank added. Return immediately asks the bank and
-// returns the payment. The state of this payment decides where the payer is redirected next. If
-// Return cannot ask the bank, it returns the payment from the database. It cannot ask while an
-// attempt is under way, or while too many callers wait for the bank. A loop then asks the bank with
-// the callback. Return fails with NotFound when the state parameter was altered.
+// return link, and callback is the query that the bank added. Return immediately asks the bank
+// about an unfinished payment, and returns the payment. The state of this payment decides where the
+// payer is redirected next. If Return cannot ask the bank, it returns the payment from the
+// database. It cannot ask while an attempt is under way, or while too many callers wait for the
+// bank. A loop then asks the bank with the callback. Return fails with NotFound when the state
+// parameter was altered.
 func (i *Initiation) Return(ctx context.Context, d passerelle.Domain, state string, callback url.Values) (*payment.Payment, error) {
 	id, authentic := i.returning(d, state)
 	if !authentic {

@@ -74,8 +74,8 @@ func TestSettlements(t *testing.T) {
 	}
 }
 
-// TestRefusedSettlements checks that nothing is settled without a reason, or while the service can
-// find out the outcome without an operator.
+// TestRefusedSettlements checks that Settle refuses invalid requests, and payments whose outcome
+// the service knows or may still find out.
 func TestRefusedSettlements(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.lostAt(before(fails(errCut)))
@@ -128,7 +128,7 @@ func TestSettledMeanwhile(t *testing.T) {
 }
 
 // TestUnreadableAccountNumbers checks that nothing panics when the account numbers of a payment
-// cannot be decrypted. The payment does not change, and the acts fail.
+// cannot be decrypted. The payment keeps its state, and the acts fail.
 func TestUnreadableAccountNumbers(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		_, err := w.db.SealAccountNumbers(t.Context(), 10, func(int64) {})

@@ -10,7 +10,7 @@ import (
 	"passerelle/payment"
 )
 
-// SimulatedChange is one change of a payment that a bank could report.
+// SimulatedChange is one change of a payment: a change that a bank could report, or the expiry.
 type SimulatedChange struct {
 	// State is the next state of the payment. If Instruction is set, it is the next state of that
 	// instruction.
@@ -67,7 +67,8 @@ func (s SimulatedChange) illegal(from payment.State) error {
 	return passerelle.Conflicting("The state cannot change from %s to %s here.", from, s.State)
 }
 
-// check fails for a change that no bank could report, or that needs more than one edge.
+// check fails for an invalid change, and for a change of the payment that is no edge of the state
+// table.
 func (s SimulatedChange) check(p *payment.Payment) error {
 	rejects := s.State == payment.Rejected || s.State == payment.Partial
 	edge := func(e payment.Edge) bool { return e.From == p.State && e.To == s.State }
