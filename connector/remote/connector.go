@@ -43,8 +43,14 @@ func (r remote) Profile() connector.Profile {
 	return p
 }
 
-// Health returns the health according to recent calls.
-func (r remote) Health() connector.BankHealth { return r.circuit.Health() }
+// Health returns the health according to recent calls. A program that was never connected has no
+// calls.
+func (r remote) Health() connector.BankHealth {
+	if r.circuit == nil {
+		return connector.BankHealth{}
+	}
+	return r.circuit.Health()
+}
 
 // payer, canceller and reader are connectors for the different abilities of programs.
 type (

@@ -36,7 +36,7 @@ func (a *Aggregation) Category(ctx context.Context, d passerelle.Domain, user pa
 func (a *Aggregation) SaveCategory(ctx context.Context, d passerelle.Domain, former, c passerelle.Category) (passerelle.Category, error) {
 	parent, known := passerelle.CategoryByID(c.Parent)
 	if c.Parent != 0 && (!known || parent.ID == passerelle.Uncategorized) {
-		return c, passerelle.InvalidField("id_parent_category", "must be a category of the interface, such as 20")
+		return c, passerelle.InvalidField("id_parent_category", "must be the id of a standard category, such as 20")
 	}
 	full := &passerelle.Error{Kind: passerelle.Conflict, Code: "conflict", Message: fmt.Sprintf("A user has at most %d categories of their own; delete one first.", maxOwnCategories)}
 	err := a.categories(ctx, d, c.User, func(tx *store.Tx) error {

@@ -56,7 +56,7 @@ func TestAPanicDoesNotEndTheProcess(t *testing.T) {
 		if n := len(in.seen()); n != places {
 			t.Errorf("%d arrived", n)
 		}
-		endsOfItself(t, "delivery.(*flow)")
+		endsOfItself(t, "delivery.(*sendLoop)")
 	})
 }
 

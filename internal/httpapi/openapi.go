@@ -351,7 +351,7 @@ func (e *endpoint) failures() map[int][]string {
 	slices.Sort(words)
 	words = slices.Compact(words)
 	byStatus := map[int][]string{}
-	for _, word := range slices.Compact(words) {
+	for _, word := range words {
 		byStatus[codes[word].status] = append(byStatus[codes[word].status], word)
 	}
 	return byStatus
