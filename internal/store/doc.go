@@ -1,4 +1,4 @@
-// Package store stores all data of the service in one database.
+// Package store stores the data of the service in one database, except the contents of files.
 //
 // It owns the schema and its migrations, leases, the list of encrypted columns, and the SQL of most
 // tables. Three packages have separate tables. Package bankstore has the data that end users share

@@ -17,7 +17,7 @@ const (
 	MaxUnsentMails = 10_000
 )
 
-// Mail is a mail to the operator of a domain, about a webhook.
+// Mail is a mail to an operator of a domain, about one or more webhooks.
 type Mail struct {
 	ID      int64
 	Domain  passerelle.DomainID
@@ -136,11 +136,11 @@ type Outage struct {
 	Since *time.Time
 	// Failure is the reason for the latest failure.
 	Failure string
-	// Waiting counts the deliveries that were not accepted yet and are not held back. The value
-	// MaxWaiting + 1 stands for any number above MaxWaiting.
+	// Waiting counts the pending deliveries that are not held back. The value MaxWaiting + 1 stands
+	// for any number above MaxWaiting.
 	Waiting int64
-	// Oldest is the time of the oldest event that was not accepted yet, even if its delivery is
-	// held back. It is nil when all events were accepted.
+	// Oldest is the time of the oldest event with a pending delivery, even if the delivery is held
+	// back. It is nil when no delivery is pending.
 	Oldest *time.Time
 }
 

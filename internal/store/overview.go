@@ -79,7 +79,7 @@ type Queue struct {
 	Since                    time.Time
 }
 
-// Queues groups the payments of a domain in a state by bank. It reads only the MaxOverviewRows
+// Queues groups a domain's payments in one state by bank. It reads only the MaxOverviewRows
 // payments that were registered first.
 func (r *Reader) Queues(ctx context.Context, domain passerelle.DomainID, state payment.State) ([]Queue, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (Queue, error) {

@@ -55,7 +55,7 @@ type ReceivedOpening struct {
 func (r Received) Place() []any { return []any{r.ID, r.ID} }
 
 // ReceivedFilter selects requests of a domain's receiver, by name and by the validity of their
-// signature. A field with its zero value does not filter.
+// signature. Domain is required. Any other field with its zero value does not filter.
 type ReceivedFilter struct {
 	Domain passerelle.DomainID
 	Name   string

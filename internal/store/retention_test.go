@@ -60,7 +60,7 @@ func (s fixture) purge(events time.Time, batch, batches int) {
 	}
 }
 
-// left counts the remaining rows of events.
+// left counts the rows of events, deliveries, requests, parts and health records.
 func (s fixture) left() string {
 	s.t.Helper()
 	count := func(table string) int64 { return s.count(`SELECT count(*) FROM ` + table) }

@@ -100,8 +100,8 @@ type RowSource interface {
 	Unseal(place keys.Place, sealed []byte) ([]byte, error)
 }
 
-// Keys returns the keys of the store, for packages that seal columns of separate tables. It is nil
-// when the store has no keys.
+// Keys returns the keys of the store, for packages that seal columns of separate tables. The result
+// is nil when the store has no keys.
 func (r *Reader) Keys() *keys.Ring { return r.keys }
 
 // Keys returns the keys of the store.

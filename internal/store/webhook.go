@@ -30,8 +30,8 @@ type Webhook struct {
 	// Disabled is the time at which the webhook was paused. While it is set, nothing is sent and
 	// the webhook gets no new events. Undelivered events stay.
 	Disabled *time.Time
-	// NextFlush is the time at which the flusher is due, in the domain's time. It is nil when
-	// the flusher has no work. FlushAfter is the last delivery that the flusher tried.
+	// NextFlush is the time at which the flusher is due, in the domain's time. It is nil when the
+	// flusher has no work. The flusher continues after the delivery FlushAfter.
 	NextFlush  *time.Time
 	FlushAfter passerelle.DeliveryID
 	// FirstTriesAfter is the id of a delivery. The flusher sends all deliveries up to this id, even
@@ -44,8 +44,8 @@ type Webhook struct {
 	// LastFailure are the times of the latest accepted and failed request, in the domain's time.
 	ConsecutiveFailures      int64
 	LastSuccess, LastFailure *time.Time
-	// Alerted is the time at which the last alarm mail was written. Alarmed is true from the
-	// alarm mail until the recovery mail is written.
+	// Alerted is the time at which the last alarm or recovery mail was written. Alarmed is true
+	// from the alarm mail until the recovery mail is written.
 	Alerted *time.Time
 	Alarmed bool
 	// AddToData lists the members that are added to payloads. It maps the name of each member to a
@@ -107,9 +107,9 @@ const waits = `(SELECT p.id FROM delivery p WHERE p.domain_id = d.domain_id AND 
 	AND p.version <= d.version AND (p.version < d.version OR p.id < d.id) AND p.webhook_id = d.webhook_id
 	AND p.delivered IS NULL AND p.dropped IS NULL AND p.not_before > 0 ORDER BY p.version LIMIT 1) IS NOT NULL`
 
-// WebhooksWithFirstTries lists at most limit webhooks of a domain with deliveries that were never
-// tried. Webhooks without a running sender come first. WebhooksWithFirstTries leaves out deleted,
-// disabled and stopped webhooks, and webhooks with a deleted provider.
+// WebhooksWithFirstTries lists at most limit webhooks of a domain with deliveries that are due for
+// an immediate first try. Webhooks without a running sender come first. WebhooksWithFirstTries
+// leaves out deleted, disabled and stopped webhooks, and webhooks with a deleted provider.
 func (r *Reader) WebhooksWithFirstTries(ctx context.Context, domain passerelle.DomainID, limit int) ([]Webhook, error) {
 	return database.Collect(ctx, r.rows, scanWebhook, `SELECT `+webhookColumns+` FROM webhook w
 		WHERE domain_id = $1 AND deleted IS NULL AND disabled IS NULL AND NOT stopped AND NOT auth_deleted
