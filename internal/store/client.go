@@ -116,14 +116,13 @@ func (r *Reader) RedirectURIsOfPayment(ctx context.Context, domain passerelle.Do
 	return strings.Fields(uris), err
 }
 
-// Clients lists the clients of a domain that are not deleted, oldest first.
+// Clients lists a domain's clients that are not deleted, oldest first.
 func (r *Reader) Clients(ctx context.Context, domain passerelle.DomainID) ([]Client, error) {
 	return database.Collect(ctx, r.rows, scanClient, `SELECT `+clientColumns+` FROM client WHERE domain_id = $1 AND deleted IS NULL ORDER BY client.id`,
 		int64(domain))
 }
 
-// ClientPage reads a window of the clients of a domain that are not deleted, in the order of their
-// ids.
+// ClientPage reads a window of a domain's clients that are not deleted, in the order of their ids.
 func (r *Reader) ClientPage(ctx context.Context, domain passerelle.DomainID, w Window) ([]Client, error) {
 	p := w.ByID()
 	return database.Collect(ctx, r.rows, scanClient, `SELECT `+clientColumns+` FROM client WHERE domain_id = $1 AND deleted IS NULL AND client.id `+p.Sign+` $2

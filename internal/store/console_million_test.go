@@ -43,7 +43,7 @@ var crowds = []string{
 }
 
 // crowdIn executes each statement of crowds for n rows of a domain, with ids above after. It
-// returns the connection of the accounts, subscriptions and visits.
+// returns the connection of the accounts, subscriptions and connection logs.
 func (s fixture) crowdIn(domain passerelle.DomainID, after, n int) passerelle.ConnectionID {
 	s.t.Helper()
 	hash := `randomblob(16)`

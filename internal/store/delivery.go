@@ -78,15 +78,15 @@ const (
 // statement, not an argument.
 const tried = `(CASE WHEN d.attempts > 0 THEN 1 ELSE 0 END)`
 
-// NewDeliveries lists at most limit deliveries of a webhook that are due for their immediate first
-// try, oldest first. The ids of the deliveries are greater than after.
+// NewDeliveries lists a webhook's deliveries that are due for their immediate first try, oldest
+// first and at most limit. The ids of the deliveries are greater than after.
 func (r *Reader) NewDeliveries(ctx context.Context, w Webhook, after passerelle.DeliveryID, limit int) ([]Delivery, error) {
 	return database.Collect(ctx, r.rows, scanDelivery, undeliveredHeads+` AND `+tried+` = 0 ORDER BY d.id LIMIT $4`,
 		int64(w.Domain), int64(w.ID), max(w.firstTriesAfter(), int64(after)), limit)
 }
 
-// NewestDelivery returns the last pending delivery of a webhook that was never tried, or zero when
-// there is none.
+// NewestDelivery returns a webhook's last pending delivery that was never tried, or zero when there
+// is none.
 func (r *Reader) NewestDelivery(ctx context.Context, w Webhook) (passerelle.DeliveryID, error) {
 	newest, err := database.One(ctx, r.rows, database.ScanInt, `SELECT d.id FROM delivery d WHERE d.domain_id = $1 AND d.webhook_id = $2
 		AND d.delivered IS NULL AND d.dropped IS NULL AND `+tried+` = 0 ORDER BY d.id DESC LIMIT 1`, int64(w.Domain), int64(w.ID))
@@ -96,8 +96,8 @@ func (r *Reader) NewestDelivery(ctx context.Context, w Webhook) (passerelle.Deli
 	return passerelle.DeliveryID(newest), err
 }
 
-// Undelivered lists at most limit deliveries of a webhook that may be sent and were not accepted
-// yet, oldest first. The ids of the deliveries are greater than after.
+// Undelivered lists a webhook's pending deliveries that may be sent now, oldest first and at most
+// limit. The ids of the deliveries are greater than after.
 func (r *Reader) Undelivered(ctx context.Context, w Webhook, after passerelle.DeliveryID, limit int) ([]Delivery, error) {
 	var all []Delivery
 	for _, which := range []string{` = 0`, ` = 1`} {

@@ -49,7 +49,7 @@ func (r *Reader) AnyBodyWith(ctx context.Context, domain passerelle.DomainID, us
 	return len(found) > 0, err
 }
 
-// VoidBodiesWith erases at most limit event bodies of a user that contain a holding, and calls
+// VoidBodiesWith erases a user's event bodies that contain a holding, at most limit, and calls
 // voided for each event. It drops the pending deliveries of these events and records the reason.
 func (tx *Tx) VoidBodiesWith(domain passerelle.DomainID, user passerelle.UserID, h Holding, at time.Time, limit int, voided func()) {
 	sql, args := bodiesWith(domain, user, h, limit)

@@ -71,8 +71,8 @@ func (r *Reader) OldestIn(ctx context.Context, domain passerelle.DomainID, state
 	return o, err == nil, err
 }
 
-// Queue describes the payments in one state that wait for the same bank. First and Since are the
-// smallest id and the earliest registration of these payments.
+// Queue describes the payments at the same bank in the same state. First and Since are the smallest
+// id and the earliest registration of these payments.
 type Queue struct {
 	Connector, ConnectorUUID string
 	First                    passerelle.PaymentID

@@ -64,9 +64,9 @@ func scanPayment(row database.Row) (*storedPayment, error) {
 	return &p, err
 }
 
-// Payment loads a payment of a domain with its instructions. It reads the payment and the
-// instructions in the same version. Payment fails with ErrNotFound when the payment does not exist.
-// It returns the sensitive part of identities only if sensitive is true.
+// Payment loads a domain's payment with its instructions. It reads the payment and the instructions
+// in the same version. Payment fails with ErrNotFound when the payment does not exist. It returns
+// the sensitive part of identities only if sensitive is true.
 func (r *Reader) Payment(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID, sensitive bool) (*payment.Payment, error) {
 	for range mostReads {
 		p, err := r.paymentOnce(ctx, domain, id, sensitive)

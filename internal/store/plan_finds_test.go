@@ -8,7 +8,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestTheCheckOfPlansFinds plans statements of earlier versions whose cost grows with a table.
+// TestTheCheckOfPlansFinds plans statements of earlier versions. Their cost grows with a table.
 // TestEveryStatement would report each of them: a condition that leaves the planner a choice of
 // index, a partial index that does not match, and a reference that is checked through an index that
 // was added later.

@@ -87,7 +87,7 @@ func TestOldEventsGo(t *testing.T) {
 		s.purge(now.Add(5*time.Minute), 2, 1)
 		s.wantLeft("9 8 6 0 1") // one pass with a batch of two: two events without deliveries and two with finished deliveries
 		s.purge(now.Add(5*time.Minute), 2, 100)
-		s.wantLeft("5 5 0 0 1") // the events of the first five minutes are removed, with their requests
+		s.wantLeft("5 5 0 0 1") // the delivered events of the first five minutes are removed, and all requests
 		s.purge(now.Add(24*time.Hour), 2, 100)
 		s.wantLeft("3 3 0 0 0") // undelivered events stay, without their old requests
 		s.deliver(w, 10, "")

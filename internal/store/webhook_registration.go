@@ -53,8 +53,8 @@ func (r *Reader) CountWebhooks(ctx context.Context, f WebhookFilter) (int64, err
 	return f.selection().Count(ctx, r.rows)
 }
 
-// MaxWebhooks limits the number of webhooks of a domain that are not deleted, because every
-// event is compared with all of them.
+// MaxWebhooks limits the number of a domain's webhooks that are not deleted, because one event can
+// have a delivery to each of them.
 const MaxWebhooks = 1000
 
 // CreateWebhook stores a registration and sets its id. Write fails with ErrConflict when the
