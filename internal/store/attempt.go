@@ -25,8 +25,8 @@ type Attempt struct {
 	// Number counts the attempts of a payment from 1.
 	Number int64
 	Kind   AttemptKind
-	// State is open while the call may be under way, and answered once the bank's response is
-	// stored. It is unknown when the service must ask the bank for the outcome.
+	// State is open while the call may be under way, and answered once the outcome is stored. It is
+	// unknown when the service must ask the bank for the outcome.
 	State   string
 	Created time.Time
 	// Inquiries counts how often a process took over the attempt to ask the bank. A process whose
@@ -186,7 +186,7 @@ func (r *Reader) OrderAge(ctx context.Context, of Attempt) (time.Duration, error
 }
 
 // UnknownOutcomes lists at most limit payments whose last bank call has an unknown outcome. It
-// searches at most MaxOverviewRows attempts without a stored response.
+// searches at most MaxOverviewRows unanswered attempts.
 func (r *Reader) UnknownOutcomes(ctx context.Context, domain passerelle.DomainID, limit int) ([]passerelle.PaymentID, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (passerelle.PaymentID, error) {
 		var id passerelle.PaymentID

@@ -33,9 +33,10 @@ type Delivery struct {
 	// without id_webhook_data. Omitted is the number of accounts that the body leaves out.
 	MediaType string
 	Omitted   int
-	// Body is the event's body without id_webhook_data. It is set only for a short body, because a
-	// page of deliveries holds all its bodies in memory. [Reader.Body] reads a body of any length.
-	// Parted is the length in bytes of a body that is stored in parts, zero for other bodies.
+	// Body is the event's body without id_webhook_data. In a list, it is set only for a body of at
+	// most 4096 bytes, because a page of deliveries holds all its bodies in memory. [Reader.Body]
+	// reads a body of any length. Parted is the length in bytes of a body that is stored in parts,
+	// zero for other bodies.
 	Body   []byte
 	Parted int64
 	// Erased means that the body was erased, so the delivery cannot be sent.

@@ -10,8 +10,8 @@ import (
 )
 
 // The store removes sent mails that are older than the newest MaxMails mails of their domain. It
-// removes all mails that are older than the newest MaxUnsentMails. Without this second limit, the
-// mails of a domain without a mail server would accumulate forever.
+// removes all mails that are older than the newest MaxUnsentMails mails of their domain. Without
+// this second limit, the mails of a domain without a mail server would accumulate forever.
 const (
 	MaxMails       = 1000
 	MaxUnsentMails = 10_000
@@ -90,8 +90,8 @@ func (tx *Tx) CreateMail(m *Mail) error {
 	return nil
 }
 
-// ClaimMail leases the mail that has been due for the longest time, in any domain, and counts the
-// attempt. The argument now is real time. *into stays nil when no mail is due.
+// ClaimMail leases the next due mail of any domain, and counts the attempt. Mails that never failed
+// come first. The argument now is real time. *into stays nil when no mail is due.
 func (tx *Tx) ClaimMail(now time.Time, lease time.Duration, into **Mail) {
 	tx.unit.OnRetry(func() { *into = nil })
 	tx.unit.Query(func(row database.Row) error {

@@ -170,8 +170,7 @@ func TestWebhookListsAreThoseOfTheReference(t *testing.T) {
 	})
 }
 
-// compareLast compares the result of LastAttempts for some deliveries with the last ten of all
-// their requests.
+// compareLast compares the result of LastAttempts with the last ten requests of each delivery.
 func (p *webhookSet) compareLast(t *rapid.T) {
 	of := rapid.SliceOfN(rapid.Map(rapid.SampledFrom(p.payloads), func(one *sentPayload) passerelle.DeliveryID { return passerelle.DeliveryID(one.id) }), 0, 40).Draw(t, "deliveries")
 	want := map[passerelle.DeliveryID][]int64{}

@@ -34,7 +34,8 @@ func (s fixture) happen(first, count int, from time.Time) {
 	})
 }
 
-// deliver records requests for all undelivered deliveries of a webhook up to the delivery upTo.
+// deliver records a request for each delivery that Undelivered lists, up to the id in the argument
+// upTo.
 func (s fixture) deliver(w store.Webhook, upTo int64, failure string) {
 	s.t.Helper()
 	list, err := s.db.Undelivered(s.t.Context(), w, 0, 1000)

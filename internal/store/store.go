@@ -71,7 +71,7 @@ func Open(ctx context.Context, url string, options Options) (*DB, error) {
 	return &DB{Reader: Reader{rows: &handle.Querier, keys: options.Keys, sealing: &atomic.Bool{}}, Database: handle, log: options.Log}, nil
 }
 
-// Write executes all statements that fn collects as one unit, or none of them.
+// Write executes the statements that fn collects. It executes all of them in one unit, or none.
 // [database.Handle.Write] describes the errors.
 func (db *DB) Write(ctx context.Context, fn func(tx *Tx) error) error {
 	making, _ := ctx.Value(creationKey{}).(creation)
