@@ -24,7 +24,7 @@ type Received struct {
 	// Name is the last segment of the request's path.
 	Name string
 	At   time.Time
-	// Headers are the headers as JSON, and Body is the body as it arrived.
+	// Headers are the headers without credentials, as JSON. Body is the body as it arrived.
 	Headers string
 	Body    []byte
 	// SignatureCheck is the result of the signature check.
