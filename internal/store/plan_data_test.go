@@ -103,8 +103,8 @@ func unlessMissing(err error) error {
 	return err
 }
 
-// TestPlansOfBankingData checks that no statement of queries reads a whole table. Only statements
-// with a reason in the field sorts may sort, or read a whole index.
+// TestPlansOfBankingData checks that no statement of the function queries reads a whole table. Only
+// statements with a reason in the field sorts may sort, or read a whole index.
 func TestPlansOfBankingData(t *testing.T) {
 	storetest.EachEmpty(t, func(t *testing.T, url string) {
 		h, engine := plannedAccounts(t, url)

@@ -108,8 +108,9 @@ const waits = `(SELECT p.id FROM delivery p WHERE p.domain_id = d.domain_id AND 
 	AND p.delivered IS NULL AND p.dropped IS NULL AND p.not_before > 0 ORDER BY p.version LIMIT 1) IS NOT NULL`
 
 // WebhooksWithFirstTries lists a domain's webhooks with deliveries that are due for an immediate
-// first try, at most limit. Webhooks without a running sender come first. WebhooksWithFirstTries
-// leaves out deleted, disabled and stopped webhooks, and webhooks with a deleted provider.
+// first try. The list has at most limit webhooks. Webhooks without a running sender come first.
+// WebhooksWithFirstTries leaves out deleted, disabled and stopped webhooks, and webhooks with a
+// deleted provider.
 func (r *Reader) WebhooksWithFirstTries(ctx context.Context, domain passerelle.DomainID, limit int) ([]Webhook, error) {
 	return database.Collect(ctx, r.rows, scanWebhook, `SELECT `+webhookColumns+` FROM webhook w
 		WHERE domain_id = $1 AND deleted IS NULL AND disabled IS NULL AND NOT stopped AND NOT auth_deleted
