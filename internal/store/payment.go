@@ -23,8 +23,8 @@ type storedPayment struct {
 	payment.Payment
 	currency passerelle.Currency
 	dateType payment.DateType
-	// payerNumber and beneficiaryNumbers are the encrypted account numbers. They are nil when the
-	// numbers are stored unencrypted. numbers contains the decrypted numbers of the beneficiaries.
+	// payerNumber and beneficiaryNumbers are the encrypted account numbers. They are nil when no
+	// encrypted number is stored. numbers contains the decrypted numbers of the beneficiaries.
 	payerNumber, beneficiaryNumbers []byte
 	numbers                         []string
 }

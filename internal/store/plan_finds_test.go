@@ -9,9 +9,8 @@ import (
 )
 
 // TestTheCheckOfPlansFinds plans statements of earlier versions. Their cost grows with a table.
-// TestEveryStatement would report each of them: a condition that leaves the planner a choice of
-// index, a partial index that does not match, and a reference that is checked through an index that
-// was added later.
+// TestEveryStatement would report each of them. Examples are a condition that leaves the planner a
+// choice of index, and a partial index that does not match.
 func TestTheCheckOfPlansFinds(t *testing.T) {
 	const both, sqlite, postgres = "", "sqlite", "postgres"
 	cases := []struct {

@@ -167,9 +167,9 @@ func (tx *Tx) PlanFlush(w Webhook, due, next time.Time) {
 		WHERE +domain_id = $2 AND id = $3 AND deleted IS NULL AND next_flush = $4`, database.Micros(next), int64(w.Domain), int64(w.ID), database.Micros(due))
 }
 
-// LeaveToFlusher makes the flusher send the deliveries of a webhook up to the delivery last, while
-// the flusher has work. This includes deliveries that were never tried. It does nothing when held
-// back deliveries were released since the webhook was loaded.
+// LeaveToFlusher makes the flusher send the deliveries of a webhook up to the id `last`, while the
+// flusher has work. This includes deliveries that were never tried. It does nothing when held back
+// deliveries were released since the webhook was loaded.
 func (tx *Tx) LeaveToFlusher(w Webhook, holder string, last passerelle.DeliveryID) {
 	tx.unit.Exec(`UPDATE webhook SET news_after = $1 WHERE +domain_id = $2 AND id = $3 AND holder = $4 AND news_after = $5`,
 		int64(last), int64(w.Domain), int64(w.ID), holder, int64(w.FirstTriesAfter))
@@ -185,8 +185,8 @@ func (r *Reader) AnyHeldBackDue(ctx context.Context, domain passerelle.DomainID,
 }
 
 // FreeHeldBack releases at most limit held back deliveries that are due now, in the domain's time.
-// They then get an immediate first try. It always changes FirstTriesAfter, so that a concurrent
-// LeaveToFlusher does nothing.
+// These deliveries are then due for an immediate first try. It always changes FirstTriesAfter, so
+// that a concurrent LeaveToFlusher does nothing.
 func (tx *Tx) FreeHeldBack(domain passerelle.DomainID, now time.Time, limit int) {
 	some := dueHeldBack + ` ORDER BY not_before, id` + database.UpTo(limit)
 	tx.unit.Exec(`UPDATE webhook SET news_after = CASE WHEN news_after < due.first THEN news_after ELSE due.first END - 1
