@@ -74,8 +74,8 @@ func (tx *Tx) HastenCheck(domain passerelle.DomainID, id passerelle.PaymentID, n
 	tx.unit.Exec(`UPDATE attempt SET lease_until = `+hastened+` WHERE +domain_id = $1 AND payment_id = $2 AND state <> 'answered'`, int64(domain), int64(id))
 }
 
-// HastenIfReported makes the check of a payment due now if the bank has reported since the attempt
-// was loaded. It must come after the statement that plans the next check.
+// HastenIfReported makes the check of a payment due now if the bank has reported, or sent the payer
+// back, since the attempt was loaded. It must come after the statement that plans the next check.
 func (tx *Tx) HastenIfReported(a Attempt, now time.Time) {
 	tx.unit.Exec(`UPDATE payment SET next_check = $1 WHERE +domain_id = $2 AND id = $3 AND bank_reports > $4 AND next_check > $1`,
 		database.Micros(now), int64(a.Domain), int64(a.Payment), a.Reported)
