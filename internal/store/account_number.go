@@ -62,8 +62,8 @@ func (r *Reader) blind(domain passerelle.DomainID, column, number string) string
 	return strings.ToUpper(hex.EncodeToString(index[:16])) + r.blindEnd(domain, column, end(number))
 }
 
-// firstOfEnd is the first of 2^14 consecutive characters. Each character represents 14 bits. No
-// account number contains one of these characters.
+// firstOfEnd is the first of 2^14 consecutive characters. Each of them represents 14 bits. No
+// account number contains one of them.
 const firstOfEnd = 0x4E00
 
 // isBlind reports whether a text is the blind value of an account number.

@@ -75,7 +75,8 @@ func (s fixture) found(db *store.DB, domain passerelle.DomainID) map[string]int6
 	return found
 }
 
-// same fails the test when the stored payment differs from p.
+// same fails the test when the payer or the instructions of the stored payment differ from those of
+// p.
 func (s fixture) same(db *store.DB, p *payment.Payment) {
 	s.t.Helper()
 	got, err := db.Payment(s.t.Context(), p.Domain, p.ID, true)

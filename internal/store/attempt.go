@@ -25,12 +25,12 @@ type Attempt struct {
 	// Number counts the attempts of a payment from 1.
 	Number int64
 	Kind   AttemptKind
-	// State is open while the call may be under way, and answered once the bank's response is
-	// stored. It is unknown when the service must ask the bank for the outcome.
+	// State is open while the call may be under way, and answered once the outcome is stored. It is
+	// unknown when the service must ask the bank for the outcome.
 	State   string
 	Created time.Time
 	// Inquiries counts how often a process took over the attempt to ask the bank. A process whose
-	// copy has an older count has lost the lease of the attempt.
+	// copy has a lower count has lost the lease of the attempt.
 	Inquiries int64
 
 	// AttemptOrder is the order of the payment. All attempts of a payment have the order of the
@@ -49,7 +49,7 @@ type Attempt struct {
 	Trace string
 }
 
-// AttemptOrder contains the data that every call to a bank about a payment carries.
+// AttemptOrder contains the stored data about an order at a bank.
 type AttemptOrder struct {
 	// Key identifies the order at the bank.
 	Key       string
@@ -61,8 +61,8 @@ type AttemptOrder struct {
 	Fields map[string]string
 	// Memory is the connector's data about the order, encrypted like the fields.
 	Memory []byte
-	// Device is the payer's device at validation, encoded by the use case and stored encrypted.
-	// It is nil when no payer took part.
+	// Device is the payer's device at validation, encoded by the use case and stored encrypted. It
+	// is nil when no payer took part, and after the payment has left the state created.
 	Device []byte
 	// Callback is the query with which the bank sent the payer back, encrypted like the fields. The
 	// store keeps the query until a call has passed it to the bank, or the payment ends.
@@ -96,7 +96,8 @@ const (
 // Live reports whether the attempt still lacks a stored outcome.
 func (a Attempt) Live() bool { return a.State == AttemptOpen || a.State == AttemptUnknown }
 
-// ErrSealed reports that a sealed value cannot be decrypted: it was altered, or its key is missing.
+// ErrSealed reports that a sealed value cannot be decrypted: it was altered or lost, or its key is
+// missing.
 var ErrSealed = errors.New("a sealed value does not open")
 
 func (r *Reader) scanAttempt(row database.Row) (Attempt, error) {
@@ -185,7 +186,7 @@ func (r *Reader) OrderAge(ctx context.Context, of Attempt) (time.Duration, error
 }
 
 // UnknownOutcomes lists at most limit payments whose last bank call has an unknown outcome. It
-// searches at most MaxOverviewRows attempts without a stored response.
+// searches at most MaxOverviewRows unanswered attempts.
 func (r *Reader) UnknownOutcomes(ctx context.Context, domain passerelle.DomainID, limit int) ([]passerelle.PaymentID, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (passerelle.PaymentID, error) {
 		var id passerelle.PaymentID
@@ -268,8 +269,8 @@ func (tx *Tx) SaveOrder(a Attempt, version int64, memory []byte) error {
 	return tx.RememberOrder(a, memory)
 }
 
-// AskedAs copies the callback and the number of reports from before. The argument before is the
-// copy of the attempt with which the service asked the bank.
+// AskedAs copies the callback and the number of reports from an older copy of the attempt. The
+// service loaded that copy before it asked the bank.
 func (a *Attempt) AskedAs(before Attempt) {
 	a.Reported, a.Callback, a.sealedCallback = before.Reported, before.Callback, before.sealedCallback
 }
@@ -327,17 +328,17 @@ const AttemptLease = 30 * time.Second
 var hastened = fmt.Sprintf(`CASE WHEN state = 'unknown' AND lease_until > {now} + %d THEN {now} - 1000 ELSE lease_until END`, AttemptLease.Microseconds())
 
 // HastenAttemptIfReported makes the service ask the bank about an attempt now if the bank has
-// reported, or sent the payer back, since the attempt was loaded. The same unit must call
-// PostponeAttempt first.
+// reported, or sent the payer back, since the attempt was loaded. A lease that ends within
+// AttemptLease stays. The same unit must call PostponeAttempt first.
 func (tx *Tx) HastenAttemptIfReported(a Attempt) {
 	tx.unit.Exec(`UPDATE attempt SET lease_until = `+hastened+` WHERE +domain_id = $1 AND id = $2
 		AND $3 < (SELECT bank_reports FROM payment WHERE id = payment_id)`, int64(a.Domain), a.ID, a.Reported)
 }
 
-// ClaimAttempts takes over at most limit attempts of a domain with an expired lease, and gives each
-// a new lease. It leaves out attempts of the connectors in except. The UPDATE does not repeat the
-// subquery's condition on the state. With that condition, PostgreSQL would start with all
-// unanswered attempts.
+// ClaimAttempts takes over at most limit unanswered attempts of a domain after their leases have
+// expired. Each of them gets a new lease. It leaves out attempts of the connectors in except. The
+// UPDATE does not repeat the subquery's condition on the state. With that condition, PostgreSQL
+// would start with all unanswered attempts.
 func (tx *Tx) ClaimAttempts(domain passerelle.DomainID, lease time.Duration, limit int, except []string, into *[]Due) {
 	others, args := database.Without(except, connectorOfAttempt, []any{int64(domain), lease.Microseconds()})
 	tx.dueOf(into, `WITH due AS MATERIALIZED (

@@ -436,7 +436,8 @@ func TestSpoiltAttemptIsKnown(t *testing.T) {
 }
 
 // TestDueAndExpiringWaitForAttempts checks that an open attempt delays the status request to the
-// bank and the expiry of the payment. A payment must not expire while its check is due.
+// bank and the expiry of the payment. A payment without an unanswered attempt must not expire while
+// its check is due.
 func TestDueAndExpiringWaitForAttempts(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		claims := func() (due []store.Due, expiring []int64) {

@@ -68,8 +68,8 @@ func TestActsAreFound(t *testing.T) {
 	})
 }
 
-// TestHashCoversEveryColumnOfAnAct checks that the hash covers every column except the columns of
-// the chain. Adjacent texts must not be confused.
+// TestHashCoversEveryColumnOfAnAct checks that the content for the hash has every column except the
+// columns of the chain. Adjacent texts must not be confused.
 func TestHashCoversEveryColumnOfAnAct(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		variants := []store.Audit{

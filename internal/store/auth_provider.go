@@ -209,8 +209,8 @@ func (r *Reader) CountAuthProviders(ctx context.Context, f ProviderFilter) (int6
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM auth_provider WHERE `+where, args...)
 }
 
-// WebhooksWithProvider lists at most limit webhooks of a domain that use a provider and are not
-// deleted. If provider is zero, it lists webhooks that use any provider.
+// WebhooksWithProvider lists a domain's webhooks that use a provider and are not deleted. The list
+// has at most limit webhooks. If provider is zero, it lists webhooks that use any provider.
 func (r *Reader) WebhooksWithProvider(ctx context.Context, domain passerelle.DomainID, provider int64, limit int) ([]passerelle.WebhookID, error) {
 	which, args := `auth_id IS NOT NULL`, []any{int64(domain), limit}
 	if provider != 0 {

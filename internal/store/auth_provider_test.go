@@ -167,8 +167,8 @@ func TestRotatedSecrets(t *testing.T) {
 			kept, follow string
 		}{
 			{"1", 0, at(2), "secret of a", "1"},
-			{"2", 1, at(3), "secret of a", "2"}, // the first secret never took effect
-			{"3", 3, at(4), "2", "3"},           // the second secret has taken effect
+			{"2", 1, at(3), "secret of a", "2"}, // secret 1 never took effect
+			{"3", 3, at(4), "2", "3"},           // secret 2 has taken effect
 			{"4", 5, nil, "4", ""},
 			{"5", 5, at(6), "4", "5"},
 			{"6", 5, nil, "6", ""},

@@ -20,11 +20,11 @@ type Client struct {
 	Name   string
 	// SecretHash is the SHA-256 hash of the random secret.
 	SecretHash []byte
-	// RedirectURIs are the only addresses to which payers may be redirected. In a sandbox domain,
-	// an empty list allows any address. In a live domain, it allows no address.
+	// RedirectURIs are the registered addresses to which payers return. An empty list allows any
+	// address in a sandbox domain, and no address in a live domain.
 	RedirectURIs []string
-	// PublicKey is the PEM key that verifies signatures of the application. It is empty when the
-	// application has no key.
+	// PublicKey is the key, as PEM, that verifies the application's signed tokens. It is empty when
+	// the application has no key pair.
 	PublicKey string
 	Appearance
 	// Config contains texts that the application's programs store. It is nil without such texts.
@@ -37,7 +37,7 @@ type Client struct {
 	Used *time.Time
 }
 
-// Appearance contains the colours and descriptions of an application that people see.
+// Appearance contains an application's colours and descriptions.
 type Appearance struct {
 	PrimaryColor, SecondaryColor                        string
 	Description, DescriptionBanks, DescriptionProviders string
@@ -116,14 +116,13 @@ func (r *Reader) RedirectURIsOfPayment(ctx context.Context, domain passerelle.Do
 	return strings.Fields(uris), err
 }
 
-// Clients lists the clients of a domain that are not deleted, oldest first.
+// Clients lists a domain's clients that are not deleted, oldest first.
 func (r *Reader) Clients(ctx context.Context, domain passerelle.DomainID) ([]Client, error) {
 	return database.Collect(ctx, r.rows, scanClient, `SELECT `+clientColumns+` FROM client WHERE domain_id = $1 AND deleted IS NULL ORDER BY client.id`,
 		int64(domain))
 }
 
-// ClientPage reads a window of the clients of a domain that are not deleted, in the order of their
-// ids.
+// ClientPage reads a window of a domain's clients that are not deleted, in the order of their ids.
 func (r *Reader) ClientPage(ctx context.Context, domain passerelle.DomainID, w Window) ([]Client, error) {
 	p := w.ByID()
 	return database.Collect(ctx, r.rows, scanClient, `SELECT `+clientColumns+` FROM client WHERE domain_id = $1 AND deleted IS NULL AND client.id `+p.Sign+` $2

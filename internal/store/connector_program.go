@@ -76,7 +76,7 @@ func (tx *Tx) DescribeConnectorProgram(id int64, profile string) {
 	tx.unit.ExecOne(ErrNotFound, `UPDATE connector_program SET profile = $1 WHERE id = $2`, profile, id)
 }
 
-// RemoveConnectorProgram removes a program. Its connections and payments do not change.
+// RemoveConnectorProgram removes a program. The connector's connections and payments do not change.
 func (tx *Tx) RemoveConnectorProgram(id int64) {
 	tx.unit.ExecOne(ErrNotFound, `DELETE FROM connector_program WHERE id = $1`, id)
 }

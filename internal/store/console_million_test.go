@@ -20,7 +20,7 @@ func rowsOfLists(t *testing.T) (rows int, long bool) {
 // fewRows is the length of the short lists.
 const fewRows = 1000
 
-// crowds contains statements that insert rows for every list of the console. All rows that belong
+// crowds contains statements that insert rows for the lists of listsOfConsole. All rows that belong
 // to a user belong to the same user. $1 and $2 are the first and last number, $3 is the domain, $4
 // is a connection, and HASH is a unique value.
 var crowds = []string{
@@ -42,8 +42,8 @@ var crowds = []string{
 		SELECT i, CAST($3 AS BIGINT), 7, CAST($4 AS BIGINT), i, i, 1, FALSE FROM n`,
 }
 
-// crowdIn inserts n rows for every list of a domain, with numbers above after. It returns the
-// connection to which the rows belong.
+// crowdIn executes each statement of crowds for n rows of a domain, with ids above after. It
+// returns the connection of the accounts, subscriptions and connection logs.
 func (s fixture) crowdIn(domain passerelle.DomainID, after, n int) passerelle.ConnectionID {
 	s.t.Helper()
 	hash := `randomblob(16)`

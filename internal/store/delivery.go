@@ -33,9 +33,10 @@ type Delivery struct {
 	// without id_webhook_data. Omitted is the number of accounts that the body leaves out.
 	MediaType string
 	Omitted   int
-	// Body is the event's body without id_webhook_data. It is set only for a short body, because a
-	// page of deliveries holds all its bodies in memory. [Reader.Body] reads a body of any length.
-	// Parted is the length in bytes of a body that is stored in parts, zero for other bodies.
+	// Body is the event's body without id_webhook_data. In a list, it is set only for a body of at
+	// most 4096 bytes, because a page of deliveries holds all its bodies in memory. [Reader.Body]
+	// reads a body of any length. Parted is the length in bytes of a body that is stored in parts,
+	// zero for other bodies.
 	Body   []byte
 	Parted int64
 	// Erased means that the body was erased, so the delivery cannot be sent.
@@ -59,7 +60,7 @@ func scanDelivery(row database.Row) (Delivery, error) {
 
 // The service may send a delivery only under three conditions. The delivery is not held back, its
 // webhook is enabled and not deleted, and the delivery is the head of its subject. A delivery is
-// the head when no earlier delivery of the same webhook and subject is undelivered. A held back
+// the head when no earlier delivery of the same webhook and subject is pending. A held back
 // delivery blocks the later deliveries of its subject.
 const (
 	deliverable = `SELECT d.id, e.id, e.name, d.attempts, e.user_id, d.version, e.media_type, e.omitted,
@@ -78,15 +79,15 @@ const (
 // statement, not an argument.
 const tried = `(CASE WHEN d.attempts > 0 THEN 1 ELSE 0 END)`
 
-// NewDeliveries lists at most limit deliveries of a webhook that are due for their immediate first
-// try, oldest first. The ids of the deliveries are greater than after.
+// NewDeliveries lists a webhook's deliveries that are due for their immediate first try, oldest
+// first. The list has at most limit deliveries, with ids greater than after.
 func (r *Reader) NewDeliveries(ctx context.Context, w Webhook, after passerelle.DeliveryID, limit int) ([]Delivery, error) {
 	return database.Collect(ctx, r.rows, scanDelivery, undeliveredHeads+` AND `+tried+` = 0 ORDER BY d.id LIMIT $4`,
 		int64(w.Domain), int64(w.ID), max(w.firstTriesAfter(), int64(after)), limit)
 }
 
-// NewestDelivery returns the last untried delivery of a webhook, or zero when no delivery is
-// untried.
+// NewestDelivery returns a webhook's last pending delivery that was never tried, or zero when there
+// is none.
 func (r *Reader) NewestDelivery(ctx context.Context, w Webhook) (passerelle.DeliveryID, error) {
 	newest, err := database.One(ctx, r.rows, database.ScanInt, `SELECT d.id FROM delivery d WHERE d.domain_id = $1 AND d.webhook_id = $2
 		AND d.delivered IS NULL AND d.dropped IS NULL AND `+tried+` = 0 ORDER BY d.id DESC LIMIT 1`, int64(w.Domain), int64(w.ID))
@@ -96,8 +97,8 @@ func (r *Reader) NewestDelivery(ctx context.Context, w Webhook) (passerelle.Deli
 	return passerelle.DeliveryID(newest), err
 }
 
-// Undelivered lists at most limit deliveries of a webhook that may be sent and were not accepted
-// yet, oldest first. The ids of the deliveries are greater than after.
+// Undelivered lists a webhook's pending deliveries that may be sent now, oldest first. The list has
+// at most limit deliveries, with ids greater than after.
 func (r *Reader) Undelivered(ctx context.Context, w Webhook, after passerelle.DeliveryID, limit int) ([]Delivery, error) {
 	var all []Delivery
 	for _, which := range []string{` = 0`, ` = 1`} {
@@ -113,10 +114,10 @@ func (r *Reader) Undelivered(ctx context.Context, w Webhook, after passerelle.De
 }
 
 // Following lists the deliveries that became the head of their subject when the deliveries in the
-// argument over were delivered or dropped. It finds them by events and ids, because a search
-// through all waiting deliveries would slow down as the backlog grows. The queries also avoid the
-// indexes of waiting deliveries. PostgreSQL would read such an index completely if its statistics
-// are from a time when few deliveries waited.
+// argument over were delivered or dropped. It omits deliveries that may not be sent now. It finds
+// them by events and ids, because a search through all waiting deliveries would slow down as the
+// backlog grows. The queries also avoid the indexes of waiting deliveries. PostgreSQL reads such an
+// index completely when its statistics are from a time with few waiting deliveries.
 func (r *Reader) Following(ctx context.Context, over []passerelle.DeliveryID) ([]Delivery, error) {
 	var x, d database.Clauses
 	next, err := database.Collect(ctx, r.rows, scanOwner, `SELECT (
@@ -340,7 +341,7 @@ func (tx *Tx) drop(domain passerelle.DomainID, ids []passerelle.DeliveryID, reas
 // eraseBodies erases the body of a user's event once no webhook needs the body. A deleted webhook
 // still needs a body until PurgeUndeliverable drops its deliveries, because the webhook may be
 // restored. The unit locks the events first. When two senders end the last two deliveries of an
-// event at the same time, the second sender waits. It then sees that no delivery is left.
+// event at the same time, the second sender waits. It then sees that no delivery is pending.
 func (tx *Tx) eraseBodies(domain passerelle.DomainID, events []int64, now time.Time) {
 	if len(events) == 0 {
 		return
@@ -362,7 +363,7 @@ func (r *Reader) RecentTimeouts(ctx context.Context, w Webhook, last int64) (int
 		int64(w.Domain), int64(w.ID), last, TimedOut)
 }
 
-// DeliveryAttempts lists at most limit requests of a delivery, in order.
+// DeliveryAttempts lists at most limit requests of a delivery, oldest first.
 func (r *Reader) DeliveryAttempts(ctx context.Context, domain passerelle.DomainID, id passerelle.DeliveryID, limit int) ([]DeliveryAttempt, error) {
 	return database.Collect(ctx, r.rows, scanDeliveryAttempt, `SELECT delivery_id, at, duration, status, failure, answer, detail FROM delivery_attempt
 		WHERE domain_id = $1 AND delivery_id = $2 ORDER BY at, id LIMIT $3`, int64(domain), int64(id), limit)

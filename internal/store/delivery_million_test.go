@@ -152,9 +152,9 @@ func (list deliveryList) page(t *testing.T, w store.Webhook, first int) func() {
 	}
 }
 
-// TestBacklogsAreReadInTheirOrder reads a page of a long backlog, with three deliveries of each
-// payment for each of eight webhooks. PostgreSQL must use the index that contains the backlog in
-// order, whether its statistics are newer or older than the backlog.
+// TestBacklogsAreReadInTheirOrder reads a page of a long backlog. The backlog has three deliveries
+// of each payment for each of eight webhooks. PostgreSQL must use the index that contains the
+// backlog in order, whether its statistics are newer or older than the backlog.
 func TestBacklogsAreReadInTheirOrder(t *testing.T) {
 	s := newFixture(t, storetest.EmptyPostgres(t))
 	var w store.Webhook

@@ -59,8 +59,8 @@ func (tx *Tx) MoveDomain(id passerelle.DomainID, host, baseURL string) {
 	tx.unit.ExecOne(ErrNotFound, `UPDATE domain SET host = $1, base_url = $2 WHERE id = $3`, host, baseURL, int64(id))
 }
 
-// SetClock sets a sandbox domain's clock. Write fails with ErrConflict when the stored clock
-// differs from the clock that the caller read.
+// SetClock sets a sandbox domain's clock. Write fails with ErrConflict when `from` is not the
+// stored clock, or when the domain is live.
 func (tx *Tx) SetClock(id passerelle.DomainID, from, to passerelle.Clock) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE domain SET clock_offset = $1, clock_frozen = $2
 		WHERE id = $3 AND kind = 'sandbox' AND clock_offset = $4 AND clock_frozen IS NOT DISTINCT FROM CAST($5 AS BIGINT)`,

@@ -68,9 +68,8 @@ func countedKeys(schema string) string {
 		primary.row("primary keys") + unique.row("other unique keys") + foreign.row("foreign keys")
 }
 
-// TestScalingPageCountsTheKeys checks that the page about engines that distribute data says how
-// many keys begin with the domain. A table can be distributed by the domain only when its keys
-// contain the domain.
+// TestScalingPageCountsTheKeys checks that docs/scaling.md says how many keys begin with the
+// domain. A table can be distributed by the domain only when its keys contain the domain.
 func TestScalingPageCountsTheKeys(t *testing.T) {
 	schema, err := os.ReadFile(filepath.Join("testdata", "schema.postgres.sql"))
 	if err != nil {

@@ -32,9 +32,9 @@ const farewellPending = `EXISTS (SELECT 1 FROM event f JOIN delivery d ON d.even
 
 const eventsOfUser = `FROM event e WHERE e.domain_id = $1 AND e.user_id = $2 AND (e.name <> 'USER_DELETED' OR NOT ` + farewellPending + `)`
 
-// ForgottenFile marks a row of stored_file to which no other row refers, so that its file is
-// removed. The file is removed immediately, or after the lease of a running fetch, which could
-// otherwise store the file again.
+// ForgottenFile marks a row of stored_file, so that its file is removed once no other row refers to
+// it. The lease of a running fetch delays the removal, because the fetch could store the file
+// again.
 const ForgottenFile = `next_fetch = NULL, due = CASE WHEN lease_until > {now} THEN lease_until ELSE 0 END`
 
 // remains lists the tables and columns with data of a user, in the order of erasure. rows is a
@@ -138,10 +138,9 @@ func (r *Reader) ErasuresDue(ctx context.Context, domain passerelle.DomainID, re
 	}, `SELECT domain_id, user_id, since FROM erasure WHERE domain_id = $1 AND due <= $2 ORDER BY due LIMIT $3 OFFSET $4`, int64(domain), database.Micros(realNow), limit, skip)
 }
 
-// Erase erases the data of a deleted user that may be erased now, except bank data, which package
-// bankstore erases. Each unit erases at most batch rows of each kind. If some data cannot be erased
-// yet, the erasure is due again at the time next, in real time. The argument now is the domain's
-// time.
+// Erase erases a deleted user's data that may be erased now. Package bankstore erases the user's
+// bank data. Each unit erases at most batch rows of each kind. If some data cannot be erased yet,
+// the erasure is due again at the time next, in real time. The argument now is the domain's time.
 func (db *DB) Erase(ctx context.Context, e Erasure, batch int, now, realNow, next time.Time) error {
 	for {
 		if err := db.Write(ctx, func(tx *Tx) error { tx.erase(e, batch, now); return nil }); err != nil {

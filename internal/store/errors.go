@@ -7,8 +7,7 @@ import (
 	"passerelle/internal/database"
 )
 
-// These are the errors that callers can distinguish. Every other error is a fault of the program
-// or of the database.
+// These are errors that callers can distinguish.
 var (
 	// ErrNotFound reports that a row does not exist.
 	ErrNotFound = database.ErrNotFound
@@ -27,7 +26,6 @@ var (
 	// ErrNoClient reports that the client of a new token does not exist or is deleted. Clients get
 	// the same error as for a token of a deleted client.
 	ErrNoClient error = &passerelle.Error{Kind: passerelle.Unauthenticated, Code: "invalidToken", Message: "The application no longer exists."}
-	// ErrWanted reports that a webhook subscribed to an event after the store had left out the
-	// event's body.
+	// ErrWanted reports that a webhook is subscribed to an event that was emitted as Unwanted.
 	ErrWanted = errors.New("a webhook has subscribed to the event in the meantime")
 )

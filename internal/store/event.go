@@ -12,7 +12,8 @@ import (
 	"passerelle/webhook"
 )
 
-// EmittedEvent is an event with its body. The body lacks id_webhook_data, which each delivery adds.
+// EmittedEvent is an event with its body. A JSON body lacks id_webhook_data, which each delivery
+// adds.
 type EmittedEvent struct {
 	Domain passerelle.DomainID
 	Name   webhook.Event
@@ -104,7 +105,8 @@ func (tx *Tx) emitUnwanted(e EmittedEvent) error {
 	return nil
 }
 
-// WantedEvents returns the events of a user to which an enabled webhook is subscribed now.
+// WantedEvents returns a user's wanted events: an enabled webhook is subscribed to each of them
+// now.
 func (r *Reader) WantedEvents(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID) (map[webhook.Event]bool, error) {
 	wanted := map[webhook.Event]bool{}
 	err := r.rows.Each(ctx, `SELECT event FROM webhook WHERE domain_id = $1 AND (user_id IS NULL OR user_id = $2) AND deleted IS NULL AND disabled IS NULL GROUP BY event`,
@@ -126,9 +128,8 @@ func (tx *Tx) deliver(id int64, e EmittedEvent) {
 		id, e.Subject, e.SubjectID, e.Version, database.Micros(e.Created), notBefore(e.NotBefore), int64(e.Domain), string(e.Name), database.OptionalID(e.User))
 }
 
-// eraseUnsent erases the bodies of users' events without deliveries, because no webhook will
-// receive them. The argument which is the condition that selects the events. In this condition, $2
-// stands for argument.
+// eraseUnsent erases the bodies of events without deliveries, because no webhook will receive them.
+// The SQL condition `which` selects the events. In this condition, $2 stands for `argument`.
 func (tx *Tx) eraseUnsent(domain passerelle.DomainID, which string, argument int64) {
 	unsent := ` WHERE domain_id = $1 AND ` + which + ` AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.event_id = event.id)`
 	tx.unit.Exec(`UPDATE event SET body = CAST('{}' AS {bytes}), holds = NULL, erased = created`+unsent, int64(domain), argument)

@@ -35,7 +35,8 @@ func holdings(all []Holding) *string {
 	return &text
 }
 
-// bodiesWith returns a query for the events of a user whose bodies contain a holding.
+// bodiesWith returns a query for at most limit events of a user, and its arguments. The body of
+// each event contains the holding.
 func bodiesWith(domain passerelle.DomainID, user passerelle.UserID, h Holding, limit int) (string, []any) {
 	return `SELECT id FROM event WHERE domain_id = $1 AND user_id = $2 AND holds IS NOT NULL AND erased IS NULL AND holds LIKE $3 ORDER BY id` + database.UpTo(limit),
 		[]any{int64(domain), int64(user), "% " + string(h) + " %"}
@@ -48,9 +49,9 @@ func (r *Reader) AnyBodyWith(ctx context.Context, domain passerelle.DomainID, us
 	return len(found) > 0, err
 }
 
-// VoidBodiesWith erases at most limit bodies of a user's events that contain a holding, and calls
-// voided for each event. It drops the pending deliveries of these events and records the reason. It
-// keeps held events, without their bodies.
+// VoidBodiesWith erases a user's event bodies that contain a holding, and calls voided for each
+// event. It erases at most limit bodies. It drops the pending deliveries of these events and
+// records the reason.
 func (tx *Tx) VoidBodiesWith(domain passerelle.DomainID, user passerelle.UserID, h Holding, at time.Time, limit int, voided func()) {
 	sql, args := bodiesWith(domain, user, h, limit)
 	tx.unit.Exec(`UPDATE delivery SET dropped = $4, drop_reason = 'its data was withdrawn' WHERE event_id IN (`+sql+`) AND COALESCE(delivered, dropped) IS NULL`, append(args, database.Micros(at))...)

@@ -8,8 +8,8 @@ import (
 	"passerelle/internal/database"
 )
 
-// triggeredFrom is higher than any version that real changes of a subject can reach. A test event
-// therefore never takes the version of a real event.
+// triggeredFrom is higher than any version that real changes of a subject can reach. A triggered
+// event therefore never takes the version of a real event.
 const triggeredFrom = 1 << 40
 
 const triggered = "triggered"

@@ -10,7 +10,7 @@ import (
 	"passerelle/internal/keys"
 )
 
-// StoredFieldKey is a key pair. Clients of a domain encrypt field values with its public key.
+// StoredFieldKey is a key pair. Clients of a domain encrypt field values with the public key.
 type StoredFieldKey struct {
 	ID     int64
 	Domain passerelle.DomainID

@@ -36,8 +36,8 @@ func onEachDatabase(t *testing.T, run func(t *testing.T, s fixture)) {
 	storetest.Each(t, func(t *testing.T, url string) { run(t, newFixture(t, url)) })
 }
 
-// onEachOwnDatabase is like onEachDatabase, but no other test uses the database, and so its
-// statistics, afterwards.
+// onEachOwnDatabase is like onEachDatabase, but no other test uses the database or its statistics
+// afterwards.
 func onEachOwnDatabase(t *testing.T, run func(t *testing.T, s fixture)) {
 	storetest.EachEmpty(t, func(t *testing.T, url string) { run(t, newFixture(t, url)) })
 }
@@ -114,7 +114,7 @@ func draft(amounts ...int64) payment.Draft {
 	return d
 }
 
-// create stores a payment in the first domain. The payment is created at the instant at.
+// create stores a payment in the first domain. The argument at is the time of its registration.
 func (s fixture) create(d payment.Draft, at time.Time) *payment.Payment {
 	s.t.Helper()
 	p, first, err := payment.New(d, payment.Policy{Periodic: true}, rand.Reader, at)

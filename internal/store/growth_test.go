@@ -173,8 +173,8 @@ func steps(t *testing.T, conn *sql.Conn) (sum int64) {
 	return sum
 }
 
-// blocks adds the number of blocks that the transaction has read so far to the cost, multiplied by
-// sign. If end is not nil, it ends the transaction with this error.
+// blocks counts the blocks that the transaction has read so far. It multiplies this number by sign
+// and adds it to the cost. If end is not nil, it ends the transaction with this error.
 func (m *meter) blocks(unit *database.Unit, sign int64, end error) {
 	unit.Query(func(row database.Row) error {
 		n, err := database.ScanInt(row)
@@ -183,7 +183,8 @@ func (m *meter) blocks(unit *database.Unit, sign int64, end error) {
 	}, `SELECT CAST(COALESCE(SUM(pg_stat_get_xact_blocks_fetched(oid)), 0) AS BIGINT) FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'i')`)
 }
 
-// blocksOf executes a query with a generic plan, as the program does.
+// blocksOf executes a query with a generic plan, as the program does. It returns the number of
+// blocks that the query reads.
 func (m *meter) blocksOf(text string, args []any) (blocks int64) {
 	m.t.Helper()
 	m.plans.do(`PREPARE counted AS ` + m.plans.words.Text(text))
@@ -230,7 +231,8 @@ func literals(args []any) []string {
 	return all
 }
 
-// paths returns the operations on one payment that the tests measure.
+// paths returns the measured operations by name. The pages and the retention step ignore their
+// argument.
 func (s fixture) paths(w store.Webhook) map[string]func(*payment.Payment) {
 	ctx := s.t.Context()
 	bank := func(r payment.Report) func(*payment.Payment) {
@@ -303,8 +305,8 @@ func (s fixture) numberFrom(first int) {
 	}
 }
 
-// surround adds payments. Each has an event, a delivery and a token. Half of the payments belong to
-// a user.
+// surround adds payments. Each has an event, a delivery and a token. Half of the events belong to a
+// user.
 func (s fixture) surround(w store.Webhook, from, to int) {
 	s.t.Helper()
 	s.populateAfter(from, to)
@@ -335,9 +337,9 @@ var mostGrowth = map[string]float64{"sqlite": 1.1, "postgres": 1.6}
 // pageLimit is the longest time for a page in a long run.
 const pageLimit = 10 * time.Millisecond
 
-// TestMillionCostsAsAThousand measures each operation among a thousand payments and among many,
-// without statistics. The labels of all payments begin with the same text. The costs may differ by
-// at most the factor in mostGrowth.
+// TestMillionCostsAsAThousand measures each operation among few payments and among many. The labels
+// of all payments begin with the same text. The cost among many may be at most mostGrowth times the
+// cost among few.
 func TestMillionCostsAsAThousand(t *testing.T) {
 	storetest.EachEmpty(t, func(t *testing.T, url string) {
 		s := newFixture(t, url)

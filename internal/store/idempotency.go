@@ -14,7 +14,8 @@ import (
 
 // answerRetention is the time during which responses are stored for repeated requests. keyLease is
 // the time after which another request may take over the key of an interrupted request. The
-// executing request renews the lease of its key. Both times are measured by the database's clock.
+// executing request renews the lease of its key after each keyRenewal. The database's clock
+// measures answerRetention and keyLease.
 const (
 	answerRetention = 24 * time.Hour
 	keyLease        = 20 * time.Second
@@ -31,7 +32,8 @@ type RepeatKey struct {
 }
 
 // Execution is the right to execute the request of a key. Its zero value stands for a request
-// without a key: [Tx.Executed] and the other methods with an Execution then do nothing.
+// without a key: with it, [Tx.Executed] and the other methods of Tx that take an Execution change
+// nothing.
 type Execution struct {
 	Domain passerelle.DomainID
 	ID     int64
@@ -46,7 +48,7 @@ type Claim struct {
 	// that object again.
 	Execution Execution
 	Subject   int64
-	// Answer is the stored response of the first execution.
+	// Answer is the stored response of an earlier execution.
 	Answer []byte
 	// Other is true when the key belongs to a different request.
 	Other bool

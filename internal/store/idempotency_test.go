@@ -57,7 +57,7 @@ func claim(t *testing.T, db *store.DB, k store.RepeatKey) store.Claim {
 	return c
 }
 
-// lapse moves the times in a column to the past, such as the ends of leases.
+// lapse sets all times in a column, such as lease_until, to one second ago.
 func lapse(t *testing.T, db *store.DB, column string) {
 	t.Helper()
 	mustWrite(t, db, func(tx *store.Tx) error {
@@ -250,7 +250,7 @@ func TestPurgeAnswers(t *testing.T) {
 	})
 }
 
-// TestRequestsWithoutAKey checks that calls with the zero Execution do nothing. Use cases therefore
+// TestRequestsWithoutAKey checks that calls with the zero Execution succeed. Use cases therefore
 // need not check for the zero value.
 func TestRequestsWithoutAKey(t *testing.T) {
 	onEachWithDomain(t, func(t *testing.T, db *store.DB, _ passerelle.DomainID) {

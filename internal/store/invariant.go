@@ -28,7 +28,7 @@ type Invariant struct {
 // reason to act.
 const maxBroken = 20
 
-// Requests must not execute these queries, because each query reads whole tables.
+// Requests must not execute these queries, because a query may read whole tables.
 var invariants = []Invariant{
 	{
 		Name: "edges", Rule: "each step of a payment's history is an edge of the state table, from where the step before it led",
@@ -122,17 +122,16 @@ var invariants = []Invariant{
 func Invariants() []Invariant { return slices.Clone(invariants) }
 
 // Breach contains an invariant that does not hold in a domain, and the first violations. The
-// violations name rows by kind and number, without personal data.
+// violations identify rows without personal data.
 type Breach struct {
 	Invariant Invariant
 	Domain    passerelle.DomainID
 	What      []string
 }
 
-// CheckInvariants checks all invariants of a domain. It checks each rule in a separate snapshot, so
-// that other work can continue. Separate snapshots suffice, because each rule holds at every
-// moment. The time is proportional to the size of the data. Events from before the instant since
-// may have been removed.
+// CheckInvariants checks all invariants of a domain. It checks each rule with a separate query. A
+// common snapshot is not needed, because each rule holds at every moment. The time is proportional
+// to the size of the data. Events from before the instant since may have been removed.
 func (r *Reader) CheckInvariants(ctx context.Context, domain passerelle.DomainID, since time.Time) ([]Breach, error) {
 	var breaches []Breach
 	for _, invariant := range invariants {

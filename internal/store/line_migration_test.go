@@ -9,8 +9,9 @@ import (
 )
 
 // TestMigrationSetsStatesOfInstructions migrates a database in which instructions of validating
-// payments have no state. These instructions must become pending. The instructions of payments that
-// expired without the payer's answer must become rejected, and other instructions must not change.
+// payments have no state. These instructions must become pending. Instructions without a state must
+// become rejected if their payment expired after its validation. Other instructions must not
+// change.
 func TestMigrationSetsStatesOfInstructions(t *testing.T) {
 	const before = 34
 	storetest.EachEmpty(t, func(t *testing.T, url string) {

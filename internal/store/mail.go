@@ -10,14 +10,14 @@ import (
 )
 
 // The store removes sent mails that are older than the newest MaxMails mails of their domain. It
-// removes all mails that are older than the newest MaxUnsentMails. Without this second limit, the
-// mails of a domain without a mail server would accumulate forever.
+// removes all mails that are older than the newest MaxUnsentMails mails of their domain. Without
+// this second limit, the mails of a domain without a mail server would accumulate forever.
 const (
 	MaxMails       = 1000
 	MaxUnsentMails = 10_000
 )
 
-// Mail is a mail to the operator of a domain, about a webhook.
+// Mail is a mail to an operator of a domain, about one or more webhooks.
 type Mail struct {
 	ID      int64
 	Domain  passerelle.DomainID
@@ -90,8 +90,8 @@ func (tx *Tx) CreateMail(m *Mail) error {
 	return nil
 }
 
-// ClaimMail leases the mail that has been due for the longest time, in any domain, and counts the
-// attempt. The argument now is real time. *into stays nil when no mail is due.
+// ClaimMail leases the next due mail of any domain, and counts the attempt. Mails that never failed
+// come first. The argument now is real time. *into stays nil when no mail is due.
 func (tx *Tx) ClaimMail(now time.Time, lease time.Duration, into **Mail) {
 	tx.unit.OnRetry(func() { *into = nil })
 	tx.unit.Query(func(row database.Row) error {
@@ -136,11 +136,11 @@ type Outage struct {
 	Since *time.Time
 	// Failure is the reason for the latest failure.
 	Failure string
-	// Waiting counts the deliveries that were not accepted yet and are not held back. The value
-	// MaxWaiting + 1 stands for any number above MaxWaiting.
+	// Waiting counts the pending deliveries that are not held back. The value MaxWaiting + 1 stands
+	// for any number above MaxWaiting.
 	Waiting int64
-	// Oldest is the time of the oldest event that was not accepted yet, even if its delivery is
-	// held back. It is nil when all events were accepted.
+	// Oldest is the time of the oldest event with a pending delivery, even if the delivery is held
+	// back. It is nil when no delivery is pending.
 	Oldest *time.Time
 }
 

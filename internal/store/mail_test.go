@@ -73,8 +73,8 @@ func TestMailIsClaimedRetriedAndRemoved(t *testing.T) {
 	})
 }
 
-// TestMailBelongsToWhoClaimedItLast checks that a sender with a lapsed lease or another domain
-// changes nothing.
+// TestMailBelongsToWhoClaimedItLast checks that a sender cannot change a mail of another domain, or
+// a mail that another sender has claimed since.
 func TestMailBelongsToWhoClaimedItLast(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		s.mail(s.hook(s.domain), "first")

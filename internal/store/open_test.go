@@ -37,7 +37,7 @@ func openOnly(t testing.TB, url string) *store.DB {
 	return db
 }
 
-// firstMigrations returns the first migrations of the program.
+// firstMigrations returns the first n migrations of the program.
 func firstMigrations(t *testing.T, n int) fs.FS {
 	t.Helper()
 	names, err := fs.Glob(store.Migrations, "migrations/*.sql")
@@ -55,8 +55,8 @@ func firstMigrations(t *testing.T, n int) fs.FS {
 	return files
 }
 
-// TestMigrateInASchemaOfAnyName checks that migrations also run in a schema with a name that must
-// be quoted and with similar tables of other programs.
+// TestMigrateInASchemaOfAnyName checks that migrations also run in a schema whose name must be
+// quoted. The schema already contains a view and a table of other programs.
 func TestMigrateInASchemaOfAnyName(t *testing.T) {
 	address := storetest.Direct(t, storetest.EmptyPostgres(t)) // a pooler does not pass on search_path
 	runs(t, address, `CREATE SCHEMA "Tenant-A"; CREATE VIEW "Tenant-A".other AS SELECT 1 AS domain_id; CREATE TABLE "Tenant-A".more (domain_id TEXT)`)

@@ -71,15 +71,15 @@ func (r *Reader) OldestIn(ctx context.Context, domain passerelle.DomainID, state
 	return o, err == nil, err
 }
 
-// Queue describes the payments in one state that wait for the same bank. First and Since are the
-// smallest id and the earliest registration of these payments.
+// Queue describes the payments at the same bank in the same state. First and Since are the smallest
+// id and the earliest registration of these payments.
 type Queue struct {
 	Connector, ConnectorUUID string
 	First                    passerelle.PaymentID
 	Since                    time.Time
 }
 
-// Queues groups the payments of a domain in a state by bank. It reads only the MaxOverviewRows
+// Queues groups a domain's payments in one state by bank. It reads only the MaxOverviewRows
 // payments that were registered first.
 func (r *Reader) Queues(ctx context.Context, domain passerelle.DomainID, state payment.State) ([]Queue, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (Queue, error) {

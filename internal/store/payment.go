@@ -23,8 +23,8 @@ type storedPayment struct {
 	payment.Payment
 	currency passerelle.Currency
 	dateType payment.DateType
-	// payerNumber and beneficiaryNumbers are the encrypted account numbers. They are nil when the
-	// numbers are stored unencrypted. numbers contains the decrypted numbers of the beneficiaries.
+	// payerNumber and beneficiaryNumbers are the encrypted account numbers. They are nil when no
+	// encrypted number is stored. numbers contains the decrypted numbers of the beneficiaries.
 	payerNumber, beneficiaryNumbers []byte
 	numbers                         []string
 }
@@ -64,9 +64,9 @@ func scanPayment(row database.Row) (*storedPayment, error) {
 	return &p, err
 }
 
-// Payment loads a payment of a domain with its instructions. The payment and all instructions have
-// the same version. Payment fails with ErrNotFound when the payment does not exist. It returns the
-// sensitive part of identities only if sensitive is true.
+// Payment loads a domain's payment with its instructions. It reads the payment and the instructions
+// in the same version. Payment fails with ErrNotFound when the payment does not exist. It returns
+// the sensitive part of identities only if sensitive is true.
 func (r *Reader) Payment(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID, sensitive bool) (*payment.Payment, error) {
 	for range mostReads {
 		p, err := r.paymentOnce(ctx, domain, id, sensitive)
@@ -131,8 +131,8 @@ func (r *Reader) paymentOnce(ctx context.Context, domain passerelle.DomainID, id
 	return &p.Payment, err
 }
 
-// loadParts loads the instructions and identities of a page of payments, with one query each. It
-// returns the payments that changed since they were read.
+// loadParts loads the instructions of a page of payments with one query, and the identities with
+// another. It returns the payments that changed since they were read.
 func (r *Reader) loadParts(ctx context.Context, domain passerelle.DomainID, page []*storedPayment, sensitive bool) ([]*storedPayment, error) {
 	var (
 		torn []*storedPayment

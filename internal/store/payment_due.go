@@ -28,12 +28,13 @@ func (tx *Tx) dueOf(into *[]Due, sql string, args ...any) {
 	}, sql, args...)
 }
 
-// DuePayments leases at most limit payments of a domain that are due for a check at the domain's
-// instant. It leaves out payments with an unanswered attempt, because the recovery of attempts
-// handles them. It also leaves out payments of the connectors in except. A scalar subquery looks up
-// the unanswered attempt of each payment. The index attempt_live allows only one unanswered attempt
-// for a payment. NOT EXISTS would be slow while an unreachable bank leaves many unanswered
-// attempts: with old statistics, PostgreSQL compares each payment with all of them.
+// DuePayments leases a domain's payments that are due for a check at the domain's instant. It
+// leases at most limit payments. It leaves out payments with an unanswered attempt, because the
+// recovery of attempts handles them. It also leaves out payments of the connectors in except. A
+// scalar subquery looks up the unanswered attempt of each payment. The index attempt_live allows
+// only one unanswered attempt for a payment. NOT EXISTS would be slow while an unreachable bank
+// leaves many unanswered attempts: with old statistics, PostgreSQL compares each payment with all
+// of them.
 func (tx *Tx) DuePayments(domain passerelle.DomainID, now time.Time, lease time.Duration, limit int, except []string, into *[]Due) {
 	others, args := database.Without(except, "connector_uuid", []any{int64(domain), database.Micros(now), lease.Microseconds()})
 	tx.dueOf(into, `WITH due AS MATERIALIZED (
@@ -45,8 +46,8 @@ func (tx *Tx) DuePayments(domain passerelle.DomainID, now time.Time, lease time.
 		RETURNING id, connector_uuid`, args...)
 }
 
-// ExpiringPayments leases at most limit payments of a domain that have waited for a definitive
-// status at least since the instant in the argument before. It leaves out payments with an open
+// ExpiringPayments leases a domain's payments that have waited for a definitive status at least
+// since the instant `before`. It leases at most limit payments. It leaves out payments with an open
 // attempt. It also leaves out payments whose check is due at now, because the bank may already know
 // the outcome, for example after an outage of the service. It includes payments with an unknown
 // outcome, because the service does not check these payments.
@@ -62,18 +63,19 @@ func (tx *Tx) ExpiringPayments(domain passerelle.DomainID, before, now time.Time
 }
 
 // HastenCheck makes the check of a payment due now, unless it is due earlier. If the outcome of an
-// attempt is unknown, it also makes the next call about this attempt due now. It also counts the
-// report. A call that is under way then calls HastenIfReported or HastenAttemptIfReported, which
-// notice the report. HastenCheck always updates the rows. It therefore waits for a transaction that
-// plans the next check or call, and replaces that plan.
+// attempt is unknown, it also makes the next call about this attempt due now, unless the lease of
+// the attempt ends within AttemptLease. HastenCheck counts the report. A call that is under way
+// then calls HastenIfReported or HastenAttemptIfReported, which notice the report. HastenCheck
+// always updates the rows. It therefore waits for a transaction that plans the next check or call,
+// and replaces that plan.
 func (tx *Tx) HastenCheck(domain passerelle.DomainID, id passerelle.PaymentID, now time.Time) {
 	tx.unit.Exec(`UPDATE payment SET bank_reports = bank_reports + 1, next_check = CASE WHEN next_check > $1 THEN $1 ELSE next_check END
 		WHERE +domain_id = $2 AND id = $3`, database.Micros(now), int64(domain), int64(id))
 	tx.unit.Exec(`UPDATE attempt SET lease_until = `+hastened+` WHERE +domain_id = $1 AND payment_id = $2 AND state <> 'answered'`, int64(domain), int64(id))
 }
 
-// HastenIfReported makes the check of a payment due now if the bank has reported since the attempt
-// was loaded. It must come after the statement that plans the next check.
+// HastenIfReported makes the check of a payment due now if the bank has reported, or sent the payer
+// back, since the attempt was loaded. It must come after the statement that plans the next check.
 func (tx *Tx) HastenIfReported(a Attempt, now time.Time) {
 	tx.unit.Exec(`UPDATE payment SET next_check = $1 WHERE +domain_id = $2 AND id = $3 AND bank_reports > $4 AND next_check > $1`,
 		database.Micros(now), int64(a.Domain), int64(a.Payment), a.Reported)

@@ -11,9 +11,9 @@ import (
 	"passerelle/internal/database"
 )
 
-// PaymentFilter selects payments of one domain. A field with its zero value does not filter. Texts
-// must equal the stored texts, except LabelStart and account numbers. Account numbers may contain
-// spaces and small letters.
+// PaymentFilter selects payments of one domain. Domain is required. Any other field with its zero
+// value does not filter. Texts must equal the stored texts, except LabelStart and account numbers.
+// Account numbers may contain spaces and small letters.
 type PaymentFilter struct {
 	Domain passerelle.DomainID
 	// Only is the single payment that the caller's token may access, zero for all.
@@ -180,9 +180,10 @@ func (f PaymentFilter) towards(w Window) PaymentFilter {
 	return f
 }
 
-// source returns the table that the query begins with. The query begins with the table of
-// instructions if the filter selects by a value of the instructions. The index of this table
-// returns payments in the order of the list.
+// source returns the table that the query begins with, and the conditions on instructions. The
+// query begins with the table of instructions if the filter selects by a value of the instructions.
+// The indexes of this table return payments in the order of registration or, for a label, in the
+// order of labels.
 func (f PaymentFilter) source() selection {
 	s := selection{
 		Selection:  database.Selection{From: "payment", Where: []string{"domain_id = $1"}, Args: []any{int64(f.Domain)}},

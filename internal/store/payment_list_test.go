@@ -66,7 +66,7 @@ func (s fixture) population(n int) []*payment.Payment {
 	return all
 }
 
-// individual returns a draft of up to three instructions, some of them equal.
+// individual returns a draft of up to three instructions. Some of them have the same beneficiary.
 func (s fixture) individual(i int) payment.Draft {
 	amounts := make([]int64, 1+i%3)
 	for n := range amounts {
@@ -159,7 +159,8 @@ func matches(f store.PaymentFilter, p *payment.Payment) bool {
 		(!bounded || date != nil && !date.Before(f.From) && (f.Until.IsZero() || date.Before(f.Until)))
 }
 
-// labelled returns the first label of a payment that begins with the filter's text.
+// labelled returns the smallest of a payment's folded labels that begin with the filter's text. It
+// returns nil when no label does.
 func labelled(f store.PaymentFilter, p *payment.Payment) any {
 	var found []string
 	for _, in := range p.Instructions {
@@ -312,9 +313,8 @@ func TestListIsThatOfTheReference(t *testing.T) {
 	})
 }
 
-// TestAPlaceWithoutADateInABoundedList continues a list from a position with other filters, as a
-// client may. Here the filters limit dates. They select only payments with a date. All of these
-// payments come before the position.
+// TestAPlaceWithoutADateInABoundedList continues a list from the position of a payment without a
+// date. The filter limits the date. All payments that it selects come before the position.
 func TestAPlaceWithoutADateInABoundedList(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		all := s.population(12)

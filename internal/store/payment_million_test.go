@@ -52,7 +52,7 @@ var populate = []string{
 func (s fixture) populate(n int) { s.t.Helper(); s.populateAfter(0, n) }
 
 // keepsNumbersClear makes the database keep account numbers unencrypted, like an older database.
-// The inserted rows are not encrypted.
+// Tests that insert payments with SQL need this, because they insert unencrypted numbers.
 func (s fixture) keepsNumbersClear() {
 	s.t.Helper()
 	if err := s.sql(`UPDATE sealing SET account_numbers = FALSE`); err != nil {
@@ -84,7 +84,7 @@ func (s fixture) populateAfter(from, n int) {
 	}
 }
 
-// stretchOfList is a filter or an order. The tests read its list at the beginning and near the end.
+// stretchOfList is a list of payments with a filter and an order.
 type stretchOfList struct {
 	filter store.PaymentFilter
 	order  string
@@ -159,8 +159,8 @@ func TestMillionHasEveryFilter(t *testing.T) {
 }
 
 // TestMillion reads the first page of every list, and the page after nine tenths of its matches. In
-// a long run, the later page may take at most 1.5 times as long as the first. In PostgreSQL, the
-// later page must not read more rows than the first page.
+// a long run, the later page may take at most 1.5 times as long as the first. In a long run on
+// PostgreSQL, the later page of a list without sorts must not read more rows than the first page.
 func TestMillion(t *testing.T) {
 	onEachOwnDatabase(t, func(t *testing.T, s fixture) {
 		n, long := crowd(t)

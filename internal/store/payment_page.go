@@ -133,7 +133,7 @@ func (f PaymentFilter) page(w Window, o paymentOrder, equalsApart bool) (string,
 	return p.joined(s, f.lists(alone), w)
 }
 
-// lists returns one selection for each connector, unless one list is enough.
+// lists returns a stretch for each connector, or one stretch without a condition if alone is true.
 func (f PaymentFilter) lists(alone bool) []stretch {
 	if alone {
 		return []stretch{{}}

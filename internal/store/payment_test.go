@@ -119,8 +119,8 @@ func TestRejectedPaymentIsReadBack(t *testing.T) {
 	})
 }
 
-// TestSensitiveIsNotReadUnlessAskedFor corrupts the column. Only a read that requests the sensitive
-// part may fail.
+// TestSensitiveIsNotReadUnlessAskedFor corrupts the column sensitive. Only a read that requests the
+// sensitive part may fail.
 func TestSensitiveIsNotReadUnlessAskedFor(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.create(s.everything(), now)
@@ -387,7 +387,7 @@ func TestLargestBulkIsReadBack(t *testing.T) {
 }
 
 // TestPaymentsAreReadAsCommitted reads while a writer changes payments and instructions together.
-// Every payment that is read must be in a state that was once committed.
+// Each read must return the payment and all its instructions in the same version.
 func TestPaymentsAreReadAsCommitted(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.create(draft(1, 2, 3), now)

@@ -152,7 +152,8 @@ func (tx *Tx) insertTransition(p *payment.Payment, t payment.Transition) {
 // UpdatePayment stores a changed payment in place of the loaded version, with its transitions and
 // its notes. It then removes the notes from p. Write fails with ErrConflict when another process
 // has changed the payment since it was loaded. The argument check is the time at which the service
-// next asks the bank, in the domain's time. A nil check means that the bank is not asked again.
+// next asks the bank, in the domain's time. A nil check means that no request to the bank is
+// planned.
 func (tx *Tx) UpdatePayment(p *payment.Payment, transitions []payment.Transition, check *time.Time) error {
 	after := p.Seq - int64(len(transitions))
 	for _, t := range transitions {
@@ -193,9 +194,9 @@ func (tx *Tx) UpdatePayment(p *payment.Payment, transitions []payment.Transition
 	return nil
 }
 
-// forgetEarlyData removes personal data that only a payment in the state created needs: the field
-// values from before the validation, and the payer's device, which is needed to send the order
-// again.
+// forgetEarlyData removes personal data that only a payment in the state created needs. It removes
+// the field values from before the validation. It also removes the payer's device, which the
+// service needs to send the order again.
 func (tx *Tx) forgetEarlyData(p *payment.Payment) {
 	tx.unit.Exec(`DELETE FROM payment_given WHERE +domain_id = $1 AND payment_id = $2`, int64(p.Domain), int64(p.ID))
 	tx.unit.Exec(`UPDATE attempt SET device = NULL WHERE +domain_id = $1 AND payment_id = $2 AND device IS NOT NULL`, int64(p.Domain), int64(p.ID))

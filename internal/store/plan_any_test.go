@@ -70,8 +70,7 @@ func (p *planner) plan(s database.Statement) []string {
 // a plan may read all rows of such a table.
 var crowdedTables = regexp.MustCompile(` on (payment|payment_transition|instruction|delivery|delivery_attempt|event|bank_transaction|bank_account|subscription|connection|connection_log|end_user|token|webhook|client|setting_change|attempt|document|consent|received)( \w+)?$`)
 
-// more contains statements that add rows with the numbers from $1 to $2. crowdAll uses them
-// together with the helpers of other tests.
+// more contains statements that add rows with the numbers from $1 to $2.
 var more = []string{
 	`INSERT INTO event (id, domain_id, name, subject, subject_id, version, user_id, body, created)
 		SELECT i, CAST($3 AS BIGINT), 'PAYMENT_STATE_UPDATED', 'payment', i, 1, CASE WHEN i % 2 = 0 THEN i ELSE NULL END, CAST('{}' AS BYTEA), 1 FROM n`,

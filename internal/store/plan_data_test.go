@@ -64,8 +64,8 @@ var (
 	sorting    = regexp.MustCompile(`^(.*->  )?Sort$`)
 )
 
-// growing returns the steps of PostgreSQL's plans whose cost grows with a table. These are complete
-// reads of a table or an index, and sorts.
+// growing returns the steps whose cost grows with a table, from plans of PostgreSQL. These steps
+// are complete reads of a table or an index, and sorts.
 func growing(plans []string) (steps []string) {
 	for i, step := range plans {
 		bound := i+1 < len(plans) && strings.Contains(plans[i+1], "Index Cond")
@@ -95,7 +95,7 @@ func (h *userAccounts) writing(fn func(*store.Tx)) func() error {
 	}
 }
 
-// unlessMissing ignores the error of a statement whose row does not exist.
+// unlessMissing ignores ErrNotFound and ErrConflict, because some statements find no row.
 func unlessMissing(err error) error {
 	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrConflict) {
 		return nil
@@ -103,8 +103,8 @@ func unlessMissing(err error) error {
 	return err
 }
 
-// TestPlansOfBankingData checks that no query for connections and their data reads or sorts a whole
-// table.
+// TestPlansOfBankingData checks that no statement of the function queries reads a whole table. Only
+// statements with a reason in the field sorts may sort, or read a whole index.
 func TestPlansOfBankingData(t *testing.T) {
 	storetest.EachEmpty(t, func(t *testing.T, url string) {
 		h, engine := plannedAccounts(t, url)

@@ -328,7 +328,7 @@ func (p *planned) references() (all []string) {
 	return all
 }
 
-// removed reports whether rows of a table are ever removed.
+// removed reports whether any executed statement removes rows of a table.
 func (p *planned) removed(table string) bool {
 	removes := regexp.MustCompile(`^\s*DELETE FROM ` + table + `\b`)
 	return slices.ContainsFunc(storetest.Statements(p.t), func(s storetest.Statement) bool { return removes.MatchString(s.SQL) })
@@ -337,10 +337,10 @@ func (p *planned) removed(table string) bool {
 // TestEveryStatement plans every statement that the program has executed so far, in this process
 // and in processes that wrote their statements to a folder. It also plans every check of a
 // reference. The test uses both databases with rows, with and without statistics. A restored dump
-// has no statistics. No statement may read a growing table, or a domain's part of one, completely.
-// Checks of references are planned on empty tables as well, because PostgreSQL keeps their plans
-// until there are statistics. For other statements, the index for an empty table is unimportant:
-// PostgreSQL collects statistics soon after the first rows.
+// has no statistics. Except the statements in granted, no statement may read a growing table, or a
+// domain's part of one, completely. Checks of references are planned on empty tables as well,
+// because PostgreSQL keeps their plans until there are statistics. For other statements, the index
+// for an empty table is unimportant: PostgreSQL collects statistics soon after the first rows.
 func TestEveryStatement(t *testing.T) {
 	storetest.EachEmpty(t, func(t *testing.T, address string) {
 		s := newFixture(t, address)
@@ -375,8 +375,7 @@ func (p *planned) asked() (texts []string) {
 	return texts
 }
 
-// askEverything executes the queries of the other plan tests, because this test may run without
-// those tests.
+// askEverything executes the statements of TestPlans, because a test may run without TestPlans.
 func askEverything(t *testing.T, s fixture) {
 	t.Helper()
 	for name, question := range s.questions() {
@@ -386,8 +385,8 @@ func askEverything(t *testing.T, s fixture) {
 	}
 }
 
-// inspect reports each step that grows. It reports only one of several statements that differ only
-// in numbers.
+// inspect reports each step that grows. It reports only one of several steps that differ only in
+// the numbers of parameters.
 func (p *planned) inspect(when string, texts []string) {
 	p.t.Helper()
 	known := map[string]bool{}
@@ -401,7 +400,7 @@ func (p *planned) inspect(when string, texts []string) {
 	}
 }
 
-// crowdEvery inserts rows into every table.
+// crowdEvery inserts rows into every table that grows.
 func (s fixture) crowdEvery(p *planned) {
 	s.t.Helper()
 	const after, many = 100_000, 2 * fewDeliveries
@@ -411,8 +410,8 @@ func (s fixture) crowdEvery(p *planned) {
 	p.fill(many)
 }
 
-// fill inserts a number of rows into every growing table. The values of each column have one kind
-// and differ in each row. Where NULL is allowed, half of them are NULL.
+// fill inserts a number of rows into every growing table. Where NULL is allowed, half of the values
+// are NULL.
 func (p *planned) fill(n int) {
 	p.t.Helper()
 	columns, free := `SELECT m.name, c.name, lower(c.type), c."notnull" = 1 FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite%' ORDER BY m.name, c.cid`,
@@ -449,7 +448,7 @@ func (p *planned) triggers() []string {
 	return p.strings(`SELECT 'DROP TRIGGER ' || name FROM sqlite_schema WHERE type = 'trigger'`)
 }
 
-// valueOf returns the value of a column in row i.
+// valueOf returns the SQL expression for the value of a column in row i.
 func valueOf(column, kind string, filled bool) string {
 	value := map[string]string{
 		"bigint": "i", "integer": "i", "boolean": "i % 2 = 0", "blob": "randomblob(16)", "bytea": "decode(md5(CAST(i AS TEXT)), 'hex')",

@@ -8,10 +8,9 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestTheCheckOfPlansFinds plans statements of earlier versions whose cost grows with the payments.
-// TestEveryStatement would report each of them: a condition that leaves the planner a choice of
-// index, a partial index that does not match, and a reference that is checked through an index that
-// was added later.
+// TestTheCheckOfPlansFinds plans statements of earlier versions. Their cost grows with a table.
+// TestEveryStatement would report each of them. Examples are a condition that leaves the planner a
+// choice of index, and a partial index that does not match.
 func TestTheCheckOfPlansFinds(t *testing.T) {
 	const both, sqlite, postgres = "", "sqlite", "postgres"
 	cases := []struct {

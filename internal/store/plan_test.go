@@ -84,8 +84,7 @@ type question struct {
 	index string
 }
 
-// questions creates a payment and a webhook, and returns the queries of requests and loops about
-// both.
+// questions creates a payment and a webhook, and returns statements of requests and loops.
 func (s fixture) questions() map[string]question {
 	s.t.Helper()
 	p, w := s.create(draft(1), now), s.receiver(webhook.PaymentStateUpdated)
@@ -326,7 +325,7 @@ func (s fixture) questions() map[string]question {
 	}
 }
 
-// limited matches steps of plans that read a common table expression with a limit.
+// limited matches plan steps that read few rows, such as a common table expression with a limit.
 var limited = regexp.MustCompile(`^SCAN (due|over|wanted|waiting|latest|counted|withdrawal|place|list_\d+|CONSTANT ROW)`)
 
 // wantNoScan fails the test when a plan reads or sorts a whole table. A common table expression

@@ -24,7 +24,7 @@ type Received struct {
 	// Name is the last segment of the request's path.
 	Name string
 	At   time.Time
-	// Headers are the headers as JSON, and Body is the body as it arrived.
+	// Headers are the headers without credentials, as JSON. Body is the body as it arrived.
 	Headers string
 	Body    []byte
 	// SignatureCheck is the result of the signature check.
@@ -55,7 +55,7 @@ type ReceivedOpening struct {
 func (r Received) Place() []any { return []any{r.ID, r.ID} }
 
 // ReceivedFilter selects requests of a domain's receiver, by name and by the validity of their
-// signature. A field with its zero value does not filter.
+// signature. Domain is required. Any other field with its zero value does not filter.
 type ReceivedFilter struct {
 	Domain passerelle.DomainID
 	Name   string

@@ -4,9 +4,9 @@ import "context"
 
 // Reclaim prepares a database for use by a server. Only one server at a time can use a SQLite
 // database. For a second server, Reclaim fails with ErrInUse. Reclaim locks a SQLite database, and
-// then ends all leases. The process that held these leases has ended, so waiting until they lapse
-// would only delay recovery. On PostgreSQL Reclaim does nothing, because the holder of a lease may
-// be another running replica.
+// then ends the leases of the previous server. The process that held these leases has ended, so
+// waiting until they lapse would only delay recovery. On PostgreSQL Reclaim does nothing, because
+// the holder of a lease may be another running replica.
 func (db *DB) Reclaim(ctx context.Context) error {
 	if single, err := db.Database.LockOut(ctx); err != nil || !single {
 		return err

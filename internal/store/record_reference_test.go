@@ -18,7 +18,7 @@ import (
 	"passerelle/webhook"
 )
 
-// at returns one of few instants, so that many rows have the same instant.
+// at returns the instant n minutes after now.
 func at(n int) time.Time { return now.Add(time.Duration(n) * time.Minute) }
 
 // recordSpot returns the position of a record in its list.
@@ -75,7 +75,7 @@ func newWebhookSet(s fixture) *webhookSet {
 	s.write(func(tx *store.Tx) error {
 		for _, w := range p.webhooks {
 			for user := range 2 {
-				// The number of the event is also the number of the webhook and of the user.
+				// The id of the event consists of the id of the webhook and the digit user.
 				tx.Unit().Exec(`INSERT INTO event (id, domain_id, name, subject, subject_id, version, body, created, user_id) VALUES ($1, $2, 'ACCOUNT_FOUND', 'user', $1, 1, $3, 1, $4)`,
 					int64(w.ID)*10+int64(user), int64(w.Domain), []byte(`{}`), database.OptionalID(passerelle.UserID(user*7)))
 			}
@@ -170,8 +170,7 @@ func TestWebhookListsAreThoseOfTheReference(t *testing.T) {
 	})
 }
 
-// compareLast compares the result of LastAttempts for some deliveries with the last ten of all
-// their requests.
+// compareLast compares the result of LastAttempts with the last ten requests of each delivery.
 func (p *webhookSet) compareLast(t *rapid.T) {
 	of := rapid.SliceOfN(rapid.Map(rapid.SampledFrom(p.payloads), func(one *sentPayload) passerelle.DeliveryID { return passerelle.DeliveryID(one.id) }), 0, 40).Draw(t, "deliveries")
 	want := map[passerelle.DeliveryID][]int64{}

@@ -15,7 +15,8 @@ import (
 // The loop of package delivery removes old events in small transactions, which must not read the
 // same rows again and again. Finished deliveries therefore have a separate index, and an event is
 // removed together with its last delivery. For events without deliveries, and for large bodies
-// without an event, the store records a position. All rows up to this position are checked.
+// without an event, the store records a position. The service has checked all rows up to this
+// position.
 
 // Retention says which rows of a domain are old enough to be removed. The age of an event and of
 // its deliveries counts from the time of the change that the event reports.
@@ -24,9 +25,9 @@ type Retention struct {
 	// Events is an instant in the domain's time. Older events are removed after all their
 	// deliveries have ended. Health is the instant before which health records are removed.
 	Events, Health time.Time
-	// Batch is the largest number of rows that one statement removes. For the attempts of finished
-	// deliveries, it is ten times as many. Batches limits the number of transactions in a call. The
-	// next call continues.
+	// Batch limits the number of rows that one statement removes. The limit for the attempts of
+	// finished deliveries is ten times as high. The parts of bodies have no limit. Batches limits
+	// the number of transactions in a call. The next call continues.
 	Batch, Batches int
 }
 
@@ -153,8 +154,8 @@ func (tx *Tx) removeDeliveries(r Retention, over [][2]int64) {
 	tx.removeEvents(r.Domain, second(over))
 }
 
-// removeEvents removes the listed events without a delivery. It leaves held events, because they
-// may still get deliveries.
+// removeEvents removes the listed events without a delivery. It keeps held events, because they may
+// still get deliveries.
 func (tx *Tx) removeEvents(domain passerelle.DomainID, events []int64) {
 	if len(events) == 0 {
 		return

@@ -34,7 +34,8 @@ func (s fixture) happen(first, count int, from time.Time) {
 	})
 }
 
-// deliver records requests for all undelivered deliveries of a webhook up to the delivery upTo.
+// deliver records a request for each delivery that Undelivered lists, up to the id in the argument
+// upTo.
 func (s fixture) deliver(w store.Webhook, upTo int64, failure string) {
 	s.t.Helper()
 	list, err := s.db.Undelivered(s.t.Context(), w, 0, 1000)
@@ -60,7 +61,7 @@ func (s fixture) purge(events time.Time, batch, batches int) {
 	}
 }
 
-// left counts the remaining rows of events.
+// left counts the rows of events, deliveries, requests, parts and health records.
 func (s fixture) left() string {
 	s.t.Helper()
 	count := func(table string) int64 { return s.count(`SELECT count(*) FROM ` + table) }
@@ -87,7 +88,7 @@ func TestOldEventsGo(t *testing.T) {
 		s.purge(now.Add(5*time.Minute), 2, 1)
 		s.wantLeft("9 8 6 0 1") // one pass with a batch of two: two events without deliveries and two with finished deliveries
 		s.purge(now.Add(5*time.Minute), 2, 100)
-		s.wantLeft("5 5 0 0 1") // the events of the first five minutes are removed, with their requests
+		s.wantLeft("5 5 0 0 1") // the delivered events of the first five minutes are removed, and all requests
 		s.purge(now.Add(24*time.Hour), 2, 100)
 		s.wantLeft("3 3 0 0 0") // undelivered events stay, without their old requests
 		s.deliver(w, 10, "")

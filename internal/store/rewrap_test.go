@@ -72,8 +72,8 @@ func isBytes(kind string) bool { return kind == "blob" || kind == "bytea" }
 // words contains values that some columns need in a row with an encrypted value.
 var words = map[string]string{"only_row": "1", "type": "'oauth'", "kind": "'initiation'", "act": "'order'"}
 
-// fill returns a statement that inserts a row into a table. The row has the supplied values, and 7
-// in all other number columns.
+// fill returns a statement that inserts a row into a table. The row has the supplied values, the
+// values in words, and 7 in all other number columns.
 func (s fixture) fill(table string, columns map[string]string, values map[string][]byte) string {
 	literal := func(name, kind string) string {
 		value := append([]byte{}, values[name]...)
@@ -99,8 +99,8 @@ func (s fixture) fill(table string, columns map[string]string, values map[string
 	return fmt.Sprintf("INSERT INTO %s (%s) VALUES (%s)", table, strings.Join(names, ", "), strings.Join(literals, ", "))
 }
 
-// TestRewrap stores an encrypted value in every sealed column, rotates the master key, and
-// decrypts all values with only the new key.
+// TestRewrap stores an encrypted value in every sealed column, and rewraps the values with a new
+// master key. It then decrypts all values without the old key.
 func TestRewrap(t *testing.T) {
 	storetest.EachEmpty(t, func(t *testing.T, url string) {
 		s := newFixture(t, url)

@@ -16,7 +16,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the schemas in testdata")
 
 // dumps contains queries that describe a whole schema, one text per row. The order of the rows
-// depends only on names.
+// depends only on names and on the order of columns.
 var dumps = map[string]string{
 	"sqlite": `SELECT sql || ';' FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY tbl_name, type DESC, name`,
 	"postgres": `WITH relation AS (

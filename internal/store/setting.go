@@ -40,7 +40,8 @@ type Setting struct {
 	At time.Time
 }
 
-// SettingRecords returns the settings like Settings, with the actor and time of each change.
+// SettingRecords returns the settings like Settings, with the actor and time of the last change of
+// each.
 func (r *Reader) SettingRecords(ctx context.Context, domain passerelle.DomainID) (map[string]Setting, error) {
 	type named struct {
 		key string
@@ -103,7 +104,8 @@ type SettingChange struct {
 	At            time.Time
 }
 
-// SettingChanges selects changes of one domain. A field with its zero value does not filter.
+// SettingChanges selects changes of one domain. Domain is required. Any other field with its zero
+// value does not filter.
 type SettingChanges struct {
 	Domain passerelle.DomainID
 	// Key is the exact key, empty for all.

@@ -13,8 +13,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestUnitsOfSharedTransactions checks that units that only add rows share a transaction, except
-// units that a limit may undo.
+// TestUnitsOfSharedTransactions checks that units that only add rows may share a transaction,
+// except units that a limit may undo.
 func TestUnitsOfSharedTransactions(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		for name, c := range map[string]struct {

@@ -9,7 +9,7 @@ import (
 )
 
 // TestSignKeys checks that the newest key signs and that earlier keys are deprecated. The private
-// key must be sealed, and must be read only for signing.
+// key must be sealed, and only NewestSignKey must return it.
 func TestSignKeys(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		none, err := s.db.NewestSignKey(t.Context(), s.domain)

@@ -122,7 +122,7 @@ func TestSQLitePlansByRule(t *testing.T) {
 // checks it.
 const firstMinuteLimit = 50 * time.Millisecond
 
-// TestMillionOfARestoredDump measures each operation before and after PostgreSQL collects
+// TestMillionOfARestoredDump measures each operation before and after KeepStatistics collects
 // statistics. It also measures the collection itself.
 func TestMillionOfARestoredDump(t *testing.T) {
 	url := storetest.EmptyPostgres(t)

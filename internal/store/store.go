@@ -71,7 +71,7 @@ func Open(ctx context.Context, url string, options Options) (*DB, error) {
 	return &DB{Reader: Reader{rows: &handle.Querier, keys: options.Keys, sealing: &atomic.Bool{}}, Database: handle, log: options.Log}, nil
 }
 
-// Write executes all statements that fn collects as one unit, or none of them.
+// Write executes the statements that fn collects. It executes all of them in one unit, or none.
 // [database.Handle.Write] describes the errors.
 func (db *DB) Write(ctx context.Context, fn func(tx *Tx) error) error {
 	making, _ := ctx.Value(creationKey{}).(creation)
@@ -100,8 +100,8 @@ type RowSource interface {
 	Unseal(place keys.Place, sealed []byte) ([]byte, error)
 }
 
-// Keys returns the keys of the store, for packages that seal columns of separate tables. It is nil
-// when the store has no keys.
+// Keys returns the keys of the store, for packages that seal columns of separate tables. The result
+// is nil when the store has no keys.
 func (r *Reader) Keys() *keys.Ring { return r.keys }
 
 // Keys returns the keys of the store.

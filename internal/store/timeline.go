@@ -115,9 +115,9 @@ func (r *Reader) Transitions(ctx context.Context, domain passerelle.DomainID, id
 		int64(domain), int64(id))
 }
 
-// AddNotes stores the notes of a payment without other changes, and removes them from the payment.
-// It does not store a note that repeats the last note. Otherwise a bank that repeats itself would
-// fill the table.
+// AddNotes stores a payment's notes, and no other change. It then removes the notes from p. It does
+// not store a note that repeats the last note. Otherwise a bank that repeats itself would fill the
+// table.
 func (tx *Tx) AddNotes(p *payment.Payment) {
 	tx.unit.Exec(`UPDATE payment SET next_check = next_check WHERE +domain_id = $1 AND id = $2`, int64(p.Domain), int64(p.ID)) // locks the row
 	for _, note := range p.TakeNotes() {

@@ -45,8 +45,8 @@ func scanToken(row database.Row) (Token, error) {
 	return t, err
 }
 
-// TokenByHash loads the token of a domain that has the hash, even if it is revoked or expired. It
-// fails with ErrNotFound when no token of the domain has the hash. It does not find the tokens of a
+// TokenByHash loads a domain's token by its hash, even if the token is revoked or expired. It fails
+// with ErrNotFound when no token of the domain has the hash. It does not find the tokens of a
 // deleted user, even before they are erased.
 func (r *Reader) TokenByHash(ctx context.Context, domain passerelle.DomainID, hash []byte) (Token, error) {
 	return database.ByKey(ctx, r.rows, scanToken, `SELECT `+tokenColumns+` FROM token t WHERE hash = $1 AND domain_id = $2
@@ -132,8 +132,8 @@ func (tx *Tx) RevokeUserTokens(domain passerelle.DomainID, client passerelle.Cli
 	tx.unit.Exec(`DELETE FROM user_token WHERE domain_id = $1 AND user_id = $2 AND (client_id IS NULL OR client_id = $3)`, int64(domain), int64(user), int64(client))
 }
 
-// EndPaymentTokens makes a payment's tokens expire after the duration in, unless they expire
-// earlier.
+// EndPaymentTokens limits the remaining validity of a payment's tokens to a duration. A token that
+// expires earlier does not change.
 func (tx *Tx) EndPaymentTokens(domain passerelle.DomainID, payment passerelle.PaymentID, in time.Duration) {
 	tx.unit.Exec(`UPDATE token SET expires = {now} + $1 WHERE domain_id = $2 AND payment_id = $3 AND expires > {now} + $1`,
 		in.Microseconds(), int64(domain), int64(payment))

@@ -239,8 +239,8 @@ func TestErasure(t *testing.T) {
 }
 
 // TestDeletionEventReachesARestoredWebhook checks that a webhook that is deleted and restored
-// within a day still gets the event, with the token. A webhook that stays deleted does not delay
-// the erasure.
+// within a day still gets the event, with the token. A webhook that stays deleted for more than a
+// day does not delay the erasure.
 func TestDeletionEventReachesARestoredWebhook(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		u := s.user(true)
@@ -288,8 +288,8 @@ func (s fixture) eraseDue(realNow, next time.Time, want int) {
 	}
 }
 
-// TestDeletingATemporaryUserErasesItsEvents checks that a temporary user leaves no events, because
-// no webhook should receive them.
+// TestDeletingATemporaryUserErasesItsEvents checks that a deleted temporary user leaves no events,
+// because no webhook should receive them.
 func TestDeletingATemporaryUserErasesItsEvents(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		u := s.user(false)

@@ -25,10 +25,10 @@ func (tx *Tx) KeepUserToken(t Token, text string) error {
 	return nil
 }
 
-// WebhookToken returns the text of the newest permanent token of a user that was issued to a client
-// and is not revoked. It finds the token of a deleted user until the erasure removes the token.
-// WebhookToken fails with ErrNotFound when the user has no such token, and with ErrSealed when the
-// token cannot be decrypted.
+// WebhookToken returns the text of a user's newest permanent token for a client. It ignores revoked
+// tokens. It finds the token of a deleted user until the erasure removes the token. WebhookToken
+// fails with ErrNotFound when the user has no such token, and with ErrSealed when the token cannot
+// be decrypted.
 func (r *Reader) WebhookToken(ctx context.Context, domain passerelle.DomainID, client passerelle.ClientID, user passerelle.UserID) (string, error) {
 	type row struct {
 		token  int64

@@ -30,8 +30,8 @@ type Webhook struct {
 	// Disabled is the time at which the webhook was paused. While it is set, nothing is sent and
 	// the webhook gets no new events. Undelivered events stay.
 	Disabled *time.Time
-	// NextFlush is the time at which the flusher is due, in the domain's time. It is nil when
-	// the flusher has no work. FlushAfter is the last delivery that the flusher tried.
+	// NextFlush is the time at which the flusher is due, in the domain's time. It is nil when the
+	// flusher has no work. The flusher continues after the delivery FlushAfter.
 	NextFlush  *time.Time
 	FlushAfter passerelle.DeliveryID
 	// FirstTriesAfter is the id of a delivery. The flusher sends all deliveries up to this id, even
@@ -44,8 +44,8 @@ type Webhook struct {
 	// LastFailure are the times of the latest accepted and failed request, in the domain's time.
 	ConsecutiveFailures      int64
 	LastSuccess, LastFailure *time.Time
-	// Alerted is the time at which the last alarm mail was written. Alarmed is true from the
-	// alarm mail until the recovery mail is written.
+	// Alerted is the time at which the last alarm or recovery mail was written. Alarmed is true
+	// from the alarm mail until the recovery mail is written.
 	Alerted *time.Time
 	Alarmed bool
 	// AddToData lists the members that are added to payloads. It maps the name of each member to a
@@ -107,9 +107,10 @@ const waits = `(SELECT p.id FROM delivery p WHERE p.domain_id = d.domain_id AND 
 	AND p.version <= d.version AND (p.version < d.version OR p.id < d.id) AND p.webhook_id = d.webhook_id
 	AND p.delivered IS NULL AND p.dropped IS NULL AND p.not_before > 0 ORDER BY p.version LIMIT 1) IS NOT NULL`
 
-// WebhooksWithFirstTries lists at most limit webhooks of a domain with deliveries that were never
-// tried. Webhooks without a running sender come first. WebhooksWithFirstTries leaves out deleted,
-// disabled and stopped webhooks, and webhooks with a deleted provider.
+// WebhooksWithFirstTries lists a domain's webhooks with deliveries that are due for an immediate
+// first try. The list has at most limit webhooks. Webhooks without a running sender come first.
+// WebhooksWithFirstTries leaves out deleted, disabled and stopped webhooks, and webhooks with a
+// deleted provider.
 func (r *Reader) WebhooksWithFirstTries(ctx context.Context, domain passerelle.DomainID, limit int) ([]Webhook, error) {
 	return database.Collect(ctx, r.rows, scanWebhook, `SELECT `+webhookColumns+` FROM webhook w
 		WHERE domain_id = $1 AND deleted IS NULL AND disabled IS NULL AND NOT stopped AND NOT auth_deleted
@@ -166,9 +167,9 @@ func (tx *Tx) PlanFlush(w Webhook, due, next time.Time) {
 		WHERE +domain_id = $2 AND id = $3 AND deleted IS NULL AND next_flush = $4`, database.Micros(next), int64(w.Domain), int64(w.ID), database.Micros(due))
 }
 
-// LeaveToFlusher makes the flusher send the deliveries of a webhook up to the delivery last, while
-// the flusher has work. This includes deliveries that were never tried. It does nothing when held
-// back deliveries were released since the webhook was loaded.
+// LeaveToFlusher makes the flusher send the deliveries of a webhook up to the id `last`, while the
+// flusher has work. This includes deliveries that were never tried. It does nothing when held back
+// deliveries were released since the webhook was loaded.
 func (tx *Tx) LeaveToFlusher(w Webhook, holder string, last passerelle.DeliveryID) {
 	tx.unit.Exec(`UPDATE webhook SET news_after = $1 WHERE +domain_id = $2 AND id = $3 AND holder = $4 AND news_after = $5`,
 		int64(last), int64(w.Domain), int64(w.ID), holder, int64(w.FirstTriesAfter))
@@ -184,8 +185,8 @@ func (r *Reader) AnyHeldBackDue(ctx context.Context, domain passerelle.DomainID,
 }
 
 // FreeHeldBack releases at most limit held back deliveries that are due now, in the domain's time.
-// They then get an immediate first try. It always changes FirstTriesAfter, so that a concurrent
-// LeaveToFlusher does nothing.
+// These deliveries are then due for an immediate first try. It always changes FirstTriesAfter, so
+// that a concurrent LeaveToFlusher does nothing.
 func (tx *Tx) FreeHeldBack(domain passerelle.DomainID, now time.Time, limit int) {
 	some := dueHeldBack + ` ORDER BY not_before, id` + database.UpTo(limit)
 	tx.unit.Exec(`UPDATE webhook SET news_after = CASE WHEN news_after < due.first THEN news_after ELSE due.first END - 1

@@ -75,7 +75,8 @@ func (d WebhookData) Test() bool { return d.DropReason == testReason }
 // Place returns the position of a delivery in lists.
 func (d WebhookData) Place() []any { return []any{database.Micros(d.Created), int64(d.ID)} }
 
-// WebhookDataFilter selects deliveries of one webhook. A field with its zero value does not filter.
+// WebhookDataFilter selects deliveries of one webhook. Domain and Webhook are required. Any other
+// field with its zero value does not filter.
 type WebhookDataFilter struct {
 	Domain  passerelle.DomainID
 	Webhook passerelle.WebhookID
@@ -182,7 +183,8 @@ type WebhookLog struct {
 // Place returns the position of a request in lists.
 func (l WebhookLog) Place() []any { return []any{database.Micros(l.At), l.ID} }
 
-// WebhookLogFilter selects requests to one webhook. A field with its zero value does not filter.
+// WebhookLogFilter selects requests to one webhook. Domain and Webhook are required. Any other
+// field with its zero value does not filter.
 type WebhookLogFilter struct {
 	Domain  passerelle.DomainID
 	Webhook passerelle.WebhookID
@@ -372,9 +374,9 @@ func (tx *Tx) CreateTest(w Webhook, body []byte, now time.Time, id *passerelle.D
 }
 
 // RecoverWebhook makes the flusher of a webhook due now, and lets a stopped webhook continue. The
-// flusher continues at the first pending delivery of an event at or after the instant since.
-// RecoverWebhook changes nothing without such a delivery, or when the webhook is deleted or
-// disabled.
+// argument since is an instant. The flusher continues at the first pending delivery of an event
+// that is not older than since. RecoverWebhook changes nothing without a delivery to continue at,
+// or when the webhook is deleted or disabled.
 func (tx *Tx) RecoverWebhook(w Webhook, since, now time.Time) {
 	s := WebhookDataFilter{Domain: w.Domain, Webhook: w.ID, State: WebhookPending, From: since}.selection()
 	at := s.Bind(database.Micros(now))

@@ -11,7 +11,7 @@ import (
 
 // TestMigrationGivesWebhooksToTheirClients migrates webhooks with and without a client. A webhook
 // without a client must get the only client of its domain, unless another client was deleted after
-// its registration. A webhook of a deleted client must lose the client.
+// the webhook's registration. A webhook of a deleted client must lose the client.
 func TestMigrationGivesWebhooksToTheirClients(t *testing.T) {
 	const before = 56
 	storetest.EachEmpty(t, func(t *testing.T, url string) {

@@ -17,8 +17,7 @@ type WebhookFilter struct {
 	// Failing selects only webhooks with a problem: they are stopped, their last request failed, or
 	// their authentication provider was deleted.
 	Failing bool
-	// Silent selects only webhooks that send nothing: they are stopped, or their authentication
-	// provider was deleted.
+	// Silent selects only webhooks that are stopped, or whose authentication provider was deleted.
 	Silent bool
 }
 
@@ -54,8 +53,8 @@ func (r *Reader) CountWebhooks(ctx context.Context, f WebhookFilter) (int64, err
 	return f.selection().Count(ctx, r.rows)
 }
 
-// MaxWebhooks limits the number of webhooks of a domain that are not deleted, because every
-// event is compared with all of them.
+// MaxWebhooks limits the number of a domain's webhooks that are not deleted, because one event can
+// have a delivery to each of them.
 const MaxWebhooks = 1000
 
 // CreateWebhook stores a registration and sets its id. Write fails with ErrConflict when the
@@ -115,7 +114,7 @@ func (tx *Tx) ChangeWebhook(domain passerelle.DomainID, id passerelle.WebhookID,
 }
 
 // SetAdditions replaces the members that are added to the payloads of a webhook. Write fails with
-// ErrConflict when the webhook is deleted, or when its additions have changed since it was loaded.
+// ErrConflict when the webhook is deleted, or when these members have changed since it was loaded.
 func (tx *Tx) SetAdditions(w Webhook, additions map[string]string, now time.Time) error {
 	before, err := storedTexts(w.AddToData)
 	if err != nil {
