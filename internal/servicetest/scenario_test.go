@@ -158,7 +158,8 @@ func wireAccount(a passerelle.Account) map[string]any {
 	return map[string]any{"scheme_name": a.Scheme, "identification": a.Identification, "label": a.Label}
 }
 
-// compare reads the rules of the scenario's connector that the payment breaks.
+// compare reads the incompatibilities of the payment. It records all their codes, and the reasons
+// of the scenario's connector.
 func (p *play) compare() {
 	var list []struct {
 		Connector string `json:"connector_uuid"`
@@ -342,7 +343,7 @@ func (p *play) checkWebhooks() {
 	}
 }
 
-// checkOrders counts the orders at the bank.
+// checkOrders checks that the bank has at most one order of the payment.
 func (p *play) checkOrders() {
 	attempt, err := p.s.DB.Attempt(p.t.Context(), p.s.Domain.ID, passerelle.PaymentID(p.seen.ID))
 	if err != nil {
