@@ -97,7 +97,8 @@ func (p *play) run() {
 	p.checkOrders()
 }
 
-// configure changes the settings that the scenario needs. The changes last until the scenario ends.
+// configure changes the settings that the scenario needs. At the end of the scenario, it restores
+// the key payment.auto_confirmation.
 func (p *play) configure() {
 	values := map[string]string{settings.PeriodicEnabled: "1"}
 	for key, value := range p.scenario.Settings {
