@@ -269,7 +269,7 @@ func matches(packagePath string, patterns ...string) bool {
 }
 
 // ruleFor returns the rule for a package. A package without a rule of its own has the rule for all
-// packages below its parent.
+// packages below its nearest parent with such a rule.
 func ruleFor(packagePath string) (allowed []string, found bool) {
 	if allowed, found = mayImport[packagePath]; found {
 		return allowed, true

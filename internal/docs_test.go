@@ -545,8 +545,8 @@ func (f *facts) missingTests(_ page, text string) []string {
 
 var nameForm = regexp.MustCompile(`(?:^|[\s*(&])([a-z]+)\.([A-Z]\w*)`)
 
-// otherPackages lists names that pages write before a dot: packages of other modules, and
-// variables.
+// otherPackages lists names that pages write before a dot and that are not packages of this module:
+// packages of the standard library, and a variable.
 var otherPackages = map[string]bool{"context": true, "fmt": true, "tx": true}
 
 // missingNames checks exported names of packages.
@@ -573,7 +573,7 @@ var beside = []string{
 }
 
 // missingCalls checks calls of the API: calls with a method, addresses, and curl commands. An
-// ellipsis in place of a part matches anything.
+// ellipsis at the beginning or at the end of an address matches any parts.
 func (f *facts) missingCalls(_ page, text string) []string {
 	var missing []string
 	for _, match := range callForm.FindAllStringSubmatch(text, -1) {

@@ -9,8 +9,8 @@ import (
 )
 
 // TestWhatIsLeftOut prints one line for all packages: the programs that this machine lacks and that
-// skipped tests need. The go command hides the output of a passing test. The test therefore writes
-// the line to the output of the go command itself.
+// skipped tests need. In CI, it fails with this line instead. The go command hides the output of a
+// passing test. The test therefore writes the line to the output of the go command itself.
 func TestWhatIsLeftOut(t *testing.T) {
 	summary := leftout.Summary()
 	if summary == "" {

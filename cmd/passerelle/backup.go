@@ -26,7 +26,8 @@ type copyView struct {
 	Note     string `json:"note"`
 }
 
-// Run copies the database while other processes use it.
+// Run copies the database, which other processes may use. With --note-only, Run only records a
+// copy.
 func (b *backupCommand) Run(c *console) error {
 	if err := b.exists(); err != nil {
 		return err
@@ -89,8 +90,8 @@ type restoreCommand struct {
 	IDsOnly bool   `name:"ids-only" help:"Restore no copy. Only skip the ids in a database that you have restored by other means, such as an archive. Stop every process first."`
 }
 
-// maxSkipped limits the skipped ids. With this limit, 8,000 restores keep ids below 2^53, the
-// largest number that JavaScript represents exactly.
+// maxSkipped limits the skipped ids. With this limit, 8,000 restores keep ids below 2^53. Up to
+// this number, JavaScript represents every integer exactly.
 const maxSkipped = 1_000_000_000_000
 
 // Run makes a database from a copy. With --ids-only, Run only skips ids.

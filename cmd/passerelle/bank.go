@@ -28,7 +28,7 @@ func (b bankFolder) read(own []connector.Connector) ([]service.BankFile, error) 
 	return service.BankFiles(b.Banks, own)
 }
 
-// required reads the files in the folder, and fails when there is no folder.
+// required reads the files in the folder, and fails without --banks.
 func (b bankFolder) required() ([]service.BankFile, error) {
 	if b.Banks == "" {
 		return nil, passerelle.MissingField("--banks", "names the folder of bank files")

@@ -235,7 +235,7 @@ func inWords(p seenPayment) string {
 	return text
 }
 
-// TestPayAtABank: a payment at a bank in another process, over mutual TLS, is approved on the
+// TestPayAtABank: a payment at a bank of the command testbank, over mutual TLS, is approved on the
 // bank's page and becomes final.
 func TestPayAtABank(t *testing.T) {
 	banks := newBanks(t, "redirect")

@@ -233,7 +233,7 @@ func (m *message) write(w http.ResponseWriter, own string) {
 	}
 }
 
-// report fails the test with the violations of the standard.
+// report fails the test with the violations of the standard that exceptions does not list.
 func (v *validator) report(t testing.TB) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

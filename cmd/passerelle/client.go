@@ -24,7 +24,7 @@ type clientView struct {
 	Name         string              `json:"name"`
 	Secret       string              `json:"secret,omitempty"`
 	RedirectURIs []string            `json:"redirect_uris"`
-	// These fields define the appearance of the application's hosted pages.
+	// The colours and the logo appear on the application's hosted pages.
 	PrimaryColor   string `json:"primary_color,omitempty"`
 	SecondaryColor string `json:"secondary_color,omitempty"`
 	IDLogo         int64  `json:"id_logo,omitempty"`

@@ -160,7 +160,7 @@ func TestKilledDevLeavesNoTestBanks(t *testing.T) {
 	}
 }
 
-// pay pays at a test bank until the bank has accepted the order.
+// pay makes a payment at a test bank, and checks that the payment is done.
 func (d devOutput) pay(t *testing.T, bank string) {
 	t.Helper()
 	var auth struct{ Token string }

@@ -44,7 +44,7 @@ const (
 // errUnwell means that a check failed.
 var errUnwell = errors.New("some checks failed")
 
-// Run makes all checks and prints the findings. It fails when any check fails.
+// Run makes the checks and prints the findings. It fails when any check fails.
 func (d *doctorCommand) Run(c *console) error {
 	open, err := d.networks()
 	if err != nil {

@@ -106,7 +106,8 @@ type domainUpdate struct {
 	BaseURL string `required:"" placeholder:"URL" help:"New address that clients call."`
 }
 
-// Run moves a domain. After that, requests for the old host find no domain.
+// Run gives a domain a new base URL. After a change of the host, requests for the old host find no
+// domain.
 func (u *domainUpdate) Run(c *console, g *domainCommand) error {
 	return g.do(c, nil, func(db *store.DB) (any, error) {
 		d, err := namedDomain(c, db, u.Name)

@@ -28,7 +28,8 @@ const (
 	orphansMost = 100
 )
 
-// orphansView is the output of files orphans. First lists some of the files.
+// orphansView is the output of the command files orphans. First contains the ids of at most
+// orphansMost orphans.
 type orphansView struct {
 	Files   int64               `json:"files"`
 	Orphans int64               `json:"orphans"`

@@ -120,7 +120,7 @@ type rewrapView struct {
 	Retired   int   `json:"retired_keys"`
 }
 
-// rewrapBatch is the number of values that one transaction changes.
+// rewrapBatch is the largest number of values or payments that one transaction changes.
 const rewrapBatch = 500
 
 // Run re-encrypts the values that have an older key.

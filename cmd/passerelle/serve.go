@@ -184,7 +184,7 @@ type bounds struct {
 	DatabaseTimeout time.Duration `default:"30s" help:"Time limit of a database query, including the wait for a connection."`
 }
 
-// outbound contains the flags for the networks to which requests may be sent.
+// outbound contains the flags for the networks and ports to which the service may send webhooks.
 type outbound struct {
 	AllowNetworks []string `help:"Private networks that may receive webhooks, as CIDR."`
 	AllowPorts    []uint16 `help:"Ports that may receive webhooks (default: all)."`
@@ -260,7 +260,7 @@ func leave(s *service.Service, delay time.Duration) error {
 	}
 }
 
-// stop stops the service. Running requests have the time drain to end.
+// stop stops the service within the duration drain.
 func stop(s *service.Service, drain time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), drain)
 	defer cancel()

@@ -100,8 +100,9 @@ func startProgram(t *testing.T, flags ...string) (*exec.Cmd, serving) {
 	return program, said
 }
 
-// TestServeAcceptsRequestsBeforeItStops: during --shutdown-delay, only /readyz tells load balancers
-// that the program will stop. A second signal ends the delay and the program.
+// TestServeAcceptsRequestsBeforeItStops: during --shutdown-delay, /readyz tells load balancers that
+// the program will stop. Other requests succeed, and their connections end. A second signal ends
+// the delay and the program.
 func TestServeAcceptsRequestsBeforeItStops(t *testing.T) {
 	program, said := startProgram(t, "--shutdown-delay", "1h")
 	if err := program.Process.Signal(syscall.SIGTERM); err != nil {
@@ -223,8 +224,8 @@ func TestDevLeavesAChangedPasswordAlone(t *testing.T) {
 	}
 }
 
-// dev keeps an application after a reset of its secret. It replaces a deleted application and a
-// revoked token, and reports this.
+// dev keeps an application after a reset of its secret. It replaces a deleted application, and
+// keeps the tokens. It reports the reset and the replacement.
 func TestDevSaysWhatBecameOfItsCredentials(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	at := []string{"--database", "sqlite:" + filepath.Join(data, "passerelle.db")}

@@ -29,7 +29,7 @@ func newOwnCertificate(t *testing.T) ownCertificate {
 	return ownCertificate{t: t, authority: berlingrouptest.NewAuthority(t), chain: filepath.Join(folder, "cert.pem"), key: filepath.Join(folder, "key.pem")}
 }
 
-// write writes a new certificate with a serial number to both files.
+// write makes a new key, and a certificate with the serial number, and replaces both files.
 func (o ownCertificate) write(number int64) {
 	o.t.Helper()
 	key := berlingrouptest.NewKey(o.t)

@@ -71,7 +71,7 @@ type webhookView struct {
 	Success  string               `json:"last_success,omitempty"`
 	Failure  string               `json:"last_failure,omitempty"`
 	NextTry  string               `json:"next_try,omitempty"`
-	// These fields are set only when a single webhook is printed.
+	// Only the command webhook show sets these fields.
 	Requests int64  `json:"requests_24h,omitempty"`
 	Failed   int64  `json:"failed_24h,omitempty"`
 	Average  int64  `json:"average_duration_ms,omitempty"`

@@ -84,8 +84,8 @@ func (f endpointFlags) change() (delivery.EndpointChange, error) {
 // is smaller.
 const maxSecretFile = 1 << 20
 
-// contentOf returns the text of a file or of standard input, without a final line break. It returns
-// nil for an empty name.
+// contentOf returns the text of a file or of standard input, without line breaks at its end. It
+// returns nil for an empty name.
 func contentOf(name string) (*string, error) {
 	if name == "" {
 		return nil, nil //nolint:nilnil // no name was given

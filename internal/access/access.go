@@ -141,9 +141,10 @@ func (a *Access) IssueService(ctx context.Context, client store.Client, scopes p
 	return a.issue(ctx, ServiceToken, store.Token{Domain: client.Domain, Client: client.ID, Expires: &expires}, scopes)
 }
 
-// IssuePayment makes a token that gives access to only one payment. A maker can grant only its own
-// scopes. A maker with payments:admin can grant every scope of payments except payments:admin. A
-// maker with access to one payment can make tokens only for that payment.
+// IssuePayment makes a token that gives access to only one payment. No maker can grant
+// payments:admin. A maker with payments:admin can grant every other scope. Any other maker can
+// grant only its own scopes. A maker with access to one payment can make tokens only for that
+// payment.
 func (a *Access) IssuePayment(ctx context.Context, maker Principal, payment passerelle.PaymentID, scopes passerelle.Scopes) (Grant, error) {
 	if payment == 0 || (maker.Payment != 0 && maker.Payment != payment) {
 		return Grant{}, passerelle.Missing()

@@ -246,7 +246,7 @@ func checkAppearance(client store.Client) error {
 	)
 }
 
-// checkColor fails when a colour has too little contrast for the pages.
+// checkColor fails when a colour is invalid, or has too little contrast for the pages.
 func checkColor(field, value string, contrast float64) error {
 	if value == "" {
 		return nil

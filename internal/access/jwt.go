@@ -43,8 +43,8 @@ type Payload struct {
 	ID       string            `json:"jti"`
 }
 
-// SigningKey returns the key with which an application signs. If the application has no generated
-// keys, it fails with an Invalid error that names the field.
+// SigningKey returns the key with which an application signs. SigningKey fails with an Invalid
+// error that names the field when the application has no generated keys.
 func (a *Access) SigningKey(ctx context.Context, field string, client store.Client) (jose.Signer, error) {
 	raw, err := a.DB.ClientKey(ctx, client.Domain, client.ID)
 	if errors.Is(err, store.ErrNotFound) {
@@ -65,8 +65,8 @@ func (a *Access) SigningKey(ctx context.Context, field string, client store.Clie
 	return signer, nil
 }
 
-// GrantSigned makes a signed token for a user, like GrantUser. The payload contains the scope for
-// the client, and the service never reads that scope. The token expires at token.Expires.
+// GrantSigned makes a signed token for a user, like GrantUser. The payload repeats the argument
+// scope. The service never reads it. The token expires at token.Expires.
 func (a *Access) GrantSigned(tx *store.Tx, signer jose.Signer, issuer, scope string, token store.Token) (Grant, Payload, error) {
 	text, p, err := a.sign(signer, issuer, scope, token)
 	if err != nil {

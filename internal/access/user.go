@@ -15,9 +15,9 @@ import (
 const CodeLife = 30 * time.Minute
 
 // GrantUser makes a token for a user, in the transaction that creates the user or makes the user
-// permanent. The token of a permanent user is permanent, and webhooks of the client contain it. The
-// token of a temporary user ends with the user. The client is zero for a token that belongs to no
-// application.
+// permanent. The token of a permanent user is permanent, and the service sends it with the client's
+// webhooks. The token of a temporary user ends with the user. The client is zero for a token that
+// belongs to no application.
 func (a *Access) GrantUser(tx *store.Tx, client passerelle.ClientID, u passerelle.User) (Grant, error) {
 	return a.keep(tx, UserToken, mint(UserToken), store.Token{Domain: u.Domain, Client: client, User: u.ID, Expires: u.Expires})
 }

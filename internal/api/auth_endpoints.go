@@ -126,9 +126,9 @@ func (s *Service) initUser(ctx context.Context, c *httpapi.Caller, in credential
 }
 
 // vouched returns the application that a new user belongs to, and whether the call has credentials
-// that may create users. With client credentials, the user belongs to that application. With a
-// config token, the user belongs to the domain's only application. Other tokens are ignored,
-// because the call needs no token.
+// that may create users. With client credentials, the user belongs to their application. With a
+// config token, the user belongs to the domain's only application, or to none if there are several.
+// Other tokens are ignored, because the call needs no token.
 func (s *Service) vouched(ctx context.Context, c *httpapi.Caller, in credentialsInput) (passerelle.ClientID, bool, error) {
 	switch {
 	case in.hasCredentials():
@@ -280,7 +280,7 @@ func (s *Service) renew(ctx context.Context, c *httpapi.Caller, in renewInput) (
 }
 
 // namedUser makes the user with this id permanent. Without an id, namedUser creates a permanent
-// user. The argument also is a function that runs in the same transaction.
+// user. namedUser calls its function argument in the same transaction.
 func (s *Service) namedUser(ctx context.Context, c *httpapi.Caller, id httpapi.Number, also func(*store.Tx, passerelle.User) error) error {
 	if id == "" {
 		_, err := s.Aggregation.CreateUser(ctx, c.Domain, true, also)

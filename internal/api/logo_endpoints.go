@@ -49,8 +49,9 @@ type logoSize struct {
 
 var logoSizes = []logoSize{{"main", 1, 256}, {"thumbnail", 2, 64}}
 
-// A logo's number consists of its connector and its size. Logos are not stored files, so their
-// numbers are above the numbers of all stored files.
+// A logo's id is logosOfOne times the connector's number, plus the number of the size. The id of
+// its file is larger by firstLogoFile. Logos are not stored files, and stored files have smaller
+// ids.
 const (
 	logosOfOne    = 10
 	firstLogoFile = 2_000_000_000

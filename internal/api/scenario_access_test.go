@@ -394,7 +394,7 @@ func number(t *testing.T, word string) (n int) {
 	return n
 }
 
-// calls returns all routes with their methods and paths.
+// calls maps the method and pattern of each call to one of its paths. It omits web pages.
 func calls() map[string]string {
 	wire := map[string][]string{httpapi.Update: {"POST", "PUT"}}
 	all := map[string]string{"GET /openapi.json": "/openapi.json"}
@@ -511,8 +511,8 @@ func (s *fixture) placed(call, path string) string {
 	return s.people(call, path)
 }
 
-// people replaces placeholders with the ids of objects that belong to the token's user. A read gets
-// the token's own application. A change gets another application.
+// people replaces the placeholders of a pattern with placeholders for objects that belong to the
+// token's user. A read gets the token's own application. A change gets another application.
 func (s *fixture) people(call, path string) string {
 	application := "{application}"
 	if strings.HasPrefix(call, "GET") {

@@ -10,7 +10,7 @@ import (
 	"passerelle/internal/bankstore"
 )
 
-// discovered returns the accounts of a new connection of a domain's user.
+// discovered returns a new connection of a domain's user, and the ids of its accounts.
 func (s *fixture) discovered(t testing.TB, domainName, login string) (bankstore.Connection, []string) {
 	t.Helper()
 	c := s.connected(t, domainName, login)

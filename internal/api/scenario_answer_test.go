@@ -11,8 +11,8 @@ import (
 )
 
 // situations lists states of a payment. The label makes the simulated bank bring a payment into the
-// state. The text expected is the error message for a body that does not fit the state. The test
-// does not validate a payment without a label.
+// state. The text expected is the error message for a body that does not fit the state. A payment
+// without a label is not validated.
 var situations = map[string]struct{ label, expected string }{
 	"created":    {"", "must be validated first"},
 	"redirect":   {"actn(redirect)/done - x", "expects the payer to follow validate_uri (action redirect)"},
@@ -58,7 +58,7 @@ func (s *fixture) in(t *testing.T, situation string) string {
 }
 
 // taken lists the pairs of state and body that match. Each pair has the resulting state, detail,
-// action and error code of the payment, and its events.
+// action and error code of the payment, and the emitted events.
 var taken = map[string]struct {
 	ends   string
 	events []string

@@ -83,7 +83,7 @@ func TestAttachments(t *testing.T) {
 		if reported := int64(strings.Count(fmt.Sprint(events), "TRANSACTION_ATTACHMENTS_FOUND")); reported < stored || reported != s.eyes.Count("SELECT count(DISTINCT transaction_id) FROM attachment") {
 			t.Errorf("told of %d transactions with attachments, of which there are %d and more", reported, stored)
 		}
-		// this comes first, because the service removes a file only after a running fetch
+		// this comes first, because the service does not remove a file during its fetch
 		s.fetched(t, s.domainOf("").domain)
 		s.do(t, ask{method: "DELETE", path: "/connections", token: "user"}).says(t, 204, "", "")
 		must(t, s.Aggregation.EraseWithdrawn(t.Context()))

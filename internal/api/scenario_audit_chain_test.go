@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// awaitAuditChain returns when the service has given every act its place in the audit log. After
-// that, refused requests change no row.
+// awaitAuditChain returns when every act in the audit log has a number, and no worker holds the
+// turn. Refused requests then change no row.
 func (s *fixture) awaitAuditChain(t testing.TB) {
 	t.Helper()
 	work := map[string]string{

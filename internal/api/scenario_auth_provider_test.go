@@ -45,7 +45,7 @@ func certificate(t testing.TB, until time.Time) (public, private string) {
 	return block("CERTIFICATE", issued), block("PRIVATE KEY", der)
 }
 
-// endpointEdits returns invalid token endpoints.
+// endpointEdits returns edits that make an OAuth provider invalid.
 func endpointEdits(t testing.TB) []edit {
 	public, private := certificate(t, opening.AddDate(1, 0, 0))
 	_, another := certificate(t, opening.AddDate(1, 0, 0))

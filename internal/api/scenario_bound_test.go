@@ -24,8 +24,7 @@ type bound struct {
 // rights lists the names of tokens in order of preference.
 var rights = []string{"user", "users", "config", "admin"}
 
-// boundCalls returns the calls, at every path, whose path contains the id of an object of a user or
-// domain.
+// boundCalls returns each call at each of its paths with the id of an object of a user or domain.
 func (s *fixture) boundCalls(t *testing.T) (all []bound) {
 	t.Helper()
 	expected, wire := expectations(t), map[string][]string{httpapi.Update: {"POST", "PUT"}}
@@ -54,8 +53,7 @@ func (b bound) flags() string {
 }
 
 // TestObjectsOfOthersAreNotFound makes every call about an object of another domain, and every user
-// call about an object of another user. The response is the same as for an unknown object, and the
-// service writes nothing.
+// call about an object of another user. Each response is 404, and the service writes nothing.
 func TestObjectsOfOthersAreNotFound(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		stranger := s.someone(t, s.domainOf(""))

@@ -31,7 +31,7 @@ func (s *fixture) connected(t testing.TB, domainName, login string) bankstore.Co
 	return c
 }
 
-// New connections add these rows and events.
+// New connections and later syncs add these rows and events.
 var (
 	aConnection = map[string]int64{"connection": 1, "connection_source": 1, "connection_log": 1, "event": 2}
 	aRead       = map[string]int64{"bank_account": 1, "subscription": 2}

@@ -17,8 +17,8 @@ import (
 	"passerelle/payment"
 )
 
-// variety creates payments that differ in every filter and order. Some of their values are equal.
-// variety returns the stored payments.
+// variety creates payments with different and equal values for every filter and order. It returns
+// the stored payments.
 func (s *fixture) variety(t *testing.T) []*payment.Payment {
 	t.Helper()
 	s.configure(t, "home", map[string]string{"payment.periodic.enabled": "1"})
@@ -66,8 +66,7 @@ func (s *fixture) variety(t *testing.T) []*payment.Payment {
 	return all
 }
 
-// filter is a query parameter of the list. The function keeps selects the payments that the list
-// must return.
+// filter is the query of a list. The function keeps selects the payments that the list must return.
 type filter struct {
 	query string
 	keeps func(*payment.Payment) bool

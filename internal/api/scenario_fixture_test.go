@@ -295,7 +295,7 @@ func (s *fixture) created(t testing.TB, domainName string) int64 {
 	return out.ID
 }
 
-// draft returns servicetest.Draft in the form that set can change.
+// draft returns servicetest.Draft with the amount as a JSON number.
 func draft() map[string]any {
 	d := servicetest.Draft()
 	d["instructions"].([]any)[0].(map[string]any)["amount"] = json.Number("12.50")
@@ -505,7 +505,7 @@ func (before record) since(after record) (rows map[string]int64, events []string
 	return rows, events
 }
 
-// untouched fails the test when the number of rows of a table has changed after the record before.
+// untouched fails the test when a table has more or fewer rows than in the record.
 func (s *fixture) untouched(t testing.TB, before record) {
 	t.Helper()
 	if diff := s.changed(before); diff != "" {

@@ -12,7 +12,7 @@ import (
 )
 
 // FuzzAPI sends any input. No response may be a server error. Refusals must have the error body.
-// Responses and accepted requests must match the OpenAPI document. A number selects the token.
+// Responses must match the OpenAPI document. A number selects the token.
 func FuzzAPI(f *testing.F) {
 	for _, seed := range []struct{ method, path, query, contentType, header, body string }{
 		{"POST", "/2.0/payments", "", "application/json", "Prefer: handling=strict", minimalDraft},

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// hostileLists contains one list of each kind. Each has a token that can read it. The parameters
-// come from the OpenAPI document.
+// hostileLists contains lists of each kind. Each list has a token that can read it.
 var hostileLists = []struct{ path, token string }{
 	{"/payments", "admin"},
 	{"/payments?order_by=state", "admin"},

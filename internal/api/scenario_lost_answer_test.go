@@ -43,7 +43,7 @@ func creations(t *testing.T) []string {
 }
 
 // remembers lists creations that pass their execution to the use case, or whose objects have keys
-// of the client.
+// that the client chooses.
 var remembers = map[string]bool{"/payments": true, "/webhooks": true, "/users/{userId}/connections": true, additions: true}
 
 // additions is the path of values that a client stores by name. A repetition stores the same value.

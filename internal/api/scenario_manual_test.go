@@ -23,7 +23,7 @@ type manual struct {
 	Categories      []struct{ Code string }
 }
 
-// The list contains created transactions with the others, and users can change them. When the
+// The list also contains created transactions, and users can change these transactions. When the
 // service cannot store one of several transactions, it stores no transaction.
 func TestManualTransactions(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {

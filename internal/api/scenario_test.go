@@ -74,7 +74,8 @@ func (s *fixture) fill(t *testing.T, a ask) ask {
 	return a
 }
 
-// thing creates an object in a domain and returns its id.
+// thing returns the value of a placeholder in a domain. Usually it creates an object and returns
+// its id.
 func (s *fixture) thing(t *testing.T, domainName, what string) string {
 	t.Helper()
 	switch what {

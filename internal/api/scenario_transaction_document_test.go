@@ -79,9 +79,9 @@ func TestTransactionDocumentScenarios(t *testing.T) {
 	})
 }
 
-// The number of documents in a transaction equals the length of its list of attached documents. The
-// service detaches a document when the user stops sharing the document's subscription or the
-// transaction's account.
+// The documents_count of a transaction equals the length of its list of documents. The service
+// detaches a document when the user stops sharing the document's subscription or the transaction's
+// account.
 func TestWhatIsAttachedGoesWithWhatItBelongsTo(t *testing.T) {
 	for name, path := range map[string]string{"the subscription": "/subscriptions/{subscription}", "the account": "/accounts/{holding}"} {
 		t.Run(name, func(t *testing.T) {

@@ -35,8 +35,8 @@ type certificateInput struct {
 	Type string `path:"type" doc:"signature"`
 }
 
-// certificateOutput contains no ids of files. The public key is a member, and the private key is
-// never returned.
+// certificateOutput has null for the ids of files. It contains the public key itself, and never the
+// private key.
 type certificateOutput struct {
 	ID          int64  `json:"id"`
 	Type        string `json:"type"`
@@ -108,8 +108,8 @@ func (s *Service) oneSignKey(ctx context.Context, c *httpapi.Caller, in oneSignK
 }
 
 // Signature returns a function that signs API responses with the newest key of the caller's domain.
-// The header of the signature contains an address of the key that the caller can reach. Signature
-// fails when the domain does not sign its responses.
+// The header of the signature contains the key's address, below the base address of the call.
+// Signature fails when the domain does not sign its responses.
 func (s *Service) Signature(ctx context.Context, c *httpapi.Caller) (httpapi.SignFunc, error) {
 	if !c.Settings.On(settings.SignedAnswers) {
 		return nil, passerelle.InvalidField("sign_response", "this domain does not sign responses; to enable that, set the configuration key %s to 1", settings.SignedAnswers)

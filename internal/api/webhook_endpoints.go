@@ -61,8 +61,7 @@ type webhookInput struct {
 	Disabled  *bool                              `body:"disabled" doc:"a disabled webhook ignores new events; undelivered payloads wait"`
 }
 
-// change converts the input to a change. It keeps ids that no object can have, so the use case
-// reports them as not found.
+// change converts the input to a WebhookUpdate.
 func (in webhookInput) change(c *httpapi.Caller) delivery.WebhookUpdate {
 	out := delivery.WebhookUpdate{Event: in.Event, URL: in.URL, Disabled: in.Disabled, By: c.By()}
 	if in.IDAuth.Present {

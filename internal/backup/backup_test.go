@@ -74,7 +74,7 @@ func TestACopyOfTheOtherDatabase(t *testing.T) {
 }
 
 // spy is a program that runs the original program of the same name. It then records the arguments,
-// the variables, and the mode of the file that the original program wrote.
+// the variables of PostgreSQL, and the mode of the file that the original program wrote.
 const spy = `#!/bin/sh
 '%s' "$@" || exit
 {
@@ -281,7 +281,7 @@ func TestIDsAfterARestore(t *testing.T) {
 }
 
 // nextIDs creates or opens a database, and returns the next ids of some tables. From the second
-// call on, it also uses a table without earlier ids.
+// call on, it also uses tables without earlier ids.
 func nextIDs(t *testing.T, address string) map[string]int64 {
 	t.Helper()
 	db, err := store.Open(t.Context(), address, store.Options{})

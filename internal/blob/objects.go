@@ -47,7 +47,7 @@ func (p ObjectStore) Read(ctx context.Context, key string) (io.ReadCloser, error
 	return reachable{object}, nil
 }
 
-// reachable is an object that is being read. Reading fails with Unavailable.
+// reachable is an object that is being read. Errors of its reads are Unavailable.
 type reachable struct{ *minio.Object }
 
 // Read implements io.Reader.

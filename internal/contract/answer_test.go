@@ -31,7 +31,8 @@ type sample struct {
 	exact bool
 }
 
-// samples contains one sample of each operation, by method and path.
+// samples contains the paths of the API document, and one sample of each operation that succeeded,
+// by method and path.
 type samples struct {
 	paths map[string]map[string]json.RawMessage
 	found map[string]sample

@@ -26,14 +26,15 @@ const picture = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9
 // opening returns the time to which most tests in this package set the clock.
 func opening() time.Time { return time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC) }
 
-// fixture is a running service. The map things has the objects that rows name in braces.
+// fixture is a running service. The map things has the values of the names that rows contain in
+// braces. A value is a text, such as an id or a token.
 type fixture struct {
 	*servicetest.Instance
 	things map[string]string
 }
 
-// newFixture creates a user who shares all accounts and subscriptions, and stores the objects of
-// this user in things.
+// newFixture creates a user who shares all accounts and subscriptions, and stores ids of the user's
+// objects in things.
 func newFixture(t *testing.T, s *servicetest.Instance) *fixture {
 	t.Helper()
 	w := &fixture{Instance: s, things: map[string]string{
@@ -115,7 +116,8 @@ func (w *fixture) all(t testing.TB, path, key string) []string {
 
 func (w *fixture) first(t testing.TB, path, key string) string { return w.all(t, path, key)[0] }
 
-// make creates an object that a row names and the fixture does not have yet.
+// make returns the value of a name that things does not have yet. For most names, it creates an
+// object.
 func (w *fixture) make(t testing.TB, name string) string {
 	t.Helper()
 	switch name {
@@ -273,7 +275,8 @@ func (w *fixture) signer(t testing.TB) string {
 	return made.ID.String()
 }
 
-// account returns a loan account or, for the kind disabled, an account that is not shared.
+// account returns the id of a loan account or, for the kind disabled, of an account that is not
+// shared.
 func (w *fixture) account(t testing.TB, kind string) string {
 	t.Helper()
 	var out struct {

@@ -321,8 +321,8 @@ func refuses(link string) func(t *testing.T, w *fixture) {
 	}
 }
 
-// approve makes a payer approve a payment at the bank and return. It returns the payment's new
-// state and action.
+// approve creates a payment, and makes a payer approve it at the bank and return. It returns the
+// payment's new state and action.
 func (w *fixture) approve(t *testing.T) (state, action string) {
 	t.Helper()
 	path := "/payments/" + w.fill(t, "{new payment}")

@@ -25,10 +25,10 @@ import (
 // row is one fact: a request in exactly the form that a program sends, and the expected response.
 type row struct {
 	// fact begins with a section of the fact list. by is the program that sends the request or
-	// reads the response.
+	// reads the response, or the document that describes the fact.
 	fact, by string
 	// call is the method and the address without the host. In the texts of a row, words in braces
-	// name objects of the fixture.
+	// are names in the fixture.
 	call string
 	// as is the Authorization header, or "" for no header. The words user, config, users, service,
 	// temporary, validating and basic are short forms.
@@ -186,7 +186,7 @@ func parts(t testing.TB, text string) (body io.Reader, kind string) {
 // thing matches a word in braces.
 var thing = regexp.MustCompile(`\{([a-z][a-z ]*)\}`)
 
-// fill replaces words in braces with objects. For each use of a name that begins with new, it
+// fill replaces names in braces with their values. For each use of a name that begins with new, it
 // creates another object.
 func (w *fixture) fill(t testing.TB, text string) string {
 	t.Helper()

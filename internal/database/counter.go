@@ -33,9 +33,9 @@ func (u *Unit) Count(domain int64, name string, spread, delta int64) {
 const changeTotal = `INSERT INTO counter (domain_id, name, shard, n) VALUES ($1, $2, $3, $4)
 	ON CONFLICT (domain_id, name, shard) DO UPDATE SET n = counter.n + excluded.n`
 
-// tallies returns the statements that change the totals of units in a shared transaction. They are
-// the last statements, because other transactions wait for a changed total until COMMIT. Each total
-// is changed once. All transactions change totals in the same order, so they cannot deadlock.
+// tallies returns the statements that change the totals of units in a shared transaction. These
+// statements come last, because other transactions wait for a changed total until COMMIT. Each
+// total is changed once. All transactions change totals in the same order, so they cannot deadlock.
 func tallies(units ...*Unit) []statement {
 	changes := map[total]int64{}
 	for _, u := range units {

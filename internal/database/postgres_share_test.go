@@ -158,7 +158,8 @@ func hold(t *testing.T, url string, id int64) (end func()) {
 	}
 }
 
-// awaitWaiting returns when at least many connections wait for a lock.
+// awaitWaiting returns when enough connections wait for a lock. The argument many is their least
+// number.
 func awaitWaiting(t *testing.T, db *Handle, many int64) {
 	t.Helper()
 	for t.Context().Err() == nil {

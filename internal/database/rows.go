@@ -16,8 +16,8 @@ type RowType struct {
 	texts map[int]string // statements by number of rows
 }
 
-// NewRowType returns a RowType. The text columns follows INSERT INTO: it consists of the name of
-// the table and the list of columns.
+// NewRowType returns a RowType. The argument columns is the text after INSERT INTO: the name of the
+// table and the list of columns.
 func NewRowType(columns string) RowType {
 	r := RowType{Width: strings.Count(columns, ",") + 1, texts: map[int]string{}}
 	for _, n := range rowsAtOnce {

@@ -15,7 +15,8 @@ const (
 	maxBlock  = 6400
 )
 
-// many is the least number of requests of the same size that a new block can serve.
+// many is the least number of requests of the same size that a new block can serve. A block can
+// therefore be larger than maxBlock.
 const many = 16
 
 const reserveBlock = `INSERT INTO sequence (name, next) VALUES ($1, 1 + CAST($2 AS BIGINT))

@@ -10,8 +10,7 @@ import (
 // lead to any number of different statements.
 const statementLimit = 512
 
-// preparer contains the methods that the pool of readers and the writer's connection have in
-// common.
+// preparer contains the methods of a connection that statements calls.
 type preparer interface {
 	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)

@@ -29,7 +29,7 @@ var errLost = errors.New("the transaction is lost")
 // errBare means that a unit without a savepoint failed. The whole transaction must then be undone.
 var errBare = errors.New("a unit without a savepoint failed")
 
-// queued is a unit that waits for the writer.
+// queued is a unit that waits for its execution.
 type queued struct {
 	unit *Unit
 	done chan error

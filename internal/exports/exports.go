@@ -93,7 +93,8 @@ type export struct {
 	filter  bankstore.TransactionFilter
 }
 
-// bound completes the period. It fails when the period contains too many transactions.
+// bound completes the period. It fails when the period ends before it begins, or contains too many
+// transactions.
 func (e *export) bound(ctx context.Context) error {
 	f := &e.filter
 	if f.From.IsZero() {

@@ -99,7 +99,7 @@ func (c *comparison) Wanted(account string) (passerelle.Date, bool) {
 	return passerelle.Date{}, one != nil && !one.Disabled
 }
 
-// Transactions counts new transactions.
+// Transactions counts new and changed transactions.
 func (c *comparison) Transactions(account string, page []passerelle.TransactionDetails) error {
 	report, into := c.accounts[account], c.stored[account]
 	page = slices.DeleteFunc(slices.Clone(page), func(d passerelle.TransactionDetails) bool {

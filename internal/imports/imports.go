@@ -106,8 +106,7 @@ func (i *Imports) begin(ctx context.Context, d passerelle.Domain, f File) (*prev
 	return &previewing{Imports: i, ctx: ctx, domain: d.ID, connection: f.Connection, values: values, memory: memory, brought: brought{}, formats: map[string]statementfile.Format{}}, nil
 }
 
-// preview compares one file. It returns the report, and a function that makes the later files
-// follow this file.
+// preview compares one file. It returns the report, and a function that calls follow for the file.
 func (s *previewing) preview(f File) (FileReport, func(), error) {
 	if _, err := mapping(f.Mapping); err != nil {
 		return FileReport{}, nil, err

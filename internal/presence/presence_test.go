@@ -12,8 +12,8 @@ import (
 	"passerelle/internal/presence"
 )
 
-// TestDevicesAreForgotten notes devices that nothing takes. They must not stay in memory after the
-// presence of their users. A later act of the same user counts from its own time.
+// TestDevicesAreForgotten checks that a device leaves the memory when it is taken, or at the end of
+// its user's presence. The presence must begin anew with each act of the user.
 func TestDevicesAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var devices presence.Devices

@@ -26,8 +26,8 @@ type Call struct {
 	// Kinds lists the kinds of token that the call accepts. It is empty when the call needs no
 	// token. The token must have at least one of Scopes.
 	Kinds, Scopes []string
-	// Body is a sample of a request's body. Sample is the response to that request, and Status is
-	// the response's status.
+	// Body is a sample of a request's body. Sample is a recorded response, and Status is its
+	// status.
 	Body, Sample string
 	Status       int
 }

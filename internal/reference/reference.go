@@ -54,7 +54,7 @@ func mustPages(files fs.FS, folder string) *web.Pages {
 // required.
 type Config struct {
 	// OpenAPI returns the document as the API serves it. The document is large. The package reads
-	// it for the first reader, because most services have no readers.
+	// the document only at the first request for a page, because most services have no readers.
 	OpenAPI func() []byte
 	// Domain finds the domain of a host. Pages for an unknown host omit the features of sandboxes.
 	Domain func(ctx context.Context, host string) (passerelle.Domain, error)
@@ -78,19 +78,19 @@ type contents struct {
 	guides       map[string]guide
 }
 
-// introduction has the content of the first page: links to the guides, the conventions and the
-// chapters.
+// introduction has the content of the page at Root: the conventions, and links to the guides and
+// the chapters.
 type introduction struct {
 	Version, Document string
 	Conventions       []paragraph
 	Chapters          []Chapter
 	Tasks             []Task
 	Groups            []guideGroup
-	// Sections lists the parts of the guides in which readers can search.
+	// Sections has the guides of the index. Readers can search their titles and headings.
 	Sections []guide
 }
 
-// view has a page, and the links to all other pages.
+// view has a page, and the links to all guides and chapters.
 type view struct {
 	Groups []guideGroup
 	Tasks  []Task

@@ -33,9 +33,9 @@ const (
 	// words are cut off.
 	minWord = 2
 	maxWord = 32
-	// maxWords is the largest number of stored words of a payment's labels. The same limit applies
-	// to the words of its names. It is enough for most bulk payments, because they repeat their
-	// words.
+	// maxWords is the largest number of stored words of a payment's labels and e-mail addresses.
+	// The same limit applies to the words of its names. It is enough for most bulk payments,
+	// because they repeat their words.
 	maxWords = 100
 )
 

@@ -182,7 +182,7 @@ func (s *Service) loadBanks(ctx context.Context) error {
 	return nil
 }
 
-// loadFiles registers the connectors in all and the banks in the folder.
+// loadFiles registers the connectors of the argument all, and the banks of the folder.
 func (s *Service) loadFiles(ctx context.Context, all []connector.Connector, programs map[int64]program) error {
 	files, err := readBanks(s.config.Banks, all, s.banks)
 	if err != nil {

@@ -144,8 +144,8 @@ func TestAddressOfThePerson(t *testing.T) {
 }
 
 // TestHeadersOfTheDevice checks that a bank gets all headers of the standard about the person's
-// device while the person is present. A malformed value is left out, and so is every value of an
-// application that does not name the address.
+// device while the person is present. A malformed value is left out, and a value that is too long
+// is shortened. Every value of an application that does not name the address is also left out.
 func TestHeadersOfTheDevice(t *testing.T) {
 	const application, browser, device = "127.0.0.7", "127.0.0.8", "192.0.2.9"
 	bank := &listening{}

@@ -33,8 +33,8 @@ func EnsureDomain(ctx context.Context, db *store.DB, d passerelle.Domain) (passe
 	return known, err
 }
 
-// servedDomain returns the domain of a request's host. On a developer's machine, every loopback
-// name with any port means the first domain.
+// servedDomain returns the domain of a request's host. On a developer's machine, a loopback name
+// that belongs to no domain means the first domain.
 func (s *Service) servedDomain(ctx context.Context, r *store.Reader, host string) (store.ServedDomain, error) {
 	found, err := domainByHost(ctx, r, strings.ToLower(host))
 	if errors.Is(err, store.ErrNotFound) && s.config.Loopback && domains.Loopback(host) {

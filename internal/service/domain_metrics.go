@@ -43,8 +43,8 @@ var (
 	troubles        = figure("connections_in_trouble", "Failing connections of users, by state. The count stops at 10000.", "domain", "state")
 )
 
-// maxPending limits the counts of a webhook's undelivered requests and of payments with an unknown
-// outcome.
+// maxPending limits the count of a webhook's pending deliveries, and the count of a domain's
+// payments with an unknown outcome.
 const maxPending = 1000
 
 // Describe implements prometheus.Collector.

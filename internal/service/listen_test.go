@@ -122,8 +122,8 @@ func attempt(t *testing.T, address, forwarded string) (status int) {
 	return answer.StatusCode
 }
 
-// TestUnknownProxyIsWarnedOf checks that three sign-ins through an unknown proxy cause one warning.
-// Sign-ins through a trusted proxy or without a proxy must cause no warning.
+// TestUnknownProxyIsWarnedOf checks that three attempts to sign in through an unknown proxy cause
+// one warning. Attempts through a trusted proxy or without a proxy must cause no warning.
 func TestUnknownProxyIsWarnedOf(t *testing.T) {
 	loopback := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	for name, test := range map[string]struct {

@@ -28,8 +28,8 @@ func (s *Service) eraseUsers(ctx context.Context, d passerelle.Domain) error {
 	return errors.Join(s.Aggregation.ExpireUsers(ctx, d), s.Aggregation.EraseUsers(ctx, d))
 }
 
-// erase erases the data that users withdrew, and the data of deleted users. A failure with one kind
-// of data does not affect the other.
+// erase erases the data of deleted users, the data that users withdrew, and their files. A failure
+// with one kind of data does not affect the others.
 func (s *Service) erase(ctx context.Context) error {
 	return errors.Join(s.eachDomain(s.eraseUsers)(ctx), s.Aggregation.EraseWithdrawn(ctx), s.Documents.RemoveFiles(ctx))
 }
@@ -65,7 +65,7 @@ func (s *Service) fetchers(all []connector.Connector) map[string]*background.Loo
 }
 
 // fetchFrom returns a function that fetches the due files of a connector. The function fetches one
-// batch for each domain, and repeats this.
+// batch for each domain, and repeats this until no domain has a due file.
 func (s *Service) fetchFrom(connector string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		for more := true; more; {

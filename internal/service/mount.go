@@ -28,9 +28,9 @@ type place struct {
 	handler http.Handler
 }
 
-// places is a handler that tries places in order. The API handles all requests that match no place,
-// even requests without a path. Each such request then gets an error body of the API. A mux of
-// net/http would handle some of these requests itself, with redirects and plain text.
+// places is a handler that tries the places in below in order. The handler rest gets every other
+// request, even one without a path. A mux of net/http would handle some of these requests itself,
+// with redirects and plain text.
 type places struct {
 	below []place
 	rest  http.Handler
@@ -209,7 +209,7 @@ func (p places) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.rest.ServeHTTP(w, r)
 }
 
-// sandboxOnly hides simulated banks from requests to unknown hosts and live domains.
+// sandboxOnly refuses requests to unknown hosts and to live domains.
 func (s *Service) sandboxOnly(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		d, err := s.domain(r.Context(), r.Host)

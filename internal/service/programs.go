@@ -16,7 +16,7 @@ import (
 )
 
 // program is a connector program with its row. The field calls is the connector that calls the
-// program. The field is nil when the service has left out the program because of an error.
+// program. The field can be nil if the service has left out the program because of an error.
 type program struct {
 	row   store.ConnectorProgram
 	calls *remote.Program

@@ -19,7 +19,8 @@ import (
 // which the receiver stores the request.
 const receiverPath = "/sandbox/receiver/"
 
-// receive stores and accepts every request to the built-in receiver of a sandbox domain.
+// receive handles the requests to the built-in receiver of a sandbox domain. It stores each request
+// that it accepts.
 func (s *Service) receive(w http.ResponseWriter, r *http.Request) {
 	if err := s.keep(w, r); err != nil {
 		s.api.Refuse(w, r, err)

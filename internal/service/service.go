@@ -322,7 +322,7 @@ func (s *Service) standing() background.Group {
 // identitiesTimeout is the longest time to wait for a response of the identity provider.
 const identitiesTimeout = 10 * time.Second
 
-// identities returns the configured identity provider, if any. Calls of the provider follow the
+// identities returns the configured identity provider, if any. Calls to the provider follow the
 // rules for webhooks: only public addresses and the operator's networks, and no redirects.
 func identities(c Config) (*oidc.Provider, error) {
 	if c.Identities == nil {

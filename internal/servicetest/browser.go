@@ -27,8 +27,9 @@ var chromium struct {
 }
 
 // Browser returns a new private window of the browser, with its own cookies, cache and storage. The
-// window has the width and height in CSS pixels, and closes with the test. Without Chromium the
-// test is skipped. The TestMain of the package must call CloseBrowser.
+// window has the width and height in CSS pixels, and closes with the test. Without Chromium,
+// Browser skips the test. In CI, it fails the test. The TestMain of the package must call
+// CloseBrowser.
 func Browser(t testing.TB, width, height int64) context.Context {
 	t.Helper()
 	leftout.Needs(t, leftout.Browsers...)

@@ -191,7 +191,7 @@ func measured(in *setting, isDead bool) time.Duration {
 }
 
 // drive changes payments at a steady rate. It waits until the healthy endpoint has received all
-// changes once and in order. It returns the time of each delivery.
+// changes once and in order. It returns the time from each response to its delivery.
 func (s *fixture) drive(changes int) (took []time.Duration) {
 	s.t.Helper()
 	all := make([]*mover, changes/changesOfPayment)
@@ -237,8 +237,8 @@ func (s *mover) move(d *driver) change {
 	return change{s.id, s.state}
 }
 
-// compare waits for the deliveries of changes that got a response. It returns the time of each
-// delivery.
+// compare waits for the deliveries of changes that got a response. It returns the time from each
+// response to its delivery.
 func (s *fixture) compare(answered map[change]time.Time) (took []time.Duration) {
 	s.t.Helper()
 	last := map[int64]payment.State{}

@@ -229,7 +229,8 @@ func (m *member) awaits(role string) {
 	m.t.Fatalf("the member %s is not %s in time", m.name, role)
 }
 
-// kill ends Patroni, the server and the server's child processes at the same moment.
+// kill ends Patroni, the server and the server's child processes. It suspends the server before it
+// lists the child processes, so no more processes start.
 func (m *member) kill() {
 	if m.command == nil {
 		return

@@ -246,7 +246,7 @@ func (p seenByClient) path() []payment.State {
 	return states
 }
 
-// checkOrders counts the orders at the bank.
+// checkOrders checks that the bank has at most one order of the payment.
 func (h *history) checkOrders() {
 	h.t.Helper()
 	ctx := context.Background()

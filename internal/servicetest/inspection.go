@@ -105,8 +105,9 @@ func Listen(ctx context.Context, t testing.TB) Console {
 	return c
 }
 
-// Silent checks that the browser has sent no messages, and that it would send one for an error. It
-// ignores messages that contain one of the texts in but, such as the status of an error page.
+// Silent checks that the browser has sent no messages, and that it would send one for an error. The
+// argument but lists texts, such as the status of an error page. Silent ignores messages with one
+// of these texts.
 func (c Console) Silent(t testing.TB, but ...string) {
 	t.Helper()
 	const end = "the end"

@@ -135,7 +135,8 @@ func TestUnknownPathsGetTheErrorBody(t *testing.T) {
 	}
 }
 
-// The token of a payment expires soon after the payment is final.
+// The token of a payment is still valid when the payment becomes final, and has expired 61 minutes
+// later.
 func TestPaymentTokensEndWithThePayment(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		ahead := atomic.Int64{}

@@ -97,7 +97,8 @@ func (p *play) run() {
 	p.checkOrders()
 }
 
-// configure changes the settings that the scenario needs. The changes last until the scenario ends.
+// configure changes the settings that the scenario needs. At the end of the scenario, it restores
+// the key payment.auto_confirmation.
 func (p *play) configure() {
 	values := map[string]string{settings.PeriodicEnabled: "1"}
 	for key, value := range p.scenario.Settings {
@@ -158,7 +159,8 @@ func wireAccount(a passerelle.Account) map[string]any {
 	return map[string]any{"scheme_name": a.Scheme, "identification": a.Identification, "label": a.Label}
 }
 
-// compare reads the rules of the scenario's connector that the payment breaks.
+// compare reads the incompatibilities of the payment. It records all their codes, and the reasons
+// of the scenario's connector.
 func (p *play) compare() {
 	var list []struct {
 		Connector string `json:"connector_uuid"`
@@ -342,7 +344,7 @@ func (p *play) checkWebhooks() {
 	}
 }
 
-// checkOrders counts the orders at the bank.
+// checkOrders checks that the bank has at most one order of the payment.
 func (p *play) checkOrders() {
 	attempt, err := p.s.DB.Attempt(p.t.Context(), p.s.Domain.ID, passerelle.PaymentID(p.seen.ID))
 	if err != nil {

@@ -148,8 +148,8 @@ func unused() []Key {
 // families lists the prefixes of keys that the catalogue does not list individually.
 var families = []string{"alerts.", "cat.", "documents.", "mails.", "oidc.", "stet."}
 
-// familiar returns a key of a family. The name of such a key has the prefix of the family. Any
-// words may follow, joined by dots.
+// familiar returns a key of a family. The name of such a key has the prefix of the family. After
+// the prefix, it has words of lower-case letters, digits and underscores, joined by dots.
 func familiar(name string) (Key, bool) {
 	const letters = "abcdefghijklmnopqrstuvwxyz0123456789_"
 	for _, family := range families {

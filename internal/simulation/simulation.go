@@ -50,8 +50,9 @@ const maxPasses = 1000
 
 // Result counts the work that Run did.
 type Result struct {
-	// Payments counts the payments that expired or that the service checked at their banks. Syncs
-	// counts the reads of connections. Deliveries counts the webhook requests.
+	// Payments counts the payments that expired, that the service checked at their banks, or whose
+	// interrupted attempts it recovered. Syncs counts the reads of connections. Deliveries counts
+	// the webhook requests.
 	Payments, Syncs, Deliveries int
 	// Truncated means that Run reached a limit and some due work remains.
 	Truncated bool

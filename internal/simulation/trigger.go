@@ -25,7 +25,8 @@ const (
 )
 
 // TestEvent is an event that a client requests to test a receiver. Without a user or a connection,
-// it has the user or the connection of the sample. Without data, its body is the sample.
+// its sample has the ids webhook.SampleUser or webhook.SampleConnection. Without data, its body is
+// the sample.
 type TestEvent struct {
 	Event      string
 	User       passerelle.UserID

@@ -13,7 +13,7 @@ import (
 )
 
 // TestAHangingServiceIsNotAlive checks that systemd gets no report while the service does not
-// respond, and gets reports again afterwards.
+// respond, and gets reports as soon as it responds.
 func TestAHangingServiceIsNotAlive(t *testing.T) {
 	systemd := supervisiontest.Listen(t, "30000")
 	asked, hangs := make(chan bool, 100), atomic.Bool{}

@@ -5,8 +5,9 @@
 // where they wait. The service reads the files.
 //
 // Send fails when the service cannot be reached or refuses the token. Watch ends when the service
-// refuses the token. It reports other errors to its caller and continues. The refusal of a file is
-// a result and not an error.
+// refuses the token or no longer has the connection, and when the inbox or the report fails. It
+// passes other failures of the service or of the inbox's server to its caller, and continues. The
+// refusal of a file is a result and not an error.
 package uploads
 
 import (

@@ -61,7 +61,8 @@ func (s *Service) accountRoutes() []httpapi.Route {
 	}
 }
 
-// accountDetailRoutes returns the routes for parts of accounts, account types and currencies.
+// accountDetailRoutes returns the routes for holders, account types, currencies, and the sources,
+// logs and categories of an account.
 func (s *Service) accountDetailRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{

@@ -38,7 +38,7 @@ type editDocumentInput struct {
 	documentFields
 }
 
-// documentFields contains the details of a document that a person can set.
+// documentFields contains the fields of documents that a call can set.
 type documentFields struct {
 	Type     *int64                           `body:"id_type" min:"1" doc:"see /documenttypes"`
 	Category httpapi.Nullable[int64]          `body:"id_category" doc:"null for none"`
@@ -148,7 +148,7 @@ func (in documentFields) edit() (bankstore.DocumentEdit, error) {
 	)
 }
 
-// own reads a value that the user sets for one field. Null removes the field's value.
+// own reads the value that a request sets for one field. Null clears the user's value.
 func own[T ~string | ~int64 | ~bool, U any](into *bankstore.Own[U], supplied httpapi.Nullable[T], read func(T) (U, error)) error {
 	if into.Set = supplied.Present; !supplied.Present || supplied.Null {
 		return nil

@@ -47,7 +47,8 @@ func documentsAnywhere(rest string) (string, []string) {
 	return "/users/{userId}" + rest, append(aliases, rest)
 }
 
-// documentPlace is the user, connection or subscription of a list of documents.
+// documentPlace identifies the user in a path, and the connection and subscription if the path
+// names them.
 type documentPlace struct {
 	oneUserInput
 	Connection   passerelle.ConnectionID   `path:"connectionId,optional"`

@@ -15,9 +15,9 @@ import (
 )
 
 // These are the limits of expansions. maxBelow limits the accounts or subscriptions of a
-// connection, on average over all connections in the response. maxRecent limits the transactions
-// that accounts show. maxEmbedded limits the objects in a response. An object counts each time it
-// is written, because nested expansions multiply.
+// connection, on average over all connections in the response. maxRecent limits the new
+// transactions of all accounts together. maxEmbedded limits the objects in a response. An object
+// counts each time it is written, because nested expansions multiply.
 const (
 	maxBelow    = 1000
 	maxRecent   = 1000
@@ -98,8 +98,8 @@ func embedAbove[A, B any](below rendered[B], of func(*B) int64, above rendered[A
 	}
 }
 
-// embedding renders the calling user's objects with expansions. Each expanded name costs one query
-// for all objects.
+// embedding renders the calling user's objects with expansions. The number of queries does not
+// depend on the number of objects.
 type embedding struct {
 	*Service
 	c *httpapi.Caller
@@ -219,7 +219,7 @@ func (e embedding) accounts(ctx context.Context, rows []bankstore.StoredAccount,
 		embeds{"transactions", func(asked httpapi.Expansion) error { return e.recentTransactions(ctx, out, ids, asked) }})
 }
 
-// connectionsAbove returns the connections with these ids, which own accounts or subscriptions.
+// connectionsAbove returns connections by id, for accounts or subscriptions that embed them.
 func (e embedding) connectionsAbove(ctx context.Context, ids []passerelle.ConnectionID, asked httpapi.Expansion) (rendered[wire.Connection], error) {
 	found, err := bankstore.From(e.DB).ConnectionsByID(ctx, e.c.Domain.ID, e.c.User, ids)
 	if err != nil {
@@ -265,7 +265,7 @@ func (e embedding) subscriptions(ctx context.Context, rows []bankstore.StoredSub
 }
 
 // transactions renders transactions with the currencies of their accounts. span may already contain
-// these currencies. Each transaction always has its category and the category's deprecated number.
+// these currencies.
 func (e embedding) transactions(ctx context.Context, rows []passerelle.Transaction, span bankstore.TransactionSpan, asked httpapi.Expansion) (rendered[wire.Transaction], error) {
 	accounts, err := e.accountsAbove(ctx, rows, span, asked.Has("account"))
 	if err != nil {

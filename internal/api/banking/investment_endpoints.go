@@ -46,7 +46,8 @@ type listAssetsInput struct {
 	httpapi.Expand[wire.Investment]
 }
 
-// assetRows checks the place in the path, and returns it with one page of its assets of a kind.
+// assetRows checks the place in the path. It returns this place, and one page of the assets of a
+// kind at this place.
 func assetRows[D any](ctx context.Context, s *Service, c *httpapi.Caller, in listAssetsInput, kind bankstore.AssetKind) (settled, []passerelle.Asset[D], httpapi.Listing, error) {
 	at, err := s.settle(ctx, c, in.place())
 	if err != nil {
@@ -214,7 +215,7 @@ func (s *Service) accountsOf(ctx context.Context, c *httpapi.Caller, at settled,
 // maxPockets limits the pockets that one page of investments embeds.
 const maxPockets = 10_000
 
-// showInvestments renders positions with expansions, with at most one query for all positions.
+// showInvestments renders positions with the requested expansions. It makes at most one query.
 func (s *Service) showInvestments(ctx context.Context, c *httpapi.Caller, at settled, rows []passerelle.Asset[passerelle.InvestmentDetails], accounts map[passerelle.AccountID]passerelle.BankAccount, asked httpapi.Expansion) ([]wire.Investment, error) {
 	shown := make([]wire.Investment, len(rows))
 	place := map[passerelle.AssetID]*[]wire.Pocket{}

@@ -13,7 +13,7 @@ func everywhere(rest string) (string, []string) {
 	return "/users/{userId}" + rest, append(aliases, rest)
 }
 
-// anyPlace is the user, connection or account of a list.
+// anyPlace identifies the user in a path, and the connection and account if the path names them.
 type anyPlace struct {
 	oneUserInput
 	Connection passerelle.ConnectionID `path:"connectionId,optional"`

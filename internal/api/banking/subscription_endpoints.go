@@ -142,7 +142,7 @@ func (s *Service) subscription(ctx context.Context, c *httpapi.Caller, connectio
 	return shown[0], nil
 }
 
-// subscriptions loads the subscriptions of a user that the filter names. It fails when a named
+// subscriptions loads those subscriptions of a user that the filter names. It fails when a named
 // subscription is missing.
 func (s *Service) subscriptions(ctx context.Context, c *httpapi.Caller, u oneUserInput, f bankstore.SubscriptionFilter) ([]bankstore.StoredSubscription, error) {
 	user, err := u.theirs(c)

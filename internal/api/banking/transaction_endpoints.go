@@ -18,8 +18,8 @@ import (
 	"passerelle/internal/wire"
 )
 
-// transactionRoutes returns the same three calls for each place: a user, an account, a connection,
-// and an account of a connection.
+// transactionRoutes returns three routes for each place, and the routes of manualRoutes. The places
+// are a user, an account, a connection, and an account of a connection.
 func (s *Service) transactionRoutes() []httpapi.Route {
 	return slices.Concat(
 		transactionsBelow("", httpapi.Handle(listTransactions[transactionsOfUser](s)), httpapi.Handle(oneTransaction[transactionOfUser](s)), httpapi.Handle(editTransaction[editOfUser](s))),
@@ -232,7 +232,7 @@ type listTransactionsOutput struct {
 	httpapi.Listing
 }
 
-// listOfTransactions is the interface of the four inputs of calls that list transactions.
+// listOfTransactions is the interface of transactionsOfUser and the three other list inputs.
 type listOfTransactions interface {
 	place() transactionPlace
 	query() transactionQuery
@@ -408,7 +408,7 @@ type namedTransaction interface {
 
 func (in whichTransaction) which() passerelle.TransactionID { return in.Transaction }
 
-// readOfTransaction is the interface of the four inputs of calls that read a transaction.
+// readOfTransaction is the interface of transactionOfUser and the three other read inputs.
 type readOfTransaction interface {
 	namedTransaction
 	Expansion() httpapi.Expansion
@@ -455,7 +455,7 @@ type categoryInput struct {
 	ParentCode string `body:"parent_code" max:"60" doc:"letters, digits, - and _" example:"food"`
 }
 
-// editOfTransaction is the interface of the four inputs of calls that change a transaction.
+// editOfTransaction is the interface of editOfUser and the three other edit inputs.
 type editOfTransaction interface {
 	namedTransaction
 	edit() (bankstore.TransactionEdit, error)
@@ -526,7 +526,8 @@ func (in transactionEdit) edit() (bankstore.TransactionEdit, error) {
 	return e, nil
 }
 
-// code returns the category's full code: the parent's code, a point and the category's own code.
+// code returns the category's full code. With a parent, this is the parent's code, a point and the
+// category's own code.
 func (in categoryInput) code(field string) (string, error) {
 	for name, code := range map[string]string{".code": in.Code, ".parent_code": in.ParentCode} {
 		if strings.Trim(code, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "" {

@@ -93,9 +93,8 @@ func (s *Service) webauthURL(ctx context.Context, c *httpapi.Caller, in webauthU
 	return webauthURLOutput{URL: c.Domain.BaseURL + "/webauth?" + query.Encode()}, nil
 }
 
-// receives checks that the named application exists, and that it has registered the redirect
-// address. If the caller's token belongs to an application, it must belong to the named
-// application.
+// receives checks that the named application exists, and that it may use the redirect address. If
+// the caller's token belongs to an application, this must be the named application.
 func (s *Service) receives(ctx context.Context, c *httpapi.Caller, in webauthURLInput) error {
 	id, err := strconv.ParseInt(string(in.ClientID), 10, 64)
 	if err != nil || c.Client != 0 && int64(c.Client) != id {

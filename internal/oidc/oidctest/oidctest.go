@@ -2,8 +2,9 @@
 // redirects browsers back immediately, and signs tokens.
 //
 // The package owns one person, identified without a password, and the faults that tests set. It
-// checks the client, and that the code and the verifier belong to the sign-in. It checks nothing
-// else, because tests do not need more.
+// checks the client and some parameters of the redirect. It also checks that the code, the verifier
+// and the redirect URI belong to the sign-in. It checks nothing else, because tests do not need
+// more.
 //
 // The package fails the test when the server cannot start.
 package oidctest
@@ -37,7 +38,8 @@ type Provider struct {
 	// URL is the issuer. Client trusts its certificate and follows no redirects.
 	URL    string
 	Client *http.Client
-	// Claims are additional claims of tokens. They replace claims of the same name.
+	// Claims are additional claims of tokens. They replace claims of the same name. A nil value
+	// removes the claim.
 	Claims map[string]any
 	// Description contains additional members of the discovery document. They replace members of
 	// the same name.

@@ -4,8 +4,8 @@
 //
 // The package owns the connections through the proxy. It does not interpret the content.
 //
-// The proxy does not start when it cannot listen. It resets a connection when the target does not
-// respond.
+// The proxy does not start when it cannot listen. It resets a connection when it cannot connect to
+// the target.
 package network
 
 import (
