@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"sync"
 
 	"passerelle"
+	"passerelle/internal/background"
 	"passerelle/internal/bankstore"
 )
 
@@ -102,28 +102,18 @@ func (a *Aggregation) readQueue(ctx context.Context, key queueKey) {
 			break
 		}
 		done = next.connection.ID
-		a.queues.keepError(ctx, recovered(func() (err error) { read, err = a.readQueued(ctx, next); return err }))
+		a.queues.keepError(ctx, background.Guard(func() error { return a.readQueued(ctx, next, &read) }))
 	}
 	if read && ctx.Err() == nil {
-		a.queues.keepError(ctx, recovered(func() error { return a.refillQueues(ctx, key.domain) }))
+		a.queues.keepError(ctx, background.Guard(func() error { return a.refillQueues(ctx, key.domain) }))
 	}
 }
 
-// recovered returns a panic of fn as an error. A reader must end its place in the queue, and a
-// failure must not end the process.
-func recovered(fn func() error) (err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			err = fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
-		}
-	}()
-	return fn()
-}
-
-// readQueued reads a connection, and reports whether it was read.
-func (a *Aggregation) readQueued(ctx context.Context, next queuedSync) (bool, error) {
+// readQueued reads a connection. It sets read to whether the connection was read.
+func (a *Aggregation) readQueued(ctx context.Context, next queuedSync, read *bool) error {
 	run, err := a.readOne(ctx, next.domain, next.connection, false)
-	return run != nil && err == nil, errors.Join(err, a.endQueued(ctx, next, run))
+	*read = run != nil && err == nil
+	return errors.Join(err, a.endQueued(ctx, next, run))
 }
 
 // refillQueues fills the queues of a domain whose clock may have changed.

@@ -118,15 +118,19 @@ func (l *Loop) wait(ctx context.Context) {
 	}
 }
 
-// attempt runs a pass. It converts a panic into an error, so that the panic does not end the
-// process.
-func (l *Loop) attempt(ctx context.Context) (err error) {
+// attempt runs a pass.
+func (l *Loop) attempt(ctx context.Context) error {
+	return Guard(func() error { return l.Pass(ctx) })
+}
+
+// Guard returns a panic of work as an error, so that the panic does not end the process.
+func Guard(work func() error) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
 		}
 	}()
-	return l.Pass(ctx)
+	return work()
 }
 
 // report counts a pass, and logs its failure unless Stop interrupted it.

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net/url"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"sync"
 
@@ -219,16 +218,6 @@ func (i *Initiation) callBank(ctx context.Context, s bankSession, call bankCall)
 		return payment.Report{Status: payment.Declined, Code: refusal.Code, Description: refusal.Description, Remark: refusal.Remark, Raw: "refused", Memory: report.Memory, Requests: report.Requests}, nil
 	}
 	return report, err
-}
-
-// guard turns a panic into an error.
-func guard(do func() error) (err error) {
-	defer func() {
-		if value := recover(); value != nil {
-			err = fmt.Errorf("panic: %v\n\n%s", value, debug.Stack())
-		}
-	}()
-	return do()
 }
 
 // initiate sends the order.

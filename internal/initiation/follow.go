@@ -12,6 +12,7 @@ import (
 
 	"passerelle"
 	"passerelle/connector"
+	"passerelle/internal/background"
 	"passerelle/internal/settings"
 	"passerelle/internal/store"
 	"passerelle/payment"
@@ -178,7 +179,7 @@ func (i *Initiation) attendAll(ctx context.Context, d passerelle.Domain, tasks [
 // was faster or the context was cancelled. After a cancellation, the lease lapses and a later pass
 // does the task again.
 func (i *Initiation) attend(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, do func(context.Context, passerelle.Domain, passerelle.PaymentID) error) {
-	err := guard(func() error { return do(ctx, d, id) })
+	err := background.Guard(func() error { return do(ctx, d, id) })
 	if err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrConflict) {
 		i.Log.WarnContext(ctx, "a due payment could not be attended to", "payment", id, "error", err)
 	}
