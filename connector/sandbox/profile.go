@@ -36,7 +36,7 @@ const TestConnector = "338178e6-3d01-564f-9a7b-52ca442459bf"
 
 // variants lists the banks: first a few with realistic names, then one for each special behaviour.
 // The UUIDs and numbers of the banks never change. A new bank takes a number that is neither in
-// this list nor in customers/reader.go.
+// this list, nor in customers/reader.go, nor in connector/statements.
 var variants = []variant{
 	{TestConnector, 40, "Banque Exemple", func(*bank) {}},
 	{"c9c5a0a6-7f0e-4c39-8f5e-0d1f6b1c2e41", 41, "Example Bank", british},

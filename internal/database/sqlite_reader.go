@@ -138,8 +138,8 @@ func (s *sqliteEngine) readWhole(ctx context.Context, text string, args []any, r
 	return s.read(ctx, text, args, row)
 }
 
-// readByKey reads without a cancellable context. For each query with such a context, database/sql and
-// the driver both start a goroutine, which costs more than reading a row by its key.
+// readByKey reads without a cancellable context. For each query with such a context, database/sql
+// and the driver both start a goroutine, which costs more than reading a row by its key.
 func (s *sqliteEngine) readByKey(ctx context.Context, text string, args []any, row func(Row) (bool, error)) error {
 	return s.readers.with(ctx, func(r *sqliteReader) error { return r.read(context.WithoutCancel(ctx), text, args, row) })
 }
