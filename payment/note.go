@@ -18,7 +18,8 @@ type Note struct {
 	// Bank is the bank's own status word, empty when no bank was involved.
 	Bank string
 	Text string
-	// Requests are the calls to the bank, as in a Report. It is empty when no bank was involved.
+	// Requests are the calls to the bank, as in a Report. Requests is empty when no bank was
+	// involved.
 	Requests string
 	// Day is the day of an occurrence, and zero in other notes.
 	Day passerelle.Date

@@ -167,7 +167,8 @@ func known(err error, field string, id any) error {
 	return err
 }
 
-// access returns the use cases for tokens and applications on the database of the command.
+// access returns the use cases for tokens and applications. They work on the database of the
+// command.
 func (d target) access() *access.Access { return &access.Access{DB: d.db, Now: time.Now} }
 
 // views converts rows for printing. Without rows, the result is an empty list, not null.

@@ -12,8 +12,9 @@ import (
 //	script = step *( "/" step ) [ "-" free text ]
 //	step   = word [ "(" argument *( "," argument ) ")" ] [ ":" digits ( "s" | "m" | "h" | "d" ) ]
 //
-// Scripts need only characters that SEPA labels may contain. The three-step form of the API's
-// public test connector is also valid. Capitals and spaces around steps are ignored.
+// Scripts need only characters that SEPA labels may contain. Labels for the public test connector
+// of this API family, such as pdng/pdng/done, are valid scripts. The sandbox ignores the case of
+// letters in a step, and spaces around a step.
 type script struct {
 	calls []call
 	// ignored lists the unknown steps in their original form.

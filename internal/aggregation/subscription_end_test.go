@@ -55,8 +55,8 @@ func TestSubscriptionThatEnds(t *testing.T) {
 	})
 }
 
-// TestOrderOfLostItems checks the order of the accounts and subscriptions in the event of a sync
-// that deletes most of them. The event must list them in the order of their ids.
+// TestOrderOfLostItems checks the event that a sync emits after it has deleted most accounts and
+// subscriptions. The event must list the accounts and subscriptions in the order of their ids.
 func TestOrderOfLostItems(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		many := institutionData{}

@@ -16,12 +16,12 @@ import (
 // do not contain it. Other tags:
 //
 //	default  the value of a missing query parameter
-//	min, max the range of an integer; max alone is the length of a string in code points
+//	min, max the range of an integer; for a string, max is the largest length in code points
 //	enum     the allowed words, separated by commas; a type may have a
 //	         method Values() []string instead
 //	doc      a sentence for the OpenAPI document
 //	example  an example for the OpenAPI document
-//	raw      the media types of a body that is the whole value of the field, an UploadedFile
+//	raw      the media types of a body that the field, an UploadedFile, receives as a whole
 //
 // The fields of an embedded struct are fields of the input. The method settle of an embedded struct
 // runs after the request has filled all fields. Paging, DateRange, Expand and SensitiveInput have
@@ -81,19 +81,20 @@ type rules struct {
 	raw []string
 }
 
-// settlement identifies an embedded convention that runs after the request has filled the input.
+// settlement identifies an embedded struct with the method settle, which runs after the request has
+// filled the input.
 type settlement struct {
 	index []int
 	tag   reflect.StructTag
 }
 
-// settler is the interface of embedded conventions that need more than their own parameters. Such a
-// convention needs the caller, the address, or the tag of the embedding.
+// settler is the interface of embedded structs that need more than their own parameters. Such a
+// struct needs the caller, the address, or the tag of the embedding.
 type settler interface {
 	settle(x *exchange, tag reflect.StructTag) error
 }
 
-// describer is the interface of embedded conventions whose documentation depends on the tag of the
+// describer is the interface of embedded structs whose documentation depends on the tag of the
 // embedding.
 type describer interface {
 	describe(tag reflect.StructTag) string

@@ -46,8 +46,8 @@ func readingError(err error) error {
 	return &passerelle.Error{Kind: passerelle.Invalid, Code: "badRequest", Message: "The request body is incomplete.", Cause: err}
 }
 
-// bind fills the endpoint's input from the path, the headers, the query and the body. It then runs
-// the embedded conventions.
+// bind fills the endpoint's input from the path, the headers, the query and the body. It then calls
+// the method settle of embedded structs.
 func (x *exchange) bind(in reflect.Value) error {
 	b := &binding{strict: x.caller.Strict, user: x.caller.User}
 	p := x.endpoint.plan

@@ -2,8 +2,8 @@ package httpapi_test
 
 import "testing"
 
-// The payload of a signature is the response, byte for byte, and the status stays the same. The API
-// signs only successful responses. The endpoint does not run for a caller who cannot get a
+// The payload of a signature contains the response, byte for byte, and the status stays the same.
+// The API signs only successful responses. The endpoint does not run for a caller who cannot get a
 // signature.
 func TestSignedAnswers(t *testing.T) {
 	s := newService(t)

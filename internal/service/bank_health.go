@@ -25,8 +25,8 @@ type bankHealth struct {
 
 // ShareBankHealth tells other replicas which failing banks this process does not call, and reads
 // their lists. Users of every replica then see that a bank fails. Each process still uses only the
-// results of its own calls to decide whether to call a bank. The cause may be the network of one
-// machine.
+// results of its own calls to decide whether to call a bank. The reason is that a failure may come
+// from the network of one machine, and not from the bank.
 func (s *Service) ShareBankHealth(ctx context.Context) error {
 	now, own := s.config.Now(), s.registry.LeftAlone()
 	if len(own) > 0 || s.bankHealth.said {

@@ -1,12 +1,13 @@
 // Package statement makes statements in the format CFONB 120 from the payloads of events. Domains
 // use this format when their receivers request statements instead of JSON.
 //
-// The package decides which accounts and transactions of a payload a statement contains, and which
-// members of the payload have their values. Package cfonb owns the format. Callers decide which
-// events are sent as statements. The package does no I/O.
+// The package decides which accounts and transactions of a payload a statement contains, and from
+// which members of the payload it takes each value. Package cfonb owns the format. Callers decide
+// which events are sent as statements. The package does no I/O.
 //
-// The package fails with an Invalid *passerelle.Error that names a member of the payload. The
-// member has a wrong type, or its value does not fit its columns.
+// The package fails with an Invalid *passerelle.Error when the payload is not JSON. It also fails
+// when a member has a wrong type, an invalid date, or another value that a statement cannot
+// contain. The error then names the member or the account.
 package statement
 
 import (
@@ -219,7 +220,8 @@ func fraction(n json.Number) int {
 
 var errAmount = errors.New("must be a number without exponent, of at most 14 digits")
 
-// units returns a number in units of its last decimal, such as cents.
+// units moves the decimal point of a number to the right, by this number of decimals. For example,
+// 1.5 with two decimals is 150.
 func units(n json.Number, decimals int) (int64, error) {
 	whole, digits, _ := strings.Cut(string(n), ".")
 	digits = strings.TrimRight(digits, "0")

@@ -12,8 +12,8 @@ import (
 	"passerelle/internal/supervision/supervisiontest"
 )
 
-// TestAHangingServiceIsNotAlive checks that systemd gets no report while the service does not
-// respond, and gets reports as soon as it responds.
+// TestAHangingServiceIsNotAlive checks that systemd gets the report WATCHDOG=1 after the service
+// begins to respond.
 func TestAHangingServiceIsNotAlive(t *testing.T) {
 	systemd := supervisiontest.Listen(t, "30000")
 	asked, hangs := make(chan bool, 100), atomic.Bool{}

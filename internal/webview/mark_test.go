@@ -46,7 +46,8 @@ func TestMarksOfBanks(t *testing.T) {
 	}
 }
 
-// An operator's own logo replaces the mark. Its address changes when the logo changes.
+// If the operator has provided a logo for a bank, this logo replaces the bank's mark. The address
+// of the logo changes when the logo changes.
 func TestLogosOfBanks(t *testing.T) {
 	s := start(t, storetest.SQLite(t), func(p connector.Profile) []connector.Profile {
 		all := several(2)(p)
