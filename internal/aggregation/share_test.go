@@ -8,7 +8,6 @@ import (
 	"passerelle"
 	"passerelle/internal/aggregation"
 	"passerelle/internal/bankstore"
-	"passerelle/internal/settings"
 	"passerelle/internal/store"
 )
 
@@ -34,28 +33,6 @@ func TestSharingAgainAndAgain(t *testing.T) {
 			if want := reads + min(absent+1, allowed); err != nil || read.Sync != want {
 				t.Errorf("without the person, %d times: %d reads (%v), want %d", absent+1, read.Sync, err, want)
 			}
-		}
-	})
-}
-
-// TestSharingWithoutBackgroundReads checks that an account is read once after the user shares it,
-// even when the domain reads nothing in the background.
-func TestSharingWithoutBackgroundReads(t *testing.T) {
-	onEachFixture(t, func(t *testing.T, h *fixture) {
-		must(t, settings.Set(t.Context(), h.DB, h.domain.ID, map[string]string{settings.AutosyncEnabled: "0"}, h.now))
-		_, err := h.connect("one", "1234")
-		must(t, err)
-		account := h.accounts(true)[0]
-		if n := h.sync(); n != 0 {
-			t.Errorf("%d connections are read before the account is shared", n)
-		}
-		h.share(account, true)
-		if n := h.sync(); n != 1 || h.transactions() == 0 {
-			t.Errorf("%d connections are read after the account is shared, with %d transactions", n, h.transactions())
-		}
-		h.now = h.now.Add(48 * time.Hour)
-		if n := h.sync(); n != 0 {
-			t.Errorf("%d connections are read two days later", n)
 		}
 	})
 }

@@ -369,7 +369,7 @@ func (r Reader) ConnectionsDue(ctx context.Context, domain passerelle.DomainID, 
 // The institution has sent a notification while the user was there, a process broke off a read that
 // the user had requested, or the user has shared data that is not read yet.
 func (r Reader) ConnectionsAwaited(ctx context.Context, domain passerelle.DomainID, now time.Time, except []string, limit int) ([]Connection, error) {
-	return r.connectionsDue(ctx, domain, now, except, " AND (read_soon OR state IN ('validating', 'webauthRequired', 'decoupled'))", limit)
+	return r.connectionsDue(ctx, domain, now, except, " AND state IN ('validating', 'webauthRequired', 'decoupled')", limit)
 }
 
 func (r Reader) connectionsDue(ctx context.Context, domain passerelle.DomainID, now time.Time, except []string, condition string, limit int) ([]Connection, error) {
