@@ -366,8 +366,8 @@ func (r Reader) ConnectionsDue(ctx context.Context, domain passerelle.DomainID, 
 }
 
 // ConnectionsAwaited does the same as ConnectionsDue, for connections whose users wait for a read.
-// The institution has sent a notification while the user was there, a process broke off a read that
-// the user had requested, or the user has shared data that is not read yet.
+// Either the institution has sent a notification while the user was there, or a process broke off a
+// read that the user had requested.
 func (r Reader) ConnectionsAwaited(ctx context.Context, domain passerelle.DomainID, now time.Time, except []string, limit int) ([]Connection, error) {
 	return r.connectionsDue(ctx, domain, now, except, " AND state IN ('validating', 'webauthRequired', 'decoupled')", limit)
 }
