@@ -2,9 +2,7 @@ package background
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"sync"
 )
 
@@ -41,15 +39,12 @@ func (p *Pool) Go(work func(context.Context)) bool {
 }
 
 func (p *Pool) do(work func(context.Context)) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			p.Log.Error("work in the background failed", "error", fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
-		}
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.busy--
-	}()
-	work(p.ctx)
+	if err := Guard(func() error { work(p.ctx); return nil }); err != nil {
+		p.Log.Error("work in the background failed", "error", err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.busy--
 }
 
 // Stop cancels the contexts of all running work, and returns when all work has ended.
