@@ -16,13 +16,13 @@ import (
 	"passerelle/payment"
 )
 
-// Once SealAccountNumbers was called, the store encrypts the account numbers of payments. The
-// searched columns then contain a blind value instead. Equal numbers of a domain have equal blind
-// values in a column. Nobody can compute a number from its blind value without the key file. The
-// last four characters of a blind value represent the last four characters of the number. Lists can
-// therefore search for a whole number and for its last four characters. Each of these searches has
-// an index. The account numbers of banking data are not encrypted, because a page of transactions
-// would have to decrypt a number for each row.
+// In new databases, the store encrypts the account numbers of payments. In older databases, it does
+// so once SealAccountNumbers was called. The searched columns then contain a blind value instead.
+// Equal numbers of a domain have equal blind values in a column. Nobody can compute a number from
+// its blind value without the key file. The last four characters of a blind value represent the
+// last four characters of the number. Lists can therefore search for a whole number and for its
+// last four characters. Each of these searches has an index. The account numbers of banking data
+// are not encrypted, because a page of transactions would have to decrypt a number for each row.
 
 // These are the columns of account numbers. A blind value depends on the name of its column, so the
 // same number has different blind values in different columns.
@@ -111,7 +111,7 @@ func beneficiaryPlace(domain passerelle.DomainID, id passerelle.PaymentID) keys.
 }
 
 // payerNumber returns the blind value of the payer's account number, and the encrypted number. If
-// the store does not encrypt account numbers, it returns the number itself and nil.
+// the store does not encrypt account numbers, payerNumber returns the number itself and nil.
 func (tx *Tx) payerNumber(p *payment.Payment) (*string, []byte, error) {
 	var (
 		column *string
@@ -133,8 +133,8 @@ func (tx *Tx) payerNumber(p *payment.Payment) (*string, []byte, error) {
 }
 
 // beneficiaryNumbers returns the blind value of each beneficiary's account number, and the
-// encrypted form of all numbers together. If the store does not encrypt account numbers, it returns
-// the numbers themselves and nil.
+// encrypted form of all numbers together. If the store does not encrypt account numbers,
+// beneficiaryNumbers returns the numbers themselves and nil.
 func (tx *Tx) beneficiaryNumbers(p *payment.Payment) ([]string, []byte, error) {
 	var (
 		sealed []byte

@@ -29,8 +29,8 @@ type Attempt struct {
 	// unknown when the service must ask the bank for the outcome.
 	State   string
 	Created time.Time
-	// Inquiries counts how often a process took over the attempt to ask the bank. A process whose
-	// copy has a lower count has lost the lease of the attempt.
+	// Inquiries counts how often ClaimAttempts took over the attempt. A process whose copy has a
+	// lower count has lost the lease of the attempt.
 	Inquiries int64
 
 	// AttemptOrder is the order of the payment. All attempts of a payment have the order of the
@@ -336,9 +336,9 @@ func (tx *Tx) HastenAttemptIfReported(a Attempt) {
 }
 
 // ClaimAttempts takes over at most limit unanswered attempts of a domain after their leases have
-// expired. Each of them gets a new lease. It leaves out attempts of the connectors in except. The
-// UPDATE does not repeat the subquery's condition on the state. With that condition, PostgreSQL
-// would start with all unanswered attempts.
+// expired. Each of them gets a new lease. ClaimAttempts leaves out attempts of the connectors in
+// except. The UPDATE does not repeat the subquery's condition on the state. With that condition,
+// PostgreSQL would start with all unanswered attempts.
 func (tx *Tx) ClaimAttempts(domain passerelle.DomainID, lease time.Duration, limit int, except []string, into *[]Due) {
 	others, args := database.Without(except, connectorOfAttempt, []any{int64(domain), lease.Microseconds()})
 	tx.dueOf(into, `WITH due AS MATERIALIZED (

@@ -69,7 +69,7 @@ func (s fixture) crowdIn(domain passerelle.DomainID, after, n int) passerelle.Co
 // listOfConsole reads the newest page of a list, and returns the number of its rows.
 type listOfConsole func(domain passerelle.DomainID, connection passerelle.ConnectionID) (rows int, err error)
 
-// listsOfConsole returns the lists of the console, except those of payments and deliveries.
+// listsOfConsole returns lists of the console, by name.
 func listsOfConsole(s fixture) map[string]listOfConsole {
 	ctx, newest := s.t.Context(), store.Window{Descending: true, Limit: pageOfList}
 	troubles := func(connector string, states ...passerelle.ConnectionState) listOfConsole {
@@ -147,7 +147,7 @@ func TestMillionRowsOfTheConsole(t *testing.T) {
 	})
 }
 
-// page reads a full page of the list.
+// page returns a function that reads a full page of the list.
 func (list listOfConsole) page(t *testing.T, domain passerelle.DomainID, connection passerelle.ConnectionID) func() {
 	return func() {
 		t.Helper()

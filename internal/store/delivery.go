@@ -29,8 +29,8 @@ type Delivery struct {
 	Subject   string
 	SubjectID int64
 	Account   passerelle.AccountID
-	// MediaType is the media type of the body. The service sends a body of any type other than JSON
-	// without id_webhook_data. Omitted is the number of accounts that the body leaves out.
+	// MediaType is the media type of the body. The service adds id_webhook_data only to a JSON
+	// body. Omitted is the number of accounts that the body leaves out.
 	MediaType string
 	Omitted   int
 	// Body is the event's body without id_webhook_data. In a list, it is set only for a body of at
@@ -114,10 +114,10 @@ func (r *Reader) Undelivered(ctx context.Context, w Webhook, after passerelle.De
 }
 
 // Following lists the deliveries that became the head of their subject when the deliveries in the
-// argument over were delivered or dropped. It omits deliveries that may not be sent now. It finds
-// them by events and ids, because a search through all waiting deliveries would slow down as the
-// backlog grows. The queries also avoid the indexes of waiting deliveries. PostgreSQL reads such an
-// index completely when its statistics are from a time with few waiting deliveries.
+// argument over were delivered or dropped. It omits deliveries that may not be sent now. Following
+// searches by events and ids, because a search through all waiting deliveries would slow down as
+// the backlog grows. The queries also avoid the indexes of waiting deliveries. PostgreSQL reads
+// such an index completely when its statistics are from a time with few waiting deliveries.
 func (r *Reader) Following(ctx context.Context, over []passerelle.DeliveryID) ([]Delivery, error) {
 	var x, d database.Clauses
 	next, err := database.Collect(ctx, r.rows, scanOwner, `SELECT (

@@ -141,8 +141,8 @@ func deliveryLists(s fixture) map[string]deliveryList {
 	}
 }
 
-// page reads a full page of the list of a webhook. The argument first is the first delivery of the
-// webhook.
+// page returns a function that reads a full page of the list. The argument first is the first
+// delivery of the webhook.
 func (list deliveryList) page(t *testing.T, w store.Webhook, first int) func() {
 	return func() {
 		t.Helper()

@@ -139,8 +139,7 @@ func readAll(ctx context.Context, stmt *sql.Stmt, args []any) error {
 }
 
 // lowestCost returns the lowest cost of do over several payments, because a page split in an index
-// raises the cost of one call. The first payment does not count, because it prepares the
-// statements.
+// raises the cost of one call. The first call does not count, because it prepares the statements.
 func (m *meter) lowestCost(payments []*payment.Payment, do func(*payment.Payment)) int64 {
 	m.t.Helper()
 	do(payments[0])
@@ -331,7 +330,7 @@ var around = []string{
 
 // mostGrowth is the largest allowed ratio between the cost of an operation among many payments and
 // its cost among few payments. Among many payments, PostgreSQL's indexes are deeper by a page or
-// two, and PostgreSQL counts each page.
+// two, and the meter counts each page.
 var mostGrowth = map[string]float64{"sqlite": 1.1, "postgres": 1.6}
 
 // pageLimit is the longest time for a page in a long run.

@@ -128,7 +128,7 @@ func (e Execution) place() keys.Place {
 }
 
 // HoldKey renews the right to execute a request until the caller calls the returned function. If
-// every renewal fails, the lease lapses and another request may take over the key.
+// renewals fail until the lease lapses, another request may take over the key.
 func (db *DB) HoldKey(ctx context.Context, e Execution) func() {
 	every, ended := cmp.Or(db.keyRenewal, keyRenewal), make(chan struct{})
 	ctx = context.WithoutCancel(ctx)

@@ -111,8 +111,9 @@ func (db *DB) proven(sealed []byte) error {
 	return nil
 }
 
-// CheckKeys checks that the database is bound to the present keys. It fails with ErrOtherKeys when
-// it is bound to other keys, and with ErrNotFound when it is unbound.
+// CheckKeys checks that the database is bound to the present keys. CheckKeys fails with
+// ErrOtherKeys when the database is bound to other keys, and with ErrNotFound when the database is
+// unbound.
 func (r *Reader) CheckKeys(ctx context.Context) error {
 	sealed, err := database.One(ctx, r.rows, func(row database.Row) ([]byte, error) {
 		var sealed []byte
@@ -133,5 +134,6 @@ func (r *Reader) CheckKeys(ctx context.Context) error {
 }
 
 // provenBy returns the plain text of the key proof. The text depends on the fixed key of the ring,
-// and its encryption uses the master key. Decrypting it therefore proves both keys.
+// and its encryption uses the master key. CheckKeys therefore proves both keys: it decrypts the key
+// proof and compares the text.
 func provenBy(ring *keys.Ring) []byte { return ring.MAC("key check", nil) }

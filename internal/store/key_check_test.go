@@ -45,7 +45,8 @@ func TestADatabaseKnowsItsKeys(t *testing.T) {
 }
 
 // TestNothingIsSealedWithRetiredKeys checks that a process with an older key file can encrypt until
-// all values are rewrapped with the new key. From then on, units that encrypt must fail.
+// all values are rewrapped with the new key. From then on, a unit in which this process encrypts
+// must fail.
 func TestNothingIsSealedWithRetiredKeys(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		ring := keys.Generate()

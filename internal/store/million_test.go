@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// inALongRun returns the number in an environment variable, if it is set. A long run sets it and
-// also compares times. Otherwise inALongRun returns the usual number.
+// inALongRun returns the number in an environment variable, if it is set. A long run sets the
+// variable and also compares times. Otherwise inALongRun returns the usual number.
 func inALongRun(t *testing.T, variable string, usual int) (number int, long bool) {
 	t.Helper()
 	text, long := os.LookupEnv(variable)

@@ -79,7 +79,7 @@ func TestMigrateInASchemaOfAnyName(t *testing.T) {
 }
 
 // runs executes a statement on a separate connection, as a migration does. SQLite enforces no
-// references on it.
+// references on this connection.
 func runs(t *testing.T, address, text string, args ...any) {
 	t.Helper()
 	dialect, driver, source := database.PostgresDialect(), "pgx", storetest.Direct(t, address)
@@ -98,7 +98,7 @@ func runs(t *testing.T, address, text string, args ...any) {
 
 // outdated creates a database with an earlier schema. Units need the present schema. The function
 // run therefore executes a statement outside units, as a migration does. The function renew opens
-// the database after all migrations.
+// the database and executes the other migrations.
 func outdated(t *testing.T, url string, migrations int, ring *keys.Ring) (run func(text string, args ...any), renew func() *store.DB) {
 	t.Helper()
 	old, err := database.Open(t.Context(), url, database.Config{Migrations: firstMigrations(t, migrations)})

@@ -140,8 +140,8 @@ const pageOfList = 100
 // unlisted has the fields of a filter that no list of TestMillion needs, with the reason.
 var unlisted = map[string]string{"Only": "selects at most one payment"}
 
-// TestMillionHasEveryFilter checks that some long list sets each field of the filter, except the
-// fields in unlisted.
+// TestMillionHasEveryFilter checks that each field of the filter is set in one of the long lists,
+// except the fields in unlisted.
 func TestMillionHasEveryFilter(t *testing.T) {
 	set := map[string]bool{}
 	for _, list := range million(fixture{t: t, domain: 1, client: 1}, 1000) {
@@ -184,8 +184,8 @@ func TestMillion(t *testing.T) {
 	})
 }
 
-// placeOf returns the position of the nth payment of a list. It skips the rows before this payment,
-// which pages never do.
+// placeOf returns the position of the nth payment of a list. It skips the rows before this payment
+// with an offset.
 func (s fixture) placeOf(t *testing.T, list stretchOfList, position int64) []any {
 	t.Helper()
 	rows, err := s.db.Payments(t.Context(), list.filter, store.Window{Order: list.order, Limit: 1, Offset: position - 1}, false)
@@ -256,7 +256,7 @@ func (s fixture) best(t *testing.T, list stretchOfList) time.Duration {
 	return shortest
 }
 
-// page reads a full page of a list.
+// page returns a function that reads a full page of a list.
 func (s fixture) page(t *testing.T, list stretchOfList, w store.Window) func() {
 	return func() {
 		t.Helper()

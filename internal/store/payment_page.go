@@ -82,8 +82,8 @@ func (p place) keyed() []stretch {
 }
 
 // bare returns the stretches of rows without a key. Their ORDER BY still begins with the key,
-// although the key is null in all of these rows. PostgreSQL does not recognise that the index is
-// ordered by id alone.
+// although the key is null in all of these rows. PostgreSQL does not recognise that the index
+// orders these rows by id.
 func (p place) bare() []stretch {
 	none := stretch{clause: p.column + " IS NULL"}
 	switch {
@@ -160,8 +160,8 @@ func (p place) straight(s selection, x stretch, w Window) (string, []any) {
 		paymentColumns, p.column, s.From, s.Conditions(), p.order(x), s.Bind(w.Limit), s.Bind(w.Offset)), s.Args
 }
 
-// joined returns a query for a page of several stretches. It reads the beginning of every stretch
-// of every list from the indexes, and then reads the payments of the page.
+// joined returns a query for a page of several stretches. The query reads the beginning of every
+// stretch of every list from the indexes, and then reads the payments of the page.
 func (p place) joined(s selection, lists []stretch, w Window) (string, []any) {
 	enough := s.Bind(w.End())
 	var beginnings []string

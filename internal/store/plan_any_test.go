@@ -42,7 +42,7 @@ func newPlanner(t *testing.T, url string) *planner {
 	return &planner{t: t, db: db}
 }
 
-// plan returns the plan of a statement, one step per line.
+// plan returns the lines of a statement's plan.
 func (p *planner) plan(s database.Statement) []string {
 	p.t.Helper()
 	if _, err := p.db.Exec(p.t.Context(), `PREPARE this AS `+database.PostgresDialect().Text(s.SQL)); err != nil {

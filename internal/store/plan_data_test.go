@@ -47,7 +47,7 @@ func plannedAccounts(t *testing.T, url string) (*userAccounts, *explained) {
 	return h, engine
 }
 
-// addSeries adds a series of transactions, and a note about one of them.
+// addSeries adds a cluster, and a transaction with a note.
 func (h *userAccounts) addSeries(t *testing.T) {
 	t.Helper()
 	noted := h.Add(0, 1)[0]
@@ -425,7 +425,7 @@ func (h *userAccounts) aroundQueries() map[string]query {
 	}
 }
 
-// exportQueries returns the queries that only exports use.
+// exportQueries returns queries of exports.
 func (h *userAccounts) exportQueries() map[string]query {
 	ctx, db, most := context.Background(), h.db, store.Window{Limit: 5}
 	from := func(place ...any) store.Window { return store.Window{Limit: 5, From: place} }
@@ -478,7 +478,7 @@ func (h *userAccounts) withdrawalQueries() map[string]query {
 	}
 }
 
-// consoleQueries returns the queries for the console's lists.
+// consoleQueries returns queries for the console's lists, and for the use of tokens and clients.
 func (h *userAccounts) consoleQueries() map[string]query {
 	ctx, db, page := context.Background(), h.db, store.Window{Descending: true, Limit: 5, From: []any{int64(9)}}
 	troubles := func(f bankstore.TroubleFilter) func() error {
@@ -560,7 +560,7 @@ func TestPlansOfTransactions(t *testing.T) {
 	}
 }
 
-// TestPlanOfMovements checks that days are read through an index, beginning with the first day.
+// TestPlanOfMovements checks that Movements finds the transactions of its days through an index.
 func TestPlanOfMovements(t *testing.T) {
 	s := newFixture(t, storetest.EmptySQLite(t))
 	h := newUserAccounts(t, s)

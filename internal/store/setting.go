@@ -40,8 +40,8 @@ type Setting struct {
 	At time.Time
 }
 
-// SettingRecords returns the settings like Settings, with the actor and time of the last change of
-// each.
+// SettingRecords returns the same settings as Settings, each with the actor and time of its last
+// change.
 func (r *Reader) SettingRecords(ctx context.Context, domain passerelle.DomainID) (map[string]Setting, error) {
 	type named struct {
 		key string

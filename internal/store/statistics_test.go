@@ -11,7 +11,7 @@ import (
 )
 
 // TestStatisticsArrive removes the statistics, like the restore of a dump. The service must collect
-// them, in one process at a time.
+// statistics again, in one process at a time.
 func TestStatisticsArrive(t *testing.T) {
 	url := storetest.EmptyPostgres(t)
 	s, p := newFixture(t, url), newPlanned(t, url)

@@ -46,7 +46,7 @@ type Reader struct {
 	sealing *atomic.Bool
 }
 
-// Tx collects the statements of a unit. [DB.Write] creates it.
+// Tx collects the statements of a unit. [DB.Write] creates each Tx.
 type Tx struct {
 	// ctx is the context of the caller. Seal may read the key proof with this context.
 	ctx   context.Context

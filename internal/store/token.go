@@ -69,7 +69,8 @@ type TokenFilter struct {
 	All  bool
 }
 
-// Tokens lists tokens by id. It includes the tokens of deleted users until they are erased.
+// Tokens lists tokens by id. It includes the tokens of a deleted user until the erasure removes
+// them.
 func (r *Reader) Tokens(ctx context.Context, f TokenFilter, w Window) ([]Token, error) {
 	s := database.Selection{From: "token"}.And("domain_id = $%d", int64(f.Domain))
 	if f.Only != 0 {
@@ -114,7 +115,7 @@ func (tx *Tx) NoteTokenUse(domain passerelle.DomainID, id int64, at, since time.
 		database.Micros(at), int64(domain), id, database.Micros(since))
 }
 
-// RevokeToken revokes a token. With a user token, it also revokes the codes that the token's client
+// RevokeToken revokes a token. For a user token, it also revokes the codes that the token's client
 // has for the user. Write fails with ErrNotFound when the token is already revoked.
 func (tx *Tx) RevokeToken(domain passerelle.DomainID, id int64, now time.Time) {
 	tx.unit.ExecOne(ErrNotFound, `UPDATE token SET revoked = $1 WHERE +domain_id = $2 AND id = $3 AND revoked IS NULL`, database.Micros(now), int64(domain), id)

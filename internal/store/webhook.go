@@ -35,8 +35,8 @@ type Webhook struct {
 	NextFlush  *time.Time
 	FlushAfter passerelle.DeliveryID
 	// FirstTriesAfter is the id of a delivery. The flusher sends all deliveries up to this id, even
-	// untried deliveries. Later deliveries get an immediate first try. It is not used while
-	// NextFlush is nil.
+	// untried deliveries. Later deliveries get an immediate first try. FirstTriesAfter is not used
+	// while NextFlush is nil.
 	FirstTriesAfter passerelle.DeliveryID
 	// Stopped is set when failures ended the last run. While it is set, only the flusher sends.
 	Stopped bool
@@ -185,8 +185,8 @@ func (r *Reader) AnyHeldBackDue(ctx context.Context, domain passerelle.DomainID,
 }
 
 // FreeHeldBack releases at most limit held back deliveries that are due now, in the domain's time.
-// These deliveries are then due for an immediate first try. It always changes FirstTriesAfter, so
-// that a concurrent LeaveToFlusher does nothing.
+// These deliveries are then due for an immediate first try. FreeHeldBack always changes
+// FirstTriesAfter, so that a concurrent LeaveToFlusher does nothing.
 func (tx *Tx) FreeHeldBack(domain passerelle.DomainID, now time.Time, limit int) {
 	some := dueHeldBack + ` ORDER BY not_before, id` + database.UpTo(limit)
 	tx.unit.Exec(`UPDATE webhook SET news_after = CASE WHEN news_after < due.first THEN news_after ELSE due.first END - 1
