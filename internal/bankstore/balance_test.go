@@ -52,8 +52,8 @@ func (h *userAccounts) moved(accounts []bankstore.StoredAccount, first, last int
 }
 
 // TestMovements checks that sums are exact, and nil when they have too many digits. They must
-// contain booked transactions that are not deleted, by booking day. Movements after the period are
-// returned as one sum.
+// contain only booked transactions that are not deleted, by booking day. Transactions after the
+// period must be in one sum.
 func TestMovements(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h := newUserAccounts(t, s)

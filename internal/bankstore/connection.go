@@ -289,9 +289,9 @@ func (tx Tx) ReleaseConnection(domain passerelle.DomainID, id passerelle.Connect
 	tx.unit.Exec(`UPDATE connection SET lease_until = 0, holder = $1 WHERE +domain_id = $2 AND id = $3 AND holder = $4`, left, int64(domain), int64(id), holder)
 }
 
-// SaveConnection stores all fields of a connection except its secrets, if the connection still has
-// the version in the argument former. Write fails with ErrConflict when the connection has a
-// different version.
+// SaveConnection stores the changeable fields of a connection, if the connection still has the
+// version in the argument former. Write fails with ErrConflict when the connection has a different
+// version.
 func (tx Tx) SaveConnection(c Connection, former int64) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE connection SET state = $1, message = $2, fields = $3, url = $4, active = $5, established = $6,
 			last_update = $7, last_push = $8, expire = $9, next_try = $10, consent_until = $11, failures = $12,

@@ -25,7 +25,7 @@ type ConnectionReturn struct {
 // nonceSize is the length of a nonce in bytes.
 const nonceSize = 16
 
-// NewReturn makes a return of a user, with a new nonce.
+// NewReturn returns a ConnectionReturn of a user, with a new nonce.
 func NewReturn(user passerelle.UserID) ConnectionReturn {
 	back := ConnectionReturn{User: user, Nonce: make([]byte, nonceSize)}
 	rand.Read(back.Nonce) // never returns an error, according to its documentation
@@ -38,7 +38,8 @@ func FormatReturn(id passerelle.ConnectionID, nonce []byte) string {
 	return strconv.FormatInt(int64(id), 10) + "." + hex.EncodeToString(nonce)
 }
 
-// ParseReturn reads a state parameter. It reports whether FormatReturn could have written it.
+// ParseReturn reads a state parameter, and reports whether FormatReturn could have written the
+// parameter.
 func ParseReturn(state string) (passerelle.ConnectionID, []byte, bool) {
 	number, text, _ := strings.Cut(state, ".")
 	id, err := strconv.ParseInt(number, 10, 64)
@@ -61,7 +62,7 @@ func (r Reader) ConnectionReturn(ctx context.Context, domain passerelle.DomainID
 	}, `SELECT user_id, nonce, redirect_uri, client_state FROM connection_return WHERE domain_id = $1 AND connection_id = $2`, int64(domain), int64(id))
 }
 
-// ExpectReturn stores the expected return for a connection. It replaces an earlier one.
+// ExpectReturn stores the expected return for a connection. It replaces an earlier expected return.
 func (tx Tx) ExpectReturn(domain passerelle.DomainID, id passerelle.ConnectionID, back ConnectionReturn) {
 	tx.unit.Exec(`INSERT INTO connection_return (connection_id, domain_id, user_id, nonce, redirect_uri, client_state) VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (connection_id) DO UPDATE SET nonce = excluded.nonce, redirect_uri = excluded.redirect_uri, client_state = excluded.client_state`,

@@ -296,7 +296,7 @@ func (r Reader) Documents(ctx context.Context, f DocumentFilter, w store.Window)
 }
 
 // CountDocuments returns the exact number of documents that a filter selects. If the filter selects
-// all listed documents of subscriptions, CountDocuments reads their counters.
+// all listed documents of subscriptions, CountDocuments reads the subscriptions' counters.
 func (r Reader) CountDocuments(ctx context.Context, f DocumentFilter) (int64, error) {
 	var c database.Clauses
 	if f.plain() {

@@ -11,7 +11,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// ownColumns are the values of a document that the user set. They take precedence over the
+// ownColumns are the values that the user set for a document. They take precedence over the
 // provider's values.
 const ownColumns = `d.category, d.custom_type, d.custom_name, d.custom_date, d.custom_due, d.custom_total, d.custom_untaxed, d.custom_vat, d.custom_income`
 

@@ -25,7 +25,7 @@ type filedDocument struct {
 	transaction  passerelle.TransactionID
 }
 
-// documentSet contains documents of subscriptions, at least one in each condition.
+// documentSet contains documents of subscriptions.
 type documentSet struct {
 	*connectionSet
 	documents []*filedDocument
@@ -143,7 +143,8 @@ func (c *documentSet) drawFilter(t *rapid.T) bankstore.DocumentFilter {
 	return f
 }
 
-// drawStamps limits the timestamp to the ends of days in several time zones.
+// drawStamps draws limits of the timestamp, most of them near the ends of days in several time
+// zones.
 func (c *documentSet) drawStamps(t *rapid.T, f *bankstore.DocumentFilter) {
 	zones := []*time.Location{time.UTC, time.FixedZone("east", 5*3600+1800), time.FixedZone("west", -9*3600)}
 	f.Zone = rapid.SampledFrom(zones).Draw(t, "zone")

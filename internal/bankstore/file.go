@@ -124,7 +124,7 @@ func (r Reader) fileKey(ctx context.Context, id passerelle.FileID) (passerelle.D
 // SealingKey returns the key with which new bytes of a file must be encrypted. Earlier versions
 // created some files without a key. Such a file gets a key here, unless it already has content.
 // SealingKey fails with ErrConflict for a file that has content and no key, because a new key would
-// make that content unreadable. Otherwise it fails like FileKey.
+// make that content unreadable. The other errors are those of FileKey.
 func SealingKey(ctx context.Context, db *store.DB, id passerelle.FileID) ([]byte, error) {
 	domain, key, err := From(db).fileKey(ctx, id)
 	if err != nil || key != nil {

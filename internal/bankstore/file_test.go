@@ -131,8 +131,8 @@ func TestUploadsThatAreOver(t *testing.T) {
 	})
 }
 
-// TestErasureWaitsForFiles checks that the erasure of a user releases unreferenced files. It must
-// not end before their content is removed.
+// TestErasureWaitsForFiles checks that the erasure of a user releases unreferenced files. The
+// erasure must not end before ForgetFiles removes the rows of these files.
 func TestErasureWaitsForFiles(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h, _, _ := filed(t, s)
@@ -178,7 +178,7 @@ func TestErasureWaitsForFiles(t *testing.T) {
 	})
 }
 
-// TestFilesWithoutRow checks that WithoutRow finds the files that a restored database lacks.
+// TestFilesWithoutRow checks that WithoutRow returns the ids of unknown files.
 func TestFilesWithoutRow(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		filed(t, s)

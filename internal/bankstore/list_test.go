@@ -9,8 +9,8 @@ import (
 	"passerelle/internal/database"
 )
 
-// TestListsOfAnyLength checks that the statement cache does not grow with each length of a list of
-// ids. Each query must find exactly the requested rows.
+// TestListsOfAnyLength checks that id lists of 130 lengths use at most ten statement texts, because
+// each text stays in a cache. Each list with the connection's id must find the connection.
 func TestListsOfAnyLength(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h := newUserAccounts(t, s)

@@ -15,7 +15,7 @@ import (
 	"passerelle/internal/store/storetest/lists"
 )
 
-// at returns one of few instants, so that many rows have the same instant.
+// at returns the instant n minutes after now.
 func at(n int) time.Time { return now.Add(time.Duration(n) * time.Minute) }
 
 // recordSpot returns the position of a record in its list.

@@ -165,7 +165,7 @@ func EncodeDetails(details any) (Details, error) {
 // function therefore uses the second version of encoding/json, which is three times as fast.
 func decodeDetails(text string, into any) error { return jsonv2.Unmarshal([]byte(text), into) }
 
-// compact removes the members of an object that are null or an empty text. Half of the data that
+// compact removes an object's members that are null or an empty text. Half of the data that
 // institutions send consists of such members, and every list would have to read them. The result
 // decodes to the same value.
 func compact(object []byte) (string, error) {

@@ -54,7 +54,7 @@ const (
 	leastTries     = 7
 )
 
-// Over reports whether the service no longer tries to end the consent at now.
+// Over reports whether, at now, the service no longer tries to end the consent.
 func (t Termination) Over(now time.Time) bool {
 	end := t.Deleted.AddDate(0, 0, longestConsent)
 	if t.Until != nil {

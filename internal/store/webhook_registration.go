@@ -114,7 +114,7 @@ func (tx *Tx) ChangeWebhook(domain passerelle.DomainID, id passerelle.WebhookID,
 }
 
 // SetAdditions replaces the members that are added to the payloads of a webhook. Write fails with
-// ErrConflict when the webhook is deleted, or when these members have changed since it was loaded.
+// ErrConflict when the webhook is deleted, or when these members have changed since w was loaded.
 func (tx *Tx) SetAdditions(w Webhook, additions map[string]string, now time.Time) error {
 	before, err := storedTexts(w.AddToData)
 	if err != nil {

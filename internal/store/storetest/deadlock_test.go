@@ -6,7 +6,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestDeadlocksAreTriedAgain lets statements end in a deadlock twice. The third attempt succeeds.
+// TestDeadlocksAreTriedAgain lets statements report a deadlock twice. The third attempt must
+// succeed.
 func TestDeadlocksAreTriedAgain(t *testing.T) {
 	address := storetest.Postgres(t)
 	storetest.Execute(t, address, `CREATE SEQUENCE attempts`)

@@ -18,7 +18,7 @@ import (
 )
 
 // Inspection reads a database while a service uses it. A test can then compare the stored rows with
-// the service's responses. It cannot write to SQLite and does not write to PostgreSQL.
+// the service's responses. An Inspection cannot write to SQLite and does not write to PostgreSQL.
 type Inspection struct {
 	t        testing.TB
 	pool     *sql.DB
@@ -52,12 +52,12 @@ func (e Event) Is(other Event) bool {
 }
 
 // tablesOfPostgres reads the catalogue, because the view information_schema.tables takes twenty
-// times as long. Its kinds are those of the view.
+// times as long. It selects the same kinds of relations as the view.
 const tablesOfPostgres = `SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p', 'v', 'f')
 	AND relname <> 'unit_mark' ORDER BY relname`
 
 // Inspect opens an inspection of a database with a complete schema, and closes it when the test
-// ends. It leaves out the table unit_mark, whose rows only mark transactions.
+// ends. The inspection leaves out the table unit_mark, whose rows only mark transactions.
 func Inspect(t testing.TB, url string) *Inspection {
 	t.Helper()
 	driver, address, state, tables := "pgx", Direct(t, url), `SELECT pg_current_snapshot()::text`, tablesOfPostgres
@@ -114,8 +114,8 @@ func (i *Inspection) statement(text string) *sql.Stmt {
 	return statement
 }
 
-// Rows counts the rows of every table. It counts only after a commit, because many callers ask
-// whether a refused request has changed anything.
+// Rows counts the rows of every table. It counts again only after a commit, because many callers
+// ask whether a refused request has changed anything.
 func (i *Inspection) Rows() map[string]int64 {
 	i.t.Helper()
 	i.counted.Lock()

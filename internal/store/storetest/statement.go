@@ -25,7 +25,7 @@ var collected struct {
 }
 
 // Collect stores a statement of the program, and ignores a statement that a test executes itself.
-// database.Watch calls Collect in the goroutine that executes the statement, so the stack shows
+// Package database calls Collect in the goroutine that executes the statement, so the stack shows
 // which code executes it.
 func Collect(database, sql string) {
 	s := Statement{database, sql}

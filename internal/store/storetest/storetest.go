@@ -2,8 +2,8 @@
 // complete schema if the test imports package migrated.
 //
 // The package owns these databases: it chooses their location and removes them. It does not open
-// stores or create the schema, so that the tests of package store can use it. Without a PostgreSQL
-// server, a test fails in CI and is skipped elsewhere.
+// stores or create the schema, so that tests inside package database can import it. Without a
+// PostgreSQL server, a test fails in CI and is skipped elsewhere.
 package storetest
 
 import (

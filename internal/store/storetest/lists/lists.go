@@ -60,8 +60,8 @@ type List struct {
 	Count func() (int64, error)
 }
 
-// window computes the reference result: it sorts all spots, skips to the position, and cuts the
-// page.
+// window computes the expected ids: it sorts the selected spots after the position, skips Offset of
+// them, and cuts the page.
 func (q List) window(w store.Window, from *Spot) []int64 {
 	down := q.Newest != w.Backward
 	if q.Directions {
