@@ -9,8 +9,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// attachedCount counts the documents of the transaction t that the user may see. For a transaction
-// without documents, like most transactions, it costs one index lookup.
+// attachedCount counts the documents that the user may see and that are attached to the transaction
+// t. For a transaction without documents, like most transactions, it costs one index lookup.
 const attachedCount = `CASE WHEN (SELECT x.id FROM transaction_document x WHERE x.transaction_id = t.id LIMIT 1) IS NOT NULL THEN
 	(SELECT count(*) FROM transaction_document x JOIN document d ON d.id = x.document_id JOIN subscription s ON s.id = d.subscription_id JOIN connection sc ON sc.id = s.connection_id
 		WHERE x.transaction_id = t.id AND d.deleted IS NULL AND s.epoch = d.epoch AND s.disabled IS NULL AND s.deleted IS NULL AND sc.deleted IS NULL) ELSE 0 END`
@@ -48,8 +48,8 @@ func (r Reader) DocumentsOf(ctx context.Context, f DocumentFilter, transactions 
 
 // AttachDocument attaches a document to a transaction of the same user. It does nothing when the
 // document is already attached. Write fails with ErrNotFound when the user does not have the
-// document or the transaction. It fails with the error beyond when the transaction would have more
-// than most documents.
+// document or the transaction. Write fails with the error beyond when the transaction would have
+// more documents than the argument most.
 //
 // AttachDocument locks both rows until the unit ends. A process that erases one of them must wait.
 // It then finds the attachment.

@@ -230,7 +230,7 @@ func TestChangesOfTransactions(t *testing.T) {
 }
 
 // TestTransactionsOfAConnection checks that the list of a connection contains the transactions of
-// all its accounts, for any number of accounts.
+// all its sixty accounts.
 func TestTransactionsOfAConnection(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h, other := newUserAccounts(t, s), newUserAccounts(t, s)
@@ -309,8 +309,8 @@ func (h *userAccounts) found(t *testing.T, label string) []passerelle.Transactio
 	return h.Transactions(f, store.Window{Limit: 10})
 }
 
-// pages returns the ids of a list. It reads the list forward and backward, by cursors and by
-// offsets.
+// pages returns the ids of a list, read forward and then backward. It compares each page with the
+// page at the same offset.
 func (h *userAccounts) pages(f bankstore.TransactionFilter) (ids []passerelle.TransactionID) {
 	h.t.Helper()
 	const size = 30

@@ -105,8 +105,8 @@ var erasable = map[string][]struct{ table, condition string }{
 }
 
 // EraseWithdrawn erases some data of the oldest withdrawal: at most maxVoided bodies of events, or
-// at most limit rows of one table. It returns false when no withdrawal is left. Only one loop
-// should call it, repeatedly. Concurrent calls would do the same work twice.
+// at most limit rows of one table. It returns false when no withdrawal is left. Concurrent calls
+// wait for each other.
 func EraseWithdrawn(ctx context.Context, db *store.DB, limit int) (bool, error) {
 	e, err := database.One(ctx, db.Rows(), scanWithdrawal, `SELECT id, domain_id, user_id, kind, subject_id, epoch, created FROM withdrawal ORDER BY id LIMIT 1`)
 	if errors.Is(err, store.ErrNotFound) {
@@ -140,8 +140,9 @@ func (e withdrawal) eraseStep(ctx context.Context, db *store.DB, limit int) erro
 
 // holdWithdrawal makes other processes that erase the same object wait until the unit ends.
 // Otherwise a process could see an empty table while another process has not yet committed the
-// removal of the rows. It would then continue with the next table, and could erase rows that are
-// needed to find the remaining rows. Write fails with ErrConflict when the withdrawal has ended.
+// removal of the rows. The first process would then continue with the next table, and could erase
+// rows that are needed to find the remaining rows. Write fails with ErrConflict when the withdrawal
+// has ended.
 func (tx Tx) holdWithdrawal(e withdrawal) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE withdrawal SET created = created WHERE id = $1`, e.id)
 }

@@ -20,8 +20,8 @@ type Dialect struct {
 	// read the table, and blocks later ones. Alone is empty for a database that has only one writer
 	// at a time.
 	Alone string
-	// about selects the version. checks are statements that return one row for each damage, or the
-	// single row ok.
+	// about selects the version. checks are statements that return one row for each damage. Without
+	// damage, they return no row or the single row ok.
 	about  string
 	checks []string
 	tokens *strings.Replacer

@@ -3,9 +3,9 @@
 //
 // It owns connections, transactions, the query for the outcome of a lost COMMIT, the differences in
 // SQL between the two databases, and the statistics of the query planner. It does not own the
-// tables of the service: package store has the migrations and most of their SQL. Its own tables are
-// sequence, counter, schema_migration and, on PostgreSQL, unit_mark. The package creates
-// schema_migration itself. Migrations of the store create the other three.
+// tables of the service: package store has the migrations and most of their SQL. The tables of
+// package database are sequence, counter, schema_migration and, on PostgreSQL, unit_mark. The
+// package creates schema_migration itself. Migrations of the store create the other three.
 //
 // # Reading and writing
 //

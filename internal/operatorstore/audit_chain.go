@@ -120,13 +120,13 @@ func (r Reader) NextUnchained(ctx context.Context, after passerelle.DomainID) (p
 	return passerelle.DomainID(chain), err
 }
 
-// UnchainedAudit reads at most limit acts of a chain without a place, in the order in which they
-// will get their places.
+// UnchainedAudit reads at most limit of a chain's acts that have no place, in the order in which
+// they will get their places.
 func (r Reader) UnchainedAudit(ctx context.Context, chain passerelle.DomainID, limit int) ([]AuditLink, error) {
 	return database.Collect(ctx, r.rows, scanLink, `SELECT `+linkColumns+` FROM audit WHERE `+chainOf+` = $1 AND number IS NULL ORDER BY id LIMIT $2`, int64(chain), limit)
 }
 
-// CountUnchainedAudit counts the acts of a chain without a place. It stops counting at bound.
+// CountUnchainedAudit counts a chain's acts that have no place. It stops counting at bound.
 func (r Reader) CountUnchainedAudit(ctx context.Context, chain passerelle.DomainID, bound int) (int64, error) {
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM (SELECT 1 FROM audit WHERE `+chainOf+` = $1 AND number IS NULL LIMIT $2) AS waiting`, int64(chain), bound)
 }
@@ -139,7 +139,8 @@ func (r Reader) AuditChains(ctx context.Context) ([]passerelle.DomainID, error) 
 	}, `SELECT DISTINCT `+chainOf+` AS chain FROM audit UNION SELECT chain FROM audit_end ORDER BY 1`)
 }
 
-// AuditEnd loads the end of a chain. The number of this end is 0 for a chain without acts.
+// AuditEnd loads the end of a chain. The number of this end is 0 for a chain in which no act has a
+// place.
 func (r Reader) AuditEnd(ctx context.Context, chain passerelle.DomainID) (AuditEnd, error) {
 	end := AuditEnd{Chain: chain}
 	err := r.rows.Each(ctx, `SELECT number, hash FROM audit_end WHERE chain = $1`, []any{int64(chain)}, func(row database.Row) (bool, error) {

@@ -34,7 +34,7 @@ const (
 	minWord = 2
 	maxWord = 32
 	// maxWords is the largest number of stored words of a payment's labels and e-mail addresses.
-	// The same limit applies to the words of its names. It is enough for most bulk payments,
+	// The same limit applies to the words of its names. The limit is enough for most bulk payments,
 	// because they repeat their words.
 	maxWords = 100
 )
@@ -145,14 +145,14 @@ func ByWords(ctx context.Context, from source, domain passerelle.DomainID, text 
 	return find(ctx, from, domain, words, w)
 }
 
-// ByMail returns payments of a domain in which the payer or a beneficiary has this e-mail address,
-// in the order of ByWords.
+// ByMail returns a domain's payments whose payer or beneficiary has this e-mail address, in the
+// order of ByWords.
 func ByMail(ctx context.Context, from source, domain passerelle.DomainID, address string, w store.Window) ([]passerelle.PaymentID, error) {
 	return find(ctx, from, domain, []string{mail(from.Keys(), domain, address)}, w)
 }
 
 // rarestFirst sorts words by the number of payments that have them. It counts at most mostCompared
-// payments.
+// payments for each word.
 func rarestFirst(ctx context.Context, from source, domain passerelle.DomainID, words []string) error {
 	counts := map[string]int64{}
 	for _, word := range words {
