@@ -20,7 +20,8 @@
 //
 // On SQLite, one goroutine executes all waiting units in one transaction, with one fsync and
 // without savepoints. When a unit fails, the goroutine executes the group again, with a savepoint
-// for each unit. In the next groups, units that change rows also get savepoints.
+// for each unit. If the failed unit changes rows, such units also get savepoints in the next
+// groups.
 //
 // On PostgreSQL, a unit needs one pipelined round trip, including COMMIT. The server itself checks
 // that a statement changes the expected row. COMMIT needs a second round trip when a function must

@@ -13,7 +13,7 @@ import (
 )
 
 // TestUnitsHaveALimit checks that a unit fails in time, and releases its locks and connections,
-// when another unit blocks it or it gets no connection.
+// when another transaction blocks the unit or the unit gets no connection.
 func TestUnitsHaveALimit(t *testing.T) {
 	url := storetest.Postgres(t)
 	slow := open(t, url)

@@ -31,7 +31,8 @@ var errApart = errors.New("the shared transaction failed")
 // sharers execute units that only add rows. Waiting units share a transaction. The transaction has
 // a separate context, so that no caller can interrupt the units of other callers. This context ends
 // soon, so that no unit waits much longer than its caller allows. The transaction has no
-// savepoints. After any failure, each unit runs in its own transaction and gets its own result.
+// savepoints. After a failure other than ErrUnknown, each unit runs in its own transaction and gets
+// its own result.
 type sharers struct {
 	attempt func(ctx context.Context, statements []statement) error
 	queue   chan *queued // unbuffered: a sent unit has already been taken

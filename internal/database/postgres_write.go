@@ -89,8 +89,8 @@ func (p *postgresEngine) attempt(ctx context.Context, statements []statement) er
 
 // try executes the statements once. It returns the number of statements whose results were
 // received. The second result is true when the outcome is unknown, because a separate COMMIT failed
-// or because the connection was lost after COMMIT was sent. The pool closes a connection that is
-// released inside a transaction, and the server then rolls the transaction back.
+// or because the connection was lost in a round trip that includes COMMIT. The pool closes a
+// connection that is released inside a transaction, and the server then rolls the transaction back.
 func (p *postgresEngine) try(ctx context.Context, m *mark, statements []statement) (int, bool, error) {
 	conn, err := p.pool.Acquire(ctx)
 	if err != nil {

@@ -17,8 +17,8 @@ const (
 	// unitLimit is the longest time that the statements of a unit may take.
 	unitLimit = 30 * time.Second
 	// waryGroups is the number of groups in which units that change rows get savepoints, after such
-	// a unit has failed without a savepoint. This limits the cost for other units: at most one of
-	// this many groups is executed twice.
+	// a unit has failed without a savepoint. Because of failed changes, at most one of this many
+	// groups is therefore executed twice.
 	waryGroups = 64
 )
 
@@ -182,8 +182,8 @@ func (w *writer) together(group []*queued, careful bool) ([]error, bool) {
 }
 
 // member executes a unit, if possible without a savepoint. SQLite copies every page that is changed
-// under a savepoint. A unit that only adds rows seldom fails. Other units get a savepoint only if
-// one of them has recently failed without a savepoint.
+// under a savepoint. A unit that only adds rows seldom fails. Other units get a savepoint if one of
+// them has recently failed without a savepoint.
 func (w *writer) member(u *queued, careful bool) error {
 	if careful || w.wary > 0 && !u.unit.OnlyAdds() || u.unit.controls() {
 		return w.guarded(u)
@@ -316,8 +316,8 @@ func (w *writer) connect(ctx context.Context) error {
 	return nil
 }
 
-// disconnect closes the connection permanently. SQLite then rolls back all uncommitted changes on
-// it.
+// disconnect closes the connection permanently. SQLite then rolls back the uncommitted changes of
+// the connection.
 func (w *writer) disconnect() {
 	if w.conn == nil {
 		return

@@ -149,7 +149,8 @@ func TestFailedCommit(t *testing.T) {
 	wantNames(t, db, "a c")
 }
 
-// TestReset checks that a unit drops the collected rows before the writer executes the unit again.
+// TestReset checks that one of two equal units is written after a third unit has ended their common
+// transaction.
 func TestReset(t *testing.T) {
 	db := open(t, storetest.SQLite(t))
 	var rows []int64

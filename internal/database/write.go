@@ -12,7 +12,7 @@ import (
 	"passerelle/internal/tracing"
 )
 
-// Unit collects the statements of a unit of work. [Handle.Write] creates and executes it.
+// Unit collects the statements of a unit of work. [Handle.Write] creates and executes each Unit.
 type Unit struct {
 	// ctx is the context of the caller. Collecting statements needs it, because reserving ids is a
 	// write.
@@ -56,12 +56,13 @@ type statement struct {
 // Write executes the statements that fn collects as one unit: all of them or none. fn runs in the
 // caller's goroutine, outside of any transaction. If fn fails, Write returns its error unchanged
 // and executes nothing. A call of Write inside fn is a separate unit, which stays written even if
-// this one fails. On SQLite, Write withdraws a unit when the context ends while the unit waits.
-// Once the writer has taken the unit, Write waits for the outcome. On PostgreSQL, the unit is
-// undone when the context ends before COMMIT was sent. If the unit shares a transaction, Write
-// returns only after this transaction has ended, a few seconds later at most. A panic in fn, or in
-// a function of [Unit.Query], undoes the unit. On PostgreSQL, a panic in a function of
-// [Unit.Returning] may happen after the unit was written. Each panic continues in the caller.
+// the outer unit fails. On SQLite, Write withdraws a unit when the context ends while the unit
+// waits. Once the writer has taken the unit, Write waits for the outcome. On PostgreSQL, a unit
+// with its own transaction is undone when the context ends before COMMIT was sent. A unit in a
+// shared transaction continues: Write returns after this transaction has ended, a few seconds later
+// at most. A panic in fn, or in a function of [Unit.Query], undoes the unit. On PostgreSQL, a panic
+// in a function of [Unit.Returning] may happen after the unit was written. Each panic continues in
+// the caller.
 func (p *Handle) Write(ctx context.Context, fn func(u *Unit) error) error {
 	u := &Unit{ctx: ctx, handle: p}
 	if err := fn(u); err != nil {
@@ -240,10 +241,10 @@ func (s *statement) check(touched int64) error {
 func (u *Unit) run() []statement { return append(slices.Clip(u.statements), tallies(u)...) }
 
 // OnlyAdds reports whether the unit only adds rows and changes totals. Such units wait for each
-// other only when they change the same totals. It returns false for a unit that must add a row
-// under a condition, with ExecOne. Such units enforce limits, and would often undo a shared
-// transaction. A condition with {for share} does not count, because the row that it locks is hardly
-// ever missing.
+// other only when they change the same totals or add the same unique key. OnlyAdds returns false
+// for a unit that must add a row under a condition, with ExecOne. Such units enforce limits, and
+// would often undo a shared transaction. A condition with {for share} does not count, because the
+// row that it locks is hardly ever missing.
 func (u *Unit) OnlyAdds() bool {
 	return !slices.ContainsFunc(u.statements, func(s statement) bool { return !s.requires && (s.scan != nil || !s.adds()) })
 }

@@ -160,7 +160,7 @@ func TestBrokenStatementIsNamed(t *testing.T) {
 	})
 }
 
-// explosive panics when the database asks for its value.
+// explosive panics in Value and in Scan.
 type explosive struct{}
 
 func (explosive) Value() (driver.Value, error) { panic("boom") }
