@@ -51,7 +51,7 @@ func (h *userAccounts) moved(accounts []bankstore.StoredAccount, first, last int
 	return lines
 }
 
-// TestMovements checks that sums are exact, and nil when they have too many digits. They must
+// TestMovements checks that sums are exact, and nil when they have too many digits. The sums must
 // contain only booked transactions that are not deleted, by booking day. Transactions after the
 // period must be in one sum.
 func TestMovements(t *testing.T) {

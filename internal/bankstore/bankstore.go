@@ -2,8 +2,8 @@
 // accounts, balances, transactions, investments, subscriptions, documents, files, and consents.
 // It uses the same database and schema as package store.
 //
-// It owns the SQL for these tables. It does not own the schema, the migrations, users, payments,
-// webhooks or events: package store does. Use cases own the rules.
+// It owns the SQL for the tables with this data. It does not own the schema, the migrations, users,
+// payments, webhooks or events: package store does. Use cases own the rules.
 //
 // A [Reader] reads through a reader of the store, and a [Tx] adds statements to a unit of the
 // store. A change of this data, its event and the event's deliveries therefore commit together, or

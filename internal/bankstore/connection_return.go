@@ -32,8 +32,9 @@ func NewReturn(user passerelle.UserID) ConnectionReturn {
 	return back
 }
 
-// FormatReturn returns the state parameter with which a user returns to a connection. It is the
-// number of the connection, a dot and the nonce. State parameters of payments have no dot.
+// FormatReturn returns the state parameter with which a user returns to a connection. This
+// parameter consists of the number of the connection, a dot and the nonce. State parameters of
+// payments have no dot.
 func FormatReturn(id passerelle.ConnectionID, nonce []byte) string {
 	return strconv.FormatInt(int64(id), 10) + "." + hex.EncodeToString(nonce)
 }

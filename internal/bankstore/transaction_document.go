@@ -51,8 +51,8 @@ func (r Reader) DocumentsOf(ctx context.Context, f DocumentFilter, transactions 
 // document or the transaction. Write fails with the error beyond when the transaction would have
 // more documents than the argument most.
 //
-// AttachDocument locks both rows until the unit ends. A process that erases one of them must wait.
-// It then finds the attachment.
+// AttachDocument locks both rows until the unit ends. A process that erases one of them must wait,
+// and then finds the attachment.
 func (tx Tx) AttachDocument(domain passerelle.DomainID, user passerelle.UserID, transaction passerelle.TransactionID, document passerelle.DocumentID, at time.Time, most int, beyond error) error {
 	id, err := tx.unit.NewID("transaction_document")
 	if err != nil {

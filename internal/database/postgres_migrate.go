@@ -12,8 +12,8 @@ import (
 )
 
 // way defines how a migration waits for transactions on its tables. While it waits for one
-// transaction, all later transactions wait behind it. It therefore waits only for a short time,
-// undoes everything, and tries again later.
+// transaction, all later transactions wait behind it. The migration therefore waits only for a
+// short time, undoes everything, and tries again later.
 type way struct {
 	lock time.Duration // the longest wait for a lock
 	// pause is the time between the first two tries. Each later pause is twice as long, but not

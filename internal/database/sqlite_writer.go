@@ -17,8 +17,8 @@ const (
 	// unitLimit is the longest time that the statements of a unit may take.
 	unitLimit = 30 * time.Second
 	// waryGroups is the number of groups in which units that change rows get savepoints, after such
-	// a unit has failed without a savepoint. Because of failed changes, at most one of this many
-	// groups is therefore executed twice.
+	// a unit has failed without a savepoint. Failed changes therefore make the writer execute at
+	// most one of this many groups twice.
 	waryGroups = 64
 )
 
@@ -297,8 +297,8 @@ func (w *writer) rollback() {
 	}
 }
 
-// control executes a statement such as BEGIN or COMMIT. It has no time limit, because it waits only
-// for other processes and for the disk.
+// control executes a statement such as BEGIN or COMMIT. The statement has no time limit, because it
+// waits only for other processes and for the disk.
 func (w *writer) control(text string) error {
 	_, err := w.prepared.exec(context.Background(), text, nil)
 	return err

@@ -115,8 +115,8 @@ func (p *Handle) writeUnit(ctx context.Context, u *Unit) error {
 }
 
 // AfterCommit registers a function that Write calls in the caller's goroutine once the unit is
-// durable. Write does not call the function when the unit fails. It calls several functions in the
-// order of their registration.
+// durable. Write does not call the function when the unit fails. Write calls several functions in
+// the order of their registration.
 func (u *Unit) AfterCommit(fn func()) { u.after = append(u.after, fn) }
 
 // Exec adds a statement that may change any number of rows.
@@ -156,8 +156,8 @@ func (u *Unit) ReturningIDs(into *[]int64, sql string, args ...any) {
 	}, sql, args...)
 }
 
-// OnRetry registers a function that Write calls before the unit runs again. It must drop the
-// values that scan functions have collected.
+// OnRetry registers a function that Write calls before the unit runs again. The function must drop
+// the values that scan functions have collected.
 func (u *Unit) OnRetry(fn func()) { u.retries = append(u.retries, fn) }
 
 func (u *Unit) add(s statement, args []any) {

@@ -2,8 +2,9 @@
 // attempts to sign in. It also reads and chains the audit log. It uses the same database and schema
 // as package store.
 //
-// It owns the SQL for these tables. It does not own the schema or the migrations. Package store
-// records the acts, because any unit may contain acts. Packages operators and audit own the rules.
+// It owns the SQL for the tables with this data. It does not own the schema or the migrations.
+// Package store records the acts, because any unit may contain acts. Packages operators and audit
+// own the rules.
 //
 // A [Reader] reads through a reader of the store, and a [Tx] adds statements to a unit of the
 // store. A change and the record of the act therefore commit together.

@@ -181,8 +181,8 @@ type Batch struct {
 	Void []passerelle.DeliveryID
 	// Stopped means that failures have ended the sender's run.
 	Stopped bool
-	// NextFlush is the time of the next run of the flusher. It is used if a request failed and no
-	// run is planned. FlushAfter is the last delivery that the flusher has handled, or zero.
+	// NextFlush is the time of the next run of the flusher. NextFlush is used if a request failed
+	// and no run is planned. FlushAfter is the last delivery that the flusher has handled, or zero.
 	// FlushAfter is not stored when another run was requested since this run began. Due is the time
 	// at which this run was due.
 	NextFlush  time.Time
@@ -341,7 +341,7 @@ func (tx *Tx) drop(domain passerelle.DomainID, ids []passerelle.DeliveryID, reas
 // eraseBodies erases the body of a user's event once no webhook needs the body. A deleted webhook
 // still needs a body until PurgeUndeliverable drops its deliveries, because the webhook may be
 // restored. The unit locks the events first. When two senders end the last two deliveries of an
-// event at the same time, the second sender waits. It then sees that no delivery is pending.
+// event at the same time, the second sender waits, and then sees that no delivery is pending.
 func (tx *Tx) eraseBodies(domain passerelle.DomainID, events []int64, now time.Time) {
 	if len(events) == 0 {
 		return

@@ -75,7 +75,8 @@ func (tx *Tx) HastenCheck(domain passerelle.DomainID, id passerelle.PaymentID, n
 }
 
 // HastenIfReported makes the check of a payment due now if the bank has reported, or sent the payer
-// back, since the attempt was loaded. It must come after the statement that plans the next check.
+// back, since the attempt was loaded. HastenIfReported must come after the statement that plans the
+// next check.
 func (tx *Tx) HastenIfReported(a Attempt, now time.Time) {
 	tx.unit.Exec(`UPDATE payment SET next_check = $1 WHERE +domain_id = $2 AND id = $3 AND bank_reports > $4 AND next_check > $1`,
 		database.Micros(now), int64(a.Domain), int64(a.Payment), a.Reported)

@@ -288,8 +288,8 @@ func (p *planned) tableOf(text, name string) string {
 	return ""
 }
 
-// references returns the queries with which the database checks references. They check that a
-// referenced row exists, and that no row refers to a deleted row. The texts are those of
+// references returns the queries with which the database checks references. The queries check that
+// a referenced row exists, and that no row refers to a deleted row. The texts are those of
 // PostgreSQL. SQLite executes similar queries.
 func (p *planned) references() (all []string) {
 	p.t.Helper()

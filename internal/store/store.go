@@ -108,8 +108,8 @@ func (r *Reader) Keys() *keys.Ring { return r.keys }
 func (tx *Tx) Keys() *keys.Ring { return tx.keys }
 
 // AfterCommit registers a function that Write calls in the caller's goroutine once the unit is
-// durable. Write does not call the function when the unit fails. It calls several functions in the
-// order of their registration.
+// durable. Write does not call the function when the unit fails. Write calls several functions in
+// the order of their registration.
 func (tx *Tx) AfterCommit(fn func()) { tx.unit.AfterCommit(fn) }
 
 // Together executes several queries in one round trip where possible, like

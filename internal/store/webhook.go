@@ -168,8 +168,8 @@ func (tx *Tx) PlanFlush(w Webhook, due, next time.Time) {
 }
 
 // LeaveToFlusher makes the flusher send the deliveries of a webhook up to the id `last`, while the
-// flusher has work. This includes deliveries that were never tried. It does nothing when held back
-// deliveries were released since the webhook was loaded.
+// flusher has work. This includes deliveries that were never tried. LeaveToFlusher does nothing
+// when held back deliveries were released since the webhook was loaded.
 func (tx *Tx) LeaveToFlusher(w Webhook, holder string, last passerelle.DeliveryID) {
 	tx.unit.Exec(`UPDATE webhook SET news_after = $1 WHERE +domain_id = $2 AND id = $3 AND holder = $4 AND news_after = $5`,
 		int64(last), int64(w.Domain), int64(w.ID), holder, int64(w.FirstTriesAfter))
