@@ -16,7 +16,7 @@ type StoredAccount struct {
 	// Digest is a digest of the details. A sync compares it to detect changes.
 	Digest int64
 	// Transactions is the number of transactions that the institution lists. DeletedTransactions is
-	// the number of transactions that it no longer lists.
+	// the number of transactions that the institution no longer lists.
 	Transactions, DeletedTransactions int64
 	// Changed is the number of the sync that last changed the row.
 	Changed int64

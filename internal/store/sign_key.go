@@ -82,13 +82,13 @@ func scanSignKey(from database.Row) (SignKey, error) {
 	return k, err
 }
 
-// SignKeys lists at most limit keys of a domain without their private keys, the newest first.
+// SignKeys lists at most limit keys of a domain, newest first. The private keys are not loaded.
 func (r *Reader) SignKeys(ctx context.Context, domain passerelle.DomainID, limit int) ([]SignKey, error) {
 	return database.Collect(ctx, r.rows, scanSignKey, selectSignKey+`ORDER BY number DESC LIMIT $2`, int64(domain), limit)
 }
 
-// SignKey returns a key of a domain without its private key. It fails with ErrNotFound when the key
-// does not exist.
+// SignKey returns a domain's key but does not load the private key. It fails with ErrNotFound when
+// the key does not exist.
 func (r *Reader) SignKey(ctx context.Context, domain passerelle.DomainID, id int64) (SignKey, error) {
 	return database.One(ctx, r.rows, scanSignKey, selectSignKey+`AND id = $2`, int64(domain), id)
 }

@@ -51,8 +51,8 @@ var schemas struct {
 	altered []string
 }
 
-// remember stores the rows that migrations wrote and the positions of the sequences in a second
-// schema, seed_{schema}.
+// remember creates a second schema, seed_{schema}. In this schema, it stores the rows that
+// migrations wrote and the positions of the sequences.
 const remember = `CREATE SCHEMA seed_{schema};
 CREATE TABLE seed_{schema}.stood AS SELECT format('%I.%I', schemaname, sequencename) AS name, start_value, last_value FROM pg_sequences WHERE schemaname = '{schema}';
 DO $$ DECLARE t TEXT; written BOOLEAN; BEGIN
