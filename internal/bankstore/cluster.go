@@ -88,8 +88,8 @@ func (r Reader) ClustersOf(ctx context.Context, a StoredAccount, limit int) ([]S
 
 // CreateCluster stores a cluster of an account and sets its id. Write fails with the error beyond
 // when the account already has as many clusters as the argument most. Write fails with ErrConflict
-// when the user has stopped sharing the account since it was read. Clusters that the user removed
-// do not count.
+// when the user has stopped sharing the account since the account was read. Clusters that the user
+// removed do not count.
 func (tx Tx) CreateCluster(domain passerelle.DomainID, a StoredAccount, c *passerelle.Cluster, most int, beyond error) error {
 	id, err := tx.unit.NewID("transaction_cluster")
 	if err != nil {

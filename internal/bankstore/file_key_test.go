@@ -118,9 +118,9 @@ func TestEveryFileIsSealed(t *testing.T) {
 	})
 }
 
-// TestFilesWithoutKeys checks files of earlier versions, which have no key. Stored content must
-// stay readable and must not be replaced. A file without content must get a key, and so must the
-// file of a document that changes.
+// TestFilesWithoutKeys checks files without keys, as earlier versions of the service stored them.
+// Stored content must stay readable and must not be replaced. A file without content must get a
+// key, and so must the file of a document that changes.
 func TestFilesWithoutKeys(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h, subscription, bill := filed(t, s)

@@ -199,7 +199,7 @@ func (e withdrawal) eraseSome(ctx context.Context, db *store.DB, table, conditio
 }
 
 // HoldAccount keeps an account shared until the unit ends. Write fails with ErrConflict when the
-// user has stopped sharing the account since it was read.
+// user has stopped sharing the account since the account was read.
 func (tx Tx) HoldAccount(domain passerelle.DomainID, a StoredAccount) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE bank_account SET epoch = epoch WHERE +domain_id = $1 AND id = $2 AND epoch = $3 AND disabled IS NULL`, int64(domain), int64(a.ID), a.Epoch)
 }

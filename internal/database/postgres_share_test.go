@@ -14,8 +14,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestUnitsShareATransaction submits units that only add rows at the same time. They must share a
-// transaction, and a failing unit must not make other units fail.
+// TestUnitsShareATransaction submits several units at the same time. The units only add rows. They
+// must share a transaction, and a failing unit must not make other units fail.
 func TestUnitsShareATransaction(t *testing.T) {
 	db := open(t, storetest.Postgres(t))
 	engine := db.engine.(*postgresEngine)

@@ -91,8 +91,8 @@ func totpPlace(column string, id store.OperatorID) keys.Place {
 	return keys.Place{Table: "operator", Column: column, Row: int64(id)}
 }
 
-// TOTP contains the present and the proposed secret of an operator's second factor. Each is nil
-// when it does not exist. LastStep is the number of the last period with a used code.
+// TOTP contains the present and the proposed secret of an operator's second factor. A secret that
+// does not exist is nil. LastStep is the number of the last period with a used code.
 type TOTP struct {
 	Secret, Proposed []byte
 	LastStep         int64
@@ -126,7 +126,7 @@ func (tx Tx) ProposeTOTP(id store.OperatorID, secret []byte) error {
 	return tx.sealTOTP(id, "totp_proposed", secret, `UPDATE operator SET totp_proposed = $1 WHERE id = $2`)
 }
 
-// WithdrawTOTP drops a proposed second factor. The present one stays valid.
+// WithdrawTOTP drops a proposed second factor. The present second factor stays valid.
 func (tx Tx) WithdrawTOTP(id store.OperatorID) {
 	tx.unit.ExecOne(store.ErrNotFound, `UPDATE operator SET totp_proposed = NULL WHERE id = $1`, int64(id))
 }

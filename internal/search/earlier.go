@@ -46,7 +46,7 @@ func addEarlier(ctx context.Context, db *store.DB, domain passerelle.DomainID, t
 	}
 }
 
-// addBefore adds the words of a batch of payments whose ids are smaller than before.
+// addBefore adds the words of a batch of payments whose ids are smaller than the argument before.
 // It stores the id that it has reached.
 func addBefore(ctx context.Context, db *store.DB, domain passerelle.DomainID, table string, before int64) error {
 	page, err := db.Payments(ctx, store.PaymentFilter{Domain: domain}, store.Window{Order: "id", Descending: true, Limit: earlierAtOnce, From: []any{before, before}}, true)

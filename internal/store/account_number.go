@@ -17,7 +17,7 @@ import (
 )
 
 // In new databases, the store encrypts the account numbers of payments. In older databases, it does
-// so once SealAccountNumbers was called. The searched columns then contain a blind value instead.
+// so after SealAccountNumbers was called. The searched columns then contain a blind value instead.
 // Equal numbers of a domain have equal blind values in a column. Nobody can compute a number from
 // its blind value without the key file. The last four characters of a blind value represent the
 // last four characters of the number. Lists can therefore search for a whole number and for its

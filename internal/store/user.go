@@ -110,8 +110,8 @@ func (r *Reader) KnownUsers(ctx context.Context, domain passerelle.DomainID, ids
 		return nil, nil
 	}
 	list, args := idList(domain, ids)
-	// The query selects whole rows. If it selected only the id, PostgreSQL would read a whole
-	// index.
+	// The query selects whole rows. For a query that selects only the id, PostgreSQL would read a
+	// whole index.
 	found, err := database.Collect(ctx, r.rows, scanUser, `SELECT `+userColumns+` FROM end_user WHERE +domain_id = $1 AND id IN (`+list+`)`, args...)
 	if err != nil {
 		return nil, err

@@ -11,8 +11,9 @@ import (
 	"passerelle/webhook"
 )
 
-// TestRequestsAreInTheOrderOfTime gives the later of two processes the lower ids, as if it had
-// reserved its ids first. The instants must determine the last requests and their order.
+// TestRequestsAreInTheOrderOfTime gives the later of two processes the lower ids, as if this
+// process had reserved its ids first. The instants must determine the last requests and their
+// order.
 func TestRequestsAreInTheOrderOfTime(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		w := store.Webhook{Domain: s.domain, Event: webhook.AccountFound, URL: "https://a.example", Created: now}

@@ -55,8 +55,9 @@ func isTestServer(address string) bool {
 	return err == nil && server.Host == address
 }
 
-// connection is a connection that finds its session with the first message, which contains the
-// settings of the session. pgx may read from a second goroutine when a write takes long.
+// connection finds its session when the program sends the first message, because this message
+// contains the settings of the session. pgx may read from a second goroutine when a write takes
+// long.
 type connection struct {
 	dial     func() (net.Conn, error)
 	started  chan struct{} // closed when the first message was sent, or the connection was closed

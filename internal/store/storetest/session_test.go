@@ -41,7 +41,7 @@ func end(t *testing.T, conn *pgx.Conn) {
 	}
 }
 
-// TestKeptSessionsAreReset checks that a kept session contains nothing of the connection before.
+// TestKeptSessionsAreReset checks that a kept session contains nothing of the previous connection.
 func TestKeptSessionsAreReset(t *testing.T) {
 	address := storetest.Postgres(t)
 	first := open(t, address)

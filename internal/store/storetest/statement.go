@@ -57,7 +57,7 @@ func byHand() bool {
 	}
 }
 
-// leaveStatement appends a statement to the file of this process. It panics when that fails,
+// leaveStatement appends a statement to the file of this process. It panics when an error occurs,
 // because otherwise no test would check the statement.
 func leaveStatement(s Statement) {
 	folder := os.Getenv(StatementFolder)
