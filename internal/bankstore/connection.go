@@ -460,7 +460,7 @@ func (tx Tx) LogSync(domain passerelle.DomainID, l ConnectionLog) error {
 	return nil
 }
 
-// ConnectionLogFilter selects syncs of the connections of a user.
+// ConnectionLogFilter selects syncs of a user's connections.
 type ConnectionLogFilter struct {
 	Domain passerelle.DomainID
 	User   passerelle.UserID

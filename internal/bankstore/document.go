@@ -307,7 +307,7 @@ func (r Reader) CountDocuments(ctx context.Context, f DocumentFilter) (int64, er
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM `+documentSource+c.String(), c.Args...)
 }
 
-// ChangedDocuments lists the documents of a subscription that changed since the last complete read,
+// ChangedDocuments lists a subscription's documents that have changed since its last complete read,
 // ordered by id.
 func (r Reader) ChangedDocuments(ctx context.Context, s StoredSubscription, after passerelle.DocumentID, limit int) ([]StoredDocument, error) {
 	return database.Collect(ctx, r.rows, scanDocument, `SELECT `+documentColumns+` FROM document d

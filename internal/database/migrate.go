@@ -24,7 +24,8 @@ import (
 // No library supports one text for two databases or lists the statements without running them. No
 // library tries again while running replicas lock a table. The first two need database/sql as a
 // second kind of connection to PostgreSQL. A fourth tool, atlas, compares schemas. Each upgrade
-// would need it as a second program. A library would only replace the table of versions.
+// would need it as a second program. The table of versions is the only part that a library would
+// replace.
 
 // migration is one step of the schema. No migration can be reverted.
 type migration struct {

@@ -47,8 +47,8 @@ type Listed struct {
 }
 
 // Payments reads a window of a domain's payments with their instructions and identities. If a
-// payment changes between the queries, Payments reads it again. It fails for an unknown order. The
-// order "label" and a filter by label require each other.
+// payment changes between the queries, Payments reads it again. Payments fails for an unknown
+// order. The order "label" and a filter by label require each other.
 func (r *Reader) Payments(ctx context.Context, f PaymentFilter, w Window, sensitive bool) ([]Listed, error) {
 	order, known := paymentOrders[w.Order]
 	if !known {

@@ -319,8 +319,8 @@ func (r *Reader) WebhookOfDelivery(ctx context.Context, domain passerelle.Domain
 	return passerelle.WebhookID(webhook), err
 }
 
-// OneDelivery loads a webhook's delivery with all data that is needed to send it. The delivery may
-// be in any state. It fails with ErrNotFound when the delivery does not exist.
+// OneDelivery loads a webhook's delivery with all data that is needed to send it. It ignores the
+// state of the delivery. It fails with ErrNotFound when the delivery does not exist.
 func (r *Reader) OneDelivery(ctx context.Context, w Webhook, id passerelle.DeliveryID) (Delivery, error) {
 	return database.One(ctx, r.rows, scanDelivery, `SELECT d.id, e.id, e.name, d.attempts, e.user_id, d.version, e.media_type, e.omitted, e.body, e.parted,
 			CASE WHEN e.erased IS NULL THEN FALSE ELSE TRUE END, e.subject, e.subject_id, e.account_id, e.trace

@@ -1,9 +1,9 @@
 // Package migrated makes the databases of package storetest start with the schema of this program,
 // and collects the statements of the program. A test only has to import the package.
 //
-// It owns nothing else: package storetest chooses where databases are. It is separate because tests
-// inside package database import storetest, so storetest cannot import store. If a migration fails,
-// the first test that asks for a database fails.
+// The package owns nothing else: package storetest chooses where databases are. It is separate
+// because tests inside package database import storetest, so storetest cannot import store. If a
+// migration fails, the first test that asks for a database fails.
 package migrated
 
 import (
