@@ -20,17 +20,18 @@
 //
 // On SQLite, one goroutine executes all waiting units in one transaction, with one fsync and
 // without savepoints. When a unit fails, the goroutine executes the group again, with a savepoint
-// for each unit. If the failed unit changes rows, such units also get savepoints in the next
-// groups.
+// for each unit. If the failed unit changes rows, all units that change rows also get savepoints in
+// the next groups.
 //
 // On PostgreSQL, a unit needs one pipelined round trip, including COMMIT. The server itself checks
 // that a statement changes the expected row. COMMIT needs a second round trip when a function must
-// check rows first. Waiting units that only add rows share a transaction. After an error or a
-// long wait for a lock, each of them gets its own transaction. A unit with its own transaction runs
-// again when the server requests this or the connection is lost. Each transaction writes a number
-// into a slot of the table unit_mark. After a lost connection, the slot shows the transaction's
-// outcome, even when the server was restarted or replaced. The query for the outcome also
-// invalidates the slot. The server then refuses a COMMIT that arrives later.
+// check rows first. Waiting units that only add rows share a transaction. If this transaction is
+// undone, for example after an error or a long wait for a lock, each unit gets its own transaction.
+// A unit with its own transaction runs again when the server requests this or the connection is
+// lost. Each transaction writes a number into a slot of the table unit_mark. After a lost
+// connection, the slot shows the transaction's outcome, even when the server was restarted or
+// replaced. The query for the outcome also invalidates the slot. The server then refuses a COMMIT
+// that arrives later.
 //
 // [Querier.Together] sends the queries of several functions in common round trips.
 //

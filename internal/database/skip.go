@@ -12,9 +12,9 @@ import (
 
 // SkipIDs makes a restored database skip ids, because the original database may have assigned the
 // next ids to objects that clients and receivers know. SkipIDs advances the source of ids of each
-// table, even of a table without rows. It returns the number of tables whose ids the database
-// itself assigns, which is zero for a database without the schema of the service. On PostgreSQL, it
-// covers the schemas of all services in the database. No other process may use the database.
+// table, even of a table without rows. On PostgreSQL, SkipIDs covers the schemas of all services in
+// the database. It returns the number of tables whose ids the database itself assigns. This number
+// is zero for a database without the schema of the service. No other process may use the database.
 func SkipIDs(ctx context.Context, address string, ids int64) (int64, error) {
 	var (
 		tables int64

@@ -242,9 +242,9 @@ func (u *Unit) run() []statement { return append(slices.Clip(u.statements), tall
 
 // OnlyAdds reports whether the unit only adds rows and changes totals. Such units wait for each
 // other only when they change the same totals or add the same unique key. OnlyAdds returns false
-// for a unit that must add a row under a condition, with ExecOne. Such units enforce limits, and
-// would often undo a shared transaction. A condition with {for share} does not count, because the
-// row that it locks is hardly ever missing.
+// for a unit that must add a row under a condition, with ExecOne. A unit with such a condition
+// enforces a limit, and would often undo a shared transaction. A condition with {for share} does
+// not count, because the row that it locks is hardly ever missing.
 func (u *Unit) OnlyAdds() bool {
 	return !slices.ContainsFunc(u.statements, func(s statement) bool { return !s.requires && (s.scan != nil || !s.adds()) })
 }
