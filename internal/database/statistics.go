@@ -40,7 +40,7 @@ func (s *sqliteEngine) keepStatistics(ctx context.Context) error {
 }
 
 // withoutStatistics makes a SQLite connection drop its statistics. Other connections then load no
-// statistics. ANALYZE creates both tables.
+// statistics. The first ANALYZE creates the tables, so that DELETE finds them.
 var withoutStatistics = []statement{
 	{sql: `ANALYZE sqlite_schema`},
 	{sql: `DELETE FROM sqlite_stat1`},

@@ -112,9 +112,9 @@ func (c *canon) text(s *string) {
 	*c = append(*c, *s...)
 }
 
-// NextUnchained returns the next chain that contains acts without a place. Its number is greater
-// than after. With after = -1, NextUnchained searches all chains. It fails with ErrNotFound when no
-// such chain exists.
+// NextUnchained returns the next chain that contains acts without a place. The number of this chain
+// is greater than the argument after. With after = -1, NextUnchained searches all chains. It fails
+// with ErrNotFound when no such chain exists.
 func (r Reader) NextUnchained(ctx context.Context, after passerelle.DomainID) (passerelle.DomainID, error) {
 	chain, err := database.One(ctx, r.rows, database.ScanInt, `SELECT `+chainOf+` FROM audit WHERE number IS NULL AND `+chainOf+` > $1 ORDER BY `+chainOf+`, id LIMIT 1`, int64(after))
 	return passerelle.DomainID(chain), err

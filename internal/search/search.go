@@ -34,8 +34,8 @@ const (
 	minWord = 2
 	maxWord = 32
 	// maxWords is the largest number of stored words of a payment's labels and e-mail addresses.
-	// The same limit applies to the words of its names. The limit is enough for most bulk payments,
-	// because they repeat their words.
+	// The same limit applies to the words of the beneficiaries' names. The limit is enough for most
+	// bulk payments, because they repeat their words.
 	maxWords = 100
 )
 

@@ -196,7 +196,7 @@ func (tx *Tx) UpdatePayment(p *payment.Payment, transitions []payment.Transition
 
 // forgetEarlyData removes personal data that only a payment in the state created needs. It removes
 // the field values from before the validation. It also removes the payer's device, which the
-// service needs to send the order again.
+// service needs only if it sends the order again.
 func (tx *Tx) forgetEarlyData(p *payment.Payment) {
 	tx.unit.Exec(`DELETE FROM payment_given WHERE +domain_id = $1 AND payment_id = $2`, int64(p.Domain), int64(p.ID))
 	tx.unit.Exec(`UPDATE attempt SET device = NULL WHERE +domain_id = $1 AND payment_id = $2 AND device IS NOT NULL`, int64(p.Domain), int64(p.ID))

@@ -8,9 +8,9 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestTheCheckOfPlansFinds plans statements of earlier versions. Their cost grows with a table.
-// TestEveryStatement would report each of them. Examples are a condition that leaves the planner a
-// choice of index, and a partial index that does not match.
+// TestTheCheckOfPlansFinds plans statements of earlier versions. The cost of these statements grows
+// with a table. TestEveryStatement would report each of them. Examples are a condition that leaves
+// the planner a choice of index, and a partial index that does not match.
 func TestTheCheckOfPlansFinds(t *testing.T) {
 	const both, sqlite, postgres = "", "sqlite", "postgres"
 	cases := []struct {
