@@ -67,7 +67,8 @@ func result(good bool) connector.CallResult {
 }
 
 // TestRefusedService checks that Health reports Refused after a Refused or Suspected call, until a
-// call of the same kind is Answered. Only Refused calls open the circuit.
+// call of the same kind is Answered. The circuit opens after Refused calls, but not after Suspected
+// calls.
 func TestRefusedService(t *testing.T) {
 	var c connector.Circuit
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

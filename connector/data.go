@@ -21,7 +21,7 @@ type Field struct {
 	// Mechanisms and Sources limit where the field is requested. Empty means everywhere.
 	Mechanisms []passerelle.AuthMechanism
 	Sources    []string
-	// Image is a picture that the user needs to find the value, as a data URL. It may be empty.
+	// Image is a data URL with the picture that the user needs to find the value. It may be empty.
 	Image string
 }
 

@@ -231,7 +231,8 @@ func (p *Profile) notify(h http.Header, address string) {
 
 // stepLinks lists the links that name the next step, in order of preference. The connector uses the
 // first link that the response contains. It uses links for encrypted passwords only when the bank
-// file has a key. If the name of a link begins with start, the connector calls it with POST.
+// file names a certificate for them. If the name of a link begins with start, the connector calls
+// it with POST.
 var stepLinks = []struct {
 	name string
 	step step
@@ -470,8 +471,7 @@ func (b *Bank) fetchPicture(ctx context.Context, a *authorisation, p person) {
 	}
 }
 
-// stepInputs contains, for each step, the field that the customer fills in and the body that sends
-// its value.
+// stepInputs maps a step to the field that the customer fills in and to the body of the request.
 var stepInputs = map[step]struct {
 	field string
 	body  func(value string) any

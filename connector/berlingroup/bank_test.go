@@ -27,9 +27,9 @@ type fixture struct {
 	file string
 }
 
-// newFixture starts a server that requires a client certificate. The argument is the template of
-// the server's certificate. Nil means a certificate for 127.0.0.1. The bank file has all fields
-// that payments need.
+// newFixture starts a server that requires a client certificate. The argument certificate is the
+// template of the server's certificate. Nil means a certificate for 127.0.0.1. The bank file has
+// all fields that payments need.
 func newFixture(t *testing.T, handler http.Handler, certificate *x509.Certificate) *fixture {
 	t.Helper()
 	w := &fixture{t: t, authority: berlingrouptest.NewAuthority(t), folder: t.TempDir(), server: httptest.NewUnstartedServer(handler)}

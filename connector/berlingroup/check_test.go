@@ -32,7 +32,7 @@ import (
 // quiet discards what a server logs about handshakes that must fail.
 var quiet = slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
 
-// unknown acts as a bank that responds to every request with "unknown resource".
+// unknown acts as a bank that responds to each API request with "unknown resource".
 func unknown(w http.ResponseWriter, r *http.Request) {
 	if strings.HasPrefix(r.URL.Path, "/.well-known/") {
 		fmt.Fprintf(w, `{"authorization_endpoint": "https://%[1]s/authorise", "token_endpoint": "https://%[1]s/token"}`, r.Host)
@@ -50,7 +50,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheckFails: the check reports each problem between the service and a bank as wrong.
+// TestCheckFails checks that Check reports each problem in the table as wrong.
 func TestCheckFails(t *testing.T) {
 	answers := func(status int, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {

@@ -207,8 +207,8 @@ func (v *reading) unlessDenied(err error) (string, error) {
 	return cmp.Or(message, "The bank does not accept this."), nil
 }
 
-// prepareNextStep prepares the customer's next step. It requests a new consent when the bank issued
-// the present page too long ago. When several people must authorise, the next person enters their
+// prepareNextStep prepares the customer's next step. It requests a new consent when the customer is
+// present and the page is too old. When several people must authorise, the next person enters their
 // user name.
 func (v *reading) prepareNextStep(ctx context.Context, status, message string) error {
 	a := &v.memory.Approval
@@ -265,8 +265,7 @@ func (v *reading) consentRefused(ctx context.Context, message string) error {
 	return &interruption{connector.Outcome{State: v.renewal(), Message: cmp.Or(message, "Access was refused.")}}
 }
 
-// granted stores a valid consent and the time at which it ends. It ends the former consents at the
-// bank.
+// granted stores a valid consent with its end, and ends the former consents at the bank.
 func (v *reading) granted(ctx context.Context) error {
 	var state consentAnswer
 	if err := v.get(ctx, request{call: "consent", path: v.memory.path()}, &state); err != nil {

@@ -160,7 +160,7 @@ func TestUnreadableFile(t *testing.T) {
 	}
 }
 
-// TestSeveralComplaints: all errors of a file are reported together.
+// TestSeveralComplaints checks that Load reports two unknown fields, or two wrong values, together.
 func TestSeveralComplaints(t *testing.T) {
 	_, err := berlingroup.Load(written(t, "9101", "0\nhidden = true\nextra = 1\nmore = 2"))
 	if n := len(tomlfile.Complaints(err)); n != 2 {
@@ -194,7 +194,7 @@ max_amount   = "15000.00"
 `
 )
 
-// TestProfile: each setting in the file changes the profile as documented.
+// TestProfile checks how settings in the file change the profile.
 func TestProfile(t *testing.T) {
 	usual := connector.Profile{
 		UUID: "5d4c6a1e-8a0f-4f0e-9c65-0d3f5f6f2b11", ID: 9101, Name: "Example Bank (Berlin Group, redirect)", Countries: []string{"DE"}, Sandbox: true,

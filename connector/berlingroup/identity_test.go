@@ -30,8 +30,8 @@ func party(line, name, number string) string {
 	return strings.TrimSuffix(line, "}") + fmt.Sprintf(`, "creditorName": %q, "creditorAccount": {"iban": %q}}`, name, number)
 }
 
-// TestBookedWithOtherWords: a transaction without an id keeps its key when the bank books it with a
-// different text or on a different day. No two transactions get the same key.
+// TestBookedWithOtherWords checks when a transaction without an id keeps its key although the bank
+// books it with a different text or on a different day. No two transactions get the same key.
 func TestBookedWithOtherWords(t *testing.T) {
 	rent := line("2026-02-20", "2026-02-20", "-2.50", "Rent")
 	pending := func(amount, text string) string { return line("", "2026-03-02", amount, text) }

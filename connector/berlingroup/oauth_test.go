@@ -102,8 +102,8 @@ func TestRefusedRefreshTokens(t *testing.T) {
 const unconfirmedMemory = `{"path":"` + order1 + `","approval":{"step":"server","page":"https://bank.example/1","back":true,"opened":"2026-03-02T12:00:00Z",
 	"confirm":"` + order1 + `/authorisations/2","oauth":{"verifier":"v","token":"T1"}LINK}}`
 
-// TestLostConfirmations checks that the connector confirms an approval at the authorisation server
-// until it gets a final response, and that the approval does not count before.
+// TestLostConfirmations checks that the connector repeats the confirmation of an approval until the
+// bank gives a final response, and that the approval does not count before.
 func TestLostConfirmations(t *testing.T) {
 	finalised := scriptedAnswer{200, `{"scaStatus":"finalised"}`}
 	own := `,"own":"` + order1 + `/authorisations/2"`
@@ -170,8 +170,8 @@ func TestLostManualConfirmations(t *testing.T) {
 	}
 }
 
-// TestLostConfirmationsOfConsents checks that the connector confirms a consent from the
-// authorisation server until it gets a final response.
+// TestLostConfirmationsOfConsents checks that the connector repeats a failed confirmation of a
+// consent.
 func TestLostConfirmationsOfConsents(t *testing.T) {
 	bank := newScripted(t, map[string][]scriptedAnswer{
 		"PUT consent/authorisations/2": {{500, ""}, {200, `{"scaStatus":"finalised"}`}}, "GET consent/status": once(200, `{"consentStatus":"valid"}`),

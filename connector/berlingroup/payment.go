@@ -213,9 +213,9 @@ func (v *ordering) initiate(ctx context.Context) (payment.Report, error) {
 }
 
 // refusedOrder interprets the refusal of an order. A bank may refuse a repeated order although it
-// has accepted the first order. For example, it recognises the request ID, the execution date has
-// passed, or the first order has used up a limit. The outcome of a repeated order therefore stays
-// unknown.
+// has accepted the first order. For example, the bank recognises the request ID, the execution date
+// has passed, or the first order has used up a limit. The outcome of a repeated order therefore
+// stays unknown.
 func (v *ordering) refusedOrder(r request, a answer) error {
 	err := v.refusal(r, a)
 	var refused *payment.Refusal
@@ -355,8 +355,8 @@ func (v *ordering) askStatus(ctx context.Context) (paymentStatus, error) {
 // ours.
 var errBlind = errors.New("the payer's grant has ended")
 
-// reportWithoutStatus reports a pending order when the bank accepts no token of ours for its
-// status: once, with a remark for the operator in the timeline. In all other cases, it returns the
+// reportWithoutStatus reports a pending order once, with a remark for the operator in the timeline,
+// when the bank accepts no token of ours for the order's status. In all other cases, it returns the
 // error.
 func (v *ordering) reportWithoutStatus(err error) (payment.Report, error) {
 	if !errors.Is(err, errBlind) || v.memory.Blind || v.Payment.State != payment.Pending || v.Payment.CancelCode != "" {

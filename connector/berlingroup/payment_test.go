@@ -113,9 +113,7 @@ func fromThen(status string) []string {
 	return nil
 }
 
-// expected returns the state of an approved order according to the specification. An order that the
-// bank does not reject is pending while the bank will report a further status, as after PART. At
-// the last status, the order is accepted, or done if the money has left the account.
+// expected returns the state of an approved order according to the specification.
 func expected(status, kind, last string) string {
 	has := func(list []string, word string) bool {
 		return strings.Contains(" "+strings.Join(list, " ")+" ", " "+word+" ")
@@ -235,8 +233,8 @@ func TestStatusesOfWaitingOrders(t *testing.T) {
 	}
 }
 
-// approving is a bank that responds by path and counts its calls. A path without a response gets a
-// 404.
+// approving is a bank that responds by method and path, and counts the calls. A call without a
+// response gets a 404.
 type approving struct {
 	bodies map[string]map[string]any
 	calls  map[string]int
@@ -330,8 +328,8 @@ func TestEarlierAuthorisations(t *testing.T) {
 		after         time.Duration
 		want          payment.Status
 		page          string
-		// kept is a text in the memory after the test, and dropped a text that the memory no longer
-		// contains.
+		// kept is a text in the memory after the test, and dropped is a text that the memory no
+		// longer contains.
 		kept, dropped string
 		confirms      int
 	}{
@@ -594,7 +592,7 @@ func TestTextsAboutTheOperator(t *testing.T) {
 }
 
 // TestAbandonedOrders checks that the payer of an abandoned order gets no other page, and that the
-// service learns how long the payer can still approve.
+// profile contains the time for approvals.
 func TestAbandonedOrders(t *testing.T) {
 	const memory = `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"STEP","at":"/v1/x","post":true,"page":"https://bank.example/1","opened":"2026-03-02T12:00:00Z"}}`
 	for step, want := range map[string]string{"page": "https://bank.example/1", "start": ""} {
@@ -668,9 +666,9 @@ func TestCancellationsOfAbandonedOrders(t *testing.T) {
 }
 
 // TestAbandonedOrdersThatAreNotRefused checks that an abandoned order never counts as approved
-// merely because time has passed. If the bank has checked the order and shows no approval, the
-// report says that the payer may have approved. An order whose payer never got the page, or
-// returned after refusing, is not approved. Only the bank's proofs of an approval count.
+// merely because time has passed. If the bank has checked the order and does not report the
+// authorisation's status, the report is Unproved. The report is not Unproved if the payer never got
+// the page or has refused.
 func TestAbandonedOrdersThatAreNotRefused(t *testing.T) {
 	const memory = `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"STEP","at":"/v1/x","post":true,"page":"https://bank.example/1","opened":"2026-03-02T12:00:00Z"MORE}}`
 	type result struct {
@@ -1235,7 +1233,7 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// TestFrequencies: every frequency has a value in the standard.
+// TestFrequencies checks the schedule that the bank gets for each frequency.
 func TestFrequencies(t *testing.T) {
 	bank := &answering{status: http.StatusCreated, body: map[string]any{
 		"transactionStatus": "RCVD", "paymentId": "1", "_links": map[string]any{"scaRedirect": map[string]string{"href": "https://bank.example/1"}},
@@ -1306,8 +1304,8 @@ func (l *linking) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l.answering.ServeHTTP(w, r)
 }
 
-// TestLinkedPictures checks that the payer sees a linked picture of a challenge only if the link
-// leads to a picture at the bank that is not too large.
+// TestLinkedPictures checks that the payer sees a linked picture of a challenge only if the picture
+// is at the bank and not too large.
 func TestLinkedPictures(t *testing.T) {
 	png := []byte("\x89PNG\r\n\x1a\n and so on")
 	for _, test := range []struct {

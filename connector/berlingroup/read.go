@@ -89,7 +89,7 @@ type readMemory struct {
 	Calls map[string][]time.Time `json:"calls,omitempty"`
 	// Accounts maps the keys of accounts to the data about these accounts.
 	Accounts map[string]accountMemory `json:"accounts,omitempty"`
-	// Formers are consents that may still exist at the bank, oldest first. The bank refused to read
+	// Formers are consents that may still exist at the bank, oldest first. The bank refused a read
 	// with them, or another consent replaced them before the customer approved them. Each former
 	// consent has only the id, Valid and the grant. Older memories have a single former consent, in
 	// Former.

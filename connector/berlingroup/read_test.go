@@ -350,8 +350,7 @@ func TestIdentityWithoutIDs(t *testing.T) {
 	}
 }
 
-// TestIDsOfTheBank: the connector stores a transaction once if it appears on two pages because
-// entries moved.
+// TestIDsOfTheBank: a transaction has one key if it appears on two pages because entries moved.
 func TestIDsOfTheBank(t *testing.T) {
 	bank := newReadable(t, "[profile.accounts]", "[profile.accounts]\ntransaction_ids = true")
 	reader := bank.reader()

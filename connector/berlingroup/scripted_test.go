@@ -17,8 +17,8 @@ import (
 type scripted struct {
 	*fixture
 	answers map[string][]scriptedAnswer
-	// calls names the received calls, each with its body or form, if any. tokens and names hold the
-	// tokens and the user names in these calls.
+	// calls names the received calls, each with its body or grant type, if any. tokens and names
+	// hold the tokens and the user names in these calls.
 	calls, tokens, names []string
 }
 

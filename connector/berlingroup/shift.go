@@ -31,8 +31,8 @@ type tally struct{ many, page int }
 type sieve struct {
 	page    int
 	tallies map[string]tally
-	// handed has the name of each transaction without an id that the first pass passed on. The
-	// value says whether the transaction was pending.
+	// handed has the key of each transaction without an id that the first pass passed on. The value
+	// says whether the transaction was pending.
 	handed   map[string]bool
 	withheld []heldBack
 	// least holds the smallest count of each content in the passes so far. An earlier pass without
@@ -151,7 +151,7 @@ func (v *reading) readCertain(ctx context.Context, a *bankAccount, begin passere
 	return s, err
 }
 
-// settle passes on the transactions whose names are known only at the end of a read.
+// settle passes on the transactions whose keys are known only at the end of a read.
 func (v *reading) settle(s *history) error {
 	for page := range slices.Chunk(append(s.sieve.released(), s.names.Settle()...), pageSize) {
 		if err := v.handOver(s, page); err != nil {

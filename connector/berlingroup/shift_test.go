@@ -36,9 +36,9 @@ func (b *offsetBank) book(text string) { b.entries = append([]string{offsetEntry
 
 func offsetEntry(text string) string { return line("2026-03-01", "2026-03-01", "-1.00", text) }
 
-// TestPagesThatShift: the connector stores an entry once if the entry has no id and moves to the
-// next page during a read. When the pages shift in every pass, the connector may omit entries, but
-// stores no entry twice.
+// TestPagesThatShift: an entry without an id has one key although it moves to the next page during
+// a read. When the pages shift in every pass, the read may omit entries, but contains no entry
+// twice.
 func TestPagesThatShift(t *testing.T) {
 	once := func(texts ...string) func(*offsetBank) {
 		return func(b *offsetBank) {

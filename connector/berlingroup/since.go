@@ -32,9 +32,8 @@ type accountMemory struct {
 const (
 	// wholeDays is the number of days between two reads by date.
 	wholeDays = 7
-	// rereadDays is at least the number of days before the last read from which the service wants
-	// transactions again. For accounts without stored transactions, the service wants a much longer
-	// period.
+	// The service usually wants transactions again from at most rereadDays before the last read.
+	// For accounts without stored transactions, the service wants a much longer period.
 	rereadDays = 31
 	// farDays is a number of days beyond the date of any transaction. A read of only new entries
 	// reports completeness only from that distant day on, because otherwise the service would mark
