@@ -50,8 +50,8 @@ var (
 	clientForm  = regexp.MustCompile(`^[!-~]{1,255}$`)
 )
 
-// These are the limits of numbers in the file. The number of a source is ten times the number of
-// the bank, and JSON must represent the source's number exactly.
+// These are the limits of numbers in the file. The number of a source is ten times the bank's
+// number, plus 1, and JSON must represent it exactly.
 const (
 	maxBankID  = 1 << 49
 	maxDays    = 3650

@@ -36,7 +36,8 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestNewMembers: a bank gets only members that its version of the standard has.
+// TestNewMembers checks that a bank gets availableAccountsWithBalance and TPP-Decoupled-Preferred
+// only if its version of the standard has them.
 func TestNewMembers(t *testing.T) {
 	for version, want := range map[string]struct {
 		access    string

@@ -19,7 +19,7 @@ import (
 	"passerelle/payment"
 )
 
-// faulty breaks a rule. It wraps a connector that keeps every rule.
+// faulty wraps a connector that keeps every rule. A test sets a function to break a rule.
 type faulty struct {
 	connector.Initiator
 	profile  func(*connector.Profile)

@@ -16,10 +16,11 @@ import (
 )
 
 // A transaction keeps the name that it had while it was pending. If the bank has a stable id, the
-// id is the name. Otherwise the content is the name, with a number if several transactions have the
-// same content. A bank may book a pending transaction with a different text or day, or a new id.
-// The name would then change. A new transaction therefore takes over the name of a pending one that
-// has disappeared. The amounts of both must be equal, and their other values similar.
+// id is the name. Otherwise the name consists of the content and a number, which distinguishes
+// transactions with the same content. A bank may book a pending transaction with a different text
+// or day, or a new id. The name would then change. A new transaction therefore takes over the name
+// of a pending one that has disappeared. The amounts of both must be equal, and their other values
+// similar.
 
 // These limits apply to the stored data by which an account's transactions are recognised.
 const (
@@ -353,7 +354,7 @@ func (t Transaction) traits() traits {
 	return about
 }
 
-// significant reports whether a word has at least three characters and contains a letter.
+// significant reports whether a word has at least three bytes and contains a letter.
 func significant(word string) bool {
 	return len(word) >= 3 && strings.ContainsFunc(word, unicode.IsLetter)
 }

@@ -1,4 +1,4 @@
-// The connector protocol over HTTP: signatures, answers and streams.
+// The connector protocol over HTTP: signatures, responses and streams.
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -40,9 +40,9 @@ function show(response, answer) {
   response.writeHead(200, { "Content-Type": "text/html; charset=utf-8" }).end(answer);
 }
 
-// serve serves the calls by their names, and the page. A call receives the body, and returns an
-// answer or yields a stream. The page receives the path and the form of a browser's request. The
-// form is undefined for a GET. It returns HTML, or an address to redirect to.
+// serve serves the calls by their names, and the page. A call receives the body, and returns a
+// response or yields a stream. The page receives the path and the form of a browser's request. The
+// form is undefined for a GET. The page returns HTML, or an address to redirect to.
 export function serve(port, calls, page = () => undefined) {
   const server = createServer(async (request, response) => {
     try {
@@ -66,7 +66,7 @@ export function serve(port, calls, page = () => undefined) {
       response.end(raw);
     } catch (error) {
       console.error(error.message);
-      response.destroy(); // the caller sees that the answer is incomplete
+      response.destroy(); // the caller sees that the response is incomplete
     }
   });
   server.listen(port, "127.0.0.1", () => console.log(server.address().port));

@@ -1,4 +1,4 @@
-"""The connector protocol over HTTP: signatures, answers and streams."""
+"""The connector protocol over HTTP: signatures, responses and streams."""
 import hashlib, hmac, json, os, threading, time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -23,9 +23,9 @@ def is_new(stamp, nonce):
 
 
 def serve(port, calls, page=None):
-    """Serves the calls by their names, and the page. A call receives the body, and returns an answer
+    """Serves the calls by their names, and the page. A call receives the body, and returns a response
     or yields a stream. The page receives the path and the form of a browser's request. The form is
-    None for a GET. It returns HTML, or an address to redirect to."""
+    None for a GET. The page returns HTML, or an address to redirect to."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):

@@ -1,8 +1,8 @@
-# The connector protocol over HTTP: signatures, answers and streams. It needs bash, socat and jq.
+# The connector protocol over HTTP: signatures, responses and streams. It needs bash, socat and jq.
 #
 # A connector calls serve "$@" at its end, with PORT FOLDER. Each request then runs the connector
-# again, with the request on its standard input. It calls the function call_NAME, with the body in
-# the file $body. The function writes the answer. Only call_read writes the lines of a stream.
+# again, with the request on its standard input. handle calls the function call_NAME, with the body
+# in the file $body. The function writes the response. Only call_read writes the lines of a stream.
 set -euo pipefail
 
 hex() { od -An -v -tx1 | tr -d ' \n'; }
@@ -96,7 +96,7 @@ handle() {
 	fi
 }
 
-# show answers a browser.
+# show responds to a browser.
 show() { respond '404 Not Found'; }
 
 # WORK is a folder for the nonces of requests and the files of open requests.
