@@ -125,7 +125,7 @@ func (c *csvFile) hasAmount(row []string) bool {
 }
 
 // dated reports whether the date column of a row contains a day, a text that begins with a digit,
-// or the word pending. A row with any other text there is a note or a total.
+// or the word pending. A row with any other text there and without an amount is a note or a total.
 func (c *csvFile) dated(row []string) bool {
 	text := c.cell(row, dateColumn)
 	_, err := c.dates.read(text)

@@ -296,7 +296,7 @@ func answered() []Scenario {
 
 var wrongFields = map[string]string{"code": "4321", "device": "tablet"}
 
-// yes maps each question to the move that answers it.
+// yes maps the names of questions to the moves that answer them.
 var yes = map[string]Move{
 	"redirect": approves, "decoupled": resumes, "fields": submits(rightFields),
 	"confirm": {Do: ConfirmOrder, Yes: true}, "psu": {Do: PSUValidate, Yes: true},

@@ -57,8 +57,8 @@ var (
 	errSlow = errors.New("the sandbox bank takes too long to respond")
 )
 
-// deliver simulates the delivery of the response to a new order. A slow bank delays the response
-// with the timing Faithful. With another timing, deliver fails with errSlow immediately.
+// deliver simulates the delivery of the response to Initiate. A slow bank delays the response with
+// the timing Faithful. With another timing, deliver fails with errSlow immediately.
 func (b *Bank) deliver(ctx context.Context, stored []byte) error {
 	o, err := decodeOrder(stored)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"passerelle/payment"
 )
 
-// Pages and messages use the language that the payer's device requested with the order. If the
-// device requested no language, they use the language of the browser.
+// TestTheBankSpeaksToThePayer checks that pages and messages use the language that the payer's
+// device requested with the order.
 func TestTheBankSpeaksToThePayer(t *testing.T) {
 	for accept, want := range map[string][]string{
 		"fr,en;q=0.5": {`<html lang="fr">`, "Valider ce paiement ?", "Pas d’argent réel.", "12,50", "Le solde du compte est insuffisant."},
@@ -37,8 +37,8 @@ func TestTheBankSpeaksToThePayer(t *testing.T) {
 	}
 }
 
-// Pages use the browser's language when there is no order, or when the payer's device requested no
-// language with the order.
+// TestPagesInTheBrowsersLanguage checks that pages use the browser's language when there is no
+// order, or when the payer's device requested no language with the order.
 func TestPagesInTheBrowsersLanguage(t *testing.T) {
 	bank, page := opened(t, instruction())
 	for target, want := range map[string]string{page: "Diese Zahlung freigeben?", "/sandbox/bank/none": "Diese Seite gibt es nicht"} {

@@ -35,7 +35,7 @@ const (
 	rest verb = "rest"
 	// say makes an unusual report one or more times.
 	say verb = "say"
-	// lose loses the response to the new order, and slow delays the response.
+	// lose loses the response to Initiate, and slow delays the response.
 	lose verb = "lose"
 	slow verb = "slow"
 	// mute never responds again.
@@ -176,7 +176,7 @@ func (p *planner) add(s step) bool {
 }
 
 // opening returns the index of the first step that is neither slow nor lose. Those two verbs only
-// affect the response to the new order.
+// affect the response to Initiate.
 func (p *planner) opening() int {
 	for i, s := range p.Steps {
 		if s.Do != slow && s.Do != lose {

@@ -116,7 +116,7 @@ func (p *planner) utter(what string, times int) bool {
 	return p.add(step{Do: say, What: what, Times: times})
 }
 
-// deliver adds a step that affects the response to the new order. It must be the first step.
+// deliver adds a step that affects the response to Initiate. It must be the first step.
 func (p *planner) deliver(s step) bool { return len(p.Steps) == 0 && p.add(s) }
 
 // messages maps error codes to the bank's texts. With other codes the bank sends no text.
@@ -141,8 +141,8 @@ var messages = map[payment.ErrorCode]string{
 	payment.Bug:                  "Something went wrong at the bank.",
 }
 
-// htmlText is a message with markup and with letters of more than one script. Banks have sent such
-// messages.
+// htmlText is a message with markup and with letters of several writing systems. Banks have sent
+// such messages.
 const htmlText = `<p class="msg">Désolé&nbsp;! <b>Votre banque</b> – Η τράπεζα – 銀行<br><script>alert(1)</script></p>`
 
 // megaText stands for a message of a megabyte.

@@ -170,8 +170,8 @@ func (p period) has(day string) bool { return day >= p.first.String() && day <= 
 
 // replaced returns the days on which one issue replaces the entries of another. The period begins
 // on the day after the opening balance. Many banks date the opening balance on the day of the first
-// entries. If one of the issues has an entry on that day or before, the period begins on that day,
-// unless another statement may have entries on the same day.
+// entries. If one of the issues has an entry on the day of the opening balance or before, the
+// period begins on that day, unless another statement may have entries on the same day.
 func (a *account) replaced(stored, one *issue) period {
 	after := one.Opening.Date.AddDays(1)
 	days := period{after, one.Closing.Date}

@@ -192,8 +192,8 @@ func (s *stored) Gone(_ string, _ passerelle.Date, matches func(string) bool) er
 	return nil
 }
 
-// Many banks date the opening balance on the day of the first entry. A corrected statement replaces
-// its entries of that day, but not the entries of another statement.
+// TestCorrectionOfTheOpeningDay checks that a corrected statement replaces its entries on the day
+// of the opening balance, unless another statement has entries on that day.
 func TestCorrectionOfTheOpeningDay(t *testing.T) {
 	statement := func(from int, wordings ...string) string {
 		text := fmt.Sprintf(":20:A\n:25:FR7630006000011234567890189\n:60F:C261105EUR%d,00\n", from)

@@ -120,7 +120,7 @@ func currencies() []holding {
 	return append(usual()[:1], overdrawn, dollars, yen)
 }
 
-// Login describes a first word of logins and its effect.
+// Login describes a word at the beginning of a login, and its effect.
 type Login struct {
 	// Word is empty for logins that begin with no known word.
 	Word  string `json:"word"`

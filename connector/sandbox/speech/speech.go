@@ -22,8 +22,8 @@ import (
 	"passerelle/payment"
 )
 
-// texts contains a file for each language except English. It maps the English texts of the banks to
-// translations.
+// texts contains a file for each language except English. Each file maps the English texts of the
+// banks to translations.
 //
 //go:embed words/*.json
 var texts embed.FS
