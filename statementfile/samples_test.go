@@ -21,9 +21,9 @@ type samples struct {
 	// root is the folder with the samples, and files matches their names.
 	root  string
 	files *regexp.Regexp
-	// refused maps each file that the reader refuses to the reason.
+	// refused holds the reason for each file that the reader refuses.
 	refused map[string]string
-	// altered maps each file whose balances do not match to the change that somebody made.
+	// altered holds, for each file whose balances do not match, the change that somebody made.
 	altered map[string]string
 	// mappings holds mappings for CSV files without a header or without an account.
 	mappings map[string]string

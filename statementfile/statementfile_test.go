@@ -424,7 +424,8 @@ func BenchmarkRead(b *testing.B) {
 	})
 }
 
-// No file makes a reader panic. Every entry has a day, and every statement has an account.
+// fuzz checks that no file makes a reader panic, that every entry has a day, and that every
+// statement has an account.
 func fuzz(f *testing.F, seeds ...string) {
 	for _, seed := range seeds {
 		f.Add([]byte(seed))

@@ -70,7 +70,7 @@ func dateOf(text string) (passerelle.Date, error) {
 	return d, nil
 }
 
-// timeOf reads an ISO 8601 time, or a time of OFX without its zone. It returns zero for other
+// timeOf reads an ISO 8601 time, or an OFX time, whose zone it ignores. It returns zero for other
 // texts.
 func timeOf(text string) time.Time {
 	text = strings.TrimSpace(text)
