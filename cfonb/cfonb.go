@@ -24,8 +24,7 @@ import (
 // It has 14 digits.
 const MaxAmount = 99_999_999_999_999
 
-// MaxDecimals is the largest number of decimals that amounts of a statement can
-// have.
+// MaxDecimals is the largest number of decimals of an amount.
 const MaxDecimals = 9
 
 // Account identifies an account in France by the first three parts of its RIB. It also has the
@@ -34,8 +33,7 @@ type Account struct {
 	// Bank and Branch have five capitals or digits, Number has eleven.
 	Bank, Branch, Number string
 	Currency             passerelle.Currency
-	// Decimals is the number of digits of an amount after the decimal point, at most
-	// MaxDecimals.
+	// Decimals is the number of digits of an amount after the decimal point, up to MaxDecimals.
 	Decimals int
 }
 
@@ -174,7 +172,7 @@ func magnitude(n int64) uint64 {
 	return uint64(n)
 }
 
-// LineError reports a line that breaks the standard. Lines count from 1.
+// LineError is an error at a line of the file. Lines count from 1.
 type LineError struct {
 	Line int
 	Err  error

@@ -342,8 +342,8 @@ func (w *fixture) right(bank string) {
 	}
 }
 
-// listener starts a server that passes the requests it receives to receive, and returns its
-// address.
+// listener starts a server that calls receive with the body of each request. It returns the
+// server's address.
 func listener(t *testing.T, receive func(map[string]string)) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

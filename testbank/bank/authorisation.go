@@ -29,7 +29,7 @@ type Subject struct {
 // Authorisation is the authorisation of one subject by one customer.
 type Authorisation struct {
 	ID string `json:"id"`
-	// Secret is the second part of Ticket, which the address of the page contains.
+	// Secret is the second part of Ticket.
 	Secret   string   `json:"secret"`
 	Subject  Subject  `json:"subject"`
 	Party    string   `json:"party"`

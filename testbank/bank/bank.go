@@ -25,9 +25,9 @@ type Bank struct {
 	ahead atomic.Int64
 	// skew is the simulated error of the machine's clock, in nanoseconds.
 	skew atomic.Int64
-	// settlement is how long a transfer is pending.
+	// settlement is [Options.Settlement].
 	settlement time.Duration
-	// passwords is the key with which third parties encrypt passwords.
+	// passwords is the key that decrypts passwords from third parties.
 	passwords *rsa.PrivateKey
 	// notes receives the notifications to third parties about committed changes.
 	notes chan<- Note
@@ -37,9 +37,10 @@ type Bank struct {
 type Options struct {
 	// Clock is the machine's clock. Nil means the real clock.
 	Clock func() time.Time
-	// Settlement is how long a transfer stays pending, unless it is an instant transfer.
+	// Settlement is how long a transfer stays pending. Instant and periodic transfers are booked at
+	// once.
 	Settlement time.Duration
-	// Passwords is the key with which third parties encrypt passwords. It is nil for profiles
+	// Passwords is the key that decrypts passwords from third parties. It may be nil for profiles
 	// without encrypted passwords.
 	Passwords *rsa.PrivateKey
 	// Notes receives the notifications that third parties asked for. It may be nil. When the

@@ -118,8 +118,8 @@ func undecodable(err error, size int) error {
 	return wrongFormat("", "the body cannot be read")
 }
 
-// maxLevels limits the objects and lists inside each other. The bodies of the standard have five
-// levels at most.
+// maxLevels limits the nesting of objects and lists. The bodies of the standard have five levels at
+// most.
 const maxLevels = 32
 
 // repeated returns the path of the first member that an object has twice, or that is below more

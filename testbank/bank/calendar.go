@@ -37,8 +37,8 @@ func (s *Schedule) plain(start time.Time, number int) time.Time {
 	}
 }
 
-// inMonth returns the execution day of the month that follows start by months. In a month that is
-// too short, it returns the last day.
+// inMonth returns the execution day in the month that is a number of months after start's month. In
+// a month that is too short, it returns the last day.
 func (s *Schedule) inMonth(start time.Time, months int) time.Time {
 	wanted := s.Day
 	if wanted == 0 {

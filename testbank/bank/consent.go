@@ -142,7 +142,8 @@ func (b *Bank) checkConsent(c Caller, parsed consentBody) error {
 	return cmp.Or(broken, b.checkCustomer(c))
 }
 
-// kind returns the kind of the requested consent. It refuses two kinds in one request.
+// kind returns the kind of the requested consent. It refuses a request with no kind or with
+// several.
 func (a *Access) kind() (string, error) {
 	lists := [][]Reference{a.Accounts, a.Balances, a.Transactions}
 	there := func(l []Reference) bool { return l != nil }

@@ -16,8 +16,7 @@ type Customer struct {
 	Corporate string
 }
 
-// All customers have the same Password, the same SecondPassword, and the same Code for each
-// authentication method.
+// These values are the same for all customers. Code is valid for each authentication method.
 const (
 	Password       = "1234"
 	SecondPassword = "5678"
@@ -72,7 +71,7 @@ var opening = []struct {
 // BankCode returns the bank code of the profile's bank. No real bank code begins with a nine.
 func (p Profile) BankCode() string { return fmt.Sprintf("999010%02d", p.Number()) }
 
-// places lists the allowed last characters of the location code in a BIC. It omits O.
+// places contains the letters with which the location code in a BIC may end: all except O.
 const places = "ABCDEFGHIJKLMNPQRSTUVWXYZ"
 
 // BIC returns the BIC of a profile's bank.
@@ -104,7 +103,7 @@ func (b *Bank) openAccounts(tx *ledger.Tx, now time.Time) error {
 	return nil
 }
 
-// deposit moves money from the bank's own account to an account and books the movement.
+// deposit moves money from the account capital to another account and books the movement.
 func deposit(tx *ledger.Tx, to ledger.Account, amount int64, text, cause string, now time.Time) error {
 	err := tx.Enter(ledger.Movement{
 		Cause: cause, From: capital, To: to.ID, Amount: amount, FromName: "Example Bank", ToName: to.Owner, ToNumber: to.Number, Text: text, Day: now,

@@ -24,7 +24,7 @@ type Decision struct {
 	Accounts []string
 }
 
-// ErrLinkOver means that the address of a page no longer works.
+// ErrLinkOver means that a ticket is unknown, used or expired.
 var ErrLinkOver = errors.New("this link has been used, or its time is over")
 
 // Question is the content of the page that asks a customer for a decision.
@@ -131,8 +131,8 @@ func (b *Bank) Decide(ctx context.Context, ticket string, d Decision) (*Authoris
 	return a, err
 }
 
-// ReturnTo returns the address to which the customer is redirected after a decision. If it is
-// empty, the customer stays on the page.
+// ReturnTo returns the address to which the customer is redirected after a decision. Empty means
+// that the customer stays on the page.
 func (a *Authorisation) ReturnTo() string {
 	address, err := url.Parse(a.Return.to(a.Status != "failed"))
 	if err != nil || address.Host == "" {

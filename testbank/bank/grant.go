@@ -70,8 +70,8 @@ func (c *Consent) add(account ledger.Account) {
 	}
 }
 
-// grant makes a consent valid once all signatories have authorised it. It ends the earlier
-// recurring consents of the same customer for the same third party, as the standard requires.
+// grant makes a consent valid once all signatories have authorised it. A recurring consent then
+// ends the customer's earlier recurring consents for the third party, as the standard requires.
 func (b *Bank) grant(tx *ledger.Tx, a *Authorisation) error {
 	var c Consent
 	if err := tx.Get(consentKind, a.Subject.ID, &c); err != nil {

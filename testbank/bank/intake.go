@@ -215,7 +215,7 @@ func validMonths(months []string) bool {
 	return len(months) <= 11
 }
 
-// knowDebtor checks that the customer and the account in an order exist.
+// knowDebtor checks the customer of an order and the customer's paying account.
 func (b *Bank) knowDebtor(tx *ledger.Tx, c Caller, o *Order) error {
 	if c.PSU == "" && b.Profile.WantsPSU {
 		return wrongFormat("PSU-ID", "the bank requires its customer's user name")

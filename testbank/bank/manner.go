@@ -37,8 +37,8 @@ const (
 type Manner struct {
 	// Word selects the manner: the creditor's name is "Fault WORD".
 	Word string
-	// Amount is the amount of the first transfer, in euros, that also selects the manner. The euros
-	// of the amount name the kind of failure, and the cents the failure.
+	// Amount is the amount in euros that also selects the manner. Its euros name the kind of
+	// failure, and its cents the failure.
 	Amount string
 	Shows  string
 

@@ -46,8 +46,8 @@ const (
 	UnsupportedGrantType OAuthError = "unsupported_grant_type"
 )
 
-// Apply opens the page for an authorisation code. The return address must be the same as in the
-// order or consent.
+// Apply stores an application in the open authorisation of the application's scope. The return
+// address must be the same as in the order or consent.
 func (b *Bank) Apply(ctx context.Context, application Application) (*Authorisation, error) {
 	kind, id, _ := strings.Cut(application.Scope, ":")
 	kinds := map[string][]string{"PIS": {OfPayment, OfCancellation}, "AIS": {OfConsent}}[kind]
@@ -78,7 +78,7 @@ func (b *Bank) Apply(ctx context.Context, application Application) (*Authorisati
 	return found, err
 }
 
-// Token allows its third party to access the order or consent that its scope names.
+// Token allows a third party to access the order or consent that Scope names.
 type Token struct {
 	ID    string    `json:"id"`
 	Kind  string    `json:"kind"`

@@ -21,12 +21,13 @@ type Line struct {
 	// Reason is the ISO 20022 code for the refusal of this line. It is empty when the bank did not
 	// refuse the line.
 	Reason string `json:"reason,omitempty"`
-	// Entered means that the books have the movement. Posted means that it is booked.
+	// Entered means that the books have the movement. Posted means that the movement is booked.
 	Entered bool `json:"entered,omitempty"`
 	Posted  bool `json:"posted,omitempty"`
 }
 
-// Schedule defines the days on which a periodic order is executed. Days have the form YYYY-MM-DD.
+// Schedule defines the days on which a periodic order is executed. Start and End have the form
+// YYYY-MM-DD.
 type Schedule struct {
 	Start     string   `json:"start"`
 	End       string   `json:"end,omitempty"`
@@ -44,7 +45,7 @@ type Order struct {
 	// Party is the third party. RequestID is the X-Request-ID of the request.
 	Party     string `json:"party"`
 	RequestID string `json:"request_id"`
-	// Body is the body of the request.
+	// Body is the body of the request in compact JSON.
 	Body json.RawMessage `json:"body"`
 	// Debtor is the IBAN of the account that pays. Debtor is empty until the customer has chosen an
 	// account.

@@ -112,7 +112,7 @@ const (
 	AllPSD2   = "all-psd2"
 )
 
-// usual returns a bank with the redirect approach and most features of the standard, modified by
+// usual returns a profile with the redirect approach and most features of the standard, modified by
 // change.
 func usual(name, shows string, change func(*Profile)) Profile {
 	p := Profile{

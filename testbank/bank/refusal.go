@@ -2,7 +2,7 @@ package bank
 
 import "fmt"
 
-// Refusal is a negative response, with a code of the standard.
+// Refusal is a negative response.
 type Refusal struct {
 	// Status is the HTTP status.
 	Status int

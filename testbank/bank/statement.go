@@ -19,7 +19,8 @@ type Reading struct {
 	Caller
 	// Consent is the Consent-ID.
 	Consent string
-	// Call is the path without ids. The bank counts calls with the same Call and Account together.
+	// Call is the name under which the bank counts the call, for each Account. The bank does not
+	// count a call with an empty name.
 	Call string
 	// Kind is the kind of the accounts, cash or card.
 	Kind string
@@ -113,8 +114,8 @@ func (b *Bank) access(tx *ledger.Tx, r Reading) (*Consent, error) {
 	return c, tx.Put(c)
 }
 
-// count counts the calls of a day without the customer. For a consent for one access, it counts all
-// calls of all days.
+// count counts the unattended calls of a day, and refuses calls beyond the limit. For a consent for
+// one access, it counts all calls of all days.
 func (b *Bank) count(tx *ledger.Tx, r Reading, c *Consent, today string) error {
 	period, limit := today, min(c.Frequency, b.Profile.CallsADay)
 	switch {
@@ -145,7 +146,7 @@ type Query struct {
 	Delta              bool
 	// Cursor selects the next page of a report. The cursor contains the rest of the query.
 	Cursor string
-	// Whole asks for the cursor's page and all later ones as one page.
+	// Whole asks for the selected page and all later ones as one page.
 	Whole bool
 }
 
@@ -158,7 +159,7 @@ type Report struct {
 	Entries         []ledger.Entry
 	// Next is the cursor of the next page, or empty.
 	Next string
-	// All is the cursor that selects this page and all later ones.
+	// All is the cursor of this page. It is empty when Next is empty.
 	All string
 }
 

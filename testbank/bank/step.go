@@ -97,8 +97,8 @@ func (b *Bank) password(path, plain, encrypted string) (string, error) {
 	return string(opened), nil
 }
 
-// Update applies a step to an authorisation. The bank refuses a wrong step, which may end the
-// authorisation.
+// Update applies a step to an authorisation. The bank refuses a wrong step. A refused step may end
+// the authorisation.
 func (b *Bank) Update(ctx context.Context, c Caller, s Subject, id string, body []byte) (*Authorisation, error) {
 	step, err := b.readStep(c, body)
 	if err != nil {
@@ -208,7 +208,7 @@ func (b *Bank) enterCode(tx *ledger.Tx, a *Authorisation, s Step) (error, error)
 	}
 	a.CodesEntered++
 	if a.CodesEntered < b.Profile.Codes {
-		// The next code uses a different method: the picture follows the text message.
+		// The second code is a photo code, and the third comes from the card reader.
 		a.Status, a.Method = "started", Methods()[a.CodesEntered%len(Methods())].ID
 		return nil, nil
 	}
@@ -216,7 +216,8 @@ func (b *Bank) enterCode(tx *ledger.Tx, a *Authorisation, s Step) (error, error)
 }
 
 // confirm ends an authorisation that waits for the third party's confirmation: with the code that
-// the customer brought back or, after OAuth, with the token. Package xs2a checks the token.
+// the customer brought back or, after OAuth, with the token. For payments, package xs2a checks the
+// token.
 func (b *Bank) confirm(tx *ledger.Tx, a *Authorisation, s Step) (error, error) {
 	if a.Application != nil && a.Application.Code != "" {
 		return Refuse("STATUS_INVALID", "Authorization", "the confirmation needs a token"), nil

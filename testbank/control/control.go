@@ -205,8 +205,7 @@ func revoke(c *call) (any, error) {
 	return map[string]any{}, c.bank.Revoke(c.Context(), c.PathValue("id"))
 }
 
-// authorisations lists the authorisations that wait for a customer, with the tickets of their
-// pages.
+// authorisations lists the authorisations that wait for a customer.
 func authorisations(c *call) (any, error) {
 	all, err := c.bank.OpenAuthorisations(c.Context())
 	return map[string]any{"authorisations": all}, err

@@ -20,7 +20,7 @@ const (
 	PasswordsFile = "passwords"
 )
 
-// TestOrganization is the third party in the certificates of a folder.
+// TestOrganization is the third party in most certificates of a folder.
 const TestOrganization = "PSDDE-TEST-1"
 
 // everyRole contains all roles of a third party.
@@ -89,8 +89,8 @@ func issueAll(now time.Time, hosts []string) ([]named, error) {
 	payments := with(func(p *Party) { p.Roles = []Role{PaymentInitiation} })
 	accounts := with(func(p *Party) { p.Roles = []Role{AccountInformation} })
 
-	// The authority comes last, because WriteFolder refuses a folder that has an authority. It can
-	// then complete an interrupted folder.
+	// The authority comes last, because WriteFolder refuses a folder that has an authority. After
+	// an interruption, WriteFolder can then run again.
 	return issueEach([]request{
 		{ServerFile, func() (Issued, error) { return authority.Server(hosts...) }},
 		{QWACFile, func() (Issued, error) { return authority.QWAC(good) }},

@@ -61,7 +61,7 @@ type psd2 struct {
 	ID    string `asn1:"utf8"`
 }
 
-// statements encodes the purpose and the roles of a qualified certificate.
+// statements encodes the type and the roles of a qualified certificate.
 func statements(kind asn1.ObjectIdentifier, roles []Role) (pkix.Extension, error) {
 	permitted := psd2{Name: authorityName, ID: authorityID}
 	for _, role := range roles {

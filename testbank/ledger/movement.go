@@ -81,8 +81,8 @@ func (t *Tx) Drop(cause string) error {
 	return t.exec("drop a movement", `DELETE FROM movement WHERE cause = ? AND NOT EXISTS (SELECT 1 FROM entry WHERE entry.movement = movement.id)`, cause)
 }
 
-// Pending lists the causes of movements on an account that are not booked, oldest first. It lists
-// only causes with the prefix.
+// Pending lists the causes of an account's pending movements, oldest first. It lists only causes
+// with the prefix.
 func (t *Tx) Pending(account, prefix string) ([]string, error) {
 	var causes []string
 	err := t.each("list what is pending", `SELECT m.cause FROM movement m JOIN entry e ON e.movement = m.id

@@ -1,5 +1,6 @@
--- Amounts are minor units of the account's currency. A change number orders all
--- that happens to entries: a reader that stops at a change sees them as they were.
+-- Amounts are minor units of the account's currency. entered_at and booked_at are
+-- numbers of changes. A reader with a change's number sees the entries as they were
+-- after the change.
 
 CREATE TABLE IF NOT EXISTS counter (
   name TEXT PRIMARY KEY,
@@ -19,7 +20,7 @@ CREATE TABLE IF NOT EXISTS account (
   expected INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
 
--- A cause moves money once: an order's line and occurrence is one.
+-- Each cause has one movement. An order has one cause for each line and execution.
 CREATE TABLE IF NOT EXISTS movement (
   id INTEGER PRIMARY KEY,
   cause TEXT NOT NULL UNIQUE

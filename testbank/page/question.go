@@ -57,8 +57,7 @@ func (p *Pages) question(r *http.Request, q bank.Question, customer bank.Custome
 	return v, err
 }
 
-// choices returns the accounts of a customer that can pay or, with show, the accounts that can be
-// shared.
+// choices returns a customer's cash accounts or, with show, all accounts of the customer.
 func (p *Pages) choices(r *http.Request, customer bank.Customer, show bool) ([]accountView, error) {
 	accounts, err := p.Bank.Accounts(r.Context(), customer.ID)
 	if err != nil {

@@ -52,7 +52,7 @@ func (f family) reading(a *API, r *request, call string) (bank.Reading, error) {
 	return reading, a.checkToken(r, "AIS:"+reading.Consent)
 }
 
-// checkToken checks that a request has the token with a scope.
+// checkToken checks that a request has a token for the scope.
 func (a *API) checkToken(r *request, scope string) error {
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !ok {
@@ -101,7 +101,7 @@ func (f family) balances(a *API, r *request) (answer, error) {
 	return answer{status: http.StatusOK, body: map[string]any{f.one: bank.ReferenceTo(v.Account), "balances": a.balancesOf(v)}}, nil
 }
 
-// details returns an account as lists of accounts represent it.
+// details returns an account as the standard represents it.
 func (f family) details(a *API, r *request, v bank.Visible) map[string]any {
 	body := map[string]any{
 		"resourceId": v.ID, "currency": v.Currency, "name": v.Name, "product": v.Name, "status": "enabled", "usage": "PRIV",
@@ -167,8 +167,7 @@ func (f family) transactions(a *API, r *request) (answer, error) {
 	return answer{status: http.StatusOK, body: f.page(a, r, report)}, nil
 }
 
-// downloaded responds to a link to a long report with the complete report, in the bank's format for
-// files.
+// downloaded handles GET …/{account}/download. The response is the complete report.
 func (f family) downloaded(a *API, r *request) (answer, error) {
 	reading, err := f.reading(a, r, " transactions")
 	if err != nil {

@@ -6,8 +6,7 @@ import (
 	"passerelle/testbank/bank"
 )
 
-// authorisationBody is the state of an authorisation. All responses about the authorisation contain
-// it.
+// authorisationBody is the state of an authorisation in a response.
 type authorisationBody struct {
 	Status    string     `json:"scaStatus"`
 	ID        string     `json:"authorisationId,omitempty"`

@@ -39,8 +39,7 @@ func (a *API) start(approach bank.Approach, c bank.Caller, path string) links {
 	return links{name: a.at(path)}
 }
 
-// embeddedLinks maps each scaStatus to the link that names the data that the third party must send
-// next.
+// embeddedLinks maps an scaStatus to the name of the link for the next data from the third party.
 var embeddedLinks = map[string]string{
 	"received": "updatePsuAuthentication", "psuIdentified": "updatePsuAuthentication", "psuAuthenticated": "selectAuthenticationMethod",
 	"scaMethodSelected": "authoriseTransaction", "started": "authoriseTransaction",

@@ -43,7 +43,7 @@ func initiate(service string) endpoint {
 	}
 }
 
-// wantsReturn refuses a request that would send a customer to a page without a return address.
+// wantsReturn refuses a request without a return address if the approach redirects the customer.
 func wantsReturn(a *API, r *request) error {
 	approach := a.Bank.Profile.Approach(r.caller.Prefers)
 	if (approach == bank.Redirect || approach == bank.OAuth) && r.caller.Return.OK == "" {

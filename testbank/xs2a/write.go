@@ -126,7 +126,7 @@ const (
 	deepAnswer = 10 << 20
 )
 
-// spoilers maps faults to the functions that write spoilt responses. Some of them break the
+// spoilers maps faults to the functions that write spoilt responses. Some functions break the
 // connection with a panic of http.ErrAbortHandler.
 var spoilers = map[bank.Wire]func(*API, http.ResponseWriter, *http.Request, answer){
 	bank.Slow: func(a *API, w http.ResponseWriter, r *http.Request, got answer) {
