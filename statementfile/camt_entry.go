@@ -37,7 +37,7 @@ const (
 )
 
 // entry returns the entry, or the name of the wrong field and an error. own is the account of the
-// statement. day is the day of the statement. It is used for entries without a day.
+// statement. day is the day of the statement, for entries without a day.
 func (e *camtEntry) entry(own *StatementAccount, day passerelle.Date) (*StatementEntry, string, error) {
 	e.Booked = cmp.Or(e.Booked, e.Value, day)
 	if !e.hasAmount {

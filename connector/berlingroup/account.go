@@ -223,8 +223,8 @@ func (a *bankAccount) balance() (*decimal.Decimal, *decimal.Decimal) {
 	return booked, &difference
 }
 
-// newest returns the newest balance of the first type in the list that the bank reports. It ignores
-// balances that include a credit line or have a different currency from the account.
+// newest returns the newest balance of the first reported type in types. It ignores balances that
+// include a credit line or have a different currency from the account.
 func (a *bankAccount) newest(types []string) *decimal.Decimal {
 	for _, wanted := range types {
 		var best *decimal.Decimal
@@ -288,8 +288,8 @@ func (v *reading) pages(first request) *pages {
 // maxPages limits the pages of a list.
 const maxPages = 100_000
 
-// next gets the next page. The argument next returns the link from the page that was read to its
-// successor, or "" after the last page.
+// next gets the next page. The argument next returns the link to the page after that one, or ""
+// after the last page.
 func (p *pages) next(ctx context.Context, into any, next func() string) error {
 	if err := p.get(ctx, p.request, into); err != nil {
 		return err

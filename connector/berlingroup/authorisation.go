@@ -106,7 +106,7 @@ func startAt(at string) authorisation {
 }
 
 // replace makes next the present authorisation. If the former authorisation has an address, replace
-// adds the former authorisation to Earlier, because the customer may still use it. If it has no
+// adds the former authorisation to Earlier, because the customer may still use it. Without an
 // address, only the bank's list can name the former authorisation.
 func (a *authorisation) replace(next authorisation) {
 	former := *a

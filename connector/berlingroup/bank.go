@@ -80,8 +80,8 @@ type Setting struct {
 	Preset bool
 }
 
-// Settings lists the fields of the bank's file with a non-zero value. It also lists a number that
-// the file sets to zero.
+// Settings lists the non-zero fields of the bank's file. It also lists a number that the file sets
+// to zero.
 func (b *Bank) Settings() []Setting { return settings("", reflect.ValueOf(b.file), b.where) }
 
 func settings(prefix string, table reflect.Value, where *tomlfile.Places) []Setting {

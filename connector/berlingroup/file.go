@@ -1,7 +1,7 @@
 package berlingroup
 
-// File is an operator's description of one bank, in TOML. Paths in it are relative to the file. The
-// tags of the fields contain the texts of the reference page.
+// File is an operator's description of one bank, in TOML. Paths in a file are relative to the
+// file's folder. The tags of the fields contain the texts of the reference page.
 type File struct {
 	UUID       string   `toml:"uuid" need:"required" doc:"The connector's UUID, in lower case. It identifies the bank everywhere and never changes."`
 	ID         int64    `toml:"id" need:"required" doc:"The connector's number, unique in the deployment. The number of its source is ten times this number, plus 1."`

@@ -77,7 +77,8 @@ func (o *order) debit(number string, timing Timing) {
 }
 
 // back returns the address to which the browser is redirected after a decision. This is the return
-// address of the order or of the cancellation. After a decision in the app, it is the page itself.
+// address of the order or of the cancellation. After a decision in the app, back returns the
+// address of the page.
 func (o *order) back(d decision, page string) string {
 	if o.Cancellation != nil && (d == cancel || d == keep) {
 		return o.Cancellation.ReturnURL

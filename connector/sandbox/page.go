@@ -214,8 +214,8 @@ func notice(w http.ResponseWriter, r *http.Request, code int, title, text string
 	render(w, code, v)
 }
 
-// render renders the complete page before it is sent, so that an incomplete page is never sent. It
-// cannot fail, because the template is fixed and its data is plain.
+// render sends a page only after the complete page is rendered. Rendering cannot fail, because the
+// template is fixed and the data is plain.
 func render(w http.ResponseWriter, code int, v view) {
 	v.Style = template.CSS(styleCSS)
 	v.Fiction = v.Say(cmp.Or(v.Fiction, "This bank does not exist."))

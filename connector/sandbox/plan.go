@@ -150,7 +150,7 @@ func (p *planner) chosen(u useCase) script {
 	return readScript(unsaid)
 }
 
-// play appends the steps of a script until it ends the order.
+// play appends the steps of a script. It ignores steps after the end of the order.
 func (p *planner) play(s script) {
 	p.ignored = append(p.ignored, s.ignored...)
 	for _, c := range s.calls {

@@ -151,8 +151,8 @@ var meanings = map[string]Meaning{
 	"CANCELLATION_INVALID":              {payment.NoSpecifiedReason, ""},
 }
 
-// reasons maps our codes to reasons of ISO 20022. Banks send these in addition to the codes of the
-// standard.
+// reasons maps our codes to reasons of ISO 20022. Banks send reasons in addition to the codes of
+// the standard.
 var reasons = map[payment.ErrorCode][]string{
 	payment.InvalidEmitter:       {"AG01", "RR01", "RR02"},
 	payment.InsufficientFunds:    {"AM04", "AG07"},

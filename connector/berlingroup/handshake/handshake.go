@@ -92,7 +92,7 @@ type presentation struct {
 	begun  time.Time
 	// trip is the time until the bank asked for our certificate.
 	trip time.Duration
-	// unsigned is the error of the program. TLS 1.3 would keep only its text.
+	// unsigned is the error of the program. TLS 1.3 would keep only the error's text.
 	unsigned error
 }
 

@@ -28,7 +28,7 @@ type Signer struct {
 	// Headers are the headers that the signature covers, in this order. Add skips headers that a
 	// request does not have.
 	Headers []string
-	// Certificate identifies the key: the key id is its serial number and issuer.
+	// Certificate identifies the key: the key id is the certificate's serial number and issuer.
 	Certificate *x509.Certificate
 	// Sign makes an RSA signature: PKCS #1 v1.5 with SHA-256.
 	Sign func(ctx context.Context, text []byte) ([]byte, error)
