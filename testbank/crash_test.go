@@ -17,7 +17,7 @@ import (
 // aloneVariable makes the test binary run as the bank program. Its value is the data folder.
 const aloneVariable = "PASSERELLE_TEST_BANK_FOLDER"
 
-// alone runs the bank program as a separate process. It prints its addresses.
+// alone runs the bank program in this process and prints the program's addresses.
 func alone(t *testing.T) {
 	const free = "127.0.0.1:0"
 	program, err := testbank.Open(t.Context(), testbank.Config{

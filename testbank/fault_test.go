@@ -12,8 +12,8 @@ import (
 	"passerelle/testbank/bank"
 )
 
-// TestEveryMannerOfFailing checks that each manner leads to the described response and the expected
-// bookings, when the order selects it by name or by amount.
+// TestEveryMannerOfFailing checks, for each manner, the response to an order or the order's last
+// status. Orders select the manner by name and by amount. The books must stay correct.
 func TestEveryMannerOfFailing(t *testing.T) {
 	w := newFixture(t, "redirect")
 	w.client("qwac").Timeout = time.Second // a call that hangs fails after this time
@@ -28,7 +28,7 @@ func TestEveryMannerOfFailing(t *testing.T) {
 }
 
 // TestEveryCodeInEveryWay checks that a test can select each code of the standard by name, by its
-// own amount, and with an injected fault, in both forms of errors.
+// own amount and, in both forms of errors, with an injected fault.
 func TestEveryCodeInEveryWay(t *testing.T) {
 	w := newFixture(t, "redirect", "signed")
 	ways := map[string][]string{}

@@ -108,8 +108,9 @@ func (p *Program) serve(address string, handler http.Handler, secure *tls.Config
 	return scheme + at, nil
 }
 
-// secured requests a certificate from callers, but accepts any certificate, and callers without
-// one. The response can then describe the fault of a certificate, and browsers need no certificate.
+// secured returns a configuration that requests a client certificate, but accepts any certificate
+// or none. The response can then describe the fault of a certificate, and browsers need no
+// certificate.
 func secured(folder string) (*tls.Config, error) {
 	own, err := tls.LoadX509KeyPair(filepath.Join(folder, eidas.ServerFile+".pem"), filepath.Join(folder, eidas.ServerFile+".key"))
 	if err != nil {

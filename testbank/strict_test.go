@@ -118,8 +118,8 @@ func TestCompanies(t *testing.T) {
 	w.refused(400, "FORMAT_ERROR", "POST", send, order(map[string]any{"debtorAccount": map[string]any{"iban": w.mine("company")}}), named("anna", ""))
 }
 
-// TestBankForDeltas checks that the bank has no entry references, refuses to report booked and
-// pending transactions together, and permits two calls a day without the customer.
+// TestBankForDeltas checks that the bank refuses entryReferenceFrom and the booking status both,
+// and permits two calls a day without the customer.
 func TestBankForDeltas(t *testing.T) {
 	w := newFixture(t, "delta")
 	use, list := w.consent("delta", wish(nil)), w.address("delta", "v1/accounts/anna-current/transactions?")

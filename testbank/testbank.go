@@ -38,7 +38,8 @@ type Config struct {
 	Address string
 	// Profiles are the names of the banks to open. Empty means all.
 	Profiles []string
-	// Settlement is how long a transfer stays pending, unless it is an instant transfer.
+	// Settlement is how long a transfer stays pending. Instant and periodic transfers are booked at
+	// once.
 	Settlement time.Duration
 	// SlowAnswer is how long a slow response takes.
 	SlowAnswer time.Duration
@@ -68,7 +69,7 @@ type Opened struct {
 	// API is the address of the bank's API. Pages is the address of its pages for browsers.
 	API   string `json:"api"`
 	Pages string `json:"pages"`
-	// File describes the bank to a service.
+	// File is the path of the file that describes the bank to a service.
 	File string `json:"file"`
 }
 
@@ -165,7 +166,7 @@ func makeCertificates(c Config) error {
 	return err
 }
 
-// passwordKey returns the key with which third parties encrypt passwords.
+// passwordKey returns the key that decrypts passwords from third parties.
 func passwordKey(data string) (*rsa.PrivateKey, error) {
 	folder := filepath.Join(data, certsFolder)
 	if err := eidas.WritePasswords(folder, time.Now()); err != nil {
