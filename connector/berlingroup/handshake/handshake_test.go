@@ -31,7 +31,7 @@ var versions = map[string]uint16{"TLS 1.2": tls.VersionTLS12, "TLS 1.3": tls.Ver
 type server struct {
 	address  string
 	received atomic.Int64
-	// shown receives the client's certificate of the last handshake.
+	// shown receives the client's certificate of each handshake.
 	shown chan *x509.Certificate
 }
 

@@ -4,7 +4,7 @@
 // file.
 //
 // Usage: SECRET=... go run bank.go protocol.go PORT FOLDER
-// With TEST=1 it lets `passerelle connector test` act as the payer.
+// With TEST=1, the bank lets `passerelle connector test` act as the payer.
 package main
 
 import (

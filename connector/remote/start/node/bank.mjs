@@ -2,7 +2,7 @@
 // file.
 //
 // Usage: SECRET=... node bank.mjs PORT FOLDER
-// With TEST=1 it lets `passerelle connector test` act as the payer.
+// With TEST=1, the bank lets `passerelle connector test` act as the payer.
 import { closeSync, existsSync, fsyncSync, openSync, readdirSync, readFileSync, renameSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { serve } from "./protocol.mjs";

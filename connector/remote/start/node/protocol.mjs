@@ -14,7 +14,7 @@ function equal(a, b) {
   return a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));
 }
 
-// isNew refuses old and repeated requests.
+// isNew reports whether a request is neither old nor repeated.
 function isNew(stamp, nonce) {
   const now = Date.now() / 1000;
   for (const [old, until] of seen) if (until < now) seen.delete(old);

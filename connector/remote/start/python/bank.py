@@ -1,7 +1,7 @@
 """A bank that accepts payments and asks the payer for approval on a page. It stores each order in a file.
 
 Usage: SECRET=... python3 bank.py PORT FOLDER
-With TEST=1 it lets `passerelle connector test` act as the payer.
+With TEST=1, the bank lets `passerelle connector test` act as the payer.
 """
 import html, json, os, pathlib, sys, tempfile, threading, urllib.parse
 

@@ -3,7 +3,7 @@
 # file.
 #
 # Usage: SECRET=... bash bank.sh PORT FOLDER
-# With TEST=1 it lets `passerelle connector test` act as the payer.
+# With TEST=1, the bank lets `passerelle connector test` act as the payer.
 . "$(dirname -- "$0")/protocol.sh"
 
 call_profile() {

@@ -44,7 +44,7 @@ respond() { # STATUS HEADER...
 	printf '%s\r\n' 'Connection: close' "$@" ''
 }
 
-# is_new refuses old and repeated requests.
+# is_new succeeds if a request is neither old nor repeated.
 is_new() {
 	[[ $stamp =~ ^[0-9]{1,12}$ && $nonce =~ ^[A-Za-z0-9]{1,64}$ ]] || return 1
 	local now age
