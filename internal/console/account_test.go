@@ -8,8 +8,8 @@ import (
 	"passerelle/internal/operators"
 )
 
-// TestTheAccountPage checks that each field and error of the account page names its subject, and
-// that the page says how to replace a lost phone.
+// TestTheAccountPage checks the labels and errors about the password and the second factor. The
+// page must also say how to reset the second factor.
 func TestTheAccountPage(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		_, password := d.enter(operators.Viewer)

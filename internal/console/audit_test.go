@@ -29,7 +29,7 @@ func TestTheAuditLogOfADomain(t *testing.T) {
 		}
 		elsewhere := store.Audit{Domain: d.Domain.ID + 1, At: d.Domain.Created, Act: "not from here"}
 		must(t, d.DB.Write(t.Context(), func(tx *store.Tx) error { return tx.Audit(elsewhere) }))
-		for waiting := int64(1); waiting > 0; { // the service also runs this loop
+		for waiting := int64(1); waiting > 0; { // the service adds acts to the chain at the same time
 			must(t, (&audit.Log{DB: d.DB, Name: "test"}).Chain(t.Context()))
 			var err error
 			waiting, err = operatorstore.From(d.DB).CountUnchainedAudit(t.Context(), d.Domain.ID, 1)
@@ -62,9 +62,9 @@ func TestTheAuditLogOfADomain(t *testing.T) {
 	})
 }
 
-// A stranger signs in with a provider, and the page shows the provider's identity. After this
-// identity is linked to an operator, the operator signs in. When this service does not accept the
-// provider's second factor, the operator must enter the console's own second factor.
+// A stranger signs in with a provider, and the page shows the stranger's identity at the provider.
+// After this identity is linked to an operator, the operator signs in. When this service does not
+// accept the provider's second factor, the operator must enter the console's own second factor.
 func TestSigningInWithAProviderInABrowser(t *testing.T) {
 	t.Parallel()
 	for _, window := range []struct {

@@ -159,7 +159,7 @@ func TestActsOnMoneyInABrowser(t *testing.T) {
 			p.open(p.paymentPath(id))
 			p.do(servicetest.Follow(`a[href$="/refund"]`), servicetest.Shown(`#amount`))
 			p.checked(window.name + "-refund")
-			p.says.Silent(t) // the browser reports the refusal
+			p.says.Silent(t) // the browser logs the refusal that follows
 			p.value(`document.getElementById("amount").value = "12.51"`)
 			p.do(servicetest.Follow(`main form button`), servicetest.Shown(`.problem`))
 			p.checked(window.name + "-refund-wrong")

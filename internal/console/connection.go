@@ -79,7 +79,7 @@ func (c *Console) institutionWord(uuid string) string {
 }
 
 // sourceText describes a source for readers who do not know the names of sources in the API. It
-// returns an empty text for other names.
+// returns an empty text for an unknown name.
 func sourceText(name, institution string) string {
 	switch name {
 	case "openapi":
@@ -123,7 +123,8 @@ func (c *Console) readerName(uuid string) string {
 	return uuid
 }
 
-// troublesData is the content of a page that lists connections that cannot be read.
+// troublesData is the content of a page that lists connections that cannot be read, or connections
+// with consents that end soon.
 type troublesData struct {
 	States           []page.ConnectionWord
 	Kinds            []connectionKind
@@ -165,7 +166,7 @@ func statesNamed(text string) ([]passerelle.ConnectionState, bool) {
 	return []passerelle.ConnectionState{one}, slices.Contains(states, one)
 }
 
-// connections lists the connections of a domain that cannot be read, newest first.
+// connections lists, newest first, the domain's connections that cannot be read.
 func (c *Console) connections(pc *page.Context) error {
 	banks, err := c.Aggregation.Banks(pc, pc.Domain)
 	if err != nil {
@@ -362,8 +363,8 @@ func newSyncRow(pc *page.Context, l bankstore.ConnectionLog, revealed bool) sync
 	}
 }
 
-// syncConnection reads a connection now, without its user. The connection does not change when the
-// bank does not allow such a read.
+// syncConnection reads a connection now, while the user is absent. The connection does not change
+// when the bank does not allow such a read.
 func (c *Console) syncConnection(pc *page.Context) error {
 	if !mayAct(pc) {
 		return page.ErrForbidden

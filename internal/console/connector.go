@@ -34,8 +34,8 @@ type connectorRow struct {
 	// Disabled is the number of the connector's disabled sources.
 	Disabled int
 	// Disturbed is set when the connector's last calls failed. Expires is the time at which a
-	// certificate in the bank file expires. It is empty when that time is far away. Expired means
-	// that this time is over.
+	// certificate in the bank file expires. Expires is empty when that time is far away. Expired
+	// means that this time is over.
 	Disturbed, Expired bool
 	// Refused is set when the bank refuses the service's certificate, signature, role or clock.
 	Refused bool
@@ -199,7 +199,7 @@ func (c *Console) addHealth(pc *page.Context, data *connectorData) {
 	}
 }
 
-// since converts an instant in real time. It accepts the zero time.
+// since converts an instant in real time. It returns an empty value for the zero time.
 func since(pc *page.Context, at time.Time) page.When {
 	if at.IsZero() {
 		return page.When{}

@@ -12,7 +12,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// part requests that part of a page that may have changed, like the page's script.
+// part requests the live part of a page, as the page's script does.
 func (d *fixture) part(path, etag string) answer {
 	d.t.Helper()
 	request, err := http.NewRequestWithContext(d.t.Context(), http.MethodGet, d.Origin+path, nil)

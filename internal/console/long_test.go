@@ -59,7 +59,7 @@ func (n named) Profile() connector.Profile { return n.profile }
 
 var asset = regexp.MustCompile(`(?:href|src)="(/[^"]*\.(?:css|mjs|svg)[^"]*)"`)
 
-// weight returns the size of a page in bytes, including everything that the page loads.
+// weight returns the size of a page in bytes, including its style sheets, scripts and SVG files.
 func (d *fixture) weight(path string) int {
 	d.t.Helper()
 	a := d.get(path)
@@ -128,7 +128,7 @@ func (d *fixture) upload(page, to, field string, content []byte) answer {
 	return d.do(request)
 }
 
-// The page of an application shows and changes its logo, its keys and the texts of its programs.
+// On the page of an application, operators see and change the application's logo, keys and texts.
 func TestLogoKeysAndTextsOfAClient(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		page := d.domainPath("/clients/" + d.ClientID)

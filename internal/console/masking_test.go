@@ -21,7 +21,7 @@ import (
 	"passerelle/payment"
 )
 
-// personal has all texts of the fixture about people, in lower case and without spaces.
+// personal has all texts about people in the fixture, in lower case and without spaces.
 var personal = []string{
 	"erika", "mustermann", "giftfor", "vermieter", "@home.example", "kunde-4711",
 	"fr7630006000011234567890189", "30006000011234567890189", "de89370400440532013000", "370400440532013000", "de93999999990000000001", "999999990000000001",
@@ -120,7 +120,7 @@ func (p *people) address(pattern string) string {
 	return "/console/" + strings.Join(parts, "/")
 }
 
-// absent lists the pages that a live domain does not have, with the reason.
+// absent lists the pages that the fixture does not have, with the reason.
 var absent = map[string]string{
 	"domains/#/simulation": "of sandboxes", "domains/#/simulation/scenarios": "of sandboxes", "domains/#/simulation/receiver": "of sandboxes",
 	"domains/#/connectors/#": "simulated banks are of sandboxes", "domains/#/clients/#/logo/#": "there is no logo", "domains/#/configuration/key": "needs a key, see more",
@@ -128,8 +128,7 @@ var absent = map[string]string{
 	"provider": "no identity provider", "provider/back": "no identity provider",
 }
 
-// furtherAddresses returns further addresses of the same pages. Their parameters make the pages
-// show other content.
+// furtherAddresses returns more addresses, for another payment or with query parameters.
 func (p *people) furtherAddresses() []string {
 	done := p.paymentPath(p.done)
 	return []string{

@@ -89,7 +89,7 @@ func (d *fixture) wantTexts(path string, parts int, texts ...string) {
 }
 
 // TestFiguresOfADomain checks the figures of a period and of the previous period, by hour and by
-// day. The figures are amounts, success, and the time until the execution of payments.
+// day. The figures are amounts, success rates, and the time until execution.
 func TestFiguresOfADomain(t *testing.T) {
 	quiet(t, func(t *testing.T, d *fixture, c *clock) {
 		// It is 9 o'clock on Saturday, in the 24 hours before the shown period.
@@ -129,7 +129,7 @@ func TestFiguresOfADomain(t *testing.T) {
 // The service must cache a count of a thousand for 30 seconds.
 func TestManyPaymentsAreCountedNowAndThen(t *testing.T) {
 	quiet(t, func(t *testing.T, d *fixture, c *clock) {
-		c.seconds.Add(600) // this moves to an hour without payments
+		c.seconds.Add(600)
 		d.enter(operators.Viewer)
 		counted := func(n int64) {
 			t.Helper()

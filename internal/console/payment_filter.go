@@ -187,7 +187,7 @@ func (l *listing) within(uuids []string) {
 	l.Connectors = slices.DeleteFunc(l.Connectors, func(one string) bool { return !slices.Contains(uuids, one) })
 }
 
-// arrange chooses an order of the rows for which the database has an index.
+// arrange chooses an order for which the database has an index.
 func (l *listing) arrange() {
 	switch {
 	case l.LabelStart != "":

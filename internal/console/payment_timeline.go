@@ -47,7 +47,7 @@ type timelineRow struct {
 	DeliveredAt string    `json:"delivered_at,omitempty"`
 	// Requests lists the requests of a delivery, oldest first.
 	Requests []requestRow `json:"requests,omitempty"`
-	// Effect marks a row that follows from the state in the row above it.
+	// Effect marks a row that follows from the state in the row above.
 	Effect bool `json:"-"`
 
 	at time.Time
@@ -120,7 +120,7 @@ var causes = map[payment.Trigger]string{
 	payment.Lapsed:    "No final response came in time.",
 }
 
-// refusals maps each actor to a sentence about the end of a payment that this actor caused.
+// refusals maps each actor to a sentence that says how this actor ended a payment.
 var refusals = map[payment.Actor]string{
 	payment.ByClient:  "The application or an operator cancelled the payment, or refused to confirm it.",
 	payment.ByPayer:   "The payer cancelled or refused the payment.",
@@ -161,10 +161,11 @@ var noteActors = map[payment.Actor]string{
 	payment.ByService: "The service caused this.",
 }
 
-// causedBy lists the notes whose texts do not name the actor.
+// causedBy lists the kinds of notes to which the page adds a sentence of noteActors.
 var causedBy = []string{payment.NoteCancelling, payment.NoteCancellationRefused, payment.NoteCancellationOvertaken}
 
-// noteCause returns a sentence that says who caused a note, unless the text of the note says so.
+// noteCause returns the sentence of noteActors for a note. It returns an empty text for kinds that
+// are not in causedBy.
 func noteCause(n *payment.Note) string {
 	if !slices.Contains(causedBy, n.Kind) {
 		return ""
@@ -202,8 +203,8 @@ func (c *Console) happened(pc *page.Context, row store.TimelineRow, p *payment.P
 	return shown
 }
 
-// said returns the rows for a bank's response: the status with the codes that explain it, the text,
-// and the requests that it responds to.
+// said returns the rows for a bank's response: the status, the codes that explain the status, the
+// text, and the calls to the bank.
 func said(status, text, requests string) []page.DetailRow {
 	word, reasons, _ := strings.Cut(status, " ")
 	if words := page.BankStatus(word).Word(); words != "" {
@@ -225,7 +226,7 @@ func saidAtEnd(pc *page.Context, t *payment.Transition, p *payment.Payment, reve
 	return rows
 }
 
-// outcomes maps each state of an attempt to a sentence about its outcome.
+// outcomes maps each state of an attempt to a sentence about the attempt's outcome.
 var outcomes = map[string]string{
 	store.AttemptOpen: "The bank has not answered yet.", store.AttemptAnswered: "The bank answered.", store.AttemptUnknown: "The outcome of this call is unknown.",
 }

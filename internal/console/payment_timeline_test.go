@@ -73,7 +73,7 @@ func TestTimelineOfAPayment(t *testing.T) {
 }
 
 // A response that does not end in time is a failure, although its status is 200. The timeline shows
-// both.
+// the status and the failure.
 func TestTimelineShowsResponsesThatDoNotEnd(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -144,7 +144,8 @@ func TestSupportFileHasNothingSensitive(t *testing.T) {
 
 var pre = regexp.MustCompile(`(?s)<pre id="curl"[^>]*>(.*?)</pre>`)
 
-// request returns the command on a page, and the arguments that a shell would parse from it.
+// request returns the command on a page, and the arguments that a shell would parse from the
+// command.
 func (d *fixture) request(a answer) (command string, args []string) {
 	d.t.Helper()
 	found := pre.FindStringSubmatch(a.body)
@@ -248,7 +249,7 @@ func TestNotesInWords(t *testing.T) {
 		}
 		must(t, d.DB.Write(t.Context(), func(tx *store.Tx) error { return tx.UpdatePayment(p, nil, nil) }))
 		page := d.get(d.paymentPath(id)).body
-		if said := strings.Count(page, "The bank caused this."); said != 3 { // the other notes name who caused them
+		if said := strings.Count(page, "The bank caused this."); said != 3 { // causedBy has three kinds
 			t.Errorf("the timeline says %d times that the bank caused a note", said)
 		}
 		shown := 0

@@ -14,7 +14,7 @@ var nextByAction = map[payment.Action]string{
 }
 
 // nextByState maps a state to a text about the next step of a payment without an action. For a
-// final state, the text describes its meaning.
+// final state, the text explains the state.
 var nextByState = map[payment.State]string{
 	payment.Created:    "The payer has not chosen a bank yet.",
 	payment.Validating: "The bank has the order, and has not reported yet whether the payer approved it.",
@@ -26,11 +26,11 @@ var nextByState = map[payment.State]string{
 	payment.Expired:    "The bank gave no final response in time, and the service no longer asks the bank. Check the account before you pay again.",
 }
 
-// nextForUnknown is the text about the next step of a payment whose order has an unknown outcome.
+// nextForUnknown is the text about the next step of a payment with an unknown outcome.
 const nextForUnknown = "The bank did not confirm the order. The service asks again if the bank gave the order an id or recognises repeated orders. Otherwise, ask the bank, and state below what it says."
 
-// nextStep returns a text about the next step of a payment. For a final state, the text describes
-// its meaning.
+// nextStep returns a text about the next step of a payment. For a final state, the text explains
+// the state.
 func nextStep(p *payment.Payment) string {
 	switch {
 	case p.Detail == payment.Cancelling:

@@ -43,7 +43,7 @@ var pictured = []struct {
 }
 
 // payerPages lists the payer's pages that the README shows on a phone. follow is the link or button
-// on the page before it. seen is an element that the page must show.
+// on the previous page. seen is an element that the page must show.
 var payerPages = []struct {
 	name, follow, seen string
 }{
@@ -64,8 +64,8 @@ var sittings = []struct {
 }{{"light", 1280, 800, "light"}, {"dark", 1280, 800, "dark"}, {"phone", 390, 780, "light"}}
 
 // TestPictures takes the pictures for the documentation when PASSERELLE_DOC_PICTURES is set. It
-// checks that the pages of the documentation show exactly these pictures, and that the pictures are
-// small.
+// checks that the documentation shows these pictures, that docs/pictures has no other files, and
+// that the pictures are small.
 func TestPictures(t *testing.T) {
 	if os.Getenv("PASSERELLE_DOC_PICTURES") != "" {
 		takePayerPictures(t)

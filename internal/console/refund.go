@@ -203,7 +203,7 @@ func (c *Console) refund(pc *page.Context) error {
 }
 
 // withdrawExcess cancels a new refund when another operator has created a refund at the same time,
-// and both refunds together exceed the paid amount. Nobody has approved the new refund yet.
+// and all refunds together exceed the paid amount. Nobody has approved the new refund yet.
 func (c *Console) withdrawExcess(pc *page.Context, p, made *payment.Payment) error {
 	all, err := c.refundsOf(pc, p)
 	if err != nil || all.Refunded.Minor <= p.Total() {

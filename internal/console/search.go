@@ -64,14 +64,14 @@ type foundLink struct{ Name, Address string }
 type textSearch struct {
 	name, field string
 	fits        *regexp.Regexp
-	// in returns the field of a found payment that has the text.
+	// in returns the name and the value of the field with the text.
 	in func(pc *page.Context, p *payment.Payment, text string) string
 }
 
 // requestNumber matches the id of a request.
 var requestNumber = regexp.MustCompile(`^[0-9]{10,20}$`)
 
-// accountEnd is the number of last characters by which people name an account.
+// accountEnd is the number of characters in the end of an account number.
 const accountEnd = 4
 
 // accountsFirst moves the groups of payments from or to an account before other groups. Four digits
@@ -254,7 +254,7 @@ func findEvent(pc *page.Context, data *searchData) {
 	}
 }
 
-// findRequest adds the acts of one request. Ids of requests are longer than all other numbers.
+// findRequest adds the acts of one request.
 func (c *Console) findRequest(pc *page.Context, data *searchData) error {
 	if !requestNumber.MatchString(pc.Query) {
 		return nil

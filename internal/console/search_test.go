@@ -209,8 +209,8 @@ func TestNeedsAttention(t *testing.T) {
 	})
 }
 
-// TestIrreversibleActsAreConfirmed checks that a page with amount and payee asks again before an
-// act that nobody can undo.
+// TestIrreversibleActsAreConfirmed checks that a page with the amount asks again before an act that
+// nobody can undo.
 func TestIrreversibleActsAreConfirmed(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)

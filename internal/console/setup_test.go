@@ -353,8 +353,8 @@ func TestDomains(t *testing.T) {
 	})
 }
 
-// Developers may change the configuration of a sandbox. Only administrators may change domains and
-// the configuration of live domains.
+// Developers may change the configuration of a sandbox, and viewers may not. Only administrators
+// may change domains.
 func TestRolesThatChangeTheConfiguration(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		for role, may := range map[operators.Role]struct{ sandbox, domains int }{

@@ -31,7 +31,7 @@ var written = regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}\b|\b\d{1,2}:\d{2}(:\d{2})?
 var quoted = []string{"pre", "textarea", "option", "label", "script", "style", "svg", "json", "headers", "value", "code"}
 
 // timesOn adds to bare all times that a page shows outside a time element. It counts the time
-// elements, and adds to bare each element that lacks the exact time.
+// elements, and adds to bare each time element that lacks the exact time.
 func timesOn(n *html.Node, bare *[]string) (elements int) {
 	if n.Type == html.TextNode {
 		*bare = append(*bare, written.FindAllString(n.Data, -1)...)
@@ -204,7 +204,7 @@ func TestExactTimesWithoutAMouse(t *testing.T) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	p := arriveAt(t, s, operators.Viewer, 390, 900)
 	id := p.Create(p.Token("payments:admin"), servicetest.Draft())
-	p.Subscribe("PAYMENT_STATE_UPDATED", "shop") // the audit log records it
+	p.Subscribe("PAYMENT_STATE_UPDATED", "shop") // the audit log records this registration
 	const hidden = `[...document.querySelectorAll("%s")].filter((one) => !one.checkVisibility()).length`
 	p.open(p.domainPath("/payments"))
 	p.do(servicetest.Shown("main time small"))

@@ -91,7 +91,7 @@ func (c *Console) sendUsers(pc *page.Context, data usersData, users ...passerell
 	return pages.Send(pc, "users", "Users", data)
 }
 
-// soughtUser lists the user with a number, if there is one.
+// soughtUser lists the user with the number in data, if this user exists.
 func (c *Console) soughtUser(pc *page.Context, data usersData) error {
 	id, err := strconv.ParseInt(data.ID, 10, 64)
 	if err != nil || id <= 0 {

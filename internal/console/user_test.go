@@ -124,8 +124,8 @@ func TestUsersAreListedAndFound(t *testing.T) {
 	})
 }
 
-// The pages about a user show personal data and complete account numbers only to operators who may
-// reveal them. The audit log records each time that an operator reveals them.
+// The pages about a user show complete numbers of accounts and contracts only to operators who may
+// reveal personal data. The audit log records each such act.
 func TestOneUser(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)
@@ -219,8 +219,8 @@ func TestActsOnUsers(t *testing.T) {
 	})
 }
 
-// The console reads a connection without the user only as often as the institution allows, and
-// never during another read.
+// While the user is absent, the console reads a connection only as often as the institution allows,
+// and never during another read.
 func TestReadingNowKeepsToTheBound(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)

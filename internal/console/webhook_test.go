@@ -601,7 +601,7 @@ func (d *fixture) inLive() *fixture {
 	return &twin
 }
 
-// plantLive creates a webhook in a live domain, with a delivery that the service has tried.
+// plantLive creates a webhook in a live domain, and a delivery with one failed request.
 func plantLive(t *testing.T, d *fixture) (hook store.Webhook, data int64) {
 	t.Helper()
 	hook = store.Webhook{Domain: d.Domain.ID, Event: webhook.PaymentStateUpdated, URL: "https://127.0.0.1:1/hook", Created: time.Now()}

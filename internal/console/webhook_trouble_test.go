@@ -34,8 +34,8 @@ func TestAWebhookThatSendsOnlyRetries(t *testing.T) {
 	})
 }
 
-// TestTheRemedyOfAWebhookIsVisible checks that the page of a disabled webhook has a button to
-// enable it. The page of a deleted webhook has one to restore it.
+// TestTheRemedyOfAWebhookIsVisible checks that the page of a disabled webhook has a button that
+// enables the webhook. The page of a deleted webhook must have a button that restores the webhook.
 func TestTheRemedyOfAWebhookIsVisible(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Administrator)

@@ -1,5 +1,5 @@
 // Package web has the parts that all pages of the service share: the layout, the style sheet and
-// scripts, security headers, sealed cookies, and texts in several languages. It also recognizes
+// scripts, security headers, sealed cookies, and texts in several languages. It also recognises
 // requests that other sites have forged.
 //
 // The package owns the layout of pages, and how pages are sent. It renders a complete page before

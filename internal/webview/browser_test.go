@@ -74,7 +74,7 @@ func TestThePageAsksTheBankByItself(t *testing.T) {
 }
 
 // While a person types, the service filters the list without a click, in one country or in all
-// countries. The page says when no bank matches.
+// countries. When no bank in the country matches, the page offers a search in all countries.
 func TestASearchForABankWhileTyping(t *testing.T) {
 	t.Parallel()
 	s := start(t, storetest.SQLite(t), crowd)
@@ -137,8 +137,8 @@ type pageInspection struct {
 	lang    string
 }
 
-// at opens and checks the page of a payment. It adds the text more, such as "&step=cancel", to the
-// page's query.
+// at opens and checks the page of a payment. It adds the argument more, such as "&step=cancel", to
+// the page's query.
 func (l pageInspection) at(name string, p *payment.Payment, more, visible string) {
 	l.t.Helper()
 	must(l.t, chromedp.Do(l.browser,

@@ -43,7 +43,7 @@ var (
 )
 
 // explained is an error page that also shows the exact cause, in the words of the API. The
-// developers who made the link need it.
+// developers who made the link need this cause.
 type explained struct {
 	fault  *web.FaultPage
 	detail string
@@ -81,8 +81,7 @@ type faultBody struct {
 	Detail string
 	// Request is the request's id. Support finds the request in the log by this id.
 	Request string
-	// Back is the address of the application. It is empty when the service cannot be sure of the
-	// application.
+	// Back is the address of the application, or empty.
 	Back string
 }
 

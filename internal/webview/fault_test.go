@@ -40,8 +40,8 @@ func TestBrokenLinksLeadBack(t *testing.T) {
 	})
 }
 
-// A person may open the page after their access has ended. The page then has a link back to the
-// application.
+// A person may open a payment's page after their access has ended. The page then has a link back to
+// the application.
 func TestPageLinksBackAfterAccessEnded(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		p := s.create(t, nil)

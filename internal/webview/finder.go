@@ -31,7 +31,8 @@ func (w *Webview) newCountries(pc *pageContext, f frame, all []chooser.Instituti
 	return countriesBody{frame: f, Title: pc.words.Say("countries.title"), Nations: w.choosing(pc, nil, hints...).Nations(all), Back: "?" + query.Encode()}
 }
 
-// markOf returns the mark of an institution: the operator's logo, or a generated mark.
+// markOf returns the mark of an institution: the logo that the operator provides, or a generated
+// mark.
 func (w *Webview) markOf(uuid, name string) chooser.Mark {
 	if _, version := w.Logos.Find(uuid); version != "" {
 		return chooser.Mark{Logo: bankLogoPath + uuid + "." + version + ".png"}
@@ -39,11 +40,11 @@ func (w *Webview) markOf(uuid, name string) chooser.Mark {
 	return chooser.NewMark(name)
 }
 
-// bankLogoPath is the path of the operator's logos of institutions.
+// bankLogoPath is the path of the institutions' logos that the operator provides.
 const bankLogoPath = web.AssetPath + "banks/"
 
-// bankLogo serves the operator's logo of an institution. An address with another version of the
-// logo counts as a missing asset.
+// bankLogo serves the logo that the operator provides for an institution. An address with another
+// version of the logo counts as a missing asset.
 func (w *Webview) bankLogo(writer http.ResponseWriter, request *http.Request) {
 	uuid, version, _ := strings.Cut(strings.TrimPrefix(request.URL.Path, bankLogoPath), ".")
 	content, current := w.Logos.Find(uuid)

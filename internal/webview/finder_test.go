@@ -91,8 +91,8 @@ func TestBanksAreFoundByNameAndCountry(t *testing.T) {
 	})
 }
 
-// The page preselects the country of the browser's language if that country has banks. Otherwise it
-// preselects the country of the payee.
+// The page preselects the country in the browser's Accept-Language header if that country has
+// banks. Otherwise it preselects the country of the payee.
 func TestTheCountryIsPreset(t *testing.T) {
 	s := start(t, storetest.SQLite(t), european)
 	page := s.open(t, s.create(t, nil).ID, nil)

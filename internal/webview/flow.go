@@ -34,9 +34,9 @@ const (
 // longer, so the service can still tell the client that the flow has ended.
 const flowLife = 2 * time.Hour
 
-// flowState is the state of a flow that the person's browser stores, sealed in a cookie. It says
-// who the person is, what the client requested, and where the flow redirects the person at its end.
-// The address and the database determine the current step.
+// flowState is the state of a flow. The person's browser stores this state in a sealed cookie. The
+// state says who the person is, what the client requested, and where the flow redirects the person
+// at the end. The address and the database determine the current step.
 type flowState struct {
 	// handle identifies the flow in addresses. The handle alone gives no access.
 	handle string
@@ -46,7 +46,8 @@ type flowState struct {
 	Client passerelle.ClientID `json:"a"`
 	// User is zero until a code identifies the person, or the person's first action creates a user.
 	User passerelle.UserID `json:"u,omitempty"`
-	// New is set for a user that was created during the flow. The client receives a code for it.
+	// New is set for a user that was created during the flow. The client receives a code for this
+	// user.
 	New         bool   `json:"n,omitempty"`
 	RedirectURI string `json:"r,omitempty"`
 	State       string `json:"s,omitempty"`
@@ -57,11 +58,10 @@ type flowState struct {
 	// Connection is the connection that the link names, or zero.
 	Connection passerelle.ConnectionID `json:"c,omitempty"`
 	// Reset makes the flow request new credentials even when the stored credentials work. Supplied
-	// is set when the person has entered them.
+	// is set when the person has entered new credentials.
 	Reset    bool `json:"x,omitempty"`
 	Supplied bool `json:"p,omitempty"`
-	// Sources lists those sources of the connection that the client wants to repair. An empty list
-	// means all sources.
+	// Sources lists the sources that the client wants to repair. An empty list means all sources.
 	Sources []string `json:"o,omitempty"`
 	// Most is the largest number of connections that the flow may make.
 	Most int `json:"m,omitempty"`
@@ -93,7 +93,7 @@ const flowCookiePrefix = "journey_"
 func flowCookieName(handle string) string { return flowCookiePrefix + handle }
 
 // serveFlow handles all addresses of the flows about connections. A client's link begins a flow.
-// The links on these pages contain the handle of a flow.
+// The links on a flow's pages contain the flow's handle.
 func (w *Webview) serveFlow(pc *pageContext) error {
 	values, err := settings.Load(pc.context(), &w.DB.Reader, pc.domain.ID)
 	if err != nil {
@@ -141,9 +141,9 @@ func (w *Webview) openLink(pc *pageContext, query url.Values) error {
 }
 
 // refuseLink handles an error of findFlow. For a flow that has ended, the client gets an error if
-// it has a redirect address or shows the flow in a frame. If the person has made connections in
-// time, the client gets these connections instead, unless the user was deleted. All other errors
-// become pages.
+// the link has a redirect address or the client shows the flow in a frame. If the person has made
+// connections in time, the client gets these connections instead, unless the user was deleted. All
+// other errors become pages.
 func (w *Webview) refuseLink(pc *pageContext, t *flowSession, err error) error {
 	why := "The person took too long."
 	switch {

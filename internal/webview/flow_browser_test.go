@@ -46,7 +46,7 @@ func startBrowserWalker(t *testing.T, w window) *browserWalker {
 	return &browserWalker{newWalker(t, s), ctx, w.name + "-" + w.lang, back, chromedp.FromContext(ctx).BrowserContextID}
 }
 
-// enter opens a link in the language.
+// enter opens a link in the language of w.
 func (p *browserWalker) enter(w window, flow string, pairs ...string) {
 	p.t.Helper()
 	link := p.link(flow, append([]string{"redirect_uri", p.site}, pairs...)...)

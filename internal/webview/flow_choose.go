@@ -140,7 +140,7 @@ func (f filter) entries(b wire.Bank, fields []payment.Field, supplied map[string
 	return questions(fields, shown, wrong)
 }
 
-// begin connects the person to the institution in the form.
+// begin connects the person to the chosen institution.
 func (w *Webview) begin(pc *pageContext, t *flowSession, form url.Values) error {
 	all, err := w.offered(pc, t.Filter)
 	if err != nil {

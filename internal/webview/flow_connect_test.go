@@ -11,8 +11,8 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// In a complete flow, a person chooses an institution, logs in, chooses what to share, and returns
-// to the application with the connection.
+// In a complete flow, a person signs in, chooses what to share, and returns to the application with
+// the connection.
 func TestConnect(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		page := p.open(p.link("connect")).shows(t, "Connect to Banque Exemple", "For test application", `type="password"`)
@@ -178,8 +178,8 @@ func TestConnectByThePageOfTheInstitution(t *testing.T) {
 	})
 }
 
-// decide returns the address that the form on the bank's page opens. The form has the additional
-// values in with.
+// decide returns the address that the form on the bank's page opens. The argument with has
+// additional values of the form.
 func (p *walker) decide(bank string, with url.Values) string {
 	p.t.Helper()
 	body := p.open(bank).body

@@ -20,7 +20,7 @@ import (
 
 // These are further values of the step parameter.
 const (
-	// stepMore is set after the person shared something, when they may make another connection.
+	// stepMore is set after the person has shared something.
 	stepMore = "more"
 	// stepDone is set when the person has shared something and goes back to the client.
 	stepDone = "done"
@@ -59,8 +59,8 @@ func (w *Webview) showFlow(pc *pageContext, t *flowSession) error {
 	return w.chooseInstitution(pc, t)
 }
 
-// leaveFlow redirects a person to the client when the person stops or has finished. It reports
-// whether it redirected the person.
+// leaveFlow ends the flow when the person stops or has finished. It reports whether it ended the
+// flow.
 func (w *Webview) leaveFlow(pc *pageContext, t *flowSession) (bool, error) {
 	switch {
 	case !pc.reading():
@@ -167,7 +167,7 @@ func (w *Webview) usesLinkedSource(pc *pageContext, s *flowConnection) (bool, er
 	return slices.ContainsFunc(sources, func(one bankstore.ConnectionSource) bool { return slices.Contains(s.Sources, one.Name) }), nil
 }
 
-// flowBody is the content that all pages of a flow have.
+// flowBody is the content that most pages of a flow have.
 type flowBody struct {
 	frame
 	Title, Text string
@@ -183,7 +183,7 @@ type flowBody struct {
 	Questions            []question
 	// After is the number of seconds until the page's script sends the form, or 0 for never.
 	After int
-	// Address is the address at which the person continues. Apart is set when this address opens in
+	// Address is the address at which the person continues. Apart is set when the form opens
 	// another window. That window gets Ticket instead of a cookie.
 	Address, Ticket string
 	Apart           bool
@@ -343,8 +343,8 @@ func (w *Webview) stateBody(pc *pageContext, s *flowConnection, step string) (fl
 	return body, nil
 }
 
-// leadApart makes the link to the institution's page open another window when the client shows the
-// flow in a frame. Institutions do not allow frames.
+// leadApart makes the form that leads to the institution's page open another window when the client
+// shows the flow in a frame. Institutions do not allow frames.
 func (w *Webview) leadApart(s *flowConnection, body *flowBody) error {
 	if !s.Framed {
 		return nil
@@ -355,8 +355,8 @@ func (w *Webview) leadApart(s *flowConnection, body *flowBody) error {
 	return err
 }
 
-// showBankLink shows the link to the institution's own page. When the link opens another window,
-// the page with the link checks the result by itself.
+// showBankLink shows the button for the institution's own page, or redirects the person to that
+// page. When the button opens another window, the page with the button refreshes itself.
 func (w *Webview) showBankLink(pc *pageContext, s *flowConnection, body flowBody) error {
 	page := w.flowPage(pc, s.flowSession, "stand", body.Title, body)
 	switch {
@@ -415,7 +415,7 @@ func (w *Webview) resumeConnection(pc *pageContext, s *flowConnection, r aggrega
 	return nil
 }
 
-// entryProblem returns the mistake in the entered values that an error reports. The result is empty
+// entryProblem returns the mistake that an error reports in the entered values. The result is empty
 // for other errors.
 func entryProblem(err error) problem {
 	var reported *passerelle.Error

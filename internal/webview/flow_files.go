@@ -37,8 +37,8 @@ const (
 // filesBody is the content of the page on which a person uploads statement files.
 type filesBody struct {
 	flowBody
-	// Limit is the largest size of an upload. Files lists the chosen files. Import is set when the
-	// person can import them, and Done when the service has imported them.
+	// Limit is the text about the largest number and size of files. Files lists the chosen files.
+	// Import is set when the person can import them, and Done when the service has imported them.
 	Limit        string
 	Files        []shownFile
 	Import, Done bool
@@ -86,7 +86,7 @@ func hasFiles(r *http.Request) bool {
 }
 
 // replyWithFiles reads a form with files. It shows the contents of the files. Once the person has
-// confirmed, it imports them.
+// confirmed, it imports the files.
 func (w *Webview) replyWithFiles(pc *pageContext) error {
 	if web.Forged(pc.request) {
 		return errStrange
@@ -122,7 +122,7 @@ func (w *Webview) replyWithFiles(pc *pageContext) error {
 	return w.takeFiles(pc, s, form.Get("step") == "import", files)
 }
 
-// maxFileParts is larger than the number of parts in any form of these pages.
+// maxFileParts is larger than the number of parts in a form with maxFiles files.
 const maxFileParts = 2*maxFiles + 10
 
 // readFiles reads the fields and files of a form. A file that was sent before is in two fields:
@@ -269,7 +269,7 @@ func (pc *pageContext) fileAccounts(r imports.FileReport) []shownFileAccount {
 	return all
 }
 
-// money formats an amount in the page's language. An amount with more digits than its currency
+// money formats an amount in the page's language. An amount with more decimals than its currency
 // becomes a plain decimal number.
 func (pc *pageContext) money(of statementfile.AccountSummary, amount decimal.Decimal) string {
 	c := of.Account.Currency

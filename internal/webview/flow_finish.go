@@ -14,7 +14,7 @@ import (
 	"passerelle/internal/web"
 )
 
-// These are the error codes that a client gets when a flow ends without a result.
+// These are error codes that a client gets when a flow ends without a result.
 const (
 	accessDenied = "access_denied"
 	serverError  = "server_error"
@@ -195,8 +195,8 @@ type moreBody struct {
 	Another string
 }
 
-// offerMore shows what the person shares. If the person may make another connection, it also offers
-// that.
+// offerMore shows what the person shares. If the person may make another connection, the page also
+// offers this.
 func (w *Webview) offerMore(pc *pageContext, t *flowSession) error {
 	if len(t.Made) == 0 {
 		web.Redirect(pc.writer, pc.to(t))

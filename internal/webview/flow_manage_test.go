@@ -53,8 +53,8 @@ func TestManage(t *testing.T) {
 	})
 }
 
-// A person who manages connections adds a connection. After success or failure, the person returns
-// to the list. The application receives the new connection like any other.
+// A person who manages connections adds a connection. After adding the connection or leaving, the
+// person returns to the list. The application receives the new connection like any other.
 func TestManageAddsAConnection(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		p.connection("anna")
@@ -412,8 +412,8 @@ func (p *walker) remembers(want int) {
 	}
 }
 
-// When a person ends a flow in any way, the browser keeps no data of the flow. The next person who
-// opens the link in this browser sees that someone has already used it.
+// When a person ends a flow in any way, the browser keeps no data of the flow. The address of the
+// flow's page then gives no access.
 func TestEndedJourneysAreForgotten(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		sharing := func(pairs ...string) shown { return p.connecting("one", pairs...) }
@@ -451,8 +451,7 @@ func TestEndedJourneysAreForgotten(t *testing.T) {
 	})
 }
 
-// When many flows begin in a browser and do not end, the browser keeps only the latest flows. Its
-// requests stay short.
+// When many flows begin in a browser and do not end, the browser keeps only the latest flows.
 func TestUnfinishedFlowsAreLimited(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		var pages []shown

@@ -29,8 +29,8 @@ type sharingBody struct {
 	// What, Until and Stop are the terms of the consent: which data is read, until when, and how to
 	// end the consent.
 	What, Until, Stop string
-	// PickAll is the address of the page with all items ticked. PickNone is its address with no
-	// items ticked.
+	// PickAll is the address of the page with all items ticked. PickNone is the address of the page
+	// with no items ticked.
 	PickAll, PickNone string
 	// Count is the text of the button. When the person ticks an item, a script makes a new text
 	// from the texts in Counted.
@@ -39,7 +39,8 @@ type sharingBody struct {
 	Accounts, Subscriptions []item
 	Search                  bool
 	// Paged is set when one page cannot show all items. The person then submits each page
-	// separately. Next is the address of the next page, and is empty on the last page.
+	// separately. Next is the position of the first item on the next page, and is empty on the last
+	// page.
 	Paged bool
 	Next  string
 	chooser.Part

@@ -12,7 +12,7 @@ import (
 )
 
 // While the connection is being read, a choice has no effect. The page then shows the choice again,
-// and a second attempt shares all of it.
+// and a second attempt shares the chosen accounts.
 func TestSharingDuringARead(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, address string) {
 		s := servicetest.Start(t, address, servicetest.Options{LeaseTimeout: time.Millisecond})

@@ -31,7 +31,7 @@ func (s *stack) light(t *testing.T, a answer) {
 	}
 }
 
-// turned returns the address on a page that leads to another part of the list.
+// turned returns the address of another part of the list. The argument rel is prev or next.
 func turned(t *testing.T, a answer, rel string) string {
 	t.Helper()
 	return html.UnescapeString(regexpOne(t, `<a href="([^"]*)" rel="`+rel+`"`, a.body))
@@ -132,7 +132,7 @@ func TestManyInstitutionsToConnect(t *testing.T) {
 	})
 }
 
-// A person chooses from four hundred accounts in parts. A form changes only the part on its own
+// A person chooses from 400 accounts on several pages. A form changes only the accounts on its own
 // page.
 func TestManyAccountsToShare(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {

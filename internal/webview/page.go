@@ -134,8 +134,8 @@ func (pc *pageContext) page(s *payerSession, name, title string, body any, probl
 
 // formTargets lists the origins to which the response to a form may redirect. The list contains the
 // origins of the client's addresses, because a form can end the payment. It does not contain the
-// bank's site, because the service does not know it yet. A later page of this service redirects to
-// the bank.
+// bank's site, because the service does not know this site yet. A later page of this service
+// redirects to the bank.
 func formTargets(pc *pageContext, s *payerSession) []string {
 	var targets []string
 	for _, uri := range []string{s.payment.ClientRedirectURI, s.RedirectURI} {

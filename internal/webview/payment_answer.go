@@ -72,7 +72,7 @@ func (pc *pageContext) form() (url.Values, error) {
 	return form, nil
 }
 
-// fieldValues returns the values in a form with names that begin with fieldPrefix. It removes
+// fieldValues returns the values of the form fields that have the prefix fieldPrefix. It removes
 // surrounding spaces and omits empty values.
 func fieldValues(form url.Values) map[string]string {
 	values := map[string]string{}

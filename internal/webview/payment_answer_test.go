@@ -205,7 +205,7 @@ func TestAnApprovalNobodyHasSeenYet(t *testing.T) {
 var timeLeft = regexp.MustCompile(`role="timer" data-left="(\d+)">(\d+):(\d\d)<`)
 
 // secondsLeft returns the remaining time on a page. It returns -1 when the page shows no time. It
-// also returns -1 when the values in the page's script and text differ.
+// also returns -1 when the attribute data-left and the text differ.
 func secondsLeft(page string) int {
 	found := timeLeft.FindStringSubmatch(page)
 	if found == nil {
@@ -299,7 +299,7 @@ func TestWhatTheBankSaysIsShown(t *testing.T) {
 	}
 }
 
-// Hints describe the expected input in words, and no page shows a regular expression.
+// Hints describe the expected input in words, without a regular expression.
 func TestHintsInWords(t *testing.T) {
 	s := start(t, storetest.SQLite(t), nil)
 	for regex, want := range map[string]string{

@@ -18,7 +18,7 @@ type bank struct {
 	// Payers is set when the payer's account is at this bank.
 	Payers bool
 	// Account is the scheme of the account number that the payer must enter. It is empty when the
-	// bank needs no number.
+	// payer enters no number.
 	Account passerelle.AccountScheme
 }
 
@@ -112,8 +112,8 @@ func find(all []bank, uuid string) (bank, bool) {
 	return all[i], true
 }
 
-// bankName returns the name of the chosen bank. It returns an empty text when the bank's connector
-// is no longer installed.
+// bankName returns the name of the chosen bank. It returns an empty text when no bank is chosen, or
+// when the bank's connector is no longer installed.
 func (w *Webview) bankName(p *payment.Payment) string {
 	c, known := w.Initiation.Connectors.Initiator(p.Connector)
 	if !known {

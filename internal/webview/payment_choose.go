@@ -55,8 +55,9 @@ type orderBody struct {
 // listed is the value of the bank parameter that requests the complete list.
 const listed = "any"
 
-// choose shows the banks that can make a payment. It shows the page of one bank when the draft or
-// an earlier choice names that bank, or when only one bank can make the payment.
+// choose shows the banks that can make a payment. It shows the page of one bank if the draft, an
+// earlier choice or the payer's account selects that bank, or if only one bank can make the
+// payment.
 func (w *Webview) choose(pc *pageContext, s *payerSession, d draft) error {
 	all, chosen, err := w.banks(pc, s.payment)
 	if err != nil {

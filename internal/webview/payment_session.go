@@ -18,17 +18,18 @@ import (
 	"passerelle/payment"
 )
 
-// sessionLife is the time for which a browser keeps access to a payment. The token of the session
-// usually expires earlier.
+// sessionLife is the time for which a browser keeps the cookie of a payment or flow. The access
+// usually ends earlier.
 const sessionLife = 24 * time.Hour
 
 // session is the encrypted cookie that gives a payer's browser access to one payment. Every page
-// checks the token in it again, so revoking the token ends the access immediately.
+// checks the code in the cookie again, so revoking the code ends the access immediately.
 type session struct {
 	Code    string               `json:"code"`
 	Payment passerelle.PaymentID `json:"payment"`
 	// RedirectURI is the address for a person when the payment cannot be made. The service has
-	// checked that the client may use it. It is empty when the link names no such address.
+	// checked that the client may use this address. RedirectURI is empty when the link names no
+	// such address.
 	RedirectURI string `json:"redirect_uri,omitempty"`
 	State       string `json:"state,omitempty"`
 	// Form is a token in every form of this session.
@@ -72,8 +73,8 @@ func (w *Webview) enter(pc *pageContext) error {
 	return nil
 }
 
-// returnToClient redirects a browser that uses a different host to the configured host. It reports
-// whether it redirected the browser.
+// returnToClient redirects a browser to the configured host if the browser uses another host. It
+// reports whether it redirected the browser.
 func (w *Webview) returnToClient(pc *pageContext) bool {
 	parent := web.Origin(pc.domain.BaseURL)
 	if _, host, _ := strings.Cut(parent, "://"); strings.EqualFold(host, pc.request.Host) {

@@ -12,7 +12,7 @@ import (
 	"passerelle/payment"
 )
 
-// These are the values of the step parameter. The stored state decides whether a step applies.
+// These are values of the step parameter. The stored state decides whether a step applies.
 const (
 	// stepOnward is set when the payer has just acted. If the bank is next, the service redirects
 	// the payer there without another click. A payer who comes back from the bank without a
@@ -151,8 +151,9 @@ func (w *Webview) send(pc *pageContext, s *payerSession, name string, body stepB
 	return pages.Send(pc.writer, pc.page(s, name, body.Title, body, body.Problem))
 }
 
-// A waiting page asks again after a quarter of the time that it has waited. It therefore shows the
-// result of a fast bank quickly, and sends few requests to a slow bank.
+// A waiting page reloads after a quarter of its waiting time, but at least after shortestPoll and
+// at most after longestCheck. It therefore shows the result of a fast bank quickly, and reloads
+// rarely for a slow bank.
 const (
 	shortestPoll = 2 * time.Second
 	longestCheck = time.Minute

@@ -14,8 +14,8 @@ var bankWord = regexp.MustCompile(`(?i)\b(bank|banque|banken|banks|banco|bancos|
 // journeyTexts lists the prefixes of the keys of texts about institutions.
 var journeyTexts = []string{"journey.", "institutions.", "credentials.", "stand.", "leading.", "more.", "list.", "forget.", "steps.connect.", "countries.", "problem.refused", "reading."}
 
-// TestTextsAboutProviders checks that each text about an institution that speaks of a bank has a
-// variant about a provider, in every language.
+// TestTextsAboutProviders checks that each text with a prefix in journeyTexts and the word bank has
+// a variant about a provider, in every language.
 func TestTextsAboutProviders(t *testing.T) {
 	for name, words := range texts(t) {
 		for key, text := range words {

@@ -123,8 +123,8 @@ func (h hint) Text(words web.Words) string {
 	return words.Say(h.Key, h.Count)
 }
 
-// hintOf returns a description of a pattern in words. Most patterns of banks have no description.
-// The page then shows only the label, so the person never sees a regular expression.
+// hintOf returns a description of a pattern in words. A pattern that is not in shapes has no
+// description. The page then shows only the label, so the person never sees a regular expression.
 func hintOf(perl string) hint {
 	for _, s := range shapes {
 		found := s.pattern.FindStringSubmatch(perl)

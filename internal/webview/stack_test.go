@@ -57,7 +57,7 @@ type stack struct {
 	tokens map[string]string
 	// data has the use cases for connections.
 	data *aggregation.Aggregation
-	// logos has the operator's logos.
+	// logos has the institutions' logos that the operator provides.
 	logos picture.Logos
 }
 

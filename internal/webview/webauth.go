@@ -92,7 +92,8 @@ func (w *Webview) redeem(pc *pageContext, client store.Client, text string) (sto
 }
 
 // departure returns the name of the cookie in a browser that was redirected to a connection's
-// institution. The name contains the connection. The encrypted value is valid only under this name.
+// institution. The name contains the id of the connection. The encrypted value is valid only under
+// this name.
 func departure(id passerelle.ConnectionID) string {
 	return "departure_" + strconv.FormatInt(int64(id), 10)
 }

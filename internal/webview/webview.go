@@ -13,8 +13,8 @@
 // later. Packages initiation and aggregation own the calls to banks and the rules of payments and
 // connections. Package web owns the design and the sending of pages.
 //
-// Every failure shows a page in plain words with the id of the request. A person without access to
-// a payment does not even learn whether the payment exists.
+// Every error page describes the failure in plain words and shows the id of the request. A person
+// without access to a payment does not even learn whether the payment exists.
 package webview
 
 import (
@@ -90,7 +90,7 @@ type Config struct {
 	Aggregation *aggregation.Aggregation
 	// Notifications handles reports of banks.
 	Notifications *notification.Notifications
-	// Logos has the operator's own logos. It is nil when the operator has no logos.
+	// Logos has the institutions' logos that the operator provides. It is nil without such logos.
 	Logos *picture.Logos
 	// MAC derives the key of the cookies from a secret of the deployment. New panics when the key
 	// has fewer than 32 bytes.
@@ -271,7 +271,7 @@ func (w *Webview) tryLink(pc *pageContext) (string, error) {
 	return PageRoots()[0] + "/" + pc.words.Lang + "/" + flowConnect + "?" + query.Encode(), nil
 }
 
-// parse splits the address of a page and reports whether it is valid.
+// parse splits the address of a page, and reports whether the address is valid.
 func (pc *pageContext) parse() bool {
 	for _, root := range PageRoots() {
 		below, ours := strings.CutPrefix(pc.request.URL.Path, root+"/")

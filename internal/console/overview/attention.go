@@ -180,8 +180,8 @@ func waitingText(events int64, since string) string {
 	return text + ", the oldest for " + since + "."
 }
 
-// bankConcerns returns a problem for each bank with failing calls, and for each bank with a
-// certificate that has expired or expires soon.
+// bankConcerns returns problems for banks that refuse the service, banks with failing calls, and
+// banks with a certificate that has expired or expires soon.
 func (h *handler) bankConcerns(pc *page.Context) ([]concern, error) {
 	var all []concern
 	for _, bank := range h.Aggregation.Connectors.Unhealthy(h.Now()) {
@@ -324,7 +324,7 @@ func (h *handler) backupConcerns(pc *page.Context) ([]concern, error) {
 	return []concern{one}, nil
 }
 
-// operatorConcerns returns a problem when the operator signed in to a live domain without a second
+// operatorConcerns returns a problem in a live domain when the operator signed in without a second
 // factor.
 func (h *handler) operatorConcerns(pc *page.Context) ([]concern, error) {
 	if pc.Certain() {

@@ -76,7 +76,7 @@ type column struct {
 // figures has the results of a period's payments, as texts.
 type figures struct {
 	Registered, Success, Final string
-	// Amounts has the largest amounts of at most three currencies.
+	// Amounts has the total amounts in at most three currencies, largest first.
 	Amounts []string
 }
 
@@ -237,7 +237,7 @@ func (v *volumes) keep(key volumeKey, since time.Time, all []store.Volume) {
 }
 
 // volumeFigures calculates the figures of the period for each part, each bank, each state and each
-// reason of a rejection. Beside each part, it has the same part of the previous period.
+// reason of a rejection. For each part, it also adds the same part of the previous period.
 func (h *handler) volumeFigures(pc *page.Context, data *overviewData) error {
 	data.Span, data.Other = spanOf(pc)
 	all, err := h.volumes.count(pc, data.Span)

@@ -10,8 +10,8 @@ import (
 )
 
 // A payment has waited too long when it has waited manyTimes as long as payments with its bank
-// usually take. The limit is at least shortWait, and at most longWait. It is longWait for a bank
-// with fewer than fewPayments executed or accepted payments in the last 28 days.
+// usually take. The limit is at least shortWait, and at most longWait. The limit is longWait for a
+// bank with fewer than fewPayments executed or accepted payments in the last 28 days.
 const (
 	manyTimes   = 20
 	fewPayments = 20

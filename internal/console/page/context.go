@@ -41,8 +41,7 @@ type Context struct {
 	LeadTo string
 
 	handler *Handler
-	// last is the domain that the operator viewed last, on a page outside a domain. It is nil
-	// without such a domain.
+	// On a page outside a domain, last is the domain that the operator viewed last, or nil.
 	last *passerelle.Domain
 	// clocks has the clocks of the times on the page.
 	clocks clocks
@@ -190,8 +189,8 @@ func (pc *Context) LeadFailed(address, failure string) error {
 	return nil
 }
 
-// takeOnce returns the text about the last act in a cookie and removes it, so only one page shows
-// it.
+// takeOnce returns the text that a cookie has about the last act, and removes the cookie. Only one
+// page therefore shows the text.
 func (pc *Context) takeOnce(cookie string) string {
 	if pc.Request.Method != http.MethodGet || pc.Part() {
 		return ""
@@ -203,7 +202,7 @@ func (pc *Context) takeOnce(cookie string) string {
 	return text
 }
 
-// secretCookie contains a new secret, and the address of the page that shows it.
+// secretCookie contains a new secret, and the address of the page that shows the secret.
 const (
 	secretCookie = "console_secret"
 	secretLife   = 5 * time.Minute

@@ -15,7 +15,7 @@ func fault(status int, title, text string) *web.FaultPage {
 	return &web.FaultPage{Status: status, Title: title, Text: text}
 }
 
-// These are the errors that a page can show to an operator.
+// These are errors that pages can show to operators.
 var (
 	ErrNoPage    = fault(http.StatusNotFound, "Page not found", "The address is wrong, or the page no longer exists.")
 	errMethod    = fault(http.StatusMethodNotAllowed, "This cannot be done here", "The address does not accept this kind of request.")

@@ -8,7 +8,7 @@ import (
 )
 
 // JSONNode is a JSON value in the form that pages show: a text, or a list of values that can be
-// collapsed. The texts of a tree, joined together, are the JSON text without spaces.
+// collapsed.
 type JSONNode struct {
 	// Name is the name of the object member with this value, in quotes. It is empty for a value
 	// that is not a member of an object.

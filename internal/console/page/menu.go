@@ -54,8 +54,7 @@ var menuPlaces = []struct {
 }
 
 // menuOf returns the groups of the menu on a page: the groups of a domain, if any, and the group of
-// the deployment. The current link is the link with the longest address that is a prefix of the
-// page's address.
+// the deployment. The current link leads to the page itself, or to the nearest page above the page.
 func menuOf(d *passerelle.Domain, root, address string) []menuGroup {
 	var groups []menuGroup
 	for _, g := range menuPlaces {

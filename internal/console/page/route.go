@@ -33,7 +33,7 @@ func Post(pattern string, serve func(*Context) error) Route {
 	return Route{Method: http.MethodPost, Pattern: pattern, Serve: serve}
 }
 
-// maxForm is the largest size of a form, in bytes. Room of a route increases it.
+// maxForm is the largest size of a form, in bytes. A route's Room increases this size.
 const maxForm = 64 << 10
 
 // numbersOf compares an address with a pattern, and returns the numbers in the address. It returns
@@ -60,7 +60,7 @@ func numbersOf(pattern, address string) ([]int64, bool) {
 	return numbers, true
 }
 
-// find returns the route of a request, with the numbers in its address.
+// find returns the route of a request, and the numbers in the request's address.
 func find(routes []Route, r *http.Request) (Route, []int64, error) {
 	address := strings.TrimPrefix(r.URL.EscapedPath(), Root)
 	method := r.Method

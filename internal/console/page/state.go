@@ -12,7 +12,7 @@ type StateWord string
 // state created.
 const Unknown StateWord = "unknown"
 
-// Word returns the state in words. It returns names that already are words unchanged.
+// Word returns the state in words. It does not change names that are words already.
 func (s StateWord) Word() string { return cmp.Or(stateWords[s], string(s)) }
 
 var stateWords = map[StateWord]string{
@@ -75,7 +75,7 @@ var codeWords = map[Code]string{
 	"bug":                  "unexpected failure",
 }
 
-// BankStatus is a status that a bank reports, with the codes of its reasons, such as RJCT AC04.
+// BankStatus is a status that a bank reports, with reason codes, such as RJCT AC04.
 type BankStatus string
 
 // Word returns a status of ISO 20022 in words. It returns an empty text for other statuses.

@@ -14,7 +14,7 @@ type When struct {
 	// days away, it is the day. It is empty when there is no instant.
 	Age string
 	// Exact is the instant with its zone. Stamp is the same instant in a form for programs. Clock
-	// names the clock of the instant. It is empty in a live domain.
+	// names the clock of the instant. Clock is empty in a live domain.
 	Exact, Stamp, Clock string
 
 	// real is set for an instant in real time. clocks has the clocks of the page.
@@ -51,7 +51,7 @@ func (pc *Context) When(at time.Time) When {
 	return w
 }
 
-// RealWhen converts an instant in real time. The domain's clock does not affect it.
+// RealWhen converts an instant in real time. The domain's clock does not affect the result.
 func (pc *Context) RealWhen(at time.Time) When {
 	w := pc.newWhen(at, pc.handler.Now())
 	if pc.Domain.Kind == passerelle.Sandbox {

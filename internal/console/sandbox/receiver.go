@@ -20,7 +20,8 @@ const (
 	receiverPage = 10
 	receiverBody = 3000
 	// receiverHeaders is the number of headers that the page shows of each request. receiverHeader
-	// is their largest length. The page needs these limits, because anybody can send any headers.
+	// is the largest number of bytes that the page shows of a header's name or value. The page
+	// needs these limits, because anybody can send any headers.
 	receiverHeaders = 30
 	receiverHeader  = 200
 	// maxName is the length of the longest name to search for.
@@ -45,7 +46,8 @@ type receivedRow struct {
 	// Valid is set when the signature is valid.
 	Valid   bool
 	Headers []page.DetailRow
-	// Tree is the body as a tree. It is set if the body is JSON and the page shows all of it.
+	// Tree is the body as a tree. It is set if the body is JSON and the page shows the complete
+	// body.
 	Tree *page.JSONNode
 	// Left is the number of bytes of the body that the page does not show.
 	Left int64
@@ -97,7 +99,7 @@ func newReceivedRow(pc *page.Context, one store.ReceivedOpening) receivedRow {
 func headerFacts(stored string) []page.DetailRow {
 	headers := map[string][]string{}
 	if json.Unmarshal([]byte(stored), &headers) != nil {
-		return nil // cannot fail, because the receiver has written it
+		return nil // cannot fail, because the receiver has written this JSON
 	}
 	var facts []page.DetailRow
 	for name, values := range headers {

@@ -137,7 +137,7 @@ type scenariosData struct {
 
 type scenarioRow struct {
 	Name, Shows, Does, Ends string
-	// Needs lists the configuration keys, with the values that the scenario needs.
+	// Needs lists the configuration keys and values that the scenario needs.
 	Needs []page.DetailRow
 }
 

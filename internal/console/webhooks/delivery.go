@@ -15,7 +15,7 @@ import (
 
 const (
 	// shownAttempts is the largest number of requests that the page of a delivery lists at once.
-	// shownAnswer is the largest number of characters that it shows of each response.
+	// shownAnswer is the largest number of characters that the page shows of each response.
 	shownAttempts = 10
 	shownAnswer   = 500
 )
@@ -32,7 +32,8 @@ type deliveryData struct {
 	// Size bytes. Cut is set when the page shows only the beginning of Payload. Hidden is set when
 	// the operator may not see Payload or has not revealed it.
 	Opening, Payload string
-	// Tree is the payload as a tree. It is set if the payload is JSON and the page shows all of it.
+	// Tree is the payload as a tree. It is set if the payload is JSON and the page shows the
+	// complete payload.
 	Tree                 *page.JSONNode
 	Size                 int64
 	Cut, Erased, Hidden  bool
@@ -132,7 +133,7 @@ func nextTryOf(pc *page.Context, w store.Webhook, d store.WebhookData) page.When
 	return nextTry(pc, w)
 }
 
-// addSent adds the content of the last request to data.
+// addSent adds to data the content of the last request.
 func (h *hooks) addSent(pc *page.Context, w store.Webhook, data *deliveryData) error {
 	sent, err := h.Delivery.Sent(pc, pc.Domain, w, data.ID)
 	if err != nil {
@@ -148,7 +149,7 @@ func (h *hooks) addSent(pc *page.Context, w store.Webhook, data *deliveryData) e
 	return nil
 }
 
-// addAttempts adds one page of the requests to data. The address says which page.
+// addAttempts adds to data the page of requests for the position in the address.
 func (h *hooks) addAttempts(pc *page.Context, data *deliveryData) error {
 	where := pc.Window(2)
 	where.Limit = shownAttempts + 1

@@ -66,8 +66,8 @@ func (h *hooks) providers(pc *page.Context) error {
 	return pages.Send(pc, "providers", "Authentication providers", data)
 }
 
-// providerForm has the fields of a provider that the operator typed. It has no secrets, because no
-// page shows secrets again.
+// providerForm has the values in a form about a provider. It has no secrets, because no page shows
+// secrets again.
 type providerForm struct {
 	// ID is zero for a new provider.
 	ID                              int64

@@ -37,8 +37,7 @@ func (h *hooks) testForm(pc *page.Context) error {
 }
 
 // testable returns the webhook in the address, if the operator may send to it. In a live domain,
-// the operator needs a second factor, because a test payload has the same signature as a real
-// event.
+// the operator needs a second factor, because a test payload is signed like a real event.
 func (h *hooks) testable(pc *page.Context) (store.Webhook, error) {
 	w, err := h.webhookAt(pc)
 	if err == nil && !pc.MaySetUp() {

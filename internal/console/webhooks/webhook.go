@@ -27,7 +27,7 @@ type webhookData struct {
 	Trouble trouble
 	// Sending is set while the service sends undelivered events.
 	Sending bool
-	// Since is the time of the oldest undelivered event, empty if there is none.
+	// Since is the time of the oldest undelivered event, or empty.
 	Since string
 
 	States      []string
@@ -93,8 +93,8 @@ func (h *hooks) showWebhook(pc *page.Context, w store.Webhook) error {
 	return pages.Send(pc, "webhook", fmt.Sprintf("Webhook %d", w.ID), data)
 }
 
-// trouble says why a webhook sends nothing, or nothing at present. It is empty for a healthy
-// webhook.
+// trouble says why a webhook sends nothing, or that its last request failed. It is empty for a
+// healthy webhook.
 type trouble struct {
 	What, Detail string
 	// Next is the time of the next attempt, if the service makes one.

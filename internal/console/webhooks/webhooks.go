@@ -150,7 +150,7 @@ func webhookState(w store.Webhook) string {
 	return webhookInUse
 }
 
-// webhookForm has the fields of a webhook that the operator typed.
+// webhookForm has the values in a form about a webhook.
 type webhookForm struct {
 	// ID is zero for a new webhook.
 	ID                                 passerelle.WebhookID
@@ -321,7 +321,7 @@ func (h *hooks) changeWebhook(pc *page.Context) error {
 	if err == nil {
 		change.By = pc.By()
 		if form.Client == "" && w.Client == 0 {
-			change.Client = nil // an unchanged field must not choose a later application
+			change.Client = nil // zero would select the domain's only application
 		}
 		_, err = h.Delivery.Update(pc, pc.Domain, w.ID, change, pc.Record(delivery.ActChangeWebhook, delivery.SubjectWebhook, 0))
 	}

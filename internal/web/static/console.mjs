@@ -1,9 +1,9 @@
-// What makes waiting in the console pleasant. Every page works without it.
+// This script updates the console's pages while they are open. Every page works without the script.
 
-// A part of the page that may change while it is looked at is asked for again
-// under the address of the page, seldom when nothing happens, and not at all
-// while nobody looks or touches the page. Focus, scrolling, a selection and what is
-// folded stay; there is nothing in it to be filled in.
+// The script requests the live part again from the address of the page. It asks less often while
+// nothing changes. It does not ask while the page is hidden, while the user selects a text in the
+// live part, or after the user has not touched the page for the time patience. An update keeps the
+// focus, the scroll position and the open details.
 const live = document.querySelector("[data-live]");
 const said = document.getElementById("said");
 const shortest = 1000 * (live?.dataset.live ?? 5);
@@ -21,7 +21,7 @@ const say = (text) => {
 
 const name = (element) => `${element.tagName} ${element.getAttribute("href") ?? element.id} ${element.textContent.trim()}`;
 
-// What can be selected can be copied by a button as well.
+// Buttons that copy a text are visible only if the browser has a clipboard.
 const offerCopies = () => {
   for (const button of document.querySelectorAll("button[data-copy]")) button.hidden = !navigator.clipboard;
 };
@@ -31,13 +31,13 @@ const selecting = () => {
   return !selection.isCollapsed && live.contains(selection.anchorNode);
 };
 
-// What names a part that can be folded: the nearest id, and its place there.
+// fold returns the key of a details element: the nearest id, and the position of the element there.
 const fold = (part) => {
   const near = part.closest("[id]") ?? live;
   return `${near.id} ${[...near.querySelectorAll("details")].indexOf(part)}`;
 };
 
-// Ages, open parts and the marks of buttons that copied are no change.
+// timeless removes ages, open attributes and the marks of copy buttons, which are not changes.
 const timeless = (html) => html.replace(/(<time [^>]*>)[^<]*/g, "$1").replace(/ (hidden|open|data-copied)=""/g, "");
 
 const renew = (text) => {
@@ -75,7 +75,7 @@ const plan = (soon) => {
   clearTimeout(timer);
   if (document.hidden || wait === 0 || Date.now() - touched > patience) return;
   timer = setTimeout(async () => {
-    // Signed out, or nobody there: what there is stays, and nobody asks again.
+    // After an error, such as the end of the session, the page stays and the script stops asking.
     wait = await look().catch(() => 0);
     plan(wait);
   }, soon);
@@ -93,7 +93,7 @@ if (live) {
   }
 }
 
-// Work that takes a while says so from the moment it is asked for.
+// A form with data-busy shows a progress bar as soon as the user submits the form.
 for (const form of document.querySelectorAll("form[data-busy]")) {
   form.addEventListener("submit", (event) => {
     if (event.defaultPrevented) return;
@@ -101,14 +101,13 @@ for (const form of document.querySelectorAll("form[data-busy]")) {
     bar.className = "progress";
     form.append(bar);
     say(form.dataset.busy);
-    // A button that is disabled at once would not be sent.
+    // The browser does not send the value of a button that is already disabled.
     setTimeout(() => form.querySelectorAll("button").forEach((one) => { one.disabled = true; }));
   });
 }
 addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 
-// A file that is made while it is sent shows how much there is of it, and is kept
-// only when it is whole.
+// During a download, the page shows the size so far. The browser saves only a complete file.
 const keep = (parts, type, file) => {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob(parts, { type }));
@@ -150,7 +149,7 @@ for (const form of document.querySelectorAll("form[data-download]")) {
     event.preventDefault();
     const output = form.querySelector("output");
     const buttons = form.querySelectorAll("button");
-    // Before the button is disabled, which would leave its value out.
+    // FormData omits the value of a disabled button, so the script reads the form first.
     const body = new URLSearchParams(new FormData(form, event.submitter));
     buttons.forEach((one) => { one.disabled = true; });
     output.textContent = "Asking …";
@@ -174,7 +173,7 @@ document.addEventListener("click", async (event) => {
 });
 offerCopies();
 
-// "/" leads to the search, as long as nothing is being typed.
+// The key "/" moves the focus to the search box, except in a field for input.
 const find = document.getElementById("find");
 addEventListener("keydown", (event) => {
   if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, [contenteditable]")) return;

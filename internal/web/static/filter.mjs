@@ -1,6 +1,6 @@
-// Shows only those items of a long list whose text contains what was typed, accents and case
-// apart, and those that are ticked: nothing is ever sent that cannot be seen. Without it the
-// whole list is there to be read.
+// The script shows only those items of a long list that contain the typed text or are ticked. It
+// ignores accents and case. The form therefore never sends a hidden item. Without the script, the
+// page shows the whole list.
 const plain = (text) => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
 
 for (const field of document.querySelectorAll("[data-filter]")) {
@@ -18,7 +18,7 @@ for (const field of document.querySelectorAll("[data-filter]")) {
     }
     none.hidden = found > 0;
   });
-  // Enter in the field would send the form around it.
+  // Otherwise, the key Enter would submit the form around the field.
   field.addEventListener("keydown", (event) => {
     if (event.key === "Enter") event.preventDefault();
   });

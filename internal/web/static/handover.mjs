@@ -1,6 +1,5 @@
-// Old programs put the code of a person behind the # of an address, which no
-// browser sends. It is handed over by the form that asks for it. An address whose
-// code was handed over has none any more.
+// Older programs put the person's code behind the # of the address. Browsers do not send this part,
+// so the script sends the code with a form. The address of the next page has no code.
 const form = document.querySelector("form[data-handover]");
 const code = location.hash.slice(1);
 if (form && code) {
@@ -8,13 +7,13 @@ if (form && code) {
   form.requestSubmit();
 }
 
-// The page is for a newcomer. A second click before the answer would make a second
+// The page is for a person without a user. A second click before the response would create a second
 // user and a second connection.
 for (const one of document.querySelectorAll('form[method="post"]')) {
   one.addEventListener("submit", () => {
-    // A button that is disabled at once would not be sent.
+    // The browser does not send the value of a button that is already disabled.
     setTimeout(() => one.querySelectorAll("button").forEach((button) => { button.disabled = true; }));
   });
 }
-// A page that the browser kept and shows again has to begin anew.
+// Reload a page that the browser restores from its cache.
 addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });

@@ -1,5 +1,5 @@
-// Sends the calls of the reference from its pages, in a sandbox, with the reader's token. It
-// stays in the window: nothing keeps it. Every page can be read without this.
+// In a sandbox, the script sends calls from the pages of the reference, with the reader's token.
+// Nothing stores the token. The pages are complete without the script.
 const token = document.getElementById("token");
 const credentials = document.getElementById("credentials");
 credentials.hidden = false;
@@ -12,7 +12,8 @@ const address = (form) => {
 };
 
 const pretty = (text) => {
-  // Numbers stay as they were sent: what is only a line is left as it is.
+  // JSON.parse would change long numbers and trailing zeros, so a text with such numbers stays as
+  // it is.
   try {
     return /-?\d{16,}|\d\.\d*0[,}\]\s]/.test(text) ? text : JSON.stringify(JSON.parse(text), null, 2);
   } catch {

@@ -1,9 +1,9 @@
-// Sends the form of a waiting page after a while, or when the person comes back
-// to the page from elsewhere, such as the app of a bank. It presses no button, so
-// that the service can tell the two apart. Without it, the button is there.
+// The script submits the form of a waiting page after a while, and when the person comes back to
+// the page, for example from a bank's app. It submits the form without a button, so the service can
+// distinguish the script from a person. Without the script, the person presses the button.
 const form = document.querySelector("form[data-after]");
 let sent = false;
-// A new page would lose what the person has ticked on this one.
+// A new page would lose the boxes that the person has ticked on this page.
 const ticked = () => [...document.querySelectorAll("input[type=checkbox]")].some((box) => box.checked !== box.defaultChecked);
 const send = () => {
   if (document.hidden || sent || ticked()) return;
@@ -14,11 +14,11 @@ const send = () => {
 setTimeout(send, 1000 * form.dataset.after);
 document.addEventListener("visibilitychange", send);
 form.addEventListener("submit", () => { sent = true; });
-// A page that the browser kept and shows again has to begin anew.
+// Reload a page that the browser restores from its cache.
 addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 
-// The time that is left runs, measured and not counted: browsers slow down the
-// clocks of pages that nobody looks at.
+// The script calculates the remaining time from the clock, because browsers slow down the timers of
+// hidden pages.
 const clock = document.querySelector("[data-left]");
 const end = Date.now() + 1000 * clock?.dataset.left;
 const show = () => {

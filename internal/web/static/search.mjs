@@ -1,5 +1,5 @@
-// Asks the service for the list again while a person types, and shows what it answers in
-// place of the list. Without it, the form is sent with its button.
+// While a person types, the script requests the list again, and replaces the list on the page.
+// Without the script, the person submits the form with the button.
 const field = document.querySelector("[data-search]");
 const form = field.form;
 let waiting, latest = 0;
@@ -11,8 +11,7 @@ const ask = async () => {
   const text = await fetch(address).then((answer) => answer.text()).catch(() => "");
   const page = new DOMParser().parseFromString(text, "text/html");
   const found = page.getElementById(field.dataset.search);
-  // A later question has been asked, or there is no answer, or it is another page: then the form
-  // is sent.
+  // Ignore the response to an older request. When a response has no list, submit the form.
   if (mine !== latest) return;
   if (!found) return form.submit();
   document.getElementById(field.dataset.search).replaceWith(found);
@@ -23,7 +22,7 @@ field.addEventListener("input", () => {
   clearTimeout(waiting);
   waiting = setTimeout(ask, 150);
 });
-// Who presses Enter on a phone wants to see the list, and has it already.
+// On a phone, the key Enter hides the keyboard, so that the person sees the list.
 form.addEventListener("submit", (event) => {
   event.preventDefault();
   clearTimeout(waiting);

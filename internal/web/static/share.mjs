@@ -1,5 +1,6 @@
-// Counts what is ticked on the button, and ticks all or nothing in place. Without it, the
-// button says what was ticked when the page was made, and the links make another page.
+// The script shows the number of ticked items on the button, and ticks all items or no items.
+// Without the script, the button shows the number of items that were ticked when the page opened,
+// and the links open another page.
 const button = document.querySelector("button[data-share]");
 const boxes = (name) => [...document.querySelectorAll(`input[type=checkbox][name=${name}]`)];
 const number = (count, one, many) => (count === 1 ? one : many.replace("%d", count));
@@ -20,7 +21,7 @@ for (const link of document.querySelectorAll("[data-pick]")) {
   link.addEventListener("click", (event) => {
     event.preventDefault();
     for (const box of [...boxes("account"), ...boxes("subscription")]) {
-      // What a search hides is not ticked behind somebody's back.
+      // The link that ticks all items does not tick items that a search hides.
       if (!link.dataset.pick || !box.closest("[hidden]")) box.checked = Boolean(link.dataset.pick);
     }
     count();

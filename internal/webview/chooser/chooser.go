@@ -162,8 +162,7 @@ func (c *List) keep(query url.Values) {
 	}
 }
 
-// withRecent returns the institutions in there, and those found institutions that the user used
-// before.
+// withRecent adds to the argument there those found institutions that the user used before.
 func withRecent(there, found []Institution, recent []string) []Institution {
 	for _, e := range found {
 		same := func(other Institution) bool { return other.UUID == e.UUID }
@@ -205,7 +204,7 @@ func (c *List) divide(r Inquiry, all []Institution, most int) {
 }
 
 // matching returns the entries with a name that contains all searched words. Names that begin with
-// the first searched word come first. Names in which a later word begins with it follow.
+// the first searched word come first. Names in which a later word begins with that word follow.
 func matching(all []Institution, search string) []Institution {
 	wanted := strings.Fields(folded(search))
 	if len(wanted) == 0 {

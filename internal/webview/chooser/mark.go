@@ -9,11 +9,11 @@ import (
 	"unicode/utf8"
 )
 
-// Mark is the picture of an institution in a list: the operator's picture, or letters on a coloured
-// shape. The name determines the letters, the shape and the colour, so neighbours usually look
-// different.
+// Mark is the picture of an institution in a list: a logo that the operator provides, or letters on
+// a coloured shape. The name determines the letters, the shape and the colour, so neighbours
+// usually look different.
 type Mark struct {
-	// Logo is the address of the operator's picture, or empty.
+	// Logo is the address of the logo that the operator provides, or empty.
 	Logo string
 	// Class names the shape and the colour in the style sheet.
 	Class   string

@@ -8,8 +8,8 @@ import (
 	"passerelle/internal/web"
 )
 
-// Part is the part of a long list that one page shows. Earlier is the address of the part before
-// it, and Later the address of the part after it. Each is empty when there is no such part.
+// Part is the part of a long list that one page shows. Earlier is the address of the previous part,
+// and Later the address of the next part. Each is empty when there is no such part.
 type Part struct {
 	First, End     int
 	Earlier, Later string
@@ -24,8 +24,8 @@ type Parts struct {
 // Parts returns the data of the template block of the same name.
 func (s Part) Parts(words web.Words) Parts { return Parts{s, words} }
 
-// NewPart returns the part that the query of an address requests. The list has length entries. The
-// argument most limits the entries of a part.
+// NewPart returns the part that the query of an address requests. The argument length is the number
+// of entries in the list. The argument most limits the entries of a part.
 func NewPart(query url.Values, length, most int) Part {
 	query = maps.Clone(query)
 	first, _ := strconv.Atoi(query.Get(FromParameter)) // without a position, the list starts at 0
