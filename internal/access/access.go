@@ -1,5 +1,5 @@
 // Package access authenticates callers, and decides which actions they may do. It implements the
-// use cases of tokens, scopes, and the applications that own them.
+// use cases of tokens, scopes, and the applications that own tokens.
 //
 // The package decides how tokens are made, hashed, checked and revoked, and which principal a token
 // represents. It also owns the approximate time of a token's last use, and the keys that sign
@@ -9,8 +9,8 @@
 // sealed text of permanent user tokens.
 //
 // The package fails with Unauthenticated for every invalid token, and does not say why. It fails
-// with Forbidden when a caller requests more rights than it has. It fails with the code rateLimited
-// after too many wrong secrets.
+// with Forbidden when a caller requests more rights than the caller has. It fails with the code
+// rateLimited after too many wrong secrets.
 package access
 
 import (
@@ -100,7 +100,7 @@ func (a *Access) expired(token store.Token) bool {
 	return token.Expires != nil && !a.Now().Before(*token.Expires)
 }
 
-// anyKind is the kind of a signed token before its lookup. The row of the token has its real kind.
+// anyKind is the kind of a signed token before its lookup. The row of the token has the real kind.
 const anyKind TokenKind = ""
 
 // recognise returns the kind of a token. It reads the kind from the token's form. For a signed
@@ -176,7 +176,7 @@ func grantable(maker Principal, scopes passerelle.Scopes) error {
 }
 
 // IssueOperator makes a permanent config or users token for the operator's own programs. It stores
-// the token and the acts in the audit log together.
+// the token and the acts in one transaction.
 func (a *Access) IssueOperator(ctx context.Context, domain passerelle.DomainID, kind TokenKind, acts ...store.Audit) (Grant, error) {
 	scope, ok := map[TokenKind]passerelle.Scope{ConfigToken: passerelle.ScopeConfig, UsersToken: passerelle.ScopeUsers}[kind]
 	if !ok {
@@ -185,8 +185,8 @@ func (a *Access) IssueOperator(ctx context.Context, domain passerelle.DomainID, 
 	return a.issue(ctx, kind, store.Token{Domain: domain}, passerelle.Scopes{scope}, acts...)
 }
 
-// IssueDeployment makes a config token of a domain that also gives access to the data that all
-// domains share. Only commands call it, so no caller over the network can create such a token.
+// IssueDeployment makes a config token that also gives access to the data that all domains share.
+// Only commands call it, so no caller over the network can create such a token.
 func (a *Access) IssueDeployment(ctx context.Context, domain passerelle.DomainID) (Grant, error) {
 	return a.issue(ctx, ConfigToken, store.Token{Domain: domain}, passerelle.Scopes{passerelle.ScopeConfig, passerelle.ScopeDeployment})
 }

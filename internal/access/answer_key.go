@@ -36,7 +36,7 @@ func (a *Access) AnswerKey(ctx context.Context, domain passerelle.DomainID) (int
 
 // RotateAnswerKey makes a new key that signs the API responses of a domain. Older keys are
 // deprecated, but clients can still verify earlier responses with them. RotateAnswerKey stores the
-// change and the acts in the audit log together.
+// change and the acts in one transaction.
 func (a *Access) RotateAnswerKey(ctx context.Context, domain passerelle.DomainID, acts ...store.Audit) (store.SignKey, error) {
 	last, err := a.DB.NewestSignKey(ctx, domain)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {

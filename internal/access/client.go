@@ -98,7 +98,7 @@ func (a *Access) Register(ctx context.Context, domain passerelle.DomainID, name 
 }
 
 // Create creates an application with all its fields. It returns the secret like Register. It stores
-// the change and the acts in the audit log together.
+// the change and the acts in one transaction.
 func (a *Access) Create(ctx context.Context, domain passerelle.DomainID, c ClientUpdate, acts ...store.Audit) (store.Client, string, error) {
 	c.ResetSecret = true
 	return a.put(ctx, store.Client{Domain: domain, Created: a.Now()}, c, func(tx *store.Tx, client *store.Client) error {
@@ -129,7 +129,7 @@ const updateTries = 10
 // Update changes an application and returns its new secret, if there is one. No later call returns
 // the secret. Simultaneous changes do not undo each other. Update fails with store.ErrNotFound when
 // the application does not exist, and with Conflict when too many changes of it happen at the same
-// time. It stores the change and the acts in the audit log together.
+// time. It stores the change and the acts in one transaction.
 func (a *Access) Update(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID, c ClientUpdate, acts ...store.Audit) (store.Client, string, error) {
 	for range updateTries {
 		former, err := a.DB.Client(ctx, domain, id)
@@ -268,7 +268,7 @@ func checkConfig(client store.Client) error {
 }
 
 // Delete removes an application and ends its tokens. It fails with store.ErrNotFound when the
-// application does not exist. It stores the change and the acts in the audit log together.
+// application does not exist. It stores the change and the acts in one transaction.
 func (a *Access) Delete(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID, acts ...store.Audit) (time.Time, error) {
 	now := a.Now()
 	return now, a.DB.Write(ctx, func(tx *store.Tx) error {

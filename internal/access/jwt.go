@@ -44,7 +44,7 @@ type Payload struct {
 }
 
 // SigningKey returns the key with which an application signs. SigningKey fails with an Invalid
-// error that names the field when the application has no generated keys.
+// error for the argument field when the application has no generated keys.
 func (a *Access) SigningKey(ctx context.Context, field string, client store.Client) (jose.Signer, error) {
 	raw, err := a.DB.ClientKey(ctx, client.Domain, client.ID)
 	if errors.Is(err, store.ErrNotFound) {
@@ -66,7 +66,7 @@ func (a *Access) SigningKey(ctx context.Context, field string, client store.Clie
 }
 
 // GrantSigned makes a signed token for a user, like GrantUser. The payload repeats the argument
-// scope. The service never reads it. The token expires at token.Expires.
+// scope. The service never reads this scope. The token expires at token.Expires.
 func (a *Access) GrantSigned(tx *store.Tx, signer jose.Signer, issuer, scope string, token store.Token) (Grant, Payload, error) {
 	text, p, err := a.sign(signer, issuer, scope, token)
 	if err != nil {

@@ -104,7 +104,7 @@ func scaled(picture image.Image, bounds image.Point) image.Image {
 }
 
 // DeleteLogo removes the logo of an application. It fails with store.ErrNotFound when there is no
-// logo. It stores the change and the acts in the audit log together.
+// logo. It stores the change and the acts in one transaction.
 func (a *Access) DeleteLogo(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID, acts ...store.Audit) error {
 	return a.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.DeleteLogo(domain, id)

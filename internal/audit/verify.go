@@ -146,7 +146,7 @@ func (r *reading) compare() {
 	}
 }
 
-// end checks that the log does not end too early.
+// end checks that the log ends neither too early nor after the recorded end.
 func (r *reading) end(ctx context.Context, db *store.Reader) error {
 	for _, m := range r.marks {
 		if m.Number > r.Last.Number {

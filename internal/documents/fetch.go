@@ -162,7 +162,7 @@ func cleanType(mediaTypes string) string {
 	return media
 }
 
-// source finds the connector for a file, and makes the request for it.
+// source finds the connector for a file, and makes the request for the file.
 func (f *Documents) source(ctx context.Context, d passerelle.Domain, id passerelle.FileID) (connector.FileReader, connector.DataRequest, connector.FileName, error) {
 	var (
 		req connector.DataRequest

@@ -32,7 +32,7 @@ func TestPauses(t *testing.T) {
 }
 
 // TestSlowClaimDoesNotDelayOtherConnectors checks that other connectors continue during a slow
-// claim. Readers of files that the claim may lease must wait for it.
+// claim. Readers of files that the claim may lease must wait for the claim.
 func TestSlowClaimDoesNotDelayOtherConnectors(t *testing.T) {
 	db, err := store.Open(t.Context(), storetest.SQLite(t), store.Options{Keys: keys.Generate()})
 	if err != nil {

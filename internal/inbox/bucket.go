@@ -9,8 +9,8 @@ import (
 	"passerelle/internal/blob"
 )
 
-// bucket is an inbox in a bucket. It has the objects whose keys begin with a prefix, except objects
-// in folders below the prefix.
+// bucket is an inbox in a bucket. It has the objects with keys that begin with a prefix, except
+// objects in folders below the prefix.
 type bucket struct{ place blob.ObjectStore }
 
 // NewBucket makes the inbox for an address such as s3://KEY:SECRET@HOST/BUCKET/PREFIX, which

@@ -31,7 +31,7 @@ type Inbox interface {
 	Pause() time.Duration
 }
 
-// These are the folders for processed files.
+// These are the folders for processed files, and the end of the names of files with a reason.
 const (
 	importedFolder = "imported"
 	refusedFolder  = "refused"

@@ -95,7 +95,7 @@ func (s *SMTPServer) tls() *tls.Config {
 	return &tls.Config{ServerName: s.host, RootCAs: s.Roots, MinVersion: tls.VersionTLS12}
 }
 
-// line is the connection of one session. Without it, the library would leave the connection open
+// line is the connection of one session. Without line, the library would leave the connection open
 // after some errors. The library would also move the deadline with every step, and store any amount
 // of the server's text.
 type line struct {

@@ -41,14 +41,14 @@ const (
 	// ends.
 	startTLS security = "starttls"
 	// none is plain text. It is for a server on the same machine, and for servers for which the
-	// operator requests it.
+	// operator requests plain text.
 	none security = "none"
 )
 
 // defaultPorts are the submission ports of RFC 8314.
 var defaultPorts = map[string]string{"smtp": "587", "smtps": "465"}
 
-// schemes maps the scheme of an address to the protection that it means.
+// schemes maps the scheme of an address to the protection that the scheme means.
 var schemes = map[string]security{"smtp": startTLS, "smtps": implicit}
 
 const urlForm = "must be like smtp://user:password@mail.example:587 or smtps://user:password@mail.example:465"

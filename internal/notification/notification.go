@@ -2,7 +2,7 @@
 //
 // The package owns the addresses for reports, and wakes the check of the order or the connection.
 // It ignores the content of a report, because anybody who knows the address could have sent the
-// report. A notification alone therefore changes nothing.
+// report. A report therefore never changes the state of an order or a consent.
 //
 // The package fails with NotFound for an address that it has not issued.
 package notification
@@ -85,8 +85,8 @@ func (n *Notifications) parse(d passerelle.Domain, state string) (byte, int64, b
 }
 
 // returnTime is the time that a user has to return after agreeing at the bank. Later, the service
-// checks the consent without the user. Without this delay, the check would interfere with the
-// user's return.
+// checks the consent while the user is absent. Without this delay, the check would interfere with
+// the user's return.
 const returnTime = time.Minute
 
 // Receive handles a notification at the address with this state. The service then checks the order,

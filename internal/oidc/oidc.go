@@ -69,7 +69,7 @@ type Config struct {
 type Provider struct {
 	Config
 
-	// asking is locked by the caller that fetches the description.
+	// asking contains a value while a caller fetches the description.
 	asking chan struct{}
 	mu     sync.Mutex
 	cached *description
@@ -153,8 +153,8 @@ func (p *Provider) ask(ctx context.Context) (*description, error) {
 	return found, err
 }
 
-// remembered returns the cached description and error. Both are nil when the caller must fetch the
-// description.
+// remembered returns the cached description, or an error soon after a failure. Both are nil when
+// the caller must fetch the description.
 func (p *Provider) remembered() (*description, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

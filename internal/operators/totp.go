@@ -20,7 +20,7 @@ import (
 )
 
 // The second factor is a time-based one-time password of RFC 6238, with the parameters that all
-// apps support. The hash is SHA-1. In an HMAC, it is as safe as other hashes.
+// apps support. The hash is SHA-1. An HMAC with SHA-1 is still secure.
 const (
 	totpPeriod = 30 * time.Second
 	totpDigits = 6
@@ -87,8 +87,8 @@ func newProposal(name string, secret []byte) TOTPProposal {
 // proposalLife is the time in which an operator must enter the first code of a second factor.
 const proposalLife = 10 * time.Minute
 
-// pendingTOTP is a proposed secret. Only the session that requested it can confirm it, before it
-// expires.
+// pendingTOTP is a proposed secret. Only the session that requested the secret can confirm it,
+// before the secret expires.
 type pendingTOTP struct {
 	secret  []byte
 	session int64

@@ -26,11 +26,11 @@ const (
 )
 
 // logoSides lists the stored sizes of a logo in pixels. The package encodes each size only once: a
-// decoded logo takes 256 KiB, and many requests need the same logo.
+// decoded logo takes up to 256 KiB, and many requests need the same logo.
 var logoSides = []int{64, pageLogoSide, 256}
 
-// Logos has the operator's own logos of institutions. The zero value and nil contain no logos.
-// Logos is safe for concurrent use.
+// Logos has the institutions' logos that the operator provides. The zero value and nil contain no
+// logos. Logos is safe for concurrent use.
 type Logos struct {
 	set atomic.Pointer[map[string]ownLogo]
 }

@@ -1,5 +1,5 @@
-// Package picture has the small pictures that the service shows: generated logos of connectors, the
-// operator's own logos from a folder, and thumbnails of documents.
+// Package picture has the small pictures that the service shows: generated logos of connectors,
+// logos that the operator provides in a folder, and thumbnails of documents.
 //
 // The package owns only the appearance of these pictures. A thumbnail shows a sheet with the kind
 // of the file. It never shows the content, so the package reads no document. Equal input gives

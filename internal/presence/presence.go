@@ -1,8 +1,8 @@
 // Package presence remembers the devices of users who share data, until the service reads the data.
 //
-// It owns the time for which a user counts as present after an act. After this time, it forgets the
-// device. It does not own the reads. It keeps devices only in the memory of the process. It never
-// fails.
+// The package owns the time for which a user counts as present after an act. After this time, it
+// forgets the device. It does not own the reads. It keeps devices only in the memory of the
+// process. It never fails.
 package presence
 
 import (
@@ -25,17 +25,17 @@ type sight struct {
 	at     time.Time
 }
 
-// Note remembers the device of a user who acts now. A device is personal data. It is forgotten at
-// the end of the user's presence, even if nothing reads the connection.
+// Note remembers the device of a user who acts now. A device is personal data. The package forgets
+// the device at the end of the user's presence, even if nothing reads the connection.
 func (d *Devices) Note(connection passerelle.ConnectionID, device connector.Device, now time.Time) {
 	noted := &sight{device, now}
 	d.seen.Store(connection, noted)
 	time.AfterFunc(lasts, func() { d.seen.CompareAndDelete(connection, noted) })
 }
 
-// Take returns the device of the user of a connection, and forgets it. It returns an empty device
-// when the user acted too long ago: another process may have read the connection since then, and
-// the institution would wrongly believe that the user is present.
+// Take returns the device of the user of a connection, and forgets this device. It returns an empty
+// device when the user acted too long ago: another process may have read the connection since then,
+// and the institution would wrongly believe that the user is present.
 func (d *Devices) Take(connection passerelle.ConnectionID, now time.Time) connector.Device {
 	taken, _ := d.seen.LoadAndDelete(connection)
 	last, known := taken.(*sight)

@@ -35,7 +35,7 @@ const (
 
 // Provider is the running server. Tests may change its fields before a sign-in.
 type Provider struct {
-	// URL is the issuer. Client trusts its certificate and follows no redirects.
+	// URL is the issuer. Client trusts the server's certificate and follows no redirects.
 	URL    string
 	Client *http.Client
 	// Claims are additional claims of tokens. They replace claims of the same name. A nil value
