@@ -1,6 +1,6 @@
-// The script shows only those items of a long list that contain the typed text or are ticked. It
-// ignores accents and case. The form therefore never sends a hidden item. Without the script, the
-// page shows the whole list.
+// The script shows only those items of a long list that contain the typed text or are ticked. The
+// form therefore never sends a hidden item. The search ignores accents and case. Without the
+// script, the page shows the whole list.
 const plain = (text) => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
 
 for (const field of document.querySelectorAll("[data-filter]")) {
