@@ -51,7 +51,7 @@ type Policy struct {
 	Strict bool
 }
 
-// New makes a payment in state created from a draft. It also returns the payment's first
+// New makes a payment from a draft, in state created. It also returns the payment's first
 // transition. It fails with a *passerelle.Error that names the wrong field. Missing reference ids
 // are generated from random, and an error of random is returned. The payment takes ownership of the
 // draft's accounts and identities and normalises them in place.

@@ -31,8 +31,8 @@ func environment(t *testing.T, name string, fallback uint64) uint64 {
 
 // TestRandomHistories runs random histories of clients, payers, banks and the clock against a
 // model. The model implements the rules of the API independently of the package.
-// PASSERELLE_TEST_HISTORIES sets their number, and PASSERELLE_TEST_SEED the seed. History n of a
-// seed is always the same.
+// PASSERELLE_TEST_HISTORIES sets the number of histories, and PASSERELLE_TEST_SEED the seed.
+// History n of a seed is always the same.
 func TestRandomHistories(t *testing.T) {
 	histories := environment(t, "PASSERELLE_TEST_HISTORIES", 20_000)
 	seed := environment(t, "PASSERELLE_TEST_SEED", uint64(time.Now().UnixNano()))

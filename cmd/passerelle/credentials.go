@@ -26,7 +26,7 @@ import (
 )
 
 // credentials holds the credentials that dev prints. They are stored in the data folder, so that
-// programs that use them still work after a restart. Only their owner can read them.
+// programs that use them still work after a restart. Only the owner of the file can read them.
 type credentials struct {
 	BaseURL      string `json:"base_url"`
 	WebviewURL   string `json:"webview_url"`

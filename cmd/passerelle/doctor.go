@@ -98,8 +98,8 @@ func (d *doctorCommand) examine(c *console, rules delivery.Outbound) ([]finding,
 	return findings, db.Close()
 }
 
-// seen returns the finding wrong with the text of the error. Without an error, it returns the
-// finding fine with the text reassurance.
+// seen returns a finding: wrong with the text of err, or fine with the text reassurance if err is
+// nil.
 func seen(check string, err error, reassurance string) finding {
 	if err != nil {
 		return finding{check, wrong, err.Error()}
@@ -181,8 +181,8 @@ func (d *doctorCommand) clock(c *console, db *store.DB) finding {
 // some hours.
 const failedOften = 10
 
-// consents reports consents of deleted connections that the banks do not end. It returns false when
-// there are no such consents.
+// consents reports consents that the service could not end in failedOften tries. It returns false
+// when there is nothing to report.
 func consents(c *console, db *store.DB) (finding, bool) {
 	domains, err := db.Domains(c.ctx)
 	var late []string

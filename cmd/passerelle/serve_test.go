@@ -136,7 +136,7 @@ func TestServeStopsAfterTheDelay(t *testing.T) {
 }
 
 // TestServeSurvivesAHangup runs the program as a separate process, without a folder of banks. It
-// must respond after SIGHUP, which the unit sends for every reload.
+// must respond after SIGHUP, which systemd sends for every reload.
 func TestServeSurvivesAHangup(t *testing.T) {
 	program, said := startProgram(t)
 	for range 2 {

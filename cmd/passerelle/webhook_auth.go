@@ -24,7 +24,7 @@ type webhookAuth struct {
 }
 
 // authView is the printed form of a provider. Only the commands that generate a secret key print
-// it.
+// the key.
 type authView struct {
 	ID         int64  `json:"id"`
 	Type       string `json:"type"`

@@ -63,8 +63,8 @@ func (a *Aggregation) EraseWithdrawn(ctx context.Context) error {
 	return nil
 }
 
-// readOne reads a connection. The run is nil when the connection could not be locked, or when
-// another run has read it, or its user has paused it, since it was listed.
+// readOne reads a connection. The run is nil when the connection could not be locked, or when the
+// connection was read or paused after the caller listed it.
 func (a *Aggregation) readOne(ctx context.Context, d passerelle.Domain, c bankstore.Connection, attended bool) (*syncRun, error) {
 	run, reader, err := a.takeLease(ctx, d, c.User, c.ID)
 	var refused *passerelle.Error
@@ -75,7 +75,7 @@ func (a *Aggregation) readOne(ctx context.Context, d passerelle.Domain, c bankst
 		return nil, fmt.Errorf("read connection %d: %w", c.ID, err)
 	}
 	if run.lease.c.Sync != c.Sync || !attended && !run.lease.c.Active {
-		return nil, run.lease.release(ctx) // since it was listed, another run has read it, or its user has paused it
+		return nil, run.lease.release(ctx) // the connection was read or paused after the caller listed it
 	}
 	if run.attended = attended; !attended {
 		if barred, err := run.barred(ctx); barred {

@@ -18,9 +18,9 @@ import (
 const maxCertified = 200
 
 // Certificate returns a PDF that certifies who owns the payment accounts that the user shares from
-// a connection. The times in it are in the zone. Each call creates the certificate from stored
-// data. The service does not store the certificate. Certificate fails with Conflict when the domain
-// offers no certificates, or when no payment account is shared.
+// a connection. The argument zone is the time zone of the times in the PDF. Each call creates the
+// certificate from stored data. The service does not store the certificate. Certificate fails with
+// Conflict when the domain offers no certificates, or when no payment account is shared.
 func (a *Aggregation) Certificate(ctx context.Context, d passerelle.Domain, user passerelle.UserID, connection passerelle.ConnectionID, zone *time.Location) ([]byte, error) {
 	c, err := a.Connection(ctx, d, user, connection)
 	if err != nil {

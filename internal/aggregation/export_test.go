@@ -2,8 +2,7 @@ package aggregation
 
 import "time"
 
-// SetMaxStatementAccounts changes the largest payload that is converted to a statement, and
-// returns the previous value.
+// SetMaxStatementAccounts changes maxStatementPayload, and returns the previous value.
 func SetMaxStatementAccounts(most int) (before int) {
 	before, maxStatementPayload = maxStatementPayload, most
 	return before

@@ -32,8 +32,8 @@ var (
 	// errStore marks a failure of the store. The connector returns this error, but did not cause
 	// it.
 	errStore = errors.New("the store failed")
-	// errInvalidData marks data that is certainly invalid. The log contains this error, so its text
-	// contains no value.
+	// errInvalidData marks invalid data. The log contains this error, so its text contains no
+	// personal data.
 	errInvalidData = errors.New("the connector gave invalid data")
 )
 
@@ -426,9 +426,9 @@ func (im *importer) AccountRead(key string, from passerelle.Date) error {
 	})
 }
 
-// cover updates the day from which the stored history is complete. After a read without a first
-// day, or a first read in parts, this is the earliest day of a reported transaction. If the
-// connector reported no transaction, it is today.
+// cover moves CoveredFrom back to the day from. If from is zero, or if it is after today in a first
+// read, cover uses the earliest day of a reported transaction. If the connector reported no
+// transaction, cover uses today.
 func (a *syncedAccount) cover(from, today passerelle.Date) {
 	if from.IsZero() || a.CoveredFrom.IsZero() && from.Compare(today) > 0 {
 		from = cmp.Or(a.first, today)

@@ -18,7 +18,7 @@ type ManualTransaction struct {
 }
 
 // CreateTransactions creates all of the transactions in an account, or fails. It returns their ids
-// in order. No synchronisation changes these transactions. CreateTransactions fails with Conflict
+// in order. No synchronisation deletes these transactions. CreateTransactions fails with Conflict
 // when the account is not shared.
 func (a *Aggregation) CreateTransactions(ctx context.Context, d passerelle.Domain, in bankstore.StoredAccount, supplied []ManualTransaction) ([]passerelle.TransactionID, error) {
 	now := a.now(d)

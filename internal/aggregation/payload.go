@@ -244,7 +244,7 @@ func (r *reporter) connectionSynced(ctx context.Context) (store.EmittedEvent, er
 	return r.finish(w, e, w.payload.Connection(r.shownUser(), r.connectionRead(ctx, w)))
 }
 
-// connectionRead writes the connection and the report of the run into a body.
+// connectionRead returns the connection and the report of the run, for an event body.
 func (r *reporter) connectionRead(ctx context.Context, w *payloadWriter) wire.ConnectionRead {
 	return wire.ConnectionRead{
 		Connection: r.shown(),

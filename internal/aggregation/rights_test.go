@@ -203,8 +203,8 @@ func TestConsentsEnd(t *testing.T) {
 	})
 }
 
-// TestConsentsEndWhereTheyWereGranted checks that a user who consented on a page of the institution
-// is sent to this page again.
+// TestConsentsEndWhereTheyWereGranted checks that an ended consent, granted on a page of the
+// institution, sets the state webauthRequired.
 func TestConsentsEndWhereTheyWereGranted(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		var want []passerelle.ConnectionState

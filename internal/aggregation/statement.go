@@ -39,8 +39,8 @@ func (r *reporter) finish(w *payloadWriter, e store.EmittedEvent, failed error) 
 }
 
 // makeStatement converts a payload to a statement when the domain's settings require it. It leaves
-// a payload unchanged when a value does not fit its column. The receiver recognises this by the
-// media type, and the run continues.
+// a payload unchanged when the conversion fails. The receiver recognises this by the media type,
+// and the run continues.
 func (r *reporter) makeStatement(ctx context.Context, e *store.EmittedEvent, payload []byte) {
 	if !r.settings.On(settings.CFONB) {
 		return

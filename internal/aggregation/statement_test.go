@@ -99,7 +99,7 @@ func TestStatementsHaveWhatWasRead(t *testing.T) {
 }
 
 // foundStatements checks that each new account has a delivery. The body must be a statement with a
-// balance and without movements. If it is empty, the account must count as omitted.
+// balance and without movements. If the body is empty, the account must count as omitted.
 func (h *fixture) foundStatements(found []store.Delivery, bodies [][]byte) {
 	h.t.Helper()
 	for _, a := range h.accounts(true) {

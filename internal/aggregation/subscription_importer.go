@@ -196,7 +196,7 @@ func (r *reporter) subscriptionSynced(ctx context.Context, s bankstore.StoredSub
 	return w.attachTo(e, w.payload.Subscription(r.subscriptionRead(ctx, w, s)))
 }
 
-// subscriptionRead writes a subscription and its changed documents into a body.
+// subscriptionRead returns a subscription and its changed documents, for an event body.
 func (r *reporter) subscriptionRead(ctx context.Context, w *payloadWriter, s bankstore.StoredSubscription) wire.SubscriptionRead {
 	w.hold(r.lease.c, s.Holding())
 	return wire.SubscriptionRead{Subscription: wire.NewSubscription(s.Subscription, r.zone()), Documents: func(write func(wire.Document)) error {

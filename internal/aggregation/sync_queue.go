@@ -18,7 +18,7 @@ const (
 	// maxFurther limits the readers of all queues beyond the first reader of each queue. A slow
 	// institution can use up these readers, but never the first reader of another queue.
 	maxFurther = 64
-	// maxReadErrors limits the errors that are kept until the next pass returns them.
+	// maxReadErrors limits the errors that are kept until takeErrors returns them.
 	maxReadErrors = 100
 )
 
@@ -29,8 +29,8 @@ type syncQueues struct {
 	queues map[queueKey]*syncQueue
 	// further counts the readers beyond the first reader of each queue.
 	further int
-	// paused contains the domains whose queues must stay empty. The value is true when a pass has
-	// wanted to add connections.
+	// paused contains the domains whose queues must stay empty. The value is true when add was
+	// called in the meantime.
 	paused map[passerelle.DomainID]bool
 	// emptied is closed when a queue has become empty and its last reader has ended.
 	emptied chan struct{}
@@ -50,8 +50,7 @@ type syncQueue struct {
 	readers int
 }
 
-// queuedSync is a connection with the others of its list. domain has the clock with which the list
-// was read.
+// queuedSync is a connection in a queue. domain has the clock with which the connection was listed.
 type queuedSync struct {
 	domain     passerelle.Domain
 	connection bankstore.Connection
@@ -66,11 +65,11 @@ func (a *Aggregation) BeginDue(ctx context.Context, d passerelle.Domain) error {
 	return errors.Join(a.LapseConsents(ctx, d), a.fillQueues(ctx, d), a.ExpireConnections(ctx, d), a.queues.takeErrors())
 }
 
-// AwaitReaders returns when all reads that BeginDue began have ended. They end soon after the
-// context of BeginDue. Call it when BeginDue is not running.
+// AwaitReaders returns when all reads that BeginDue began have ended. The reads end soon after the
+// context of BeginDue ends. Call AwaitReaders when BeginDue is not running.
 func (a *Aggregation) AwaitReaders() { a.queues.readers.Wait() }
 
-// fillQueues adds due connections to each queue of a domain that is empty and has a free reader.
+// fillQueues adds due connections of a domain to the empty queues that have a free reader.
 func (a *Aggregation) fillQueues(ctx context.Context, d passerelle.Domain) error {
 	except := map[string]bool{}
 	for {
@@ -92,7 +91,7 @@ func (a *Aggregation) fillQueues(ctx context.Context, d passerelle.Domain) error
 }
 
 // readQueue reads the connections of a queue until the queue is empty. Then it fills the queues of
-// the domain again, unless its last connection could not be read.
+// the domain again, unless the last connection could not be read.
 func (a *Aggregation) readQueue(ctx context.Context, key queueKey) {
 	var done passerelle.ConnectionID
 	read := false
@@ -236,8 +235,8 @@ func (q *syncQueues) next(ctx context.Context, key queueKey, done passerelle.Con
 }
 
 // pause keeps the queues of a domain empty until the returned function is called. pause returns
-// when all connections in these queues have been read. The function reports whether a pass has
-// wanted to add connections.
+// when all connections in these queues have been read. The function reports whether add was called
+// in the meantime.
 func (q *syncQueues) pause(ctx context.Context, d passerelle.DomainID) (func() bool, error) {
 	q.mu.Lock()
 	if q.paused == nil {

@@ -46,7 +46,7 @@ func (d *Delivery) AddToData(ctx context.Context, domain passerelle.Domain, id p
 	})
 }
 
-// RemoveFromData removes an addition of a webhook. If the member is empty, it removes all
+// RemoveFromData removes an addition of a webhook. If member is empty, RemoveFromData removes all
 // additions. RemoveFromData fails with NotFound when the webhook does not exist or has no such
 // addition.
 func (d *Delivery) RemoveFromData(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, member, by string, acts ...store.Audit) error {

@@ -47,9 +47,8 @@ func (n *notice) write(tx *store.Tx) error {
 }
 
 // notice decides which mails to store after a run. It reports a webhook that failures have stopped,
-// unless the domain has no recipients or the last mail about this webhook is newer than the
-// domain's interval between mails. After such a mail, it reports the recovery once no deliveries
-// wait. Only the holder of the lease may call it.
+// if due returns true. After such a mail, it reports the recovery, if solved returns true. Only the
+// holder of the lease may call it.
 func (s *leaseSession) notice(ctx context.Context, to target, stopped bool) (*notice, error) {
 	if !stopped && !to.webhook.Alarmed {
 		return nil, nil
@@ -83,8 +82,8 @@ type mailContent struct {
 	now     time.Time
 }
 
-// due reports whether the domain has recipients, and no mail about the webhook is newer than the
-// interval.
+// due reports whether the domain has recipients and the last alert or recovery mail of the webhook,
+// if any, is at least settings.AlertsFrequency days old.
 func (l mailContent) due() bool {
 	last := l.webhook.Alerted
 	return len(l.recipients()) > 0 && (last == nil || !l.now.Before(last.Add(l.values.Days(settings.AlertsFrequency))))

@@ -18,8 +18,8 @@ type waiting struct {
 	in map[passerelle.DomainID]int
 }
 
-// Await counts a client that waits for a receiver of the domain. The client must call the returned
-// function once, when it has stopped waiting. Await fails with passerelle.Unavailable when
+// Await counts a client that waits for a receiver of the domain. The caller must call the returned
+// function once, when the client has stopped waiting. Await fails with passerelle.Unavailable when
 // maxAwaited clients are already waiting.
 func (d *Delivery) Await(domain passerelle.DomainID) (func(), error) {
 	w := &d.process.waiting

@@ -16,7 +16,7 @@ const (
 	// MaxTimeout limits the time from the start of the connection to the last byte of the response.
 	// A domain can set no larger value.
 	MaxTimeout = 300 * time.Second
-	// MaxAnswer is the largest number of bytes that are read of a response's body.
+	// MaxAnswer is the largest number of bytes that the client reads from a response body.
 	MaxAnswer = 64 << 10
 
 	dialTimeout = 5 * time.Second
@@ -41,8 +41,8 @@ type Outbound struct {
 }
 
 // NewClient returns the HTTP client for requests to addresses that clients of the service chose.
-// These are webhooks and the token endpoints of their providers. After name resolution, it checks
-// every address before it connects. It follows no redirects. A response with status 3xx is
+// These are webhooks and the token endpoints of their providers. After name resolution, the client
+// checks every address before it connects. It follows no redirects. A response with status 3xx is
 // therefore a failed delivery. The client reads at most MaxAnswer bytes of a body. The body then
 // ends without an error. The client ignores a proxy that the environment names. It is safe for
 // concurrent use and keeps connections open, so share one client.
@@ -96,7 +96,7 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // shortened is a body that ends after MaxAnswer bytes. When it is closed before the end of the
-// original body, the connection is also closed.
+// original body, an HTTP/1 connection is also closed.
 type shortened struct {
 	io.LimitedReader
 	whole  io.Closer

@@ -105,7 +105,7 @@ const (
 
 // Counts contains the numbers of accepted and failed requests during a call.
 type Counts struct {
-	// Delivered counts the accepted requests, and Failed counts the others. Both are recorded.
+	// Delivered counts the accepted requests, and Failed counts the others.
 	Delivered, Failed int
 }
 
@@ -142,7 +142,7 @@ type job struct {
 	troubled bool
 }
 
-// jobs lists the webhooks of a domain with work. It also lists the webhooks that this process is
+// jobs lists a domain's webhooks that have work. It also lists the webhooks that this process is
 // serving, because their sessions may still have to store mails. The webhooks with work are listed
 // first. A session that begins and ends between the two lists is therefore not missed.
 func (d *Delivery) jobs(ctx context.Context, domain passerelle.Domain) ([]job, error) {

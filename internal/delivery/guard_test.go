@@ -19,9 +19,9 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestAPanicDoesNotEndTheProcess makes the clock panic once for each of eight events. It panics at
-// the first call after the first request, at the second call after the second request, and so on.
-// All events must arrive.
+// TestAPanicDoesNotEndTheProcess makes the clock panic once for each of eight events. The clock
+// panics at the first call after the first request, at the second call after the second request,
+// and so on. All events must arrive.
 func TestAPanicDoesNotEndTheProcess(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		var left atomic.Int64

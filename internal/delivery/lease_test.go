@@ -188,8 +188,8 @@ func TestTwoSendersSendNothingTwice(t *testing.T) {
 	})
 }
 
-// TestManyWebhooksOfTwoProcesses: two processes are repeatedly woken at the same time. They send
-// 2,000 deliveries to 20 webhooks. Each delivery must be accepted once.
+// TestManyWebhooksOfTwoProcesses: two processes send 2,000 deliveries to 20 webhooks. Each delivery
+// must be accepted once.
 func TestManyWebhooksOfTwoProcesses(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		const webhooks, events, deliveries = 20, 100, 2000

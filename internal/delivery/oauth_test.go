@@ -393,8 +393,9 @@ func TestTokenEndpointsThatFail(t *testing.T) {
 	})
 }
 
-// TestAnOldFailureOfATokenEndpointIsNamedAsOld checks the log during the pause after a failure
-// of a token endpoint. It must repeat the failure and say that it happened earlier.
+// TestAnOldFailureOfATokenEndpointIsNamedAsOld checks the request log during the pause after a
+// failure of a token endpoint. The log must repeat the failure and say that the failure happened
+// earlier.
 func TestAnOldFailureOfATokenEndpointIsNamedAsOld(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		tokens, in := newTokenServer(t), newGuarded(t)
@@ -426,8 +427,8 @@ func TestAnOldFailureOfATokenEndpointIsNamedAsOld(t *testing.T) {
 	})
 }
 
-// TestTokenEndpointsThatHang checks that a token endpoint that does not respond gets less time than
-// a receiver. Its failure must not count as a timeout of the receiver.
+// TestTokenEndpointsThatHang checks that the timeout of a token endpoint is recorded, and does not
+// count as a timeout of the receiver.
 func TestTokenEndpointsThatHang(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		over := make(chan struct{})

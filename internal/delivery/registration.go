@@ -85,7 +85,7 @@ func (d *Delivery) logAct(ctx context.Context, domain passerelle.Domain, what st
 
 // WebhookUpdate is a change of a webhook. A nil field leaves the value unchanged. The fields have
 // the same meaning as in Registration. Deleted says whether to delete the webhook or to restore it.
-// A restored webhook gets the deliveries that were pending at its deletion.
+// A restored webhook gets its pending deliveries.
 type WebhookUpdate struct {
 	Event, URL, Auth  *string
 	Client            *passerelle.ClientID
@@ -140,8 +140,8 @@ func (c WebhookUpdate) revives() bool { return c.Deleted != nil && !*c.Deleted }
 
 func (c WebhookUpdate) ends() bool { return c.Deleted != nil && *c.Deleted }
 
-// lostOwner returns an error that names the application or the provider of a webhook, if it was
-// deleted in the meantime. The error of the store says only that something is missing.
+// lostOwner returns an error that names the application or the provider of a webhook, if one of
+// them was deleted in the meantime. The error of the store says only that something is missing.
 func (d *Delivery) lostOwner(ctx context.Context, w store.Webhook, err error) error {
 	if _, missing := d.DB.Client(ctx, w.Domain, w.Client); w.Client != 0 && errors.Is(missing, store.ErrNotFound) {
 		return unlessFound(missing, "id_service", noApplication)

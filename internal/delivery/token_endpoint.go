@@ -94,8 +94,8 @@ func (c EndpointChange) mustBeEmpty() error {
 }
 
 // clientCertificate returns the client certificate for a token endpoint, or nil when the endpoint
-// has no certificate. It fails when the certificate or the key is missing or unreadable, when they
-// do not belong together, or when the certificate has expired.
+// has no certificate. It fails when only one of certificate and key is set, when one is unreadable,
+// when they do not belong together, or when the certificate has expired.
 func clientCertificate(e store.TokenEndpoint, now time.Time) (*tls.Certificate, error) {
 	switch {
 	case e.PublicCert == "" && e.PrivateCert == "":

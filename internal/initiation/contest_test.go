@@ -36,7 +36,7 @@ type contest struct {
 	bank    string
 	// begin creates the payment of the contest.
 	begin func(w *fixture) passerelle.PaymentID
-	// parties begin at the same moment. Two processes run them in turn.
+	// parties begin at the same moment. Each of two processes runs every second party.
 	parties []func(w *fixture, i *initiation.Initiation, id passerelle.PaymentID) error
 	// later is the time after which a loop runs once more. Zero means that no loop runs. When two
 	// reports arrive at the same time, one is stored. The loop must ask for the other report again.

@@ -344,7 +344,7 @@ func TestMailsAreSentOnce(t *testing.T) {
 	})
 }
 
-// TestMailsAreTriedAgain checks that the service tries to send a mail again without end. The pauses
+// TestMailsAreTriedAgain checks that the service tries to send a refused mail again. The pauses
 // must grow from a minute to an hour.
 func TestMailsAreTriedAgain(t *testing.T) {
 	onEachOutbox(t, func(t *testing.T, o *outbox) {

@@ -85,7 +85,7 @@ var client = &http.Client{Timeout: importTime}
 const (
 	// importTime is the longest time that the service may take for a file.
 	importTime = 15 * time.Minute
-	// maxAnswered is the largest number of bytes that the package reads of a response.
+	// maxAnswered is the largest number of bytes that the package reads from a response.
 	maxAnswered = 64 << 20
 )
 
