@@ -155,9 +155,9 @@ func (run *syncRun) leave(ctx context.Context, next *time.Time) error {
 	})
 }
 
-// ExpireConnections deletes the connections of a domain that were not established in time. It
-// leaves out a connection that was established after it was listed, and a connection that waits for
-// a read or is being read.
+// ExpireConnections deletes a domain's connections that were not established in time. It leaves out
+// a connection that was established after it was listed, and a connection that waits for a read or
+// is being read.
 func (a *Aggregation) ExpireConnections(ctx context.Context, d passerelle.Domain) error {
 	expired, err := bankstore.From(a.DB).ConnectionsExpired(ctx, d.ID, a.now(d), maxDue)
 	if err != nil {

@@ -242,7 +242,7 @@ func (a *Aggregation) due(ctx context.Context, d passerelle.Domain, except map[s
 	return due, nil
 }
 
-// maxConnections limits the connections of a user that one request may read.
+// maxConnections limits how many connections of a user one request may read.
 const maxConnections = 100
 
 // SyncAll reads the connections of a user and returns them, oldest first. attended says whether the

@@ -16,7 +16,7 @@ import (
 )
 
 // A connector is not trusted: it may return invalid data, ignore errors, or continue after its
-// deadline. This code protects the run, together with package bankcall.
+// deadline. This file and package bankcall protect the run.
 
 // lateGrace is the time in which a connector may still return after its deadline. renewalInterval
 // is the time between two renewals of the lease during the call. Only tests change these times.

@@ -83,7 +83,8 @@ func (a *syncedAccount) reported() bankstore.StoredAccount {
 }
 
 // Accounts stores the complete list of accounts. New accounts are disabled until the user shares
-// them. Accounts that the institution no longer lists are marked as deleted.
+// them, unless the user uploads their statements. Accounts that the institution no longer lists are
+// marked as deleted.
 func (im *importer) Accounts(all []passerelle.AccountDetails) error {
 	if im.accounts != nil || len(all) > maxAccounts {
 		return fmt.Errorf("%w: accounts come once, at most %d", errInvalidData, maxAccounts)

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// maxReading limits the connections of one connector in a domain that the queues read at the
+	// maxReading limits how many connections of one connector in a domain the queues read at the
 	// same time. It also limits the concurrent reads of a call of SyncDue or SyncAll.
 	maxReading = 8
 	// maxFurther limits the readers of all queues beyond the first reader of each queue. A slow

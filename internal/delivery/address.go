@@ -10,10 +10,10 @@ import (
 	"code.dny.dev/ssrf"
 )
 
-// closed lists addresses to which the service never sends a request, even if an allow-list contains
-// them. Cloud providers offer the machine's credentials at these addresses, or access to the
-// machine. All link-local addresses are closed, because providers may assign further addresses. No
-// receiver has such an address.
+// closed lists addresses that Outbound always refuses, even if an allow-list contains them. Cloud
+// providers offer the machine's credentials at these addresses, or access to the machine. All
+// link-local addresses are closed, because providers may assign further addresses. No receiver has
+// such an address.
 var closed = prefixes(
 	"169.254.0.0/16", "fe80::/10",
 	"100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32",

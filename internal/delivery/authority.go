@@ -25,7 +25,7 @@ type credential struct {
 }
 
 // authority provides the credentials of requests to a webhook. Each page of deliveries has its own
-// authority. It is safe for concurrent use.
+// authority. An authority is safe for concurrent use.
 type authority struct {
 	d        *Delivery
 	domain   passerelle.Domain

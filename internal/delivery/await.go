@@ -7,7 +7,7 @@ import (
 	"passerelle"
 )
 
-// maxAwaited limits the clients of a domain that may wait for receivers at the same time in this
+// maxAwaited limits how many clients of a domain may wait for receivers at the same time in this
 // process. A receiver may delay its response for as long as its domain allows. Without this limit,
 // the waiting clients of one domain could keep the process from serving other clients.
 const maxAwaited = 8

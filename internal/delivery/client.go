@@ -34,7 +34,7 @@ type Outbound struct {
 	Timeout time.Duration
 	// Loopback allows loopback addresses, for development.
 	Loopback bool
-	// Networks lists private networks of the operator that are allowed.
+	// Networks lists the operator's private networks that are allowed.
 	Networks []netip.Prefix
 	// Ports are the only allowed ports. An empty list allows any port.
 	Ports []uint16

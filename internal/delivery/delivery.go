@@ -154,7 +154,7 @@ func (d *Delivery) jobs(ctx context.Context, domain passerelle.Domain) ([]job, e
 	return distinct(slices.Concat(fresh, late, d.process.active.jobs(domain))), err
 }
 
-// withNewDeliveries lists the webhooks of a domain that have new deliveries.
+// withNewDeliveries lists a domain's webhooks that have new deliveries.
 func (d *Delivery) withNewDeliveries(ctx context.Context, domain passerelle.Domain) ([]job, error) {
 	fresh, err := d.DB.WebhooksWithFirstTries(ctx, domain.ID, maxWebhooks)
 	if err != nil {

@@ -27,7 +27,7 @@ type resultBatch struct {
 
 	counts Counts
 	// following contains the successors of deliveries that were accepted or have an erased body.
-	// They are now the oldest undelivered deliveries of their subjects.
+	// The successors are now the oldest undelivered deliveries of their subjects.
 	following page
 	// unwanted means that the webhook has been deleted or disabled since it was loaded.
 	unwanted bool

@@ -106,9 +106,9 @@ type sendQueue struct {
 	recorded []passerelle.DeliveryID
 }
 
-// senderPool sends deliveries in goroutines that it reuses. Their number is the largest number of
-// requests that were in flight at the same time. With a new goroutine for each request, the stack
-// would have to grow each time.
+// senderPool sends deliveries in goroutines that it reuses. The number of goroutines is the largest
+// number of requests that were in flight at the same time. With a new goroutine for each request,
+// the stack would have to grow each time.
 type senderPool struct {
 	requests chan queued
 	results  chan result

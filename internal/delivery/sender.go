@@ -55,10 +55,10 @@ func NewSender(d *Delivery) *Sender {
 	return s
 }
 
-// Pass starts workers for the webhooks of all domains that have new deliveries or whose flusher is
-// due, up to maxWebhooks workers. It returns without waiting for the workers. A loop calls Pass
-// after each event. It also calls Pass about every second: for the flusher, for events of other
-// processes, and for webhooks beyond the limit. The errors of workers are logged.
+// Pass starts workers for all webhooks that have new deliveries or whose flusher is due, up to
+// maxWebhooks workers. It returns without waiting for the workers. A loop calls Pass after each
+// event. It also calls Pass about every second: for the flusher, for events of other processes, and
+// for webhooks beyond the limit. The errors of workers are logged.
 func (s *Sender) Pass(ctx context.Context) error {
 	domains, err := s.delivery.DB.Domains(ctx)
 	if err != nil {

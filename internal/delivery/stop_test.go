@@ -39,7 +39,7 @@ func (r *fixture) webhooksWithFirstTries() []passerelle.WebhookID {
 }
 
 // TestFailuresAreCountedAcrossSessions sends ten events, each in a separate session. Each request
-// fails, and the webhook stops. It must send again when its receiver accepts a request.
+// fails, and the webhook stops. The webhook must send again when its receiver accepts a request.
 func TestFailuresAreCountedAcrossSessions(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -371,9 +371,9 @@ func TestHealthAddsDurations(t *testing.T) {
 	})
 }
 
-// TestRequestsTakeTheirTime checks that a delivery is accepted at the time of the response. Its
-// recorded request must begin at the time of the request. A request that never reached the receiver
-// must count as a failure, but not in the average time of requests.
+// TestRequestsTakeTheirTime checks that a delivery has the time of the response, and that its
+// attempt has the time of the request. A request that never reached the receiver must count as a
+// failure, but not in the average time of requests.
 func TestRequestsTakeTheirTime(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in, tokens := newGuarded(t), newTokenServer(t)

@@ -16,8 +16,8 @@ type Compatibility struct {
 	Reasons []payment.Reason
 }
 
-// Compatibility lists, in display order, the domain's connectors that cannot make the payment or
-// that have a warning about it. If hidden is true, the list includes hidden connectors.
+// Compatibility lists, in display order, the domain's connectors for which Incompatibilities
+// returns reasons. If hidden is true, the list includes hidden connectors.
 func (i *Initiation) Compatibility(ctx context.Context, d passerelle.Domain, p *payment.Payment, hidden bool) ([]Compatibility, error) {
 	profiles, err := i.initiatorsFor(ctx, d, p)
 	var list []Compatibility

@@ -25,9 +25,9 @@ type SimulatedChange struct {
 // simulated is the bank's status word in the timeline.
 const simulated = "simulated"
 
-// Simulate changes a payment of a sandbox domain along one edge of the state table. It fails with
-// NotFound in a live domain. It fails with Conflict when the state table has no such edge, or when
-// another act on the payment is under way.
+// Simulate makes one change of a payment in a sandbox domain. It fails with NotFound in a live
+// domain. It fails with Conflict when the state does not permit the change, or when another act on
+// the payment is under way.
 func (i *Initiation) Simulate(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, s SimulatedChange, acts ...store.Audit) (*payment.Payment, error) {
 	if d.Kind != passerelle.Sandbox {
 		return nil, passerelle.Missing()

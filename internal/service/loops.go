@@ -45,8 +45,8 @@ func (s *Service) terminateConsents(ctx context.Context, d passerelle.Domain) er
 	return s.Aggregation.TerminateConsents(ctx, d)
 }
 
-// synchronise begins to read the connections of a domain that are due for a sync. It does not wait
-// for slow institutions.
+// synchronise begins to read a domain's connections that are due for a sync. It does not wait for
+// slow institutions.
 func (s *Service) synchronise(ctx context.Context, d passerelle.Domain) error {
 	return s.Aggregation.BeginDue(ctx, d)
 }

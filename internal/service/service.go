@@ -77,7 +77,7 @@ type Config struct {
 	Banks string
 	// Timing is the timing of the simulated banks.
 	Timing sandbox.Timing
-	// Networks lists the private networks to which the service may send webhooks and calls of the
+	// Networks lists the private networks to which the service may send webhooks and calls to the
 	// identity provider.
 	Networks []netip.Prefix
 	// Ports lists the only ports to which the service may send webhooks. An empty list allows all

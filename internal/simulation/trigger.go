@@ -51,8 +51,8 @@ func (l *Simulation) instant(d passerelle.Domain) time.Time {
 
 // Trigger emits a test event into a sandbox domain. The event is delivered like any other event,
 // after earlier test events about the same subject. Trigger fails with Invalid for an event that a
-// sandbox emits by itself. The error says what to do instead. It also fails with Invalid for a user
-// who does not exist.
+// sandbox emits by itself. The error says what to do instead. Trigger also fails with Invalid for a
+// user who does not exist.
 func (l *Simulation) Trigger(ctx context.Context, d passerelle.Domain, t TestEvent) (Triggered, error) {
 	entry, err := triggerable(t.Event)
 	if err != nil {
