@@ -53,7 +53,7 @@ var hostile = map[string]struct {
 	},
 }
 
-// TestHostileBanks: for each fault, the log names the bank and the remedy. The service and its
+// TestHostileBanks: for each fault, the log contains the expected message. The service and its
 // other banks continue to work, and nothing is lost. Everything works again after the fault ends.
 func TestHostileBanks(t *testing.T) {
 	banks := newBanks(t, "redirect,signed")

@@ -575,8 +575,8 @@ func (c *customer) coming() map[int64]bool {
 	return ids
 }
 
-// TestDisturbedBankIsMarked: users and operators see that a bank is failing before they choose it.
-// Operators also see when its certificates expire.
+// TestDisturbedBankIsMarked: the webview marks a failing bank before the user chooses it. The
+// health of the bank contains its certificate.
 func TestDisturbedBankIsMarked(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	uuid := banks.uuid("redirect")
@@ -694,8 +694,7 @@ func TestSharingOneByOne(t *testing.T) {
 }
 
 // TestFailuresOfReads: when a read fails, the connection has a corresponding state and the log
-// names the bank. A single lost response is no failure. Stored data is kept, and the next read is
-// complete.
+// names the bank. Stored data is kept, and the next read is complete.
 func TestFailuresOfReads(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder}, func(t *testing.T, s *servicetest.Instance) {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestTestbankCommand starts the banks, calls their pages and their control API, and stops them.
-// A second start in the same folder finds all data.
+// TestTestbankCommand starts the banks, calls their pages and their control API, and stops them. A
+// second start in the same folder must succeed.
 func TestTestbankCommand(t *testing.T) {
 	data := t.TempDir()
 	const free = "127.0.0.1:0"

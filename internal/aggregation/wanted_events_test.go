@@ -71,8 +71,8 @@ func TestUnwantedEvents(t *testing.T) {
 	})
 }
 
-// TestUnwantedAttachments checks that events about attachments have no bodies while no webhook is
-// subscribed, and that a webhook that is registered between two units gets every later event.
+// TestUnwantedAttachments checks that a webhook that is registered between two units gets every
+// later event about attachments.
 func TestUnwantedAttachments(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id := h.shared(s)

@@ -50,8 +50,8 @@ func (w Webauth) Check() error {
 }
 
 // CheckWebauth checks that a request leads to a page of an institution. It fails with Conflict for
-// a connection that needs no page or is being read. For other mistakes, it fails with Invalid or
-// NotFound.
+// a connection that needs no page, or is validating and locked. For other mistakes, it fails with
+// Invalid or NotFound.
 func (a *Aggregation) CheckWebauth(ctx context.Context, d passerelle.Domain, user passerelle.UserID, w Webauth) error {
 	if w.Connection == 0 {
 		_, _, err := a.open(ctx, d, user, w.request())

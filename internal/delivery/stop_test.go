@@ -371,9 +371,9 @@ func TestHealthAddsDurations(t *testing.T) {
 	})
 }
 
-// TestRequestsTakeTheirTime checks that a delivery has the time of the response, and that its
-// attempt has the time of the request. A request that never reached the receiver must count as a
-// failure, but not in the average time of requests.
+// TestRequestsTakeTheirTime checks that a delivery is accepted at the time of the response, and
+// that its attempt has the time of the request. A request that never reached the receiver must
+// count as a failure, but not in the average time of requests.
 func TestRequestsTakeTheirTime(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in, tokens := newGuarded(t), newTokenServer(t)

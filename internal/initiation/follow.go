@@ -36,8 +36,7 @@ const batch = 32
 // Done counts the payments that one pass handled.
 type Done struct {
 	// Checked counts the payments that were due for a check at their bank. Recovered counts the
-	// payments with an attempt of an ended process. Expired counts the payments that had waited too
-	// long.
+	// payments with an unanswered attempt. Expired counts the payments that had waited too long.
 	Checked, Recovered, Expired int
 }
 
