@@ -31,10 +31,11 @@ type AccountChange struct {
 }
 
 // ChangeAccounts applies a user's change to accounts, and returns the changed accounts in the order
-// of their ids. The accounts of one connection change together. Enabling stores the consent. It
-// also makes the service read the accounts soon, unless the user uploads their statements.
-// Disabling ends the consent, and immediately hides the accounts' rows. ChangeAccounts fails with
-// the locked error when a read of the connection takes longer than LeaseTimeout.
+// of their ids. The accounts of one connection change together. Enabling stores the consent. If the
+// connection is active and healthy, and the user does not upload its statements, enabling also
+// makes the service read the accounts soon. Disabling ends the consent, and immediately hides the
+// accounts' rows. ChangeAccounts fails with the locked error when a read of the connection takes
+// longer than LeaseTimeout.
 func (a *Aggregation) ChangeAccounts(ctx context.Context, d passerelle.Domain, user passerelle.UserID, ids []passerelle.AccountID, change AccountChange) ([]bankstore.StoredAccount, error) {
 	all, err := a.accounts(ctx, d, user, ids)
 	if err != nil {

@@ -20,10 +20,11 @@ type SubscriptionChange struct {
 }
 
 // ChangeSubscriptions enables or disables subscriptions. The subscriptions of one connection change
-// together. Enabling stores the consent and makes the service read the subscriptions soon.
-// Disabling ends the consent, and immediately hides the documents. ChangeSubscriptions fails with
-// the locked error when a read of the connection takes longer than LeaseTimeout. It emits no event,
-// because the API defines no event for this change.
+// together. Enabling stores the consent. If the connection is active and healthy, enabling also
+// makes the service read the subscriptions soon. Disabling ends the consent, and immediately hides
+// the documents. ChangeSubscriptions fails with the locked error when a read of the connection
+// takes longer than LeaseTimeout. It emits no event, because the API defines no event for this
+// change.
 func (a *Aggregation) ChangeSubscriptions(ctx context.Context, d passerelle.Domain, user passerelle.UserID, ids []passerelle.SubscriptionID, change SubscriptionChange) error {
 	all, err := a.subscriptions(ctx, d, user, ids)
 	if err != nil {
