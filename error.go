@@ -10,12 +10,12 @@ type Kind string
 const (
 	// Invalid means that the request is wrong, so a repetition does not help.
 	Invalid Kind = "invalid"
-	// Unauthenticated means that the request has no valid token.
+	// Unauthenticated means that the request has no valid token, code or secret.
 	Unauthenticated Kind = "unauthenticated"
 	// Forbidden means that the caller is known but may not do this, for example because the token
 	// lacks a scope.
 	Forbidden Kind = "forbidden"
-	// NotFound means that the token has access to no such object.
+	// NotFound means that the caller has access to no such object.
 	NotFound Kind = "not found"
 	// Conflict means that the request does not fit the present state.
 	Conflict Kind = "conflict"

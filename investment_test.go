@@ -16,7 +16,7 @@ func text(w passerelle.Worth) string {
 	return fmt.Sprint(w.Valuation, w.Diff, w.DiffPercent, w.PrevDiff, w.PrevDiffPercent, w.Calculated)
 }
 
-// Values that the institution does not report are calculated and marked.
+// TestWorth checks reported and calculated values, and which values Calculated lists.
 func TestWorth(t *testing.T) {
 	before := position("10", "8", "9", nil).Details
 	first, second := position("10", "8", "10", &before), position("3", "100.005", "50", nil)

@@ -128,8 +128,8 @@ func checkExpression(t *testing.T, title, expression string) {
 	}
 }
 
-// TestUnitStartsWithoutALimit: systemd starts the service again until the database is there, even
-// if this takes hours.
+// TestUnitStartsWithoutALimit checks that the unit restarts the service every five seconds, without
+// a limit.
 func TestUnitStartsWithoutALimit(t *testing.T) {
 	unit, service, _ := strings.Cut(read(t, "package/passerelle.service"), "\n[Service]\n")
 	if !strings.Contains(unit, "\nStartLimitIntervalSec=0\n") || !strings.Contains(service, "\nRestart=always\nRestartSec=5\n") {

@@ -232,7 +232,7 @@ func TestReleaseIsSignedAndSaysWhereItComesFrom(t *testing.T) {
 			t.Errorf("the provenance has another sum of %s", subject.Name)
 		}
 	}
-	if len(s.Subject) != len(all)-3 { // all files except itself, the sums and the signature
+	if len(s.Subject) != len(all)-3 { // all files except the provenance, the sums and the signature
 		t.Errorf("the provenance names %d files of %d", len(s.Subject), len(all))
 	}
 }

@@ -102,8 +102,8 @@ func TestGeneratedFilesNameTheCommand(t *testing.T) {
 	}
 }
 
-// TestGeneratedPagesHaveAMark compares the pages that tests write with the pages that have a
-// comment about it. JSON files have no comments.
+// TestGeneratedPagesHaveAMark compares the pages that tests write with the pages that have the
+// comment of a generated page. JSON files have no comments.
 func TestGeneratedPagesHaveAMark(t *testing.T) {
 	written := map[string]bool{}
 	for _, g := range generators(t) {

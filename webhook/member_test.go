@@ -10,8 +10,8 @@ import (
 	"passerelle/webhook"
 )
 
-// TestMembersAreOfAllBodies: Members lists the members of the samples and every other member that a
-// body can have, such as those of an investment account.
+// TestMembersAreOfAllBodies checks that Members has every member of the objects in bodies, except
+// expansions, in alphabetical order.
 func TestMembersAreOfAllBodies(t *testing.T) {
 	members := webhook.Members()
 	for _, object := range []any{wire.User{}, wire.Connection{}, wire.BankAccount{}, wire.Subscription{}, wire.Payment{}} {

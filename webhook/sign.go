@@ -39,7 +39,7 @@ type Signature struct {
 
 // Sign signs a POST of a payload. path is the escaped path of the request line, without host and
 // query. An empty path counts as "/". The payload is the body before compression. The key is the
-// secret exactly as the client received it: it is not decoded.
+// undecoded secret, exactly as the client received it.
 func Sign(secret, path string, date time.Time, payload []byte) Signature {
 	signer := NewSigner(secret, path, date)
 	signer.mac.Write(payload)

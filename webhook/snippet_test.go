@@ -127,8 +127,8 @@ func (a *attempt) replace(name, value string) {
 	a.header(name, value)
 }
 
-// changes modify an accepted request. Requests with a name that begins with "ok" must be accepted.
-// All others must be refused.
+// changes modify an accepted request. The snippets must accept the request after a change whose
+// name begins with "ok", and refuse it after all others.
 var changes = map[string]func(*attempt){
 	"ok by the next secret": func(a *attempt) {
 		a.header("SVC-Signature-Next", signatureOf(a))
@@ -206,7 +206,7 @@ func broken(t *testing.T) []attempt {
 }
 
 // languages lists how the snippets of the page are run. A program consists of the snippet and a
-// main file that feeds it. For Go these are two files.
+// main file that calls it. Only for Go, these are two files.
 var languages = []struct {
 	name, main, file string
 	command          []string

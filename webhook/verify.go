@@ -32,9 +32,9 @@ const (
 )
 
 // Verifier checks the signatures of webhook requests on the receiving side. Only the secret is
-// required. While the secret of a provider is being replaced, requests carry a signature with
-// the old and one with the new secret. A Verifier with either secret accepts them, so a
-// receiver can change its secret at any time in between.
+// required. While the secret of a provider is being replaced, requests carry a signature with the
+// old and one with the new secret. A Verifier with either secret accepts them, so a receiver can
+// change its secret at any time during the replacement.
 type Verifier struct {
 	// Secret is the secret_key of the provider, as it was shown. A Verifier without a secret
 	// refuses every request.

@@ -205,7 +205,7 @@ func files(program string, at time.Time) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// pack writes a folder to a tar file in the order of names.
+// pack writes the files of a folder to a tar file, ordered by name.
 func pack(folder, to string, at time.Time) error {
 	file, err := os.Create(to)
 	if err != nil {

@@ -126,9 +126,9 @@ func (s *Service) initUser(ctx context.Context, c *httpapi.Caller, in credential
 }
 
 // vouched returns the application that a new user belongs to, and whether the call has credentials
-// that may create users. With client credentials, the user belongs to their application. With a
-// config token, the user belongs to the domain's only application, or to none if there are several.
-// Other tokens are ignored, because the call needs no token.
+// that may create users. With client credentials, this is the application of the credentials. With
+// a config token, this is the domain's only application, or none if the domain does not have
+// exactly one application. Other tokens are ignored, because the call needs no token.
 func (s *Service) vouched(ctx context.Context, c *httpapi.Caller, in credentialsInput) (passerelle.ClientID, bool, error) {
 	switch {
 	case in.hasCredentials():

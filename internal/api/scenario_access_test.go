@@ -228,7 +228,7 @@ POST   /connector_programs/{programId}/check 403 403 403 403 403 | 403 403 403 4
 DELETE /connector_programs/{programId} 403 403 403 403 403 | 403 403 403 403 | 403 403 403 403 | 403 403 403 403 204
 `
 
-// open lists the calls that need no token. These calls ignore tokens.
+// open lists the calls that need no token. The status is the same with every token.
 const open = `
 POST   /auth/init    200
 POST   /auth/token/access 200

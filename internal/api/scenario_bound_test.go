@@ -24,7 +24,7 @@ type bound struct {
 // rights lists the names of tokens in order of preference.
 var rights = []string{"user", "users", "config", "admin"}
 
-// boundCalls returns each call at each of its paths with the id of an object of a user or domain.
+// boundCalls returns the calls that need a token, once for each path that contains an object's id.
 func (s *fixture) boundCalls(t *testing.T) (all []bound) {
 	t.Helper()
 	expected, wire := expectations(t), map[string][]string{httpapi.Update: {"POST", "PUT"}}

@@ -109,7 +109,7 @@ func (c *contract) operation(method, path string) (pattern, verb string, found b
 	return pattern, verb, operations[verb] != nil
 }
 
-// fit reports whether a path matches a pattern, and returns the number of its parameters.
+// fit reports whether a path matches a pattern, and returns the number of the pattern's parameters.
 func fit(pattern, path string) (holes int, fits bool) {
 	if strings.Count(pattern, "/") != strings.Count(path, "/") {
 		return 0, false

@@ -209,8 +209,8 @@ func TestStrictHandling(t *testing.T) {
 }
 
 // A repeated request with the same key gets the first response, byte for byte, and creates nothing.
-// The service refuses a different request with the same key. It does not store a request that it
-// refused before the request had any effect.
+// The service refuses a different request with the same key. A refused request without an effect
+// leaves the key free.
 func TestRepeatedCreation(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		create := func(key, body string) ask {

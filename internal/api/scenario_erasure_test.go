@@ -70,8 +70,7 @@ func beyond(before, after []string) []string {
 }
 
 // TestNothingIsLeftOfADeletedUser fills every table that can contain data of a user, deletes the
-// user, and searches for rows, marks and files. This test must fill a new table, or apart must list
-// it.
+// user, and searches for rows, marks and files. For a new table, extend plant, kept or apart.
 func TestNothingIsLeftOfADeletedUser(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"autosync.enabled":"0"}`}).says(t, 200, "", "")
@@ -116,8 +115,8 @@ func TestNothingIsLeftOfADeletedUser(t *testing.T) {
 	})
 }
 
-// wantNothing checks that a table got rows for the user, and that only rows of the tables in kept
-// are left.
+// wantNothing fails if a table in apart got rows of the user. Any other table, except those in
+// kept, must have got such rows and have none left.
 func (s *fixture) wantNothing(t *testing.T, table string, came int, left []string) {
 	t.Helper()
 	switch {

@@ -169,8 +169,9 @@ type reply struct {
 }
 
 // do sends a request, and checks the rules for all responses. The response must not be a server
-// error, except 503. It must have a request id. JSON must have exactly one media type, and an error
-// body must have exactly four keys. The response must match its schema in the OpenAPI document.
+// error, except 503. It must have a request id. The media type of JSON must be exactly
+// application/json, and an error body must have exactly four keys. The response must match its
+// schema in the OpenAPI document.
 func (s *fixture) do(t testing.TB, a ask) reply {
 	t.Helper()
 	request := s.request(t, a)

@@ -97,7 +97,7 @@ func (c *contract) filtersOf(t *testing.T, path string) (names []string) {
 	return names
 }
 
-// documentedPath returns the path of the document that has the same words as a path of a scenario.
+// documentedPath returns the path in the document that has the same words as a scenario's path.
 func documentedPath(paths map[string]any, path string) string {
 	words := func(path string) string { return placeholder.ReplaceAllString(path, "{}") }
 	for known := range paths {

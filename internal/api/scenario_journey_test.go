@@ -21,7 +21,7 @@ type step struct {
 	takes                     map[string]string
 }
 
-// journeys lists sequences of calls that programs make. Each sequence begins without data.
+// journeys lists sequences of calls that clients make. Each sequence begins without data.
 var journeys = map[string][]step{
 	"payment": {
 		{method: "POST", path: "/payments", token: "admin", body: minimalDraft, takes: map[string]string{"payment": "id"}},

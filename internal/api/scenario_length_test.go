@@ -51,7 +51,7 @@ func (c *contract) textInputs(t *testing.T, pattern, method string) (all []input
 	return all
 }
 
-// texts returns the positions in a schema that allow a text, each with its maxLength.
+// texts returns the positions in a schema that have a maxLength.
 func (c *contract) texts(of any, place []any) (all []input) {
 	schema, is := of.(map[string]any)
 	if !is || len(place) > 6 {

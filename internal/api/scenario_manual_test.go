@@ -93,7 +93,7 @@ func TestManualTransactions(t *testing.T) {
 	})
 }
 
-// The service stores a document from a program like other documents, with its file.
+// The service stores a document from a client like other documents, with its file.
 func TestManualDocuments(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from, who := s.subscriber(t, ""), s.domainOf("")

@@ -63,8 +63,8 @@ func sortedQuery(path string) string {
 	return values.Encode()
 }
 
-// history creates payments over seven weeks around a new year. Amounts and states repeat. One
-// payment is one second before the end of a month in Paris, and one is at the end.
+// history creates payments over 45 days around a new year. Amounts and states repeat. One payment
+// is one second before the end of a month in Paris, and one is at the end.
 func (s *fixture) history(t *testing.T) {
 	t.Helper()
 	s.configure(t, "home", map[string]string{"api.timezone": "Europe/Paris"})

@@ -14,8 +14,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// canaries returns values of sensitive fields that occur nowhere else. Such a value in another
-// place has leaked.
+// canaries returns sensitive fields with unique values. Such a value in another place has leaked.
 func canaries(role string) map[string]string {
 	fields := map[string]string{}
 	for _, name := range []string{
@@ -76,8 +75,8 @@ func clean(t *testing.T, what string, content []byte) {
 	}
 }
 
-// sensitivePayment creates a payment with an identity in each role, and returns its path. The
-// client that sent the values receives them only on request.
+// sensitivePayment creates a payment with an identity in each role, and returns the payment's path.
+// The client that sent the values receives them only on request.
 func (s *fixture) sensitivePayment(t *testing.T) string {
 	t.Helper()
 	body := any(servicetest.Draft())

@@ -37,7 +37,7 @@ func (s *fixture) movedDays(t *testing.T, connection int64) []string {
 	return all
 }
 
-// manyDays returns a file with entries of one account over a year. Some entries have the same day
+// manyDays returns a file with entries of one account over 340 days. Some entries have the same day
 // and text.
 func manyDays(t *testing.T, entries int) string {
 	t.Helper()

@@ -219,8 +219,8 @@ func TestGapsBetweenStatements(t *testing.T) {
 	})
 }
 
-// When a later file corrects the text of an entry, the transaction changes, and the later file
-// becomes its source. A repeated entry does not change.
+// When a later file corrects the text of an entry, the transaction changes, and its origin is the
+// later file. A repeated entry does not change.
 func TestCorrectionsAndOrigins(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		connection := s.fileConnection(t)
@@ -297,7 +297,7 @@ func TestCSVFiles(t *testing.T) {
 	})
 }
 
-// The body of a request may be a file, with each media type that programs send.
+// The body of a request may be the file itself, with one of several media types.
 func TestFilesThatAreTheBody(t *testing.T) {
 	s := newFixture(t, storetest.SQLite(t))
 	connection := s.fileConnection(t)

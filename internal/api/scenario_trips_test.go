@@ -34,7 +34,7 @@ var longCalls = map[string]int64{
 	"PUT /users/{userId}/connections":                 200, // for all connections
 	"POST /users/{userId}/connections/{connectionId}": 12,
 	// The service calls receivers, and stores their responses.
-	"POST /test/webhooks":                             120, // for all events
+	"POST /test/webhooks":                             120, // for up to 20 webhooks
 	"POST /webhooks/{webhookId}/data/{dataId}/resend": 22,
 	"POST /webhooks/{webhookId}/test":                 16,
 	// The service takes and releases the lease for each connection with changed accounts.

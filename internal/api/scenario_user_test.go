@@ -284,8 +284,8 @@ func (s *fixture) contest(t *testing.T, n int, of func(i int) ask) map[int]int {
 	return count
 }
 
-// A deletion erases the user's data, and the content of the events about the user. The payment is
-// left, without a user.
+// A deletion erases the user's data, and the content of the events about the user. A payment of the
+// user stays, without the user.
 func TestDeletingAUser(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		hook := `{"event":"USER_DELETED","url":"` + s.Origin + `/sandbox/receiver/deleted","id_service":{client}}`
@@ -416,8 +416,8 @@ func TestRevokingPrevious(t *testing.T) {
 	})
 }
 
-// A signed token works until it expires, someone revokes it, or its key ends. A forged token never
-// works.
+// A signed token works until it expires, someone revokes it, or the application gets new keys. A
+// forged token does not work.
 func TestSignedTokens(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		signed := func(more string) (string, map[string]any) {

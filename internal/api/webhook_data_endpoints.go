@@ -250,7 +250,7 @@ func (s *Service) resendWebhookData(ctx context.Context, c *httpapi.Caller, in r
 	if err := s.Delivery.Resend(ctx, c.Domain, w, in.Data); err != nil {
 		return webhookDataOutput{}, err
 	}
-	if w, err = s.webhook(ctx, c, in.ID); err != nil { // the flusher may have work now
+	if w, err = s.webhook(ctx, c, in.ID); err != nil { // Resend may have changed the webhook
 		return webhookDataOutput{}, err
 	}
 	d, err := s.DB.OneWebhookData(ctx, c.Domain.ID, w.ID, in.Data)

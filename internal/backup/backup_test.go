@@ -115,7 +115,7 @@ func watched(t *testing.T, names ...string) func() string {
 // the database's address, which ends with a parameter.
 func separate(t *testing.T, name, contents string) string {
 	t.Helper()
-	address, err := url.Parse(storetest.Direct(t, storetest.Postgres(t))) // a pooler knows no new database
+	address, err := url.Parse(storetest.Direct(t, storetest.Postgres(t))) // a connection pooler does not know a new database
 	if err != nil {
 		t.Fatal(err)
 	}

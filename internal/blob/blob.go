@@ -38,8 +38,8 @@ type Store interface {
 	// with ErrNotFound when the file does not exist. The context must last until the caller closes
 	// the file.
 	Open(ctx context.Context, id passerelle.FileID) (io.ReadSeekCloser, error)
-	// Remove removes a file, and the remains of an attempt to store it. It also succeeds when the
-	// file is missing, so callers can repeat it.
+	// Remove removes a file, and in a bucket also the parts of an interrupted upload. It also succeeds
+	// when the file is missing, so callers can repeat it.
 	Remove(ctx context.Context, id passerelle.FileID) error
 	// Each calls do with the numbers of all complete files, in any order and at most batch at a
 	// time. It ignores everything else. do may remove files. Files that are stored during the call

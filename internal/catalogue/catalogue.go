@@ -111,7 +111,8 @@ func inRow(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 func usual() sandbox.ScenarioAccount { return sandbox.Scenarios()[0].Lines[0].Beneficiary }
 
 // steering lists the data that makes the bank behave like the scenario: the first instruction's
-// amount and label, its accounts and day if they are unusual, and settings of the domain.
+// amount and label, unusual accounts and days, the number of further instructions, and settings of
+// the domain.
 func steering(s sandbox.Scenario) string {
 	first := s.Lines[0]
 	parts := []string{first.Amount + " " + string(first.Currency), "`" + first.Label + "`"}
@@ -198,7 +199,8 @@ func span(seconds int64) string {
 	return fmt.Sprintf("%dm", seconds/60)
 }
 
-// ending returns words for the final state of the payment and its reason.
+// ending returns words for the states of the payment, the error code, and the actions except
+// redirect.
 func ending(o sandbox.Outcome) string {
 	states := make([]string, len(o.States))
 	for i, state := range o.States {

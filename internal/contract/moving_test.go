@@ -167,7 +167,7 @@ var webhookMoves = []move{
 		{call: "POST /2.0/webhooks", as: "config", kind: asForm, body: "event=USER_SYNCED&url=https%3A%2F%2Fshop.example%2Fhook&id_auth=hmac", status: 200, shapes: "Webhook"},
 	}, prove: func(t *testing.T, w *fixture) {
 		t.Helper()
-		w.Subscribe("USER_CREATED", "numbered") // this registers its webhook with the number of the authentication provider
+		w.Subscribe("USER_CREATED", "numbered") // Subscribe registers the webhook with the number of the authentication provider
 	}},
 	{line: "The user's token in `Authorization`", prove: func(t *testing.T, w *fixture) {
 		t.Helper()

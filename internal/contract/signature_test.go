@@ -23,7 +23,8 @@ SignKey     id int, public_key text, deprecated bool
 SignKeys    sign_keys [SignKey]+, total int`
 
 // TestSignedAnswers checks section 11.4 of the fact list. A response to a request with
-// sign_response is a compact JWS over the usual response. The key of the JWS is at its key_url.
+// sign_response is a compact JWS that contains the usual response. The key of the JWS is at its
+// key_url.
 func TestSignedAnswers(t *testing.T) {
 	all := read(t, every...)
 	servicetest.Each(t, servicetest.Options{Now: opening}, func(t *testing.T, s *servicetest.Instance) {

@@ -151,7 +151,7 @@ func Turn[T any](ctx context.Context, r *store.Reader, p Paging, fetch func(cont
 	return rows, Listing{Total: total, Links: links}, err
 }
 
-// tells reports whether this page shows the total, because the list ends on this page.
+// tells reports whether the total is known without a count, because the list ends on this page.
 func (p Paging) tells(rows int, more bool) bool { return !more && (rows > 0 || p.Offset == 0) }
 
 // around returns the links of a page, from the positions of its first and last item. A page without

@@ -216,8 +216,8 @@ func (s *schemas) input(f *field) *schema {
 	return out
 }
 
-// bound adds the length limit of texts to the schema. It also limits the items of a list and the
-// members with free names.
+// bound adds the length limit of texts to the schema. It does the same for the items of a list and
+// the members with free names.
 func (r rules) bound(s *schema) {
 	types, several := s.Type.([]string)
 	if (s.Type == "string" || several && slices.Contains(types, "string")) && s.Enum == nil && s.Format == "" {

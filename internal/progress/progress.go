@@ -165,7 +165,7 @@ func (s state) String() string {
 	return strings.ReplaceAll(b.String(), "  ", " ")
 }
 
-// draw updates the bar. The bar appears when the first facts about the work are known.
+// draw updates the bar. The bar appears after the first call of Expect.
 func (m *Meter) draw(s state) {
 	if s.Unit == "" {
 		return

@@ -120,7 +120,7 @@ func (g *guide) take(n ast.Node, source []byte) {
 			g.Title = title
 		}
 		if id, known := n.AttributeString("id"); known && n.Level == 2 {
-			g.Headings = append(g.Headings, heading{string(id.([]byte)), title}) //nolint:errcheck // it is always that
+			g.Headings = append(g.Headings, heading{string(id.([]byte)), title}) //nolint:errcheck // goldmark stores the id as bytes
 		}
 	case *extast.Table:
 		n.SetAttributeString("tabindex", []byte("0"))

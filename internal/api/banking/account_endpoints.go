@@ -142,8 +142,8 @@ type listAccountsOfInput struct {
 	httpapi.Expand[wire.BankAccount]
 }
 
-// summedAccounts contains accounts, and the sums of those accounts that are neither disabled nor
-// deleted.
+// summedAccounts contains accounts, and sums of balances over the accounts that are neither
+// disabled nor deleted.
 type summedAccounts struct {
 	Accounts       []wire.BankAccount                   `json:"accounts"`
 	Balance        *json.Number                         `json:"balance" doc:"sum of the balances, when all accounts have the same currency"`

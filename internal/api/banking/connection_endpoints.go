@@ -377,8 +377,7 @@ func (s *Service) userLogs(ctx context.Context, c *httpapi.Caller, in userLogsIn
 	return out, nil
 }
 
-// logs returns one page of the selected syncs as rows, and the response with empty logs. The caller
-// renders the logs.
+// logs returns the rows of one page of syncs, and a response in which the caller must set the logs.
 func (s *Service) logs(ctx context.Context, c *httpapi.Caller, filter bankstore.ConnectionLogFilter, in logsQuery) (connectionLogsOutput, []bankstore.ConnectionLog, error) {
 	filter.Domain, filter.Source, filter.From, filter.Until = c.Domain.ID, in.IDSource, in.From(), in.Until()
 	rows, listing, err := httpapi.Turn(ctx, &s.DB.Reader, in.Paging,

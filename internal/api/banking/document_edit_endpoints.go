@@ -108,7 +108,7 @@ func (s *Service) createDocument(ctx context.Context, c *httpapi.Caller, in crea
 	return s.shownDocument(ctx, c, bankstore.DocumentFilter{Domain: c.Domain.ID, User: found[0].User, ID: id}, nil)
 }
 
-// subscription returns the subscription to create the document in.
+// subscription returns the subscription of the new document.
 func (in createDocumentInput) subscription() (passerelle.SubscriptionID, error) {
 	switch named := in.IDSubscription; {
 	case in.Subscription == 0 && named == 0:

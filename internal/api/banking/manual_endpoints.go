@@ -16,7 +16,7 @@ import (
 	"passerelle/internal/wire"
 )
 
-// The endpoints of this file create and delete transactions that programs supply. A sync neither
+// The endpoints of this file create and delete transactions that clients supply. A sync neither
 // changes nor removes these transactions.
 
 func (s *Service) manualRoutes() []httpapi.Route {

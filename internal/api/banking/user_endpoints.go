@@ -106,7 +106,7 @@ func (s *Service) listUsers(ctx context.Context, c *httpapi.Caller, in listUsers
 func userWindow(w httpapi.PageWindow) store.UserWindow {
 	window := store.UserWindow{Limit: w.Limit, Offset: w.Offset, Backward: w.Backward}
 	if len(w.From) > 0 {
-		from, _ := w.From[0].(int64) // the value passed to Turn
+		from, _ := w.From[0].(int64) // listUsers stored an int64, and this service sealed the cursor
 		window.From = passerelle.UserID(from)
 	}
 	return window

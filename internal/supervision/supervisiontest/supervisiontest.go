@@ -1,8 +1,8 @@
 // Package supervisiontest replaces systemd in tests. It provides the socket to which a service
 // sends its messages.
 //
-// It owns the socket and the environment variables that name it. It does not check the messages. A
-// test fails when no message arrives within a minute.
+// It owns the socket and the environment variables of systemd. It does not decide which messages
+// are right. A test fails when no message arrives within a minute.
 package supervisiontest
 
 import (

@@ -98,7 +98,7 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// TestReceiverFails checks that a failing receiver only causes a line in the log.
+// TestReceiverFails checks that Close or the log reports a failing receiver.
 func TestReceiverFails(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer 1" {
