@@ -89,7 +89,7 @@ func (w pipelines) write(ctx context.Context, statements []statement) error {
 	return w.pool.SendBatch(ctx, batch).Close() // one implicit transaction
 }
 
-// groups writes all waiting units in one transaction, in a goroutine.
+// groups is a writer with a goroutine, which writes waiting units together in one transaction.
 type groups struct {
 	conn     *sql.Conn
 	prepared map[string]*sql.Stmt

@@ -133,7 +133,7 @@ func (c *changer) event(id, version int64, now time.Time, body []byte) statement
 	return statement{insertEvent, []any{c.last.Add(1), bareDomain, id, version, body, now.UnixMicro()}}
 }
 
-// theFields has the length of the encrypted values when there are no fields.
+// theFields has the length of the encrypted fields of an attempt that has no fields.
 var theFields = make([]byte, 100)
 
 const (

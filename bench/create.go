@@ -57,7 +57,7 @@ func createBesideLimit(ctx context.Context, p *place, kind string) (side, side, 
 }
 
 // creating returns a side in which clients create payments. The number of payments depends on the
-// number of clients, so that runs take about the same time.
+// number of clients, so that measurements take about the same time.
 func (p *place) creating(base, token string, clients int) side {
 	c := newCaller(token, clients)
 	return func(ctx context.Context) (measured, error) {

@@ -207,7 +207,7 @@ func (b *poster) posting(events int) side {
 	}
 }
 
-// postAll sends all batches, with as many concurrent requests to each receiver as the service.
+// postAll sends all deliveries, with as many concurrent requests to each receiver as the service.
 func (b *poster) postAll(ctx context.Context, batches map[int64][]sentDelivery) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

@@ -63,7 +63,7 @@ func payInBrowser(ctx context.Context, t *testing.T, s *servicetest.Instance, na
 	for n, step := range []struct {
 		name string
 		do   chromedp.Action[chromedp.Void]
-		// inspect is set when the page belongs to this service.
+		// inspect is set when the step shows a page of this service for the first time.
 		inspect bool
 	}{
 		{"open the webview", servicetest.Navigate(webviewURL(t, s, token, id, lang, site.URL+"/back")), false},

@@ -52,7 +52,7 @@ type driver struct {
 	turn    atomic.Int64
 	// begins is locked while clients must not begin new work.
 	begins sync.RWMutex
-	// disturbed is the time of the last fault, in nanoseconds since 1970.
+	// disturbed is the time of the last failure, in nanoseconds since 1970.
 	disturbed atomic.Int64
 	// withoutRetry counts the responses 503 without Retry-After.
 	withoutRetry atomic.Int64
@@ -417,7 +417,7 @@ func coin(random *rand.Rand) func() bool {
 	}
 }
 
-// amountOf returns the length of a test in time. It works like amount.
+// amountOf returns the duration of a test. It works like amount.
 func amountOf(name string, usual time.Duration) time.Duration {
 	if length, err := time.ParseDuration(os.Getenv(name)); err == nil {
 		return length

@@ -52,8 +52,8 @@ func TestFirstPayment(t *testing.T) {
 	})
 }
 
-// approve acts as the payer at the bank. It opens the page and presses the button. It then follows
-// the redirects of the bank and the service to an address outside the service.
+// approve submits the payer's approval to the bank's page. It then follows the redirects of the
+// bank and the service to an address outside the service.
 func approve(t *testing.T, s *servicetest.Instance, page string) (landed string) {
 	t.Helper()
 	form := strings.NewReader(url.Values{"decision": {"approve"}}.Encode())

@@ -83,7 +83,7 @@ func (r *traces) spanNames(id string) map[string]int {
 	return found
 }
 
-// These are the traces that a client begins, and the headers with their ids.
+// These are the ids of the traces that a client begins, and the format of the header with an id.
 const (
 	creating, ordering = "0af7651916cd43dd8448eb211c80319c", "1bf7651916cd43dd8448eb211c80319d"
 	byClient           = "00-%s-b7ad6b7169203331-01"

@@ -34,7 +34,7 @@ readOnlyRootFilesystem: true
 capabilities: {drop: [ALL]}
 {{- end }}
 
-{{- /* The time for running requests: what the delay and the end of the process leave of the grace period. */ -}}
+{{- /* The time for running requests: the grace period without the delay and the 5 seconds for the process. */ -}}
 {{- define "passerelle.shutdownTimeout" -}}
 {{- $seconds := sub (sub (int .Values.terminationGracePeriodSeconds) (int .Values.shutdownDelaySeconds)) 5 }}
 {{- if le $seconds 10 }}{{ fail "terminationGracePeriodSeconds must be larger than shutdownDelaySeconds by at least 16" }}{{ end }}
