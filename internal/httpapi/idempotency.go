@@ -71,7 +71,7 @@ func underWay(wait time.Duration) error {
 
 // repeatKey identifies a request by its method, path, parameters, media type and body. The order of
 // the query parameters does not matter. The boundary of a multipart form does not matter either,
-// because programs choose a new boundary for each request.
+// because clients choose a new boundary for each request.
 func (x *exchange) repeatKey(key string) store.RepeatKey {
 	keyHash := sha256.Sum256([]byte(key))
 	hash := sha256.New()

@@ -7,9 +7,9 @@ import (
 	"passerelle/internal/settings"
 )
 
-// tokenParameter is the query parameter in which older programs of this API family send the token
-// of a read. Many programs store addresses, but not headers. A domain therefore accepts a token in
-// the address only when a setting allows it.
+// tokenParameter is the query parameter in which older clients of this API family send the token of
+// a read. Many programs store addresses, but not headers. A domain therefore accepts a token in the
+// address only when a setting allows it.
 const tokenParameter = "token"
 
 // presented returns the token of a request. It reads the header and, in domains that allow it, the

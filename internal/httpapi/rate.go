@@ -103,7 +103,7 @@ func (m *meter) take(from source, limit int64, now time.Time) quota {
 	return quota{limit: limit, remaining: int64((ratePeriod - after.Sub(now)) / each), reset: after.Sub(now)}
 }
 
-// evicted is the number of random sources that each call of note inspects.
+// evicted limits the random sources that one call of note inspects.
 const evicted = 8
 
 // note stores a source. Above half of maxSources, it inspects some sources and drops those with
