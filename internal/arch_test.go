@@ -297,8 +297,9 @@ func TestImportsFollowTheTable(t *testing.T) {
 	}
 }
 
-// TestTestBankSharesNoCode checks that the connectors and the test bank do not import each other,
-// even in tests. They can therefore not share a mistake. Only packages below cmd may import both.
+// TestTestBankSharesNoCode checks that the test bank and the other packages of the module do not
+// import each other, even in tests. The test bank and the connectors can therefore not share a
+// mistake. Only packages below cmd may import both.
 func TestTestBankSharesNoCode(t *testing.T) {
 	const bank = "testbank"
 	inBank := func(path string) bool { return matches(path, bank, bank+"/*") }

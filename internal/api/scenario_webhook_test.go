@@ -169,8 +169,9 @@ func TestPausesOfWebhooks(t *testing.T) {
 	})
 }
 
-// GET finds disabled and deleted webhooks only with the parameter all. PUT cannot change the event
-// of such a webhook, and DELETE does not find a deleted webhook.
+// Without the parameter all, neither GET nor a change of the event finds a disabled or deleted
+// webhook. Even with the parameter, PUT does not change the event of a deleted webhook. DELETE does
+// not find a deleted webhook.
 func TestHiddenWebhooks(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for _, hide := range []string{`{"disabled":true}`, `{"deleted":"2026-11-20"}`} {
