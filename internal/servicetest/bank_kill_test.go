@@ -156,8 +156,8 @@ func (s *merchant) awaitDone(more int, within time.Duration) {
 	}
 }
 
-// These are the first and the longest pause between two steps of a payment. Each pause is longer
-// than the pause before it, because queries take time from the service that they wait for.
+// These are the first and the longest pause between two steps of a payment. The pauses become
+// longer, because queries take time from the service that they wait for.
 const (
 	shortPause = 20 * time.Millisecond
 	longPause  = 160 * time.Millisecond

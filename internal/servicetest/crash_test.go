@@ -113,7 +113,7 @@ func (m *marks) chosen() []string {
 	})
 }
 
-// explore waits until the program has passed every required mark.
+// explore waits until the program has passed a mark in every required function.
 func (m *marks) explore() {
 	wanted := committing(m.t)
 	for deadline := time.Now().Add(waitLimit); m.missing(wanted, 10*time.Second) != nil; {
@@ -129,8 +129,8 @@ func (m *marks) explore() {
 	}
 }
 
-// missing returns the marks that the program has not passed in time. It returns nil when the
-// program has passed all of them.
+// missing returns the functions in which the program has passed no mark in time. It returns nil
+// when there are none.
 func (m *marks) missing(wanted []string, within time.Duration) []string {
 	for deadline := time.Now().Add(within); ; <-time.After(50 * time.Millisecond) {
 		var missing []string

@@ -79,8 +79,8 @@ func elsewhere(step func(ctx context.Context, t *chromedp.Target) error) chromed
 	})
 }
 
-// These are the first and the longest pause between two queries to a page. Each pause is longer
-// than the pause before it, because queries take time from the page.
+// These are the first and the longest pause between two queries to a page. The pauses become
+// longer, because queries take time from the page.
 const (
 	firstPause   = 4 * time.Millisecond
 	longestPause = 64 * time.Millisecond
