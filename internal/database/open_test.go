@@ -200,7 +200,7 @@ func TestSettingsOfSQLite(t *testing.T) {
 		{engine.writer.conn, "foreign_keys", "1"},
 		{engine.writer.conn, "busy_timeout", "10000"},
 		{reader.conn, "query_only", "1"},
-		{reader.conn, "mmap_size", "268435456"},
+		{reader.conn, "mmap_size", "0"},
 		{reader.conn, "cache_size", "-8192"},
 	}
 	for _, test := range tests {

@@ -88,10 +88,11 @@ func privateFile(path string) error {
 	return errors.Join(err, file.Close())
 }
 
-// connect returns a pool of connections with these settings. Each connection also maps up to 256
-// MiB of the file, and has a cache of 8 MiB.
+// connect returns a pool of connections with these settings. Each connection also has a cache of 8
+// MiB. Connections do not map the file into memory: after each write of another connection, a reader
+// would drop its map and map the file again, which costs more than the map saves.
 func (s *sqliteEngine) connect(settings ...string) *sql.DB {
-	shared := []string{fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()), "mmap_size(268435456)", "cache_size(-8192)"}
+	shared := []string{fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()), "cache_size(-8192)"}
 	address := url.URL{Scheme: "file", Path: s.path, RawQuery: url.Values{"_pragma": append(shared, settings...)}.Encode()}
 	pool, err := sql.Open("sqlite", address.String())
 	if err != nil {
