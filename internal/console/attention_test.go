@@ -109,8 +109,9 @@ func (n numbered) Health() connector.BankHealth {
 	return connector.BankHealth{Open: n.ill, Failures: 5}
 }
 
-// TestOverviewWithManyBanks checks that the home page names the worst banks and counts the others.
-// The service must query the health of the banks once for 20 views, and again after five seconds.
+// TestOverviewWithManyBanks checks that the home page names the first failing banks and counts the
+// others. The service must query the health of the banks once for 20 views, and again after five
+// seconds.
 func TestOverviewWithManyBanks(t *testing.T) {
 	quiet(t, func(t *testing.T, d *fixture, c *clock) {
 		d.enter(operators.Viewer)

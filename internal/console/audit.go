@@ -63,7 +63,7 @@ type actRow struct {
 	Number int64
 }
 
-// audit lists the acts of operators in a domain, newest first.
+// audit lists the acts that the address selects, newest first.
 func (c *Console) audit(pc *page.Context) error { return c.showAudit(pc, auditData{}) }
 
 func (c *Console) showAudit(pc *page.Context, data auditData) error {
@@ -147,7 +147,7 @@ func auditDays(pc *page.Context, data *auditData, f *operatorstore.AuditFilter) 
 	return err
 }
 
-// addChain adds to data the state of the domain's chain.
+// addChain adds the state of the shown chain to data.
 func (c *Console) addChain(pc *page.Context, data *auditData) error {
 	end, err := operatorstore.From(c.DB).AuditEnd(pc, chainOf(pc))
 	if err != nil {
@@ -165,7 +165,7 @@ func (c *Console) addChain(pc *page.Context, data *auditData) error {
 	return nil
 }
 
-// verifyAudit reads the complete chain of the domain. It shows whether the chain is intact.
+// verifyAudit reads the complete chain, within auditTimeout. It shows whether the chain is intact.
 func (c *Console) verifyAudit(pc *page.Context) error {
 	ctx, cancel := context.WithTimeout(pc, auditTimeout)
 	defer cancel()
@@ -184,7 +184,7 @@ func (c *Console) verifyAudit(pc *page.Context) error {
 	return c.showAudit(pc, data)
 }
 
-// subjectPaths maps each kind of subject to the path of its page.
+// subjectPaths maps kinds of subjects to the paths of their pages.
 var subjectPaths = map[string]string{
 	"payment": "/payments/%d", "user": "/users/%d", "webhook": "/webhooks/%d", "client": "/clients/%d", "token": "/tokens?id=%d",
 }

@@ -125,7 +125,7 @@ func TestSimulationInABrowser(t *testing.T) {
 	}
 }
 
-// A page asks again before a refund and before a confirmation, because these acts move money.
+// A page asks again before a refund and before a confirmation.
 func TestActsOnMoneyInABrowser(t *testing.T) {
 	t.Parallel()
 	for _, window := range []struct {

@@ -27,7 +27,7 @@ func (c *Console) clientRoutes() []page.Route {
 	}
 }
 
-// These are the names of acts on applications in the audit log.
+// The audit log has these names for acts on applications.
 const (
 	actCreateClient = "create client"
 	actChangeClient = "change client"

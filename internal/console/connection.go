@@ -26,7 +26,7 @@ func (c *Console) connectionRoutes() []page.Route {
 	}
 }
 
-// These are the names of acts on connections in the audit log.
+// The audit log has these names for acts on connections.
 const (
 	actSync             = "synchronise connection"
 	actDeleteConnection = "delete connection"
@@ -166,7 +166,8 @@ func statesNamed(text string) ([]passerelle.ConnectionState, bool) {
 	return []passerelle.ConnectionState{one}, slices.Contains(states, one)
 }
 
-// connections lists, newest first, the domain's connections that cannot be read.
+// connections lists the domain's connections that cannot be read, newest first. With the parameter
+// ends, it lists those with consents that end soon.
 func (c *Console) connections(pc *page.Context) error {
 	banks, err := c.Aggregation.Banks(pc, pc.Domain)
 	if err != nil {

@@ -22,7 +22,7 @@ func (c *Console) domainRoutes() []page.Route {
 	}
 }
 
-// These are the names of acts on domains in the audit log.
+// The audit log has these names for acts on domains.
 const (
 	actCreateDomain  = "create domain"
 	actMoveDomain    = "move domain"
@@ -144,7 +144,7 @@ func (c *Console) moveDomain(pc *page.Context) error {
 	return c.showDomain(pc, true)
 }
 
-// rotateSignKey generates a new key. The domain signs API responses with this key from now on.
+// rotateSignKey generates a new key. Signed API responses use this key from now on.
 func (c *Console) rotateSignKey(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden

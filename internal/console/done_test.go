@@ -77,7 +77,8 @@ func (forgetful) Status(context.Context, connector.Order) (payment.Report, error
 }
 
 // TestSettling checks that an operator can settle a payment with an unknown outcome. A page first
-// asks for the reason. The audit log must have the act and the reason.
+// asks for the reason. The payment's page must show the reason, and the audit log must have the
+// act.
 func TestSettling(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		bank, _ := d.Initiation.Connectors.Initiator(sandbox.TestConnector)

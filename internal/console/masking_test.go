@@ -185,8 +185,9 @@ const (
 	ofExample  = "FR7630006000011234567890189"
 )
 
-// walk fetches all pages. It also sends all forms, unless the operator may reveal personal data.
-// The service may refuse some pages to operators who do not set up the domain.
+// walk fetches all pages. It also sends the forms that are not in stays, unless the operator may
+// reveal personal data. The service may refuse some pages to operators who do not set up the
+// domain.
 func (p *people) walk(t *testing.T, visitor *fixture, who string, reveals, setsUp bool) {
 	t.Helper()
 	for _, route := range console.Routes() {

@@ -27,7 +27,7 @@ type listField struct {
 	// choices returns the values to choose from. The function is nil for a text field. When there
 	// are more values than a page shows, it may return only the first values.
 	choices func(*Console, *page.Context) ([]choice, error)
-	// among reports whether a value is a valid choice that choices does not return.
+	// among reports whether a value is a valid choice that the function choices does not return.
 	among func(c *Console, pc *page.Context, value string) (bool, error)
 	// take adds a value of the field to the filter of the list. The value is not empty.
 	take func(*page.Context, *listing, string) error
@@ -73,7 +73,7 @@ var listFields = []listField{
 // fieldValue returns the value of a field, without surrounding spaces.
 func fieldValue(values url.Values, name string) string { return strings.TrimSpace(values.Get(name)) }
 
-// showFields adds to data the fields of the form, with their values.
+// showFields adds the fields of the form to data, with their values.
 func (c *Console) showFields(pc *page.Context, values url.Values, data *listData) error {
 	for _, field := range listFields {
 		if field.personal && !maySearch(pc) {

@@ -218,7 +218,7 @@ func TestExportOfPersonalDataNeedsPermission(t *testing.T) {
 	})
 }
 
-// The service reads a long file from the database in pages. The file contains each payment once.
+// The service reads the payments of a long file in pages. The file contains each payment once.
 func TestLongPaymentExportIsReadInPages(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)

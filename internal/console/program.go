@@ -22,7 +22,7 @@ func (c *Console) programRoutes() []page.Route {
 	}
 }
 
-// These are the names of acts on connector programs in the audit log.
+// The audit log has these names for acts on connector programs.
 const (
 	actAddProgram    = "add connector"
 	actCheckProgram  = "check connector"

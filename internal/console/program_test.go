@@ -60,7 +60,8 @@ func TestConnectorPrograms(t *testing.T) {
 	})
 }
 
-// wantProgramActs checks the acts on connectors that belong to no domain, newest first.
+// wantProgramActs checks the acts on connectors, newest first. It skips acts that belong to a
+// domain.
 func (d *fixture) wantProgramActs(operator store.OperatorID, want ...string) {
 	d.t.Helper()
 	all, err := operatorstore.From(d.DB).AuditOfOperator(d.t.Context(), operator, 20)

@@ -71,7 +71,7 @@ type textSearch struct {
 // requestNumber matches the id of a request.
 var requestNumber = regexp.MustCompile(`^[0-9]{10,20}$`)
 
-// accountEnd is the number of characters in the end of an account number.
+// accountEnd is the length of a text that can be the end of an account number.
 const accountEnd = 4
 
 // accountsFirst moves the groups of payments from or to an account before other groups. Four digits

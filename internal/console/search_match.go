@@ -17,8 +17,8 @@ func foundTable(rows []listRow) paymentTable {
 	return paymentTable{rows, append(chooseColumns(nil), foundColumn)}
 }
 
-// These functions return the name and the value of the field with the searched text. They mask
-// personal data.
+// These functions return the name of the field with the searched text and, except for inMail, its
+// value. They mask personal data.
 
 func inReference(_ *page.Context, p *payment.Payment, text string) string {
 	return "End-to-end id " + matching(p, func(in payment.Instruction) bool { return in.ReferenceID == text }).ReferenceID

@@ -19,7 +19,7 @@ func (c *Console) tokenRoutes() []page.Route {
 	}
 }
 
-// These are the names of acts on tokens in the audit log.
+// The audit log has these names for acts on tokens.
 const (
 	actCreateToken = "create token"
 	actRevokeToken = "revoke token"

@@ -31,7 +31,7 @@ func (c *Console) userRoutes() []page.Route {
 	}
 }
 
-// These are the names of acts on users in the audit log.
+// The audit log has these names for acts on users.
 const (
 	actExportUser = "export user"
 	actDeleteUser = "delete user"

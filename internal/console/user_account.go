@@ -25,7 +25,7 @@ func (c *Console) accounts(pc *page.Context) error { return c.showAccounts(pc, f
 // revealAccounts shows the accounts without masks, and records this act.
 func (c *Console) revealAccounts(pc *page.Context) error { return c.revealUser(pc, c.showAccounts) }
 
-// revealUser shows without masks a page about the user in the address, and records this act.
+// revealUser shows a page about a user without masks, and records this act.
 func (c *Console) revealUser(pc *page.Context, show func(pc *page.Context, revealed bool) error) error {
 	if !pc.MayReveal() {
 		return page.ErrForbidden

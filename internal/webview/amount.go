@@ -25,8 +25,8 @@ func chunks(s string, size int) []string {
 	return parts
 }
 
-// accountText formats an account number in groups of four characters, or in pairs for a sort code.
-// People compare short groups easily.
+// accountText formats an account number in groups of four characters. For a UK account, it groups
+// only the sort code, in pairs. People compare short groups easily.
 func accountText(a passerelle.Account) string {
 	const sortCode = 6
 	if a.Scheme == passerelle.SortCode && len(a.Identification) > sortCode {

@@ -73,8 +73,8 @@ func TestThePageAsksTheBankByItself(t *testing.T) {
 	}
 }
 
-// While a person types, the service filters the list without a click, in one country or in all
-// countries. When no bank in the country matches, the page offers a search in all countries.
+// While a person types, the service filters the list without a click. When no bank in the country
+// matches, the page offers a search in all countries.
 func TestASearchForABankWhileTyping(t *testing.T) {
 	t.Parallel()
 	s := start(t, storetest.SQLite(t), crowd)

@@ -51,8 +51,7 @@ func seen(body string) (names []string) {
 }
 
 // Without a script, the service searches for the words of a name. It ignores accents and case. It
-// searches first in the country of the payee, and on request in another country or in all
-// countries.
+// searches in the country of the payee, or on request in all countries.
 func TestBanksAreFoundByNameAndCountry(t *testing.T) {
 	each(t, european, func(t *testing.T, s *stack) {
 		page := s.open(t, s.create(t, nil).ID, nil)

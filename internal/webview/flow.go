@@ -341,8 +341,9 @@ func (w *Webview) fits(t *flowSession) error {
 	return err
 }
 
-// maxFlows is the largest number of flows that a browser stores at the same time. The browser sends
-// the cookie of each flow with every request, and a server limits a request's headers.
+// maxFlows is the largest number of flows that a browser stores after a link has begun a flow. The
+// browser sends the cookie of each flow with every request, and a server limits a request's
+// headers.
 const maxFlows = 8
 
 // dropOldestFlow makes room for a new flow. It drops the oldest flows in the browser's cookies.

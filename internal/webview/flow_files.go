@@ -25,8 +25,8 @@ import (
 // stepFiles is set when the person wants to upload statement files.
 const stepFiles = "files"
 
-// These limits apply to one upload. The service stores nothing before the person confirms: the page
-// that shows the contents sends the files again.
+// These limits apply to one upload. The service stores nothing before the person confirms, so the
+// page that shows the contents sends the files again.
 const (
 	maxFiles     = 20
 	maxFileBytes = 8 << 20

@@ -96,7 +96,7 @@ func TestFilesAreHandedOver(t *testing.T) {
 }
 
 // When the service refuses one file, it does not import the other files. The page shows the reason,
-// and no content of a file becomes markup.
+// and escapes the file's name.
 func TestFilesThatAreRefused(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.fileConnection()
@@ -130,7 +130,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 	})
 }
 
-// The service compares several files as if it imported one after the other. A transaction in two
+// The service checks several files as if it imported one after the other. A transaction in two
 // files counts as new once. The report does not count a transaction of a later file as missing. A
 // refused file does not change the result of the files after it.
 func TestFilesTogether(t *testing.T) {

@@ -95,8 +95,7 @@ func (w *Webview) bankOf(pc *pageContext, c bankstore.Connection) (wire.Bank, er
 // providerWords is the variant of the texts about providers that have documents and no accounts.
 const providerWords = "provider"
 
-// nameInstitutions makes later texts speak of a provider if provider is true, and of a bank
-// otherwise.
+// nameInstitutions makes later texts speak of a provider or, if the argument is false, of a bank.
 func (pc *pageContext) nameInstitutions(provider bool) {
 	pc.words = pc.words.As("")
 	if provider {

@@ -109,7 +109,7 @@ func TestWrongLinks(t *testing.T) {
 	})
 }
 
-// A single-use code gives access to one browser. Other codes can be used until they expire.
+// A single-use code gives access to one browser. Other codes can be used several times.
 func TestCodesOfLinks(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		var single struct{ Code string }
@@ -133,7 +133,7 @@ func TestCodesOfLinks(t *testing.T) {
 	})
 }
 
-// The service accepts a form only if it has the flow's token and comes from the service's own site.
+// A form must have the flow's token and come from the service's own site.
 func TestFormsOfOthers(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		page := p.open(p.link("connect"))

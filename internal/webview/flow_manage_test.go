@@ -153,7 +153,7 @@ func TestReconnectWithNewCredentials(t *testing.T) {
 	})
 }
 
-// A read in the meantime does not count as new credentials. A person who signed in on the
+// A read during the flow does not count as new credentials. A person who signed in on the
 // institution's page need not enter credentials.
 func TestNewCredentialsAreOnlyEntered(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
@@ -187,8 +187,7 @@ func TestAnswersAreNoNewCredentials(t *testing.T) {
 	})
 }
 
-// A link may name only sources that the connection does not use. The person then needs to do
-// nothing.
+// The person needs to do nothing when the link names only sources that the connection does not use.
 func TestReconnectOfSources(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.waiting("otp")
@@ -383,7 +382,8 @@ func TestJourneysTakeTooLong(t *testing.T) {
 	}
 }
 
-// A flow ends when its user is deleted. The application then gets an error.
+// A flow ends when its user is deleted. The application then gets an error, if the link has a
+// redirect address.
 func TestJourneysEnd(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		page := p.open(p.link("connect"))

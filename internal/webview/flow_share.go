@@ -346,8 +346,8 @@ func newSelection(all shareable, form url.Values) selection {
 	return c
 }
 
-// take counts an item if it is ticked. If the choice changes the item, take notes this in the map
-// changed.
+// take counts an item if it is ticked. If the choice changes the item, it also adds the item to the
+// map changed.
 func take[T ~int64](c *selection, changed map[T]bool, id T, ticked, shared bool) {
 	if ticked != shared {
 		changed[id] = ticked

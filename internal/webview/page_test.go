@@ -213,7 +213,7 @@ func TestEveryStateHasItsPage(t *testing.T) {
 	}
 }
 
-// ask returns the report of a bank that waits for the payer.
+// ask returns the report of a bank that waits for an action.
 func ask(action payment.Action) []payment.Report {
 	return []payment.Report{{Status: payment.Awaiting, Action: action, ValidateURI: "https://bank.example/approve?id=1&x=2"}}
 }

@@ -47,7 +47,7 @@ func labelled(script string) func(*payment.Draft) {
 	}
 }
 
-// move is a form to send. shows is a text on the next page.
+// move is a form to send. The field shows is a text on the page with the form.
 type move struct {
 	shows string
 	form  url.Values
@@ -109,7 +109,7 @@ func TestPayersAnswerTheirBanks(t *testing.T) {
 	}
 }
 
-// play sends forms in sequence. Each form comes from the page that the browser then shows.
+// play sends forms in sequence. It checks the text on the page before each form.
 func (s *stack) play(t *testing.T, page string, moves []move) {
 	t.Helper()
 	for _, m := range moves {

@@ -185,7 +185,7 @@ func TestAnAbandonedPaymentHasNoOutcomeYet(t *testing.T) {
 }
 
 // A payer may approve at the bank, for example in another window. The payer can then no longer
-// cancel without the bank. The service asks the bank, and the payment continues.
+// abandon the payment. The service asks the bank, and the payment continues.
 func TestWhatWasApprovedIsNotAbandoned(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		s.offer(t, s.numbered(t, 58))

@@ -36,7 +36,7 @@ var actions = map[payment.Action]func(*Webview, *pageContext, *payerSession) err
 	payment.PSUValidation: (*Webview).consent,
 }
 
-// show shows the page for the payment's current state. When the payer has nothing to do, show
+// show shows the page for the payment's current state. When the payer need not act or wait, show
 // redirects the payer to the client.
 func (w *Webview) show(pc *pageContext, s *payerSession) error {
 	p := s.payment

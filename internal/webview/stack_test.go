@@ -51,7 +51,7 @@ type stack struct {
 	client  store.Client
 	origin  string
 	browser *http.Client
-	// simulated is the sandbox bank that all connectors use.
+	// simulated is the sandbox bank that the payment connectors use.
 	simulated *sandbox.Bank
 	// tokens has the form token of each payment, by the payment's number.
 	tokens map[string]string
@@ -162,7 +162,7 @@ func (s *stack) populate(t *testing.T) {
 	s.domain, s.client = d, client
 }
 
-// draft returns a draft with one instruction, after change has modified it.
+// draft makes a draft with one instruction, and applies the function change to the draft.
 func draft(change func(*payment.Draft)) payment.Draft {
 	d := payment.Draft{
 		ClientRedirectURI: "https://shop.example/back", ClientState: "a&b=ü",

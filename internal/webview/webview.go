@@ -4,8 +4,8 @@
 // person connects an institution, chooses the data to share, and later repairs or ends the
 // connection.
 //
-// Files about payments begin with payment_, and files about connections begin with flow_. A flow is
-// the task of a person after opening a link: connect, reconnect or manage.
+// Files with the prefix payment_ are about payments, and files with the prefix flow_ are about
+// connections. A flow is the task of a person after opening a link: connect, reconnect or manage.
 //
 // The package owns the addresses of these pages and the cookies that give access to one payment or
 // one flow. It also chooses the page for each state of a payment or connection. The stored state
@@ -78,8 +78,8 @@ func embeddedIn(directory string) fs.FS {
 type Config struct {
 	// Domain finds the domain of a host. It fails with NotFound for an unknown host.
 	Domain func(ctx context.Context, host string) (passerelle.Domain, error)
-	// Wait counts a request, or a form about connections, from its address. It returns the time for
-	// which the address must wait, or zero.
+	// Wait counts a request of an IP address. It returns the time for which the address must wait,
+	// or zero. The argument form is set for forms about connections.
 	Wait func(r *http.Request, form bool) (time.Duration, error)
 	// RequestID returns the id of the request.
 	RequestID  func(ctx context.Context) string

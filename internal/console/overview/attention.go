@@ -204,7 +204,7 @@ func (h *handler) bankConcerns(pc *page.Context) ([]concern, error) {
 	return worst(all, "%d more problems with banks", concern{Remedy: "See all banks", Address: pc.Path("/connectors")}), nil
 }
 
-// expiry says in how much time a certificate expires.
+// expiry says whether a certificate has expired, or how soon it expires.
 func expiry(left time.Duration) string {
 	if left < 0 {
 		return "has expired"
@@ -212,8 +212,8 @@ func expiry(left time.Duration) string {
 	return "expires in " + page.Age(left)
 }
 
-// worst keeps the first maxConcerns problems. If there are several others, it replaces them with
-// rest. The text of rest is words, formatted with the number of the others.
+// worst keeps the first maxConcerns problems. If there are several others, the argument rest
+// replaces them. Its text is the argument words, formatted with the number of the others.
 func worst(all []concern, words string, rest concern) []concern {
 	more := len(all) - maxConcerns
 	if more <= 1 {

@@ -42,8 +42,8 @@ func spanOf(pc *page.Context) (span, span) {
 	return spans[0], spans[1]
 }
 
-// first returns the number of the first part of a period. The last part of that period contains
-// now. Parts are counted in local time, with the UTC offset of now.
+// first returns the number of the first part of a period. The last part of that period contains the
+// argument now. Parts are counted in local time, with the UTC offset of now.
 func (s span) first(now time.Time) int64 { return s.at(now) - s.parts + 1 }
 
 func (s span) at(t time.Time) int64 {

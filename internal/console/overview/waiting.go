@@ -40,7 +40,7 @@ func (u usualTimes) text(bank string) string {
 }
 
 // openConcerns returns a problem for each bank and state in which the oldest payment has waited
-// much longer than usual.
+// much longer than usual. If there are too many, one problem counts the rest.
 func (h *handler) openConcerns(pc *page.Context) ([]concern, error) {
 	var all []concern
 	for _, state := range []payment.State{payment.Validating, payment.Pending} {

@@ -216,7 +216,7 @@ type newSecret struct {
 }
 
 // LeadToSecret redirects to an address. The next view of the page at that address shows the secret,
-// and all later views do not. Going back or reloading therefore repeats no act.
+// and all later views do not. Going back or reloading repeats no act.
 func (pc *Context) LeadToSecret(address, secret string) error {
 	cookie := web.Cookie{Name: secretCookie, Path: Root, Strict: true, Secure: pc.secure, Life: secretLife}
 	if err := pc.handler.sealer.Set(pc.Writer, cookie, newSecret{address, secret, pc.Who.ID, pc.handler.Now().Add(secretLife)}); err != nil {

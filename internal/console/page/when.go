@@ -17,7 +17,7 @@ type When struct {
 	// names the clock of the instant. Clock is empty in a live domain.
 	Exact, Stamp, Clock string
 
-	// real is set for an instant in real time. clocks has the clocks of the page.
+	// real is set for an instant in real time, in a sandbox. clocks has the clocks of the page.
 	real   bool
 	clocks *clocks
 }

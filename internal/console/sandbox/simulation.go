@@ -20,7 +20,7 @@ import (
 	"passerelle/payment"
 )
 
-// These are the names of acts of the simulation in the audit log.
+// The audit log has these names for acts in the simulation.
 const (
 	actClock = "move clock"
 	actRun   = "run sandbox"
@@ -175,7 +175,7 @@ func (c *handler) scenarios(pc *page.Context) error {
 // scenarioPage is the number of scenarios on a page.
 const scenarioPage = 20
 
-// selectScenarios adds to data the page of scenarios that the address selects.
+// selectScenarios adds the page of scenarios that the address selects to data.
 func (c *handler) selectScenarios(pc *page.Context, data *scenariosData) {
 	query := pc.Request.URL.Query()
 	data.Search, data.End = strings.TrimSpace(query.Get("search")), query.Get("end")

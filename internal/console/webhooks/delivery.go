@@ -50,7 +50,7 @@ type attemptRow struct {
 	Duration, Status, Failure, Answer, Detail, Opening, Signature, Next string
 }
 
-// delivery shows a delivery, and masks its personal data.
+// delivery shows a delivery, and masks its personal data in a live domain.
 func (h *hooks) delivery(pc *page.Context) error {
 	return h.showDelivery(pc, pc.Domain.Kind == passerelle.Sandbox)
 }
@@ -133,7 +133,7 @@ func nextTryOf(pc *page.Context, w store.Webhook, d store.WebhookData) page.When
 	return nextTry(pc, w)
 }
 
-// addSent adds to data the content of the last request.
+// addSent adds the content of the last request to data.
 func (h *hooks) addSent(pc *page.Context, w store.Webhook, data *deliveryData) error {
 	sent, err := h.Delivery.Sent(pc, pc.Domain, w, data.ID)
 	if err != nil {
@@ -149,7 +149,7 @@ func (h *hooks) addSent(pc *page.Context, w store.Webhook, data *deliveryData) e
 	return nil
 }
 
-// addAttempts adds to data the page of requests for the position in the address.
+// addAttempts adds the page of requests for the position in the address to data.
 func (h *hooks) addAttempts(pc *page.Context, data *deliveryData) error {
 	where := pc.Window(2)
 	where.Limit = shownAttempts + 1

@@ -12,7 +12,7 @@ import (
 type eventData struct {
 	webhook.Entry
 	Facts []page.DetailRow
-	// Sample is the payload of a sample.
+	// Sample is a sample of the payload.
 	Sample   *page.JSONNode
 	MaySetUp bool
 }

@@ -199,7 +199,7 @@ func nextTry(pc *page.Context, w store.Webhook) page.When {
 	return pc.When(*w.NextFlush)
 }
 
-// listDeliveries adds to data the page of deliveries for the position in the address.
+// listDeliveries adds the page of deliveries for the position in the address to data.
 func (h *hooks) listDeliveries(pc *page.Context, w store.Webhook, data *webhookData) error {
 	filter, err := data.filter(pc, w)
 	if err != nil {
@@ -281,13 +281,13 @@ func (h *hooks) actOnWebhook(pc *page.Context) error {
 	return h.afterAct(pc, w, err, doneTexts[act])
 }
 
-// doneTexts maps each act to its confirmation.
+// doneTexts maps each act except actRecover to its confirmation.
 var doneTexts = map[string]string{
 	actDisable: "The webhook was disabled.", actEnable: "The webhook was enabled.", actDelete: "The webhook was deleted.", actRestore: "The webhook was restored.",
 }
 
 // afterAct shows the webhook again, or the reason for a refusal. Another operator may have deleted
-// the webhook meanwhile.
+// the webhook at the same time.
 func (h *hooks) afterAct(pc *page.Context, w store.Webhook, err error, done string) error {
 	if errors.Is(err, passerelle.NotFound) {
 		err = passerelle.Conflicting("The webhook is deleted; restore it first.")

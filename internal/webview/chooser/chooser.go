@@ -99,8 +99,8 @@ type Inquiry struct {
 	Hints []string
 }
 
-// List returns the institutions that the parameters of the address select. List sorts its argument
-// in place.
+// List returns the institutions that the address selects, or all institutions if they need no
+// search field. List sorts its argument in place.
 func (r Inquiry) List(all []Institution) *List {
 	c := &List{Words: r.Words, Path: r.HTTP.URL.Path, Searchable: len(all) >= many}
 	sortEntries(all)
