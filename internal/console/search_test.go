@@ -181,7 +181,7 @@ func TestSearchInLiveDomains(t *testing.T) {
 }
 
 // TestNeedsAttention checks that the page lists the problems for the operator, each with a link to
-// a page that solves it.
+// a page about the problem.
 func TestNeedsAttention(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)

@@ -27,11 +27,12 @@ import (
 var written = regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}\b|\b\d{1,2}:\d{2}(:\d{2})?\b`)
 
 // quoted lists the elements and classes with content that is not a text of the page: raw data of
-// programs, values of settings, and sample input. A drawing has a scale of its own.
+// programs, values of settings, and sample input. The list contains svg because a tooltip in a
+// chart cannot contain a time element.
 var quoted = []string{"pre", "textarea", "option", "label", "script", "style", "svg", "json", "headers", "value", "code"}
 
-// timesOn adds to bare all times that a page shows outside a time element. It counts the time
-// elements, and adds to bare each time element that lacks the exact time.
+// timesOn appends all times that a page shows outside a time element to the argument bare. It
+// counts the time elements, and also appends each time element that lacks the exact time.
 func timesOn(n *html.Node, bare *[]string) (elements int) {
 	if n.Type == html.TextNode {
 		*bare = append(*bare, written.FindAllString(n.Data, -1)...)
@@ -78,7 +79,7 @@ func (d *fixture) wantsExactTimes(path string) int {
 	return elements
 }
 
-// elsewhere lists the routes that the test does not open.
+// elsewhere lists the routes that the loop over all routes does not open.
 var elsewhere = []string{"", "provider", "provider/back", "sign-in", "second-factor", "domains/#/clients/#/logo/#", "domains/#/payments/#/support", "domains/#/payments/#/confirm", "domains/#/payments/#/refund"}
 
 // timed is a sandbox in which every page shows objects. The field people has the numbers of these
@@ -118,8 +119,8 @@ func newTimed(t *testing.T, s *servicetest.Instance) timed {
 	}, 0}}
 }
 
-// TestEveryTimeIsShownWithTheExactTime opens the pages of the table of routes except elsewhere, in
-// a sandbox and in a live domain. Each time on a page must have its exact time.
+// TestEveryTimeIsShownWithTheExactTime opens the pages of a sandbox and of a live domain. Each time
+// on a page must have its exact time.
 func TestEveryTimeIsShownWithTheExactTime(t *testing.T) {
 	t.Parallel()
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{Now: newClock().now})
@@ -197,8 +198,9 @@ func (d *fixture) temporary() string {
 	return fmt.Sprint("/users/", u.ID)
 }
 
-// TestExactTimesWithoutAMouse checks that a list shows the exact times below the ages on a phone.
-// The payment's timeline and the audit log must show them in a wide window too.
+// TestExactTimesWithoutAMouse checks that, on a phone, a list shows the exact time below each
+// relative time, such as "3 min ago". The payment's timeline and the audit log must show exact
+// times in a wide window too.
 func TestExactTimesWithoutAMouse(t *testing.T) {
 	t.Parallel()
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})

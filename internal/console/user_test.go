@@ -125,7 +125,7 @@ func TestUsersAreListedAndFound(t *testing.T) {
 }
 
 // The pages about a user show complete numbers of accounts and contracts only to operators who may
-// reveal personal data. The audit log records each such act.
+// reveal personal data. The audit log records each of these views.
 func TestOneUser(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)

@@ -125,7 +125,7 @@ func (p *person) useActs(name string) {
 	press("restore webhook", "enabled")
 }
 
-// The browser reports nothing on any page about webhooks.
+// The browser reports nothing on the pages about webhooks.
 func TestNoWebhookPageCausesBrowserMessages(t *testing.T) {
 	t.Parallel()
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})

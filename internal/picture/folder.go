@@ -25,8 +25,8 @@ const (
 	pageLogoSide = 128
 )
 
-// logoSides lists the stored sizes of a logo in pixels. The package encodes each size only once: a
-// decoded logo takes up to 256 KiB, and many requests need the same logo.
+// logoSides lists the stored sizes of a logo in pixels. The package encodes each size once and
+// keeps the PNG, because many requests need the same logo.
 var logoSides = []int{64, pageLogoSide, 256}
 
 // Logos has the institutions' logos that the operator provides. The zero value and nil contain no

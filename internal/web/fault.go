@@ -16,7 +16,7 @@ type FaultPage struct {
 	Title, Text string
 }
 
-// Error returns the title of the page.
+// Error returns a text with the title of the page.
 func (f *FaultPage) Error() string { return "page answered with: " + f.Title }
 
 // Faults shows the failures of one group of pages. Every field is required.
