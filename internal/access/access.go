@@ -142,8 +142,8 @@ func (a *Access) IssueService(ctx context.Context, client store.Client, scopes p
 }
 
 // IssuePayment makes a token that gives access to only one payment. No maker can grant
-// payments:admin. A maker with payments:admin can grant every other scope. Any other maker can
-// grant only its own scopes. A maker with access to one payment can make tokens only for that
+// payments:admin. A maker with payments:admin can grant every other payment scope. Any other maker
+// can grant only its own scopes. A maker with access to one payment can make tokens only for that
 // payment.
 func (a *Access) IssuePayment(ctx context.Context, maker Principal, payment passerelle.PaymentID, scopes passerelle.Scopes) (Grant, error) {
 	if payment == 0 || (maker.Payment != 0 && maker.Payment != payment) {

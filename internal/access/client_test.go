@@ -11,7 +11,7 @@ import (
 )
 
 // TestSimultaneousChangesOfAnApplication changes an application in several ways at the same time.
-// No change may undo another one: a replaced secret must stay invalid.
+// No change may undo another one.
 func TestSimultaneousChangesOfAnApplication(t *testing.T) {
 	onEach(t, func(t *testing.T, d *fixture) {
 		var fresh string

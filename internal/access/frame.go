@@ -16,8 +16,8 @@ const FrameKey = "webview.origins"
 // maxFrameOrigins limits the number of origins, because every page has a header with all of them.
 const maxFrameOrigins = 20
 
-// FrameOrigins returns the origins whose pages may show the webview in a frame for a client. By
-// default, there are no such origins.
+// FrameOrigins returns the origins that may show the webview of a client in a frame. By default,
+// there are no such origins.
 func FrameOrigins(client store.Client) []string { return strings.Fields(client.Config[FrameKey]) }
 
 func checkFrame(client store.Client) error {

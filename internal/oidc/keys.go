@@ -12,13 +12,12 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 )
 
-// errSoon is the error when no request is made, because an earlier request failed within the time
-// silence.
+// errSoon is the error when the package makes no request because a recent request failed.
 var errSoon = errors.New("the last request to it failed a moment ago")
 
 // keys holds a provider's signing keys. When an unknown key has signed a token, the package fetches
-// the keys. If the fetched keys lack that key, the package does not fetch again for the time
-// silence.
+// the keys. If the fetched keys lack that key, the package does not fetch again for a few seconds,
+// the constant silence.
 type keys struct {
 	remote *oidc.RemoteKeySet
 	now    func() time.Time
@@ -59,7 +58,7 @@ func (k *keys) inVain() {
 // may quote the provider's response.
 type signature struct {
 	*keys
-	// err is the error when the signature is invalid. It wraps ErrAway or ErrNotVouched.
+	// err is the error of a failed check. It wraps ErrAway or ErrNotVouched.
 	err error
 }
 

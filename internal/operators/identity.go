@@ -31,8 +31,8 @@ type ProviderIdentity struct {
 // SignInByIdentity makes a session for a person with an identity at a provider. The session belongs
 // to the operator who is linked to the identity. SignInByIdentity links an unlinked person to the
 // operator with the person's name, unless that operator is already linked to the provider. The role
-// comes from the operator and not from the provider. The session waits for the second factor like
-// every other session, unless v.Twice is set. SignInByIdentity fails with ErrUnlinked without an
+// comes from the operator and not from the provider. The session waits for the operator's second
+// factor, if any, unless v.Twice is set. SignInByIdentity fails with ErrUnlinked without an
 // operator. It fails with ErrRefused when the operator is disabled or was unlinked during the
 // sign-in.
 func (a *Operators) SignInByIdentity(ctx context.Context, v ProviderIdentity) (IssuedSession, error) {

@@ -128,7 +128,8 @@ func (a *Operators) admit(ctx context.Context, o operatorstore.Operator, twice b
 	return pass, err
 }
 
-// SecondFactor replaces a session that waits for the second factor by a session with a new token.
+// SecondFactor ends a session that waits for the second factor, and makes a session with a new
+// token.
 func (a *Operators) SecondFactor(ctx context.Context, token, code, request string) (IssuedSession, error) {
 	v, err := a.find(ctx, token)
 	if err != nil {

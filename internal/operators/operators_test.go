@@ -28,8 +28,8 @@ type fixture struct {
 	*operators.Operators
 	t   *testing.T
 	now time.Time
-	// meanwhile runs once, in the middle of an operation. after counts the readings of the clock
-	// before that moment.
+	// meanwhile runs once, in the middle of an operation. The field after is the number of clock
+	// readings before that moment.
 	meanwhile func()
 	after     int
 }

@@ -36,7 +36,7 @@ const (
 	// of sandboxes.
 	SetUpSandbox Ability = "set up sandbox"
 	// SetUp allows the changes of SetUpSandbox in every domain. It also allows creating and moving
-	// domains.
+	// domains, and changing connector programs.
 	SetUp Ability = "set up"
 	// Deliver allows pausing and repeating the delivery of webhooks.
 	Deliver Ability = "deliver"
@@ -53,7 +53,7 @@ func (v SignedIn) May(ability Ability) bool {
 	return slices.Contains(abilities[Role(v.Operator.Role)], ability)
 }
 
-// These are the names of this package's acts in the audit log.
+// The audit log has these names for this package's acts.
 const (
 	actSignIn       = "sign in"
 	actSecondFactor = "second factor"
