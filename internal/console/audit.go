@@ -147,7 +147,7 @@ func auditDays(pc *page.Context, data *auditData, f *operatorstore.AuditFilter) 
 	return err
 }
 
-// addChain adds the state of the shown chain to data.
+// addChain adds the state of the shown chain.
 func (c *Console) addChain(pc *page.Context, data *auditData) error {
 	end, err := operatorstore.From(c.DB).AuditEnd(pc, chainOf(pc))
 	if err != nil {

@@ -166,7 +166,7 @@ type callRow struct {
 // field.
 var certificates = map[string]string{"tls.certificate": "Transport certificate", "signature.certificate": "Signing certificate"}
 
-// addHealth adds the bank's health to data, as this process knows the health.
+// addHealth adds the bank's health, as this process knows it.
 func (c *Console) addHealth(pc *page.Context, data *connectorData) {
 	h, monitored := c.Aggregation.Connectors.Health(data.UUID)
 	if !monitored {

@@ -73,7 +73,7 @@ var listFields = []listField{
 // fieldValue returns the value of a field, without surrounding spaces.
 func fieldValue(values url.Values, name string) string { return strings.TrimSpace(values.Get(name)) }
 
-// showFields adds the fields of the form to data, with their values.
+// showFields adds the fields of the form, with their values.
 func (c *Console) showFields(pc *page.Context, values url.Values, data *listData) error {
 	for _, field := range listFields {
 		if field.personal && !maySearch(pc) {

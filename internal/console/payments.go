@@ -117,8 +117,8 @@ func (c *Console) payments(pc *page.Context) error {
 	return pages.Send(pc, "payments", "Payments", data)
 }
 
-// unknownPayments lists the payments with an unknown outcome. The list is in the order in which the
-// service asks the banks.
+// unknownPayments lists the payments with an unknown outcome. The pages are in the order in which
+// the service asks the banks. Each page has its newest payment first.
 func (c *Console) unknownPayments(pc *page.Context) error {
 	ids, err := c.DB.UnknownOutcomes(pc, pc.Domain.ID, store.MaxOverviewRows)
 	if err != nil {

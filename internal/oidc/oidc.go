@@ -8,7 +8,7 @@
 // The package fails with ErrAway when the provider cannot be reached or has an unusable
 // description. It fails with ErrNotVouched when data from the provider or the browser is invalid,
 // such as the token. The error contains the reason, for the log. From the provider's responses,
-// errors quote only the issuer and the audience of a token.
+// errors quote only values of a token, such as its issuer and audience.
 package oidc
 
 import (

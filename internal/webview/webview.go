@@ -90,7 +90,7 @@ type Config struct {
 	Aggregation *aggregation.Aggregation
 	// Notifications handles reports of banks.
 	Notifications *notification.Notifications
-	// Logos has the institutions' logos that the operator provides. It is nil without such logos.
+	// Logos has the institutions' logos that the operator provides. It may be nil.
 	Logos *picture.Logos
 	// MAC derives the key of the cookies from a secret of the deployment. New panics when the key
 	// has fewer than 32 bytes.
@@ -351,8 +351,8 @@ func (w *Webview) notified(pc *pageContext) error {
 
 // callback handles people who come back from their banks. For a payer, the service asks the bank
 // for the state of the payment. It then redirects the payer to the payment's page, which shows the
-// next step. After a cancellation through the API, it redirects the payer to the client's address
-// for cancellations, if the client supplied one.
+// next step. After the approval of a cancellation, it redirects the payer to the address in the
+// request to cancel, if any.
 func (w *Webview) callback(pc *pageContext) error {
 	if !pc.reading() {
 		return errMethod

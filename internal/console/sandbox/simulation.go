@@ -175,7 +175,7 @@ func (c *handler) scenarios(pc *page.Context) error {
 // scenarioPage is the number of scenarios on a page.
 const scenarioPage = 20
 
-// selectScenarios adds the page of scenarios that the address selects to data.
+// selectScenarios adds the page of scenarios that the address selects.
 func (c *handler) selectScenarios(pc *page.Context, data *scenariosData) {
 	query := pc.Request.URL.Query()
 	data.Search, data.End = strings.TrimSpace(query.Get("search")), query.Get("end")

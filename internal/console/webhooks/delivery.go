@@ -133,7 +133,7 @@ func nextTryOf(pc *page.Context, w store.Webhook, d store.WebhookData) page.When
 	return nextTry(pc, w)
 }
 
-// addSent adds the content of the last request to data.
+// addSent adds the headers and the payload of the delivery's request.
 func (h *hooks) addSent(pc *page.Context, w store.Webhook, data *deliveryData) error {
 	sent, err := h.Delivery.Sent(pc, pc.Domain, w, data.ID)
 	if err != nil {
@@ -149,7 +149,7 @@ func (h *hooks) addSent(pc *page.Context, w store.Webhook, data *deliveryData) e
 	return nil
 }
 
-// addAttempts adds the page of requests for the position in the address to data.
+// addAttempts adds the page of requests for the position in the address.
 func (h *hooks) addAttempts(pc *page.Context, data *deliveryData) error {
 	where := pc.Window(2)
 	where.Limit = shownAttempts + 1

@@ -199,7 +199,7 @@ func nextTry(pc *page.Context, w store.Webhook) page.When {
 	return pc.When(*w.NextFlush)
 }
 
-// listDeliveries adds the page of deliveries for the position in the address to data.
+// listDeliveries adds the page of deliveries for the position in the address.
 func (h *hooks) listDeliveries(pc *page.Context, w store.Webhook, data *webhookData) error {
 	filter, err := data.filter(pc, w)
 	if err != nil {

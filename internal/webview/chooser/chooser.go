@@ -99,7 +99,7 @@ type Inquiry struct {
 	Hints []string
 }
 
-// List returns the institutions that the address selects, or all institutions if they need no
+// List returns the institutions that the address selects, or all institutions of a list without a
 // search field. List sorts its argument in place.
 func (r Inquiry) List(all []Institution) *List {
 	c := &List{Words: r.Words, Path: r.HTTP.URL.Path, Searchable: len(all) >= many}
