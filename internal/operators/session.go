@@ -163,8 +163,7 @@ func (a *Operators) end(ctx context.Context, v SignedIn, id int64, request, act 
 	return nil
 }
 
-// Sessions lists the operator's sessions that are not revoked and have not reached their longest
-// life, newest first.
+// Sessions lists the operator's sessions that are neither revoked nor expired, newest first.
 func (a *Operators) Sessions(ctx context.Context, v SignedIn) ([]operatorstore.Session, error) {
 	return operatorstore.From(a.DB).Sessions(ctx, v.Operator.ID, a.Now(), maxSessions)
 }

@@ -351,7 +351,7 @@ func (w *Webview) notified(pc *pageContext) error {
 
 // callback handles people who come back from their banks. For a payer, the service asks the bank
 // for the state of the payment. It then redirects the payer to the payment's page, which shows the
-// next step. After the approval of a cancellation, it redirects the payer to the address in the
+// next step. A payer who was asked to approve a cancellation is redirected to the address in the
 // request to cancel, if any.
 func (w *Webview) callback(pc *pageContext) error {
 	if !pc.reading() {
