@@ -40,9 +40,9 @@ var pictures = map[string]func(io.Writer, image.Image) error{
 }
 
 // SetLogo stores a PNG or JPEG as the logo of an application, and returns the logo with its id. The
-// new logo replaces an earlier one. SetLogo draws the picture again at the size for pages, to
-// remove hidden data. The first bytes of the picture decide its format. SetLogo fails with
-// store.ErrNotFound when the client does not exist.
+// new logo replaces an earlier one. SetLogo draws the picture again, to remove hidden data. The
+// first bytes of the picture decide its format. SetLogo fails with store.ErrNotFound when the
+// client does not exist.
 func (a *Access) SetLogo(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID, content []byte, acts ...store.Audit) (store.Logo, error) {
 	logo, err := drawn(content)
 	if err != nil {

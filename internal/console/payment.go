@@ -171,8 +171,8 @@ func (c *Console) show(pc *page.Context, revealed bool) error {
 // maxLines is the largest number of instructions or banks that the page lists.
 const maxLines = 50
 
-// showRest adds the data outside of the live block. It omits the command for a payment with many
-// instructions, because that command would be too long for the page.
+// showRest adds the data outside the part of the page that the script updates. It omits the command
+// for a payment with many instructions, because that command would be too long for the page.
 func (c *Console) showRest(pc *page.Context, p *payment.Payment, revealed bool, data *paymentData) error {
 	if pc.Part() {
 		return nil
@@ -315,7 +315,7 @@ func newInstructionRow(pc *page.Context, in *payment.Instruction, revealed bool)
 	}
 }
 
-// acts returns the acts that both the operator's role and the payment's state allow.
+// acts returns the acts that the operator may do in the payment's state.
 func (c *Console) acts(pc *page.Context, p *payment.Payment, unknown bool) []actButton {
 	var acts []actButton
 	if mayDo(pc, actCancel) {
@@ -381,7 +381,7 @@ func (c *Console) clientActs(p *payment.Payment) []actButton {
 	return acts
 }
 
-// These are the names of acts on a payment, in forms and in the audit log.
+// Forms and the audit log have these names for acts on a payment.
 const (
 	actConfirm  = "confirm payment"
 	actRefuse   = "refuse payment"
@@ -439,8 +439,8 @@ func (c *Console) askAgain(pc *page.Context, revealed bool) error {
 	})
 }
 
-// act does the act of a button, with the same use case as the API. The state may have changed since
-// the operator opened the page, so the use case checks the state again.
+// act does the act of a button with a use case of package initiation. The state may have changed
+// since the operator opened the page, so the use case checks the state again.
 func (c *Console) act(pc *page.Context) error {
 	act := pc.Field("act")
 	p, err := c.load(pc, false)

@@ -18,7 +18,7 @@ import (
 // filePage is the number of payments of a file that are in memory at the same time.
 const filePage = 100
 
-// These are the names of acts that export payments, in the audit log.
+// The audit log has these names for acts that export payments.
 const (
 	actExport      = "export payments"
 	actExportWhole = "export personal data"

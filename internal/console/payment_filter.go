@@ -125,8 +125,7 @@ func (f *shownField) choose(all []choice, field listField) {
 // maxFilter is the largest number of characters in a field.
 const maxFilter = 200
 
-// listing returns the list that a form selects. For a wrong value, it fails with Invalid and the
-// name of the field.
+// listing returns the list that a form selects. It fails with Invalid for a wrong value.
 func (c *Console) listing(pc *page.Context, values url.Values) (listing, error) {
 	list := listing{PaymentFilter: store.PaymentFilter{Domain: pc.Domain.ID}, order: "register_date"}
 	for _, field := range listFields {

@@ -26,7 +26,7 @@ func (c *Console) searchRoutes() []page.Route {
 	return []page.Route{page.Get("domains/#/search", c.find)}
 }
 
-// maxFound is the number of rows of one kind that a search shows. The complete list shows all rows.
+// maxFound is the largest number of rows of one kind that a search shows.
 const maxFound = 5
 
 // maxWordsFound is the number of payments that a search by words checks.

@@ -116,7 +116,7 @@ func newUserRow(pc *page.Context, u passerelle.User) userRow {
 // user's lists.
 type userData struct {
 	userRow
-	// MayDelete and MayExport are set when the operator's role allows these acts.
+	// MayDelete and MayExport are set when the operator may do these acts.
 	MayDelete, MayExport bool
 	Connections          []connectionRow
 	Accounts             []accountRow

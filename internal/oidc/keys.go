@@ -16,8 +16,7 @@ import (
 var errSoon = errors.New("the last request to it failed a moment ago")
 
 // keys holds a provider's signing keys. When an unknown key has signed a token, the package fetches
-// the keys. If the fetched keys lack that key, the package does not fetch again for a few seconds,
-// the constant silence.
+// the keys. If the fetched keys lack that key, the package does not fetch again for a few seconds.
 type keys struct {
 	remote *oidc.RemoteKeySet
 	now    func() time.Time

@@ -26,9 +26,9 @@ type Ability string
 
 // These are the abilities.
 const (
-	// Simulate allows changing the state of payments in sandboxes.
+	// Simulate allows the acts of the simulation in sandboxes, such as moving the clock.
 	Simulate Ability = "simulate"
-	// Act allows the actions on payments, users and connections that the client may do.
+	// Act allows actions on payments, users and connections, such as refunds.
 	Act Ability = "act"
 	// Reveal allows seeing personal data.
 	Reveal Ability = "reveal"

@@ -52,7 +52,7 @@ func (t *flowSession) connected() url.Values {
 	return reported
 }
 
-// finishConnect ends a flow that the person has finished, and redirects the person to the client.
+// finishConnect ends a flow that the person has finished.
 func (w *Webview) finishConnect(pc *pageContext, t *flowSession) error {
 	switch {
 	case t.Flow == flowManage:
@@ -76,9 +76,9 @@ func (w *Webview) finishConnect(pc *pageContext, t *flowSession) error {
 	return w.finishFlow(pc, t, reported)
 }
 
-// cancelFlow ends a flow that the person leaves, and redirects the person to the client. The client
-// gets the connections that the person has made before. Without such connections, the client gets
-// the connection's state as the reason, if the person cannot change this state.
+// cancelFlow ends a flow that the person leaves. Unless the person manages connections, the client
+// gets the new connections. Without new connections, the client gets an error. The error contains
+// the connection's state if the person cannot change this state.
 func (w *Webview) cancelFlow(pc *pageContext, t *flowSession) error {
 	switch {
 	case t.Flow == flowManage:
@@ -115,8 +115,9 @@ type finishedBody struct {
 }
 
 // finishFlow ends a flow and removes its cookies, because another person may use the browser next.
-// It redirects the person to the client's address, or sends a message to the client's page around
-// the frame. A flow that another flow started continues with that other flow.
+// It redirects the person to the client's address, or shows a last page. In a frame, this page
+// sends a message to the client's page. A flow that another flow started continues with that other
+// flow.
 func (w *Webview) finishFlow(pc *pageContext, t *flowSession, reported url.Values) error {
 	pc.flowCookie(t.handle, t.Framed).Forget(pc.writer)
 	if t.Flow == flowManage {
@@ -159,7 +160,8 @@ func (w *Webview) finishFlow(pc *pageContext, t *flowSession, reported url.Value
 // framed reports whether the flow is shown in a frame of the client's page.
 func (t *flowSession) framed() bool { return t.Framed && len(access.FrameOrigins(t.client)) > 0 }
 
-// members maps the parameters of a callback to their names in the message to the client's page.
+// members maps the text parameters of a callback to their names in the message to the client's
+// page.
 var members = map[string]string{
 	"connection_id": "connectionId", "connection_ids": "connectionIds", "code": "code", "state": "state",
 	"error": "error", "error_description": "errorDescription",

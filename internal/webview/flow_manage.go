@@ -166,8 +166,8 @@ func (w *Webview) loginHint(pc *pageContext, c bankstore.Connection) ([]string, 
 const added = "-add"
 
 // add begins a flow in which a person who manages connections adds another connection. At the end
-// of that flow, the person returns to the first flow. Only one added flow exists at a time, because
-// otherwise the number of cookies would grow without limit.
+// of that flow, the person returns to the first flow. Each flow has only one added flow at a time,
+// because otherwise the number of cookies would grow without limit.
 func (w *Webview) add(pc *pageContext, t *flowSession, _ url.Values) error {
 	if t.Flow != flowManage || t.User == 0 {
 		return errUnread
@@ -277,8 +277,8 @@ func (w *Webview) deleteConnection(pc *pageContext, s *flowConnection, _ url.Val
 	return w.showDeleted(pc, s.flowSession)
 }
 
-// showDeleted shows the page after a deletion. The page lists the person's other connections,
-// unless the link is about the deleted connection.
+// showDeleted redirects the person to the list of connections. If the link is about the deleted
+// connection, it ends the flow.
 func (w *Webview) showDeleted(pc *pageContext, t *flowSession) error {
 	if t.Connection == t.Deleted {
 		return w.finishFlow(pc, t, t.managed())

@@ -12,7 +12,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// concern is a problem for the operator. Address is the page on which the operator can solve it.
+// concern is a problem for the operator. Remedy is the text of a link, and Address is its target.
 type concern struct {
 	// Grave is set for a problem that stops payments or events.
 	Grave                         bool

@@ -23,7 +23,7 @@ type webhookData struct {
 	MayDeliver, MaySetUp bool
 	// Meaning is the address of the page that explains the event, or empty.
 	Meaning string
-	// Trouble says why the webhook does not send, with the remedy.
+	// Trouble is the webhook's problem, with the remedy.
 	Trouble trouble
 	// Sending is set while the service sends undelivered events.
 	Sending bool

@@ -64,12 +64,12 @@ type List struct {
 	// Searchable is set when the list is long enough to need a search field.
 	Searchable bool
 	Search     string
-	// Country is the chosen country, or empty for all countries. CountryLink opens the page to
-	// choose another country.
+	// Country is the name of the country that limits the list, or empty. CountryLink opens the page
+	// to choose another country.
 	Country, CountryLink string
 	Sections             []Section
-	// Found is the number of matching institutions in the chosen country. Elsewhere is the number
-	// of matching institutions in other countries. ElsewhereLink opens the list for all countries.
+	// Found is the number of matching institutions in Country. Elsewhere is the number of matching
+	// institutions in other countries. ElsewhereLink opens the list for all countries.
 	Found, Elsewhere int
 	ElsewhereLink    string
 	Part
@@ -162,7 +162,8 @@ func (c *List) keep(query url.Values) {
 	}
 }
 
-// withRecent adds to the argument there those found institutions that the user used before.
+// withRecent returns the institutions of the argument there, and the found institutions that the
+// user used before.
 func withRecent(there, found []Institution, recent []string) []Institution {
 	for _, e := range found {
 		same := func(other Institution) bool { return other.UUID == e.UUID }
