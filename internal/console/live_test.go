@@ -54,7 +54,7 @@ func TestPartsOfPages(t *testing.T) {
 	})
 }
 
-// A page that reloads by itself does not extend the session.
+// A request for the live part of a page does not extend the session.
 func TestReloadingPageDoesNotExtendTheSession(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		clock := newClock()

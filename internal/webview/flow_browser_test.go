@@ -119,7 +119,8 @@ func TestJourneysInABrowser(t *testing.T) {
 	}
 }
 
-// A complete flow works with a list of institutions, and with the institution's own page.
+// In a real browser, a person chooses from a list of institutions, and connects on the
+// institution's own page.
 func TestThePageOfTheInstitutionInABrowser(t *testing.T) {
 	t.Parallel()
 	for _, w := range windows {

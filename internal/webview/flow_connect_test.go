@@ -86,7 +86,7 @@ func TestConnectMakesAUser(t *testing.T) {
 	})
 }
 
-// The pages ask for everything that an institution needs, in as many steps as necessary.
+// For each state of a connection, the pages ask for the needed values or show a message.
 func TestConnectStates(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		for _, c := range []struct {

@@ -10,8 +10,7 @@ import (
 	"passerelle/connector/sandbox/customers"
 )
 
-// The service accepts an address with and without a language, with every parameter that filters the
-// offer.
+// TestLinks opens links with and without a language, with the parameters that filter the offer.
 func TestLinks(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		query := func(pairs ...string) string {

@@ -54,7 +54,7 @@ func TestManage(t *testing.T) {
 }
 
 // A person who manages connections adds a connection. After adding the connection or leaving, the
-// person returns to the list. The application receives the new connection like any other.
+// person returns to the list. The API lists the new connection like any other.
 func TestManageAddsAConnection(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		p.connection("anna")
