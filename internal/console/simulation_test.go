@@ -25,7 +25,8 @@ func TestClockOfASandbox(t *testing.T) {
 			t.Errorf("stopping: %d %s", a.status, a.body)
 		}
 		a := d.submit(simulated, clock, "advance", "40d")
-		// The loops do some of the work too, so the amount of work for this request varies.
+		// The service does some of the work in the background, so the amount of work for this
+		// request varies.
 		if text := words(d.get(a.location).body); !strings.Contains(text, "Result Payments checked or expired") || !strings.Contains(text, "Webhook requests sent") || d.state(id) != "expired" {
 			t.Errorf("40 days later: %d %s, %s", a.status, text, d.state(id))
 		}
