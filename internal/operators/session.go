@@ -115,8 +115,8 @@ func (a *Operators) find(ctx context.Context, token string) (SignedIn, error) {
 }
 
 // open makes a session. It calls its last argument in the same transaction. open fails with
-// ErrConflict when, after recognition, the operator was disabled or got another password or second
-// factor.
+// ErrConflict when, after recognition, the operator was disabled, got another password, or gained
+// or lost a second factor.
 func (a *Operators) open(ctx context.Context, o operatorstore.Operator, step string, life time.Duration, also func(*store.Tx, operatorstore.Session) error) (IssuedSession, error) {
 	now := a.Now()
 	pass := IssuedSession{Token: rand.Text(), Session: operatorstore.Session{
