@@ -27,7 +27,7 @@ func colours(shown image.Image) map[color.RGBA]int {
 	for y := range shown.Bounds().Dy() {
 		for x := range shown.Bounds().Dx() {
 			r, g, b, a := shown.At(x, y).RGBA()
-			all[color.RGBA{uint8(r >> 8), uint8(g >> 8), uint8(b >> 8), uint8(a >> 8)}]++ //nolint:gosec // each is one byte
+			all[color.RGBA{uint8(r >> 8), uint8(g >> 8), uint8(b >> 8), uint8(a >> 8)}]++ //nolint:gosec // each a byte
 		}
 	}
 	return all
