@@ -13,7 +13,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// values stores transactions of an account. Each list item contains a day and a value.
+// values stores transactions of an account. Each list item contains a day, a value and, for a
+// coming transaction, the word coming.
 func (h *userAccounts) values(account int, list ...string) []passerelle.Transaction {
 	h.t.Helper()
 	var stored []passerelle.Transaction

@@ -15,8 +15,8 @@ type StoredAccount struct {
 	passerelle.BankAccount
 	// Digest is a digest of the details. A sync compares it to detect changes.
 	Digest int64
-	// Transactions is the number of transactions that the institution lists. DeletedTransactions is
-	// the number of transactions that the institution no longer lists.
+	// Transactions is the number of transactions that are not deleted. DeletedTransactions is the
+	// number of deleted transactions.
 	Transactions, DeletedTransactions int64
 	// Changed is the number of the sync that last changed the row.
 	Changed int64

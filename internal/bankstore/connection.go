@@ -44,8 +44,8 @@ type Connection struct {
 	Unattended     int64
 	// Soon is true when the user has shared data that is not read yet.
 	Soon bool
-	// Version is the version of the last event about the connection. Sync is the number of its last
-	// read.
+	// Version is the version of the last event about the connection. Sync is the number of the
+	// connection's last read.
 	Version, Sync int64
 	// Locked is true while a process reads the connection.
 	Locked bool
@@ -201,7 +201,7 @@ func (tx Tx) sealFor(c Connection, column string, plain []byte) ([]byte, error) 
 }
 
 // CreateConnection stores a connection with the user's values, and sets its id. From the start,
-// holder has the lease of the connection, for the duration lease.
+// holder has the lease of the connection. The argument lease is its duration.
 func (tx Tx) CreateConnection(c *Connection, values map[string]string, holder string, lease time.Duration) error {
 	id, err := tx.unit.NewID("connection")
 	if err != nil {
@@ -337,9 +337,9 @@ func (tx Tx) SetConnectionMemory(c Connection, memory []byte, terminable bool) e
 }
 
 // keptForTermination contains assignments for deleting connections at the instant $1. They keep the
-// data that the service needs to end the consent at the institution. If terminate is NULL, no
-// consent must be ended, and the memory is removed. If terminate is zero, it becomes the instant of
-// the deletion. The memory then stays.
+// data that the service needs to end the consent at the institution. If terminate is NULL, there is
+// no consent to end, and the memory is removed. If terminate is zero, it becomes the instant of the
+// deletion. The memory then stays.
 const keptForTermination = `memory = CASE WHEN terminate IS NULL THEN NULL ELSE memory END, terminate = terminate + $1, failures = 0`
 
 // DeleteConnection hides a connection and all its data, and records the consents as withdrawn. It
@@ -420,8 +420,8 @@ func (r Reader) ConnectionsLapsing(ctx context.Context, domain passerelle.Domain
 }
 
 // HoldUserAs makes Write fail with ErrConflict when the user was deleted, or has become permanent
-// since the user was read. Without this check, a unit could store held events for a permanent user,
-// and nothing would release them.
+// since the user was read. Without this check, a unit could store events without deliveries for a
+// permanent user. Only the change to a permanent user creates these deliveries.
 func (tx Tx) HoldUserAs(u passerelle.User) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE end_user SET version = version WHERE +domain_id = $1 AND id = $2 AND (permanent IS NULL) = $3`,
 		int64(u.Domain), int64(u.ID), u.Permanent == nil)

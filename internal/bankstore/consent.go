@@ -79,9 +79,9 @@ func (r Reader) CountConsents(ctx context.Context, f ConsentFilter) (int64, erro
 // Place returns the position of a consent in the list.
 func (c Consent) Place() []any { return []any{database.Micros(c.Granted), c.ID} }
 
-// HastenRead makes a healthy connection due at now. If the user is at the institution, it makes the
-// connection due at later. It does not change a connection that is due earlier, inactive or in a
-// different state.
+// HastenRead makes a healthy connection due at the instant now. If the user is at the institution,
+// the connection is due at the instant later. It does not change a connection that is due earlier,
+// inactive or in a different state.
 func (tx Tx) HastenRead(domain passerelle.DomainID, id passerelle.ConnectionID, now, later time.Time) {
 	for states, at := range map[string]time.Time{"state IS NULL": now, "state IN ('webauthRequired', 'decoupled')": later} {
 		tx.unit.Exec(`UPDATE connection SET next_try = $1 WHERE +domain_id = $2 AND id = $3 AND active AND (next_try IS NULL OR next_try > $1) AND `+database.Opaque(states+" AND deleted IS NULL"), database.Micros(at), int64(domain), int64(id))

@@ -40,9 +40,9 @@ func TestDigestsStay(t *testing.T) {
 	}
 }
 
-// TestDetails checks that empty values are not stored, and that all other values are stored. The
-// digest must be the digest of the full encoding, so that rows of earlier versions do not count as
-// changed.
+// TestDetails checks that null and an empty country are not stored, and that stored details decode
+// to the same value. The digest must be the digest of the full encoding, so that rows of earlier
+// versions do not count as changed.
 func TestDetails(t *testing.T) {
 	nothing := decimal.MustParse("0.00")
 	for name, d := range map[string]passerelle.TransactionDetails{

@@ -115,7 +115,8 @@ func (tx Tx) createDocument(domain passerelle.DomainID, s StoredSubscription, d 
 
 // UpdateDocument stores a provider's new details of a document. It does not change the user's
 // values. Details without a day leave the stored day unchanged. UpdateDocument restores a deleted
-// document. If the provider has a file, the service fetches it again.
+// document. If the provider has a file, the service fetches it again, unless the user uploaded a
+// file.
 func (tx Tx) UpdateDocument(domain passerelle.DomainID, s StoredSubscription, id passerelle.DocumentID, d passerelle.DocumentDetails, at time.Time, reading int64) error {
 	details, err := EncodeDetails(d)
 	if err != nil {
@@ -141,7 +142,7 @@ func (tx Tx) UpdateDocument(domain passerelle.DomainID, s StoredSubscription, id
 
 // expectAgain makes the file of a document due for another fetch, unless the user uploaded it. It
 // creates a file if the document has no file. It also replaces a file whose content an earlier
-// version of the service stored unencrypted, and gives up that content.
+// version of the service stored unencrypted. That content is erased later.
 func (tx Tx) expectAgain(domain passerelle.DomainID, s StoredSubscription, id passerelle.DocumentID, mediaType string, at time.Time) error {
 	const which = `id = $1 AND +domain_id = $2 AND subscription_id = $3 AND epoch = $4`
 	const itsFile = `NOT uploaded AND due IS NULL AND id = (SELECT file_id FROM document WHERE ` + which + `)`

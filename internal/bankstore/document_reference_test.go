@@ -67,7 +67,7 @@ func (c *documentSet) file(of idRow, s bankstore.StoredSubscription, n int) {
 	c.documents = append(c.documents, d)
 }
 
-// edit changes a document as a user or a provider does.
+// edit changes a document in one of five ways, or not at all. The number n decides.
 func (c *documentSet) edit(d *filedDocument, n int) {
 	var e bankstore.DocumentEdit
 	switch n % 7 {

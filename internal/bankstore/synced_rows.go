@@ -87,10 +87,10 @@ func (r Reader) NoRows(ctx context.Context, s SyncedRows) (bool, error) {
 // which no key of an institution contains.
 func manualKey(id int64) string { return "\t" + strconv.FormatInt(id, 10) }
 
-// EachKey calls do for rows that come from the institution, are not deleted and are not older than
-// the day from. The order of the calls is undefined. A zero day selects rows of any age. EachKey
-// executes one query for all rows, because PostgreSQL with outdated statistics would read all rows
-// again for each page.
+// EachKey calls the function do for rows that come from the institution, are not deleted and are
+// not older than the day in the argument from. The order of the calls is undefined. A zero day
+// selects rows of any age. EachKey executes one query for all rows, because PostgreSQL with
+// outdated statistics would read all rows again for each page.
 func (r Reader) EachKey(ctx context.Context, s SyncedRows, from passerelle.Date, do func(id int64, key string)) error {
 	c := s.where()
 	c.All = append(c.All, "deleted IS NULL")

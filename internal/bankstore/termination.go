@@ -93,8 +93,8 @@ func (tx Tx) SaveTermination(t Termination, memory []byte) error {
 	return nil
 }
 
-// EndTermination records that the consent was ended at the institution. EraseWithdrawn then
-// erases the remaining data of the connection.
+// EndTermination records that the service no longer needs to end the consent at the institution.
+// EraseWithdrawn then erases the remaining data of the connection.
 func (tx Tx) EndTermination(t Termination, now time.Time) {
 	tx.unit.Exec(`UPDATE connection SET terminate = NULL, memory = NULL WHERE +domain_id = $1 AND id = $2`, int64(t.Domain), int64(t.Connection))
 	tx.withdraw(withdrawal{domain: int64(t.Domain), user: int64(t.User), kind: "connection", subject: int64(t.Connection), at: database.Micros(now)})

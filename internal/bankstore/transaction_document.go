@@ -21,7 +21,8 @@ type AttachedDocument struct {
 	StoredDocument
 }
 
-// after is a row. It scans the columns in first before the columns that its caller expects.
+// after is a row. It scans its leading columns into the field first, and then the columns that its
+// caller expects.
 type after struct {
 	database.Row
 	first []any
@@ -46,7 +47,7 @@ func (r Reader) DocumentsOf(ctx context.Context, f DocumentFilter, transactions 
 	}, `SELECT x.transaction_id, `+documentColumns+` FROM transaction_document x CROSS JOIN `+documentSource+c.String()+` ORDER BY x.transaction_id, d.date DESC, d.id DESC`, c.Args...)
 }
 
-// AttachDocument attaches a document to a transaction of the same user. It does nothing when the
+// AttachDocument attaches a document to a transaction of the same user. It also succeeds when the
 // document is already attached. Write fails with ErrNotFound when the user does not have the
 // document or the transaction. Write fails with the error beyond when the transaction would have
 // more documents than the argument most.

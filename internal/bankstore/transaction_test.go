@@ -309,8 +309,8 @@ func (h *userAccounts) found(t *testing.T, label string) []passerelle.Transactio
 	return h.Transactions(f, store.Window{Limit: 10})
 }
 
-// pages returns the ids of a list, read forward and then backward. It compares each page with the
-// page at the same offset.
+// pages returns the ids of a list, read forward and then backward. It compares each forward page
+// with the page at the same offset.
 func (h *userAccounts) pages(f bankstore.TransactionFilter) (ids []passerelle.TransactionID) {
 	h.t.Helper()
 	const size = 30
