@@ -127,10 +127,10 @@ const (
 	maxSought    = 8
 )
 
-// ByWords returns a domain's payments whose labels and beneficiaries' names contain all words of a
-// text, newest first. A position is the time of registration in microseconds, and the id. For
-// several words, ByWords reads at most 2,000 payments with the rarest word, from the position on,
-// and compares their other words.
+// ByWords returns a domain's payments whose labels and beneficiaries' names contain the first
+// maxSought words of a text, newest first. A position is the time of registration in microseconds,
+// and the id. For several words, ByWords reads at most 2,000 payments with the rarest word, from
+// the position on, and compares their other words.
 func ByWords(ctx context.Context, from source, domain passerelle.DomainID, text string, w store.Window) ([]passerelle.PaymentID, error) {
 	words := Words(text)
 	if len(words) == 0 {

@@ -186,8 +186,8 @@ func storedClient(c Client) ([]any, error) {
 	}, err
 }
 
-// NoteClientUse records that the secret of a client was used at the time at. It writes nothing when
-// a use after the time since is already recorded.
+// NoteClientUse stores the argument at as the time of the last use of a client's secret. It writes
+// nothing when the stored time is after the argument since.
 func (tx *Tx) NoteClientUse(domain passerelle.DomainID, id passerelle.ClientID, at, since time.Time) {
 	tx.unit.Exec(`UPDATE client SET last_used = $1 WHERE +domain_id = $2 AND id = $3 AND (last_used IS NULL OR last_used <= $4)`,
 		database.Micros(at), int64(domain), int64(id), database.Micros(since))
@@ -265,8 +265,8 @@ func (r *Reader) Logo(ctx context.Context, domain passerelle.DomainID, id passer
 }
 
 // UseClient prevents other changes and the deletion of the client until the unit ends. A unit that
-// gives a client to a webhook must call UseClient. Write fails with ErrNotFound when the client has
-// been deleted.
+// assigns a client to a webhook must call UseClient. Write fails with ErrNotFound when the client
+// has been deleted.
 func (tx *Tx) UseClient(domain passerelle.DomainID, id passerelle.ClientID) {
 	tx.unit.ExecOne(ErrNotFound, `UPDATE client SET name = name WHERE +domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(domain), int64(id))
 }

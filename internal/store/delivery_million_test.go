@@ -26,9 +26,9 @@ func manyDeliveries(t *testing.T) (deliveries int, long bool) {
 	return inALongRun(t, "PASSERELLE_TEST_DELIVERIES", 5*fewDeliveries)
 }
 
-// deliverMany creates deliveries of one event: half of them are delivered and a quarter is given
-// up. It also creates as many requests: half for the first delivery, and one for each delivery with
-// an odd number.
+// deliverMany creates deliveries of one event: half of them are delivered and a quarter is dropped.
+// It also creates as many requests: half for the first delivery, and one for each delivery with an
+// odd number.
 var deliverMany = []string{
 	`INSERT INTO delivery (id, domain_id, webhook_id, event_id, subject, subject_id, version, created, attempts, delivered, dropped)
 		SELECT i, CAST($3 AS BIGINT), CAST($4 AS BIGINT), 1, 'payment', i, 1, i * 1000000, 1, CASE WHEN i % 2 = 0 THEN i * 1000000 ELSE NULL END, CASE WHEN i % 4 = 1 THEN i ELSE NULL END FROM n`,

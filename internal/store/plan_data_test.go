@@ -47,7 +47,7 @@ func plannedAccounts(t *testing.T, url string) (*userAccounts, *explained) {
 	return h, engine
 }
 
-// addSeries adds a cluster, and a transaction with a note.
+// addSeries adds a cluster, and a transaction with a value that a client stored.
 func (h *userAccounts) addSeries(t *testing.T) {
 	t.Helper()
 	noted := h.Add(0, 1)[0]

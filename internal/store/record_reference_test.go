@@ -75,7 +75,8 @@ func newWebhookSet(s fixture) *webhookSet {
 	s.write(func(tx *store.Tx) error {
 		for _, w := range p.webhooks {
 			for user := range 2 {
-				// The id of the event consists of the id of the webhook and the digit user.
+				// The id of the event is the id of the webhook, followed by the variable user as a
+				// digit.
 				tx.Unit().Exec(`INSERT INTO event (id, domain_id, name, subject, subject_id, version, body, created, user_id) VALUES ($1, $2, 'ACCOUNT_FOUND', 'user', $1, 1, $3, 1, $4)`,
 					int64(w.ID)*10+int64(user), int64(w.Domain), []byte(`{}`), database.OptionalID(passerelle.UserID(user*7)))
 			}

@@ -32,7 +32,7 @@ type Retention struct {
 }
 
 // PurgeEvents removes old data of a domain: finished events with their deliveries, attempts and
-// bodies, and health records. Undelivered events stay, but their attempts from before Events are
+// bodies, and health records. Undelivered events stay, but their attempts from before r.Events are
 // removed.
 func (db *DB) PurgeEvents(ctx context.Context, r Retention) error {
 	for range r.Batches {
@@ -154,8 +154,8 @@ func (tx *Tx) removeDeliveries(r Retention, over [][2]int64) {
 	tx.removeEvents(r.Domain, second(over))
 }
 
-// removeEvents removes the listed events without a delivery. It keeps held events, because they may
-// still get deliveries.
+// removeEvents removes the listed events without a delivery. It keeps the events of temporary
+// users, because they may still get deliveries.
 func (tx *Tx) removeEvents(domain passerelle.DomainID, events []int64) {
 	if len(events) == 0 {
 		return

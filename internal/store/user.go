@@ -72,9 +72,9 @@ func (tx *Tx) CreateUser(u *passerelle.User) error {
 	return nil
 }
 
-// KeepUser makes a temporary user permanent at the instant at, in the domain's time. Write fails
-// with ErrConflict when the user is already permanent, has expired at realNow, or was deleted.
-// realNow is real time.
+// KeepUser makes a temporary user permanent. The argument at is in the domain's time, and realNow
+// is real time. Write fails with ErrConflict when the user is already permanent, has expired at
+// realNow, or was deleted.
 func (tx *Tx) KeepUser(domain passerelle.DomainID, id passerelle.UserID, at, realNow time.Time) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE end_user SET permanent = $1, expires = NULL WHERE +domain_id = $2 AND id = $3 AND expires > $4`,
 		database.Micros(at), int64(domain), int64(id), database.Micros(realNow))
@@ -92,10 +92,10 @@ func (tx *Tx) HoldUser(domain passerelle.DomainID, id passerelle.UserID) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE end_user SET version = version WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
 }
 
-// RemoveUser removes a user and drops the user's held events. Erase and package bankstore erase the
-// other data later. Write fails with ErrConflict when an event changed the user's version, or the
-// user became permanent, after the caller read u. DeleteUser of package bankstore calls RemoveUser,
-// and withdraws the user's connections in the same unit.
+// RemoveUser removes a user and drops the events of a temporary user. Erase and package bankstore
+// erase the other data later. Write fails with ErrConflict when an event changed the user's
+// version, or the user became permanent, after the caller read u. DeleteUser of package bankstore
+// calls RemoveUser, and withdraws the user's connections in the same unit.
 func (tx *Tx) RemoveUser(u passerelle.User, realNow time.Time) {
 	tx.unit.ExecOne(ErrConflict, `DELETE FROM end_user WHERE +domain_id = $1 AND id = $2 AND version = $3 AND (permanent IS NULL) = $4`,
 		int64(u.Domain), int64(u.ID), u.Version, u.Permanent == nil)

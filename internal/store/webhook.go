@@ -144,7 +144,7 @@ func (tx *Tx) KeepWebhook(w Webhook, holder string, lease time.Duration) {
 }
 
 // Unwanted checks, when the unit is written, whether the webhook is deleted, is disabled or has a
-// deleted provider. It stores the result in unwanted.
+// deleted provider. It stores the result in the argument unwanted.
 func (tx *Tx) Unwanted(w Webhook, unwanted *bool) {
 	tx.unit.Returning(func(row database.Row) error { return row.Scan(unwanted) },
 		`SELECT CASE WHEN deleted IS NULL AND disabled IS NULL AND NOT auth_deleted THEN FALSE ELSE TRUE END FROM webhook WHERE +domain_id = $1 AND id = $2`,

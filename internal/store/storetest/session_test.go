@@ -66,8 +66,8 @@ func TestKeptSessionsAreReset(t *testing.T) {
 	}
 }
 
-// TestSessionsThatAreNotKept checks that a session in a transaction is not kept. A kept session
-// must not be used after its end or with other settings.
+// TestSessionsThatAreNotKept checks that a session is not kept in a transaction or after a
+// cancelled query. A kept session must not be used after its end or with other settings.
 func TestSessionsThatAreNotKept(t *testing.T) {
 	address := storetest.Postgres(t)
 	for name, spoil := range map[string]func(t *testing.T, conn *pgx.Conn){

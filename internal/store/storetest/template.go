@@ -13,8 +13,9 @@ import (
 // prepare migrates the database at an address. Databases start empty when it is nil.
 var prepare func(ctx context.Context, url string) error
 
-// Prepare makes all databases start with the schema that migrate creates. The migrations run only
-// once, because it is far faster to copy a file, or to empty the tables after a test.
+// Prepare makes the functions SQLite and Postgres return databases with the schema that migrate
+// creates. The migrations run only once, because it is far faster to copy a file, or to empty the
+// tables after a test.
 func Prepare(migrate func(ctx context.Context, url string) error) { prepare = migrate }
 
 var sqliteTemplate struct {

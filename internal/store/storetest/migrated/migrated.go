@@ -1,5 +1,6 @@
-// Package migrated makes the databases of package storetest start with the schema of this program,
-// and collects the statements of the program. A test only has to import the package.
+// Package migrated makes the databases of package storetest, except the empty ones, start with the
+// schema of this program, and collects the statements of the program. A test only has to import the
+// package.
 //
 // The package owns nothing else: package storetest chooses where databases are. It is separate
 // because tests inside package database import storetest, so storetest cannot import store. If a
