@@ -30,9 +30,9 @@ func (a *Aggregation) Category(ctx context.Context, d passerelle.Domain, user pa
 }
 
 // SaveCategory stores a user's own category. A category without a number is new, and SaveCategory
-// gives it a number. Of another category, SaveCategory stores only the fields that differ from the
-// former category. SaveCategory fails with Invalid for an unknown parent, with Conflict when the
-// user has too many categories, and with NotFound when the user or the category does not exist.
+// gives it a number. For an existing category, SaveCategory stores only the fields that differ from
+// the former category. SaveCategory fails with Invalid for an unknown parent, with Conflict when
+// the user has too many categories, and with NotFound when the user or the category does not exist.
 func (a *Aggregation) SaveCategory(ctx context.Context, d passerelle.Domain, former, c passerelle.Category) (passerelle.Category, error) {
 	parent, known := passerelle.CategoryByID(c.Parent)
 	if c.Parent != 0 && (!known || parent.ID == passerelle.Uncategorized) {

@@ -94,7 +94,7 @@ func (c *clustering) write(tx *store.Tx, im *importer, a bankstore.StoredAccount
 }
 
 // SaveCluster stores a cluster of a user. A cluster without an id is new, and SaveCluster gives it
-// an id. Of another cluster, SaveCluster stores only the fields that differ from the former
+// an id. For an existing cluster, SaveCluster stores only the fields that differ from the former
 // cluster. SaveCluster fails with Conflict when the account has too many clusters. It fails with
 // NotFound when the cluster does not exist, or when the account is no longer shared.
 func (a *Aggregation) SaveCluster(ctx context.Context, d passerelle.Domain, account bankstore.StoredAccount, former, c passerelle.Cluster) (passerelle.Cluster, error) {

@@ -427,9 +427,9 @@ func (im *importer) AccountRead(key string, from passerelle.Date) error {
 	})
 }
 
-// cover moves CoveredFrom back to the day from. If from is zero, or if it is after today in a first
-// read, cover uses the earliest day of a reported transaction. If the connector reported no
-// transaction, cover uses today.
+// cover moves CoveredFrom back to the day in the argument from. If from is zero, or if it is after
+// today in a first read, cover uses the earliest day of a reported transaction. If the connector
+// reported no transaction, cover uses today.
 func (a *syncedAccount) cover(from, today passerelle.Date) {
 	if from.IsZero() || a.CoveredFrom.IsZero() && from.Compare(today) > 0 {
 		from = cmp.Or(a.first, today)

@@ -121,8 +121,8 @@ func TestDisconnectingStopsWhatIsOnItsWay(t *testing.T) {
 	})
 }
 
-// TestWithdrawalWhileTemporary checks that withdrawn data in the held events of a temporary user is
-// not sent when the user becomes permanent.
+// TestWithdrawalWhileTemporary checks that withdrawn data in the events of a temporary user is not
+// sent when the user becomes permanent.
 func TestWithdrawalWhileTemporary(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		var err error

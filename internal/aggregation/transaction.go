@@ -34,7 +34,7 @@ func (a *Aggregation) EditTransaction(ctx context.Context, d passerelle.Domain, 
 	})
 }
 
-// AttachDocument attaches a document of a user to one of the user's transactions. It does nothing
+// AttachDocument attaches a document of a user to one of the user's transactions. It also succeeds
 // when the document is already attached. It fails with NotFound when the user does not share the
 // document or the transaction, and with Conflict beyond MaxAttached documents.
 func (a *Aggregation) AttachDocument(ctx context.Context, d passerelle.Domain, user passerelle.UserID, to passerelle.TransactionID, document passerelle.DocumentID) error {

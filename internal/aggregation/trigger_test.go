@@ -178,7 +178,7 @@ func TestTriggerOfAUser(t *testing.T) {
 }
 
 // TestAUserBecomesPermanentWhileAnEventIsTriggered makes a user permanent during the trigger. The
-// held events are then already released, so the new event must not be held.
+// user's earlier events are then already released, so the new event must get its delivery at once.
 func TestAUserBecomesPermanentWhileAnEventIsTriggered(t *testing.T) {
 	onBench(t, func(t *testing.T, b *bench) {
 		temporary, checks := b.user(false), 0

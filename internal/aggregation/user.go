@@ -78,8 +78,8 @@ func (a *Aggregation) userBy(ctx context.Context, r *store.Reader, d passerelle.
 	return u, nil
 }
 
-// KeepUser makes a temporary user permanent and releases the user's held events. For a permanent
-// user, it only calls the function also. In both cases, it fails if the user does not exist.
+// KeepUser makes a temporary user permanent and releases the user's events. For a permanent user,
+// it only calls the function also. In both cases, it fails if the user does not exist.
 func (a *Aggregation) KeepUser(ctx context.Context, d passerelle.Domain, id passerelle.UserID, also Also) (passerelle.User, error) {
 	for range attempts {
 		u, err := a.User(ctx, d, id)

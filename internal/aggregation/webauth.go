@@ -96,7 +96,7 @@ func hasPage(p connector.Profile, source string) bool {
 }
 
 // Asked returns the supplied values that may appear in the browser's address on the way to an
-// institution's page. It leaves out secrets: passwords, and fields of other mechanisms.
+// institution's page. It leaves out passwords, and fields of other mechanisms.
 func (a *Aggregation) Asked(w Webauth) map[string]string {
 	kept := map[string]string{}
 	reader, known := a.Connectors.DataReader(w.Connector)
