@@ -220,7 +220,7 @@ func (tx Tx) CreateConnection(c *Connection, values map[string]string, holder st
 }
 
 // LeaseConnection makes holder the only reader of a connection. Write fails with ErrConflict when
-// another process is reading the connection, or when the connection is deleted.
+// another holder has the lease, or when the connection is deleted.
 func (tx Tx) LeaseConnection(domain passerelle.DomainID, id passerelle.ConnectionID, holder string, lease time.Duration) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE connection SET holder = $1, lease_until = {now} + $2
 		WHERE +domain_id = $3 AND id = $4 AND deleted IS NULL AND lease_until < {now}`, holder, lease.Microseconds(), int64(domain), int64(id))
@@ -387,7 +387,8 @@ func (tx Tx) PostponeConnection(c Connection, next time.Time) {
 }
 
 // ConnectionsExpired lists the connections of a domain that have expired at now, in the domain's
-// time, because they were not established in time.
+// time, because they were not established in time. It leaves out connections that a process is
+// reading.
 func (r Reader) ConnectionsExpired(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Connection, error) {
 	return database.Collect(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection
 		WHERE domain_id = $1 AND expire <= $2 AND deleted IS NULL AND lease_until < {now} ORDER BY expire, id LIMIT $3`,

@@ -70,8 +70,8 @@ func documentDay(d passerelle.DocumentDetails, found time.Time) string {
 	return d.Date.String()
 }
 
-// CreateDocument stores a newly found document and sets its id. The file of the document is
-// fetched later.
+// CreateDocument stores a newly found document and sets its id. If the provider has a file of the
+// document, the service fetches it later.
 func (tx Tx) CreateDocument(domain passerelle.DomainID, s StoredSubscription, d *passerelle.Document, reading int64) error {
 	return tx.createDocument(domain, s, d, reading, false)
 }

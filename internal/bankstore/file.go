@@ -42,8 +42,7 @@ func scanFile(row database.Row) (StoredFile, error) {
 	return f, err
 }
 
-// held is the condition for files of documents and transactions that are not withdrawn. The other
-// files are erased later.
+// held is the condition for files of documents and transactions that are not withdrawn.
 const held = `f.due IS NULL AND (EXISTS (SELECT 1 FROM document d JOIN subscription s ON s.id = d.subscription_id AND s.epoch = d.epoch WHERE d.file_id = f.id)
 	OR EXISTS (SELECT 1 FROM attachment x JOIN bank_account a ON a.id = x.account_id AND a.epoch = x.epoch WHERE x.file_id = f.id))`
 
@@ -55,7 +54,7 @@ func (r Reader) File(ctx context.Context, domain passerelle.DomainID, user passe
 }
 
 // Files lists a user's files whose content is stored, ordered by id. The ids of the files are
-// greater than after.
+// greater than the argument after.
 func (r Reader) Files(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, after passerelle.FileID, limit int) ([]StoredFile, error) {
 	return database.Collect(ctx, r.rows, scanFile, `SELECT `+fileColumns+` FROM stored_file f
 		WHERE f.domain_id = $1 AND f.user_id = $2 AND f.id > $3 AND f.stored IS NOT NULL AND `+held+` ORDER BY f.id LIMIT $4`,

@@ -24,7 +24,7 @@ type TransactionFilter struct {
 	Epoch   int64
 	IDs     []passerelle.TransactionID // nil for all
 	// All also selects transactions of disabled and deleted accounts, but no withdrawn
-	// transactions. Deleted also selects transactions that the institution no longer lists.
+	// transactions. Deleted also selects deleted transactions.
 	All, Deleted bool
 	// ByDate makes the filter use the field date, instead of application_date, for its order and
 	// its limits.
