@@ -191,8 +191,8 @@ func (r *Reader) openNumbers(p *storedPayment) error {
 // then encrypts the numbers of older payments, with one unit for each payment. Until
 // SealAccountNumbers finishes, a search by number does not find payments with unencrypted numbers.
 // A unit that began before the call may still store unencrypted numbers. SealAccountNumbers calls
-// progress after each batch, with the number of payments encrypted so far. After an error, the next
-// call continues where this one stopped.
+// the function progress after each batch, with the number of payments encrypted so far. After an
+// error, the next call continues where this one stopped.
 func (db *DB) SealAccountNumbers(ctx context.Context, batch int, progress func(seen int64)) (int64, error) {
 	var sealed int64
 	err := db.Write(ctx, func(tx *Tx) error {

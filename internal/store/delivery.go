@@ -80,7 +80,7 @@ const (
 const tried = `(CASE WHEN d.attempts > 0 THEN 1 ELSE 0 END)`
 
 // NewDeliveries lists a webhook's deliveries that are due for their immediate first try, oldest
-// first. The list has at most limit deliveries, with ids greater than after.
+// first. The list has at most limit deliveries, with ids greater than the argument after.
 func (r *Reader) NewDeliveries(ctx context.Context, w Webhook, after passerelle.DeliveryID, limit int) ([]Delivery, error) {
 	return database.Collect(ctx, r.rows, scanDelivery, undeliveredHeads+` AND `+tried+` = 0 ORDER BY d.id LIMIT $4`,
 		int64(w.Domain), int64(w.ID), max(w.firstTriesAfter(), int64(after)), limit)
@@ -98,7 +98,7 @@ func (r *Reader) NewestDelivery(ctx context.Context, w Webhook) (passerelle.Deli
 }
 
 // Undelivered lists a webhook's pending deliveries that may be sent now, oldest first. The list has
-// at most limit deliveries, with ids greater than after.
+// at most limit deliveries, with ids greater than the argument after.
 func (r *Reader) Undelivered(ctx context.Context, w Webhook, after passerelle.DeliveryID, limit int) ([]Delivery, error) {
 	var all []Delivery
 	for _, which := range []string{` = 0`, ` = 1`} {

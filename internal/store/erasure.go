@@ -140,9 +140,9 @@ func (r *Reader) ErasuresDue(ctx context.Context, domain passerelle.DomainID, re
 }
 
 // Erase erases a deleted user's data that may be erased now. Package bankstore erases the user's
-// bank data. Each unit erases at most batch rows of each kind. Until all data is erased and
-// erasureGrace has passed, the erasure is due again at the time next, in real time. The argument
-// now is the domain's time.
+// bank data. The argument batch limits the rows of each kind that a unit erases. Until all data is
+// erased and erasureGrace has passed, the erasure is due again at the time next, in real time. The
+// argument now is the domain's time.
 func (db *DB) Erase(ctx context.Context, e Erasure, batch int, now, realNow, next time.Time) error {
 	for {
 		if err := db.Write(ctx, func(tx *Tx) error { tx.erase(e, batch, now); return nil }); err != nil {

@@ -49,9 +49,9 @@ func (r *Reader) AnyBodyWith(ctx context.Context, domain passerelle.DomainID, us
 	return len(found) > 0, err
 }
 
-// VoidBodiesWith erases a user's event bodies that contain a holding, and calls voided for each
-// event. It erases at most limit bodies. It drops the pending deliveries of these events and
-// records the reason.
+// VoidBodiesWith erases a user's event bodies that contain a holding, and calls the function voided
+// for each event. It erases at most limit bodies. It drops the pending deliveries of these events
+// and records the reason.
 func (tx *Tx) VoidBodiesWith(domain passerelle.DomainID, user passerelle.UserID, h Holding, at time.Time, limit int, voided func()) {
 	sql, args := bodiesWith(domain, user, h, limit)
 	tx.unit.Exec(`UPDATE delivery SET dropped = $4, drop_reason = 'its data was withdrawn' WHERE event_id IN (`+sql+`) AND COALESCE(delivered, dropped) IS NULL`, append(args, database.Micros(at))...)

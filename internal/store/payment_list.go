@@ -113,7 +113,7 @@ type withMore struct {
 func (w withMore) Scan(dest ...any) error { return w.row.Scan(append(dest, w.more...)...) }
 
 // CountPayments counts the payments that a filter selects. Without a filter it reads the number
-// from counters. With a filter it stops counting at atMost, which limits the cost.
+// from counters. With a filter it stops counting at the argument atMost, which limits the cost.
 func (r *Reader) CountPayments(ctx context.Context, f PaymentFilter, atMost int) (int64, error) {
 	if f.Unfiltered() {
 		return r.rows.Total(ctx, int64(f.Domain), "payment")

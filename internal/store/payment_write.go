@@ -129,7 +129,7 @@ func sharedBytes(a, b string) int {
 	return n
 }
 
-// first reports whether a value is new, and adds it to seen.
+// first reports whether a value is new, and adds it to the map seen.
 func first(seen map[string]bool, value string) bool {
 	again := seen[value]
 	seen[value] = true

@@ -95,7 +95,8 @@ func (h *userAccounts) writing(fn func(*store.Tx)) func() error {
 	}
 }
 
-// unlessMissing ignores ErrNotFound and ErrConflict, because some statements find no row.
+// unlessMissing ignores ErrNotFound and ErrConflict, because some of the tested statements find no
+// row.
 func unlessMissing(err error) error {
 	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrConflict) {
 		return nil

@@ -175,8 +175,9 @@ func (tx *Tx) removeHealth(r Retention, removed *rowCount) {
 // partsKept is the time during which a large body may wait for its event.
 const partsKept = 24 * time.Hour
 
-// PurgeParts removes large bodies whose event was not stored within a day, in real time. It checks
-// at most batch parts in a unit, and returns after at most batches units. The next call continues.
+// PurgeParts removes large bodies whose event was not stored within a day, in real time. The
+// argument batch limits the parts that a unit checks, and batches limits the units. The next call
+// continues.
 func (db *DB) PurgeParts(ctx context.Context, batch, batches int) error {
 	return purgeBatches(batches, batch, func() (int, error) {
 		from, err := db.purgePlace(ctx, 0, partPlace)

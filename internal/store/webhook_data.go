@@ -287,14 +287,14 @@ func scanWebhookLog(row database.Row) (WebhookLog, error) {
 }
 
 // CountUndelivered counts a webhook's undelivered deliveries of events since an instant. It stops
-// counting at bound.
+// counting at the argument bound.
 func (r *Reader) CountUndelivered(ctx context.Context, w Webhook, since time.Time, bound int) (int64, error) {
 	s := WebhookDataFilter{Domain: w.Domain, Webhook: w.ID, State: WebhookPending, From: since}.selection()
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM (SELECT 1 FROM `+s.From+` WHERE `+s.Conditions()+` LIMIT `+s.Bind(bound)+`) AS due`, s.Args...)
 }
 
-// Pending counts the undelivered deliveries of webhooks. It stops counting at bound for each
-// webhook.
+// Pending counts the undelivered deliveries of webhooks. It stops counting at the argument bound
+// for each webhook.
 func (r *Reader) Pending(ctx context.Context, domain passerelle.DomainID, bound int, webhooks ...passerelle.WebhookID) (map[passerelle.WebhookID]int64, error) {
 	found := make(map[passerelle.WebhookID]int64, len(webhooks))
 	if len(webhooks) == 0 {
