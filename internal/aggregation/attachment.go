@@ -60,8 +60,8 @@ func (r *reporter) attachmentsFound(ctx context.Context, a bankstore.StoredAccou
 	return w.attachTo(e, w.payload.Object(of))
 }
 
-// foundAttachments calls pass with the attachments that this run found in an account, once for each
-// transaction.
+// foundAttachments calls the function pass with the attachments that this run found in an account,
+// once for each transaction.
 func (r *reporter) foundAttachments(ctx context.Context, a bankstore.StoredAccount, pass func(wire.FoundAttachments) error) error {
 	found := wire.FoundAttachments{IDConnection: int64(r.lease.c.ID), IDAccount: int64(a.ID)}
 	for after := (passerelle.Attachment{}); ; {
@@ -83,7 +83,8 @@ func (r *reporter) foundAttachments(ctx context.Context, a bankstore.StoredAccou
 }
 
 // nextTransaction returns the list to which an attachment of the transaction is added. If found
-// belongs to another transaction, nextTransaction calls pass with found and begins a new list.
+// belongs to another transaction, nextTransaction calls the function pass with found and begins a
+// new list.
 func nextTransaction(found wire.FoundAttachments, of passerelle.TransactionID, pass func(wire.FoundAttachments) error) (wire.FoundAttachments, error) {
 	if found.IDTransaction == int64(of) {
 		return found, nil

@@ -34,8 +34,9 @@ func (a *Aggregation) RunDue(ctx context.Context, d passerelle.Domain) (int, err
 	return read, errors.Join(append(errs, a.ExpireConnections(ctx, d))...)
 }
 
-// Withdrawn data is erased in steps of at most mostStep rows. When a step has taken longer than
-// stepTime, the next step is smaller. stepTime is about the duration of other writes.
+// Withdrawn data is erased in steps of leastStep to mostStep rows. When a step has taken longer
+// than stepTime, the next step is smaller if possible. stepTime is about the duration of other
+// writes.
 const (
 	leastStep, mostStep = 10, 100
 	stepTime            = 5 * time.Millisecond

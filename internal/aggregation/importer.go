@@ -48,8 +48,8 @@ type importer struct {
 
 	accounts    map[string]*syncedAccount
 	accountKeys []string
-	// goneAccounts and goneSubscriptions contain the accounts and subscriptions that the
-	// institution no longer lists.
+	// goneAccounts and goneSubscriptions contain the accounts and subscriptions that this run
+	// marked as deleted.
 	goneAccounts      []bankstore.StoredAccount
 	goneSubscriptions []bankstore.StoredSubscription
 

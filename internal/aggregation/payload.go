@@ -168,7 +168,7 @@ func (r *reporter) owned(ctx context.Context, accounts []*syncedAccount) (store.
 }
 
 // report contains the accounts and subscriptions in a run's final events. A shared account or
-// subscription is included when it was read, when it has changed, or when it is no longer listed.
+// subscription is included when it was read, has changed, or was marked as deleted in the run.
 type report struct {
 	accounts      []bankstore.StoredAccount
 	subscriptions []bankstore.StoredSubscription
@@ -194,8 +194,8 @@ func (im *importer) report() report {
 }
 
 // reportOf returns the report of a run. After a failed update, the report contains every enabled
-// account and subscription, with the error. Otherwise a receiver that processes the event account
-// by account would miss the error.
+// account and subscription that is not deleted, with the error. Otherwise a receiver that processes
+// the event account by account would miss the error.
 func (r *reporter) reportOf(ctx context.Context, im *importer) (report, error) {
 	t := im.report()
 	if r.lease.c.State == "" {

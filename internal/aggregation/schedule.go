@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// After a wrong password, the service tries an established connection again after half a day,
-	// and then every week. Institutions sometimes refuse correct passwords, and they lock an
-	// account after a few failures.
+	// With the setting RetryWrongpass, the service tries an established connection again half a day
+	// after a wrong password, and then every week. Institutions sometimes refuse correct passwords,
+	// and they lock an account after a few failures.
 	firstWrongpass = 12 * time.Hour
 	laterWrongpass = 7 * 24 * time.Hour
 	// In a state that needs no action, the service tries again after an hour. Each later pause is

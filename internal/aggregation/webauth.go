@@ -112,8 +112,8 @@ func (a *Aggregation) Asked(w Webauth) map[string]string {
 }
 
 // BeginWebauth creates or continues a connection. It returns the connection and the address for the
-// browser. The address is that of the institution's page, or the landing when the institution needs
-// no page. BeginWebauth fails with the errors of CheckWebauth, Connect and Resume.
+// browser. The address is that of the institution's page when the user must go there, and otherwise
+// the landing. BeginWebauth fails with the errors of CheckWebauth, Connect and Resume.
 func (a *Aggregation) BeginWebauth(ctx context.Context, d passerelle.Domain, user passerelle.UserID, w Webauth) (bankstore.Connection, string, error) {
 	if err := a.CheckWebauth(ctx, d, user, w); err != nil {
 		return bankstore.Connection{}, "", err
