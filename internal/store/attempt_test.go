@@ -390,7 +390,7 @@ func TestAttemptsFollowTheOrder(t *testing.T) {
 }
 
 // TestAbandonmentIsRemembered checks that each later attempt has the time of the payer's first
-// refusal since the last agreement.
+// refusal of the psuValidation since the last agreement.
 func TestAbandonmentIsRemembered(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.attempt("key", time.Hour)

@@ -410,8 +410,8 @@ func (s fixture) crowdEvery(p *planned) {
 	p.fill(many)
 }
 
-// fill inserts a number of rows into every growing table. Where NULL is allowed, half of the values
-// are NULL.
+// fill inserts a number of rows into every growing table. In most columns that allow NULL, half of
+// the values are NULL.
 func (p *planned) fill(n int) {
 	p.t.Helper()
 	columns, free := `SELECT m.name, c.name, lower(c.type), c."notnull" = 1 FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite%' ORDER BY m.name, c.cid`,
