@@ -44,7 +44,7 @@ func (h *fixture) waits(id passerelle.ConnectionID, times int) (waits []time.Dur
 // TestRetriesByKindOfError checks that a wrong password is tried again after half a day and then
 // weekly. A connection in a state that needs no action must be read again after an hour. Each later
 // pause must be twice as long, up to a day, but no shorter than the institution asks. A connection
-// in a state that needs the user must never be read without a request.
+// in any other state that needs the user must never be read without a request.
 func TestRetriesByKindOfError(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		const hour, day = time.Hour, 24 * time.Hour

@@ -56,7 +56,7 @@ func TestSubscriptionThatEnds(t *testing.T) {
 }
 
 // TestOrderOfLostItems checks the event that a sync emits after it has deleted most accounts and
-// subscriptions. The event must list the accounts and subscriptions in the order of their ids.
+// all subscriptions. The event must list the accounts and subscriptions in the order of their ids.
 func TestOrderOfLostItems(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		many := institutionData{}
