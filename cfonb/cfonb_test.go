@@ -65,7 +65,8 @@ func rent() cfonb.Statement {
 	}
 }
 
-// TestOneTransfer compares with lines that were written by hand from the columns of the standard.
+// TestOneTransfer compares a statement with lines that were written by hand from the columns of the
+// standard.
 func TestOneTransfer(t *testing.T) {
 	want := strings.Join([]string{
 		"0130004    02837EUR2 00011234567  301126                                                  0000000015000{                ",

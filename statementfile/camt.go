@@ -40,8 +40,8 @@ func readCAMT(in *input, _ *Mapping, emit func(Record) error) error {
 	return c.read()
 }
 
-// charset decodes text in the encoding that label names. It leaves UTF-16 unchanged, because
-// decoded has already converted the text.
+// charset decodes text in the encoding with the name label. It leaves UTF-16 unchanged, because the
+// function decoded has already converted the text.
 func charset(label string, r io.Reader) (io.Reader, error) {
 	if strings.HasPrefix(strings.ToLower(label), "utf-16") {
 		return r, nil

@@ -13,8 +13,8 @@ import (
 	"passerelle"
 )
 
-// amountForm parses the amounts of a file. The first amount from which the decimal mark can be
-// recognised determines the mark of all amounts.
+// amountForm parses the amounts of a file. Unless the mapping sets the decimal mark, the first
+// amount that shows the mark determines it for all amounts.
 type amountForm struct {
 	mark byte
 	// decimals is the number of decimals of the currency.

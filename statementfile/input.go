@@ -14,7 +14,7 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// input is a file converted to UTF-8.
+// input is an open file.
 type input struct {
 	*bufio.Reader
 	// first is the beginning of the file, for detection.

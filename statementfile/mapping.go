@@ -29,8 +29,7 @@ type Mapping struct {
 	Decimal string `json:"decimal,omitempty"`
 	// DateFormat is a date format such as DD/MM/YYYY.
 	DateFormat string `json:"date_format,omitempty"`
-	// NoHeader means that the first line is a transaction. The mapping then names columns by
-	// number.
+	// NoHeader means that no line names the columns. The mapping then selects columns by number.
 	NoHeader bool `json:"no_header,omitempty"`
 	// Skip is the number of lines to skip at the beginning. Empty lines do not count.
 	Skip int `json:"skip,omitempty"`

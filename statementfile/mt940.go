@@ -140,7 +140,7 @@ func (m *mt) enter(f *mtLines) error {
 	return nil
 }
 
-// entryFields lists the fields that belong to an entry and therefore do not end it.
+// entryFields lists the fields that belong to an entry.
 var entryFields = []string{"61", "86", "NS"}
 
 var mtFields = map[string]func(*mt, *mtLines) error{

@@ -355,8 +355,8 @@ func (o *ofx) currency(text string) error {
 }
 
 // entryCurrency reads the currency of an amount. It ignores the currency in the aggregate
-// ORIGCURRENCY, which is not the currency of the amount. If the bank omits the currency of the
-// account, the currency of the first amount is used.
+// ORIGCURRENCY, which is not the currency of the amount. An account without a currency gets the
+// currency of the first amount.
 func (o *ofx) entryCurrency(text string) error {
 	if o.empty == "ORIGCURRENCY" {
 		return nil

@@ -23,9 +23,9 @@ type samples struct {
 	files *regexp.Regexp
 	// refused holds the reason for each file that the reader refuses.
 	refused map[string]string
-	// altered holds, for each file whose balances do not match, the change that somebody made.
+	// altered holds the reason for each file whose balances do not match.
 	altered map[string]string
-	// mappings holds mappings for CSV files without a header or without an account.
+	// mappings holds the mapping for each file that needs one.
 	mappings map[string]string
 	// others counts lines of CSV files that are neither empty nor transactions.
 	others map[string]int
@@ -40,7 +40,8 @@ type readSample struct {
 // TestPublicSamples reads the sample files of other programs for the same formats. It compares the
 // number of transactions in each file with a count that does not use the reader. Except in altered
 // files, the transactions must lead from balance to balance. PASSERELLE_TEST_SAMPLES is the folder
-// with the repositories. PASSERELLE_TEST_SAMPLES_WRITE generates docs/statement-samples.md again.
+// with the repositories. With PASSERELLE_TEST_SAMPLES_WRITE, the test generates
+// docs/statement-samples.md again.
 func TestPublicSamples(t *testing.T) {
 	folder := os.Getenv("PASSERELLE_TEST_SAMPLES")
 	if folder == "" {

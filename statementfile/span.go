@@ -84,8 +84,8 @@ func (j *joining) add(span BalanceSpan) error {
 }
 
 // chain orders spans that begin on the same day, so that each span begins with the closing balance
-// of an earlier one, if possible. from is the balance before that day. Without from, the first span
-// is one that continues no other span.
+// of an earlier one, if possible. from is the balance before that day. If from is nil, the first
+// span is one that continues no other span.
 func chain(day []BalanceSpan, from *StatementBalance) []BalanceSpan {
 	if len(day) == 1 {
 		return day
@@ -132,8 +132,8 @@ func newChaining(day []BalanceSpan) *chaining {
 	return c
 }
 
-// next takes a span that begins with the balance from. Without such a span, it takes the first span
-// in others.
+// next takes a span that begins with the amount of the argument from. Without such a span, it takes
+// the first span in others.
 func (c *chaining) next(from *StatementBalance) int {
 	if from == nil {
 		return c.first(&c.others)

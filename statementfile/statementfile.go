@@ -139,8 +139,8 @@ const (
 	TooLarge  RefusalReason = "large"
 	// Damaged is for files that are cut off or not well-formed.
 	Damaged RefusalReason = "damaged"
-	// NoAccount is for statements without an account number or a currency, and for account numbers
-	// that change or are too long.
+	// NoAccount is for statements without an account number or a currency, for accounts that
+	// change, and for account numbers that are too long.
 	NoAccount RefusalReason = "account"
 	// NeedsMapping is for CSV files whose columns have unknown names.
 	NeedsMapping RefusalReason = "mapping"

@@ -124,8 +124,7 @@ func TestOriginalAmountWithoutCurrencyOfTheAccount(t *testing.T) {
 	}
 }
 
-// The parties of a returned payment are those of the payment. The counterparty is never the owner
-// of the account.
+// The counterparty of a returned payment is never the owner of the account.
 func TestCounterpartyOfAReturnedPayment(t *testing.T) {
 	const own = `<Dbtr><Nm>Me</Nm></Dbtr><DbtrAcct><Id><IBAN>FR7630006000011234567890189</IBAN></Id></DbtrAcct>`
 	returned := strings.Replace(rent, "DBIT", "CRDT", 1)

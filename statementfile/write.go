@@ -27,10 +27,10 @@ var writers = map[Format]func(*output, *Written) error{CAMT: writeCAMT, MT940: w
 
 // Write writes one statement: as camt.053.001.08, MT940, CFONB 120, OFX 2 or CSV. Texts that are
 // too long for the format are cut. Amounts and days never change, except that MT940 has the booking
-// day in place of a value day that is too far from it. Memory does not grow with the number of
-// entries, except for CFONB 120, which is written as a whole. Write fails with [ErrFrench], with an
-// error from the entries or from w, or when a value is missing or does not fit the format. It may
-// then have written part of the file.
+// day in place of a value day that is missing or too far away. Memory does not grow with the number
+// of entries, except for CFONB 120, which is written as a whole. Write fails with [ErrFrench], with
+// an error from the entries or from w, or when a value is missing or does not fit the format. It
+// may then have written part of the file.
 func Write(w io.Writer, format Format, s Written) error {
 	write := writers[format]
 	switch {

@@ -24,7 +24,7 @@ import (
 	"passerelle/testbank/eidas"
 )
 
-// fixture is a program with test banks, and a third party that shares no code with the banks.
+// fixture is a program with test banks, and a third party that calls them.
 type fixture struct {
 	t       *testing.T
 	data    string
@@ -33,10 +33,10 @@ type fixture struct {
 	// certificate is the name of the client certificate for calls. Empty means no certificate.
 	certificate string
 	clients     map[string]*http.Client
-	// turn counts the signatories who have authorised.
+	// turn counts the authorisations at banks with several signatories.
 	turn int
-	// tokens holds the tokens for orders, by the id of the order. Calls about these orders contain
-	// the tokens.
+	// tokens holds tokens by the id of their order or consent. Calls with this id in the address
+	// contain the access token.
 	tokens map[string]*tokens
 }
 
@@ -219,7 +219,7 @@ func (w *fixture) address(bank, at string) string {
 	return ""
 }
 
-// try calls a bank. It returns an error when there is no response.
+// try sends a request. It returns an error when it receives no complete response.
 func (w *fixture) try(method, address string, body any, h headers) (reply, error) {
 	w.t.Helper()
 	var content io.Reader
@@ -308,7 +308,8 @@ func (w *fixture) steer(method, path string, body any) reply {
 	return w.call(http.StatusOK, method, w.program.Control+"/banks/"+path, body, nil)
 }
 
-// pass advances the time of a bank. It renews the tokens for orders, because they may have expired.
+// pass advances the time of a bank. It renews the bank's tokens in w.tokens, because they may have
+// expired.
 func (w *fixture) pass(bank, by string) {
 	w.t.Helper()
 	w.steer("POST", bank+"/clock", map[string]any{"advance": by})

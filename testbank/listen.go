@@ -25,10 +25,10 @@ const (
 	idleTimeout   = 2 * time.Minute
 )
 
-// addresses holds the addresses of the parts of the program.
+// addresses holds the addresses for third parties and for browsers.
 type addresses struct{ api, pages string }
 
-// listen opens the ports and serves the banks on them.
+// listen opens the ports, mounts the banks and writes their bank files.
 func (p *Program) listen(c Config, profiles []bank.Profile) error {
 	folder := filepath.Join(c.Data, certsFolder)
 	secure, err := secured(folder)
@@ -67,7 +67,7 @@ func (p *Program) listen(c Config, profiles []bank.Profile) error {
 	return nil
 }
 
-// mount serves one bank at the ports, under its name, and returns its pages.
+// mount registers the handlers of one bank under the bank's name, and returns its pages.
 func (p *Program) mount(c Config, profile bank.Profile, at addresses, api, pages *http.ServeMux, authorities *x509.CertPool) *page.Pages {
 	b, under := p.banks[profile.Name], "/"+profile.Name
 	log := c.Log.With(slog.String("bank", profile.Name))

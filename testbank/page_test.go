@@ -110,8 +110,8 @@ func TestALinkIsOverAfterItsTime(t *testing.T) {
 	}
 }
 
-// TestAnApprovalThatIsIgnored checks that the customer sees a page that says to wait when the bank
-// ignores the approval.
+// TestAnApprovalThatIsIgnored checks that a customer whose approval the bank ignores sees a page
+// that says to wait.
 func TestAnApprovalThatIsIgnored(t *testing.T) {
 	w := newFixture(t, "redirect")
 	page := w.call(201, "POST", w.address("redirect", single), order(map[string]any{"creditorName": "Fault silent"}), present(nil)).link("scaRedirect")

@@ -65,7 +65,7 @@ const (
 	nothing  answers = "nothing"
 )
 
-// authorise does all steps from the first response to an order up to the customer's decision.
+// authorise does all steps after the first response to an order, cancellation or consent.
 func (w *fixture) authorise(p bank.Profile, first reply, does answers) {
 	w.t.Helper()
 	times := 1
@@ -345,7 +345,7 @@ func orderOf(w *fixture, p bank.Profile, service, product string, does answers) 
 }
 
 // TestNobodyAuthorisesAnothersOrder checks that Bert cannot authorise an order for Anna's account,
-// whether the bank asks for the customer first or last.
+// whether the third party names Bert at the start or later.
 func TestNobodyAuthorisesAnothersOrder(t *testing.T) {
 	w := newFixture(t, "embedded")
 	body := bodies(w, "embedded")[bank.Single]

@@ -17,8 +17,8 @@ import (
 
 const single = "v1/payments/sepa-credit-transfers"
 
-// TestCertificatesAreJudged checks that the bank accepts the valid certificates from the folder and
-// refuses the invalid ones, for payments and for accounts.
+// TestCertificatesAreJudged checks which certificates the bank accepts for payments and for
+// accounts.
 func TestCertificatesAreJudged(t *testing.T) {
 	w := newFixture(t, "redirect")
 	for _, c := range []struct {
@@ -118,8 +118,8 @@ func TestCompanies(t *testing.T) {
 	w.refused(400, "FORMAT_ERROR", "POST", send, order(map[string]any{"debtorAccount": map[string]any{"iban": w.mine("company")}}), named("anna", ""))
 }
 
-// TestBankForDeltas checks that the bank refuses entryReferenceFrom and the booking status both,
-// and permits two calls a day without the customer.
+// TestBankForDeltas checks that the bank refuses entryReferenceFrom and bookingStatus=both, and
+// permits two calls a day without the customer.
 func TestBankForDeltas(t *testing.T) {
 	w := newFixture(t, "delta")
 	use, list := w.consent("delta", wish(nil)), w.address("delta", "v1/accounts/anna-current/transactions?")

@@ -23,7 +23,7 @@ type fixture struct {
 	folder    string
 	server    *httptest.Server
 	seal      *x509.Certificate
-	// file is the content of the bank file. Load writes it.
+	// file is the content of the bank file. The method load writes it.
 	file string
 }
 

@@ -35,7 +35,7 @@ func (b *Bank) result(r request, a answer, err error) connector.CallResult {
 
 // refusesService reports whether a response refuses our certificate, signature, role or clock. A
 // response without a code of the standard may be about the customer instead. Such a response counts
-// only if the request begins an order or a consent without a token or a customer's user name.
+// only if the request begins an order or a consent, and contains no token, user name or company.
 func (b *Bank) refusesService(r request, a answer) bool {
 	if a.status < http.StatusBadRequest || r.form != nil {
 		return false

@@ -38,8 +38,7 @@ type Authorisation struct {
 	// Status is an scaStatus.
 	Status string `json:"status"`
 	Method string `json:"method,omitempty"`
-	// SecondDue means that the first of two passwords was correct and the bank still requires the
-	// second.
+	// SecondDue means that the first of two passwords was correct.
 	SecondDue bool `json:"second_due,omitempty"`
 	// CodesEntered is the number of correct codes. Wrong is the number of wrong passwords and
 	// codes.

@@ -122,9 +122,9 @@ func undecodable(err error, size int) error {
 // most.
 const maxLevels = 32
 
-// repeated returns the path of the first member that an object has twice, or that is below more
-// than maxLevels objects and lists. It returns an empty path if there is none. The text must be
-// JSON. Names that differ only in capital letters are the same member, as for the decoder.
+// repeated returns the path of the first member that an object has twice, or of the first object or
+// list below maxLevels others. It returns an empty path if there is none. The text must be JSON.
+// Names that differ only in capital letters are the same member, as for the decoder.
 func repeated(d *json.Decoder, path string, level int) string {
 	token, _ := d.Token()
 	kind, opens := token.(json.Delim)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// monthsBetween maps frequencies to the number of months between executions. Frequencies in days
-// are absent.
+// monthsBetween maps frequencies to the number of months between possible execution days.
+// Frequencies in days are absent.
 var monthsBetween = map[string]int{"Monthly": 1, "EveryTwoMonths": 2, "Quarterly": 3, "SemiAnnual": 6, "Annual": 12, "MonthlyVariable": 1}
 
 var daysBetween = map[string]int{"Daily": 1, "Weekly": 7, "EveryTwoWeeks": 14}

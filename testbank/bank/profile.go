@@ -91,8 +91,8 @@ type Profile struct {
 	DeltaList       bool
 	EntryReference  bool
 	Download        bool
-	// Formats are the formats of reports besides JSON: camt and mt940. Downloads have the first
-	// format.
+	// Formats are the formats of reports besides JSON: camt and mt940. A download has the first of
+	// these formats that the caller accepts, or JSON.
 	Formats        []string
 	CardAccounts   bool
 	TransactionIDs bool
@@ -112,8 +112,8 @@ const (
 	AllPSD2   = "all-psd2"
 )
 
-// usual returns a profile with the redirect approach and most features of the standard, modified by
-// change.
+// usual returns a profile with the redirect approach and most features of the standard. The
+// function change modifies the profile.
 func usual(name, shows string, change func(*Profile)) Profile {
 	p := Profile{
 		Name: name, Shows: shows,

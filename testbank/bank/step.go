@@ -118,7 +118,7 @@ func (b *Bank) Update(ctx context.Context, c Caller, s Subject, id string, body 
 }
 
 // steps lists the steps of an authorisation. Each step is allowed only in some states. The bank
-// executes the first step whose value was sent.
+// executes the first step that matches the sent data.
 var steps = []struct {
 	brought func(Step) bool
 	from    []string

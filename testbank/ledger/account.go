@@ -41,7 +41,7 @@ func (t *Tx) AddAccount(a Account) error {
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`, a.ID, a.Number, a.Kind, a.Customer, a.Owner, a.Name, a.Currency, a.Overdraft)
 }
 
-// AccountByID finds an account by the bank's id.
+// AccountByID finds an account by its id.
 func (t *Tx) AccountByID(id string) (Account, error) {
 	var a Account
 	err := t.row("find an account", `SELECT `+accountColumns+` FROM account WHERE id = ?`, []any{id}, a.fields())

@@ -14,7 +14,7 @@ import (
 //go:embed schema.sql
 var schema string
 
-// ErrNotFound means that an account or document does not exist.
+// ErrNotFound means that a requested row does not exist.
 var ErrNotFound = errors.New("there is none")
 
 // Book is an open database file.

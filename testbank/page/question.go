@@ -57,7 +57,7 @@ func (p *Pages) question(r *http.Request, q bank.Question, customer bank.Custome
 	return v, err
 }
 
-// choices returns a customer's cash accounts or, with show, all accounts of the customer.
+// choices returns a customer's cash accounts or, if show is set, all accounts of the customer.
 func (p *Pages) choices(r *http.Request, customer bank.Customer, show bool) ([]accountView, error) {
 	accounts, err := p.Bank.Accounts(r.Context(), customer.ID)
 	if err != nil {
