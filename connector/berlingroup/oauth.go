@@ -99,10 +99,10 @@ func (b *Bank) refresh(ctx context.Context, g *grant, save func(context.Context)
 	return err
 }
 
-// callGranted makes a request with the token of a grant, if there is one. It replaces a refused
-// token once and repeats the request, which the bank has not executed. It repeats a request with a
-// body only if the bank's error code is about the token, because a wrong password must not be sent
-// twice.
+// callGranted makes a request with the token of a grant, if there is one. With a refresh token, it
+// replaces a refused token once and repeats the request, which the bank has not executed. It
+// repeats a request with a body only if the bank's error code is about the token, because a wrong
+// password must not be sent twice.
 func (b *Bank) callGranted(ctx context.Context, g *grant, r request, save func(context.Context)) (answer, error) {
 	if g == nil {
 		return b.call(ctx, r)

@@ -15,7 +15,7 @@ import (
 
 const tokensIssued = `{"access_token":"T2","token_type":"Bearer","refresh_token":"R2"}`
 
-// tokenRefusals lists responses of a token endpoint that refuse a request. If dead is set, the
+// tokenRefusals lists responses of a token endpoint that contain no token. If dead is set, the
 // server will never accept the code or the refresh token. Otherwise the server may accept it later.
 // says is part of the message to the operator, if the operator can act.
 var tokenRefusals = map[string]struct {

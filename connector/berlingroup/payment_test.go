@@ -263,8 +263,8 @@ func status(of, word string) map[string]any { return map[string]any{of: word} }
 // TestReturnsAreNoApprovals checks that a payer's return does not count as an approval if the bank
 // sent no link to the authorisation. A status before ACSP does not show an approval. The approval
 // follows from the list of authorisations, a later status, or a token of the authorisation server.
-// After a return, the approval also follows if the bank has not refused the order a day after the
-// time for approvals.
+// A day after the time for approvals, a return counts if the bank has checked and not refused the
+// order, and nobody asked to cancel it.
 func TestReturnsAreNoApprovals(t *testing.T) {
 	back, refused := url.Values{"state": {"s"}}, url.Values{"nok": {"1"}}
 	page := `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"page","page":"https://bank.example/1","opened":"` + noon.Format(time.RFC3339) + `"}}`
@@ -382,8 +382,8 @@ func TestEarlierAuthorisations(t *testing.T) {
 	}
 }
 
-// starting is a bank that starts an authorisation for every request. statuses contains the statuses
-// of these authorisations.
+// starting is a bank that starts an authorisation for every POST. statuses contains the statuses of
+// these authorisations.
 type starting struct{ statuses []string }
 
 func (b *starting) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -444,9 +444,9 @@ func TestFailedAuthorisations(t *testing.T) {
 	}
 }
 
-// TestLostAuthorisations checks an order whose payer has two authorisations, one of them with a
-// lost response. While the payer can still approve one, the order waits. The order is refused when
-// both have failed.
+// TestLostAuthorisations checks an order whose first request for an authorisation fails. While the
+// payer can still approve in an authorisation, the order waits. When all have failed, the order is
+// refused.
 func TestLostAuthorisations(t *testing.T) {
 	const authorisations = order1 + "/authorisations"
 	started := `{"scaStatus":"received","_links":{"scaStatus":{"href":"` + authorisations + `/2"}}}`
@@ -530,7 +530,8 @@ func TestStartsAreSavedAtOnce(t *testing.T) {
 
 // TestOrdersThatTimeOut checks orders that the bank rejects. If the bank names no reason, and the
 // payer had time and did nothing, the code is NoAnswerFromCustomer. The payment gets a different
-// code when the rejection has a reason, comes earlier, or follows the payer's return or failure.
+// code when the rejection has a reason, comes earlier, or follows the payer's return, approval or
+// failure.
 func TestOrdersThatTimeOut(t *testing.T) {
 	const (
 		page = `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"page","page":"https://bank.example/1","own":"/v1/payments/sepa-credit-transfers/1/authorisations/2","opened":"2026-03-02T12:00:00Z"}}`
@@ -668,7 +669,7 @@ func TestCancellationsOfAbandonedOrders(t *testing.T) {
 // TestAbandonedOrdersThatAreNotRefused checks that an abandoned order never counts as approved
 // merely because time has passed. If the bank has checked the order and does not report the
 // authorisation's status, the report is Unproved. The report is not Unproved if the payer never got
-// the page or has refused.
+// the page or has refused, or if a confirmation is missing.
 func TestAbandonedOrdersThatAreNotRefused(t *testing.T) {
 	const memory = `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"STEP","at":"/v1/x","post":true,"page":"https://bank.example/1","opened":"2026-03-02T12:00:00Z"MORE}}`
 	type result struct {
@@ -791,8 +792,8 @@ func meantBy(err error) string {
 }
 
 // TestErrorCodes checks that every code of the standard, in each form of an error body, has the
-// meaning that the table codes lists. Each code comes from a bank that has not failed before. No
-// code refuses a repeated order, because the bank may have the first order.
+// meaning in the map codes. Each code comes from a bank that has not failed before. No code refuses
+// a repeated order, because the bank may have the first order.
 func TestErrorCodes(t *testing.T) {
 	bank := &answering{}
 	w := newFixture(t, bank, nil)
@@ -1021,7 +1022,7 @@ func TestWarningsRefuseNothing(t *testing.T) {
 	}
 }
 
-// TestPartOfABulk checks that only the instructions that a bank refuses by name are rejected
+// TestPartOfABulk checks that only the instructions that a bank names as refused are rejected
 // immediately. The other instructions are pending until the bank reports a different status. If the
 // bank names no further instruction for a business day, the other instructions are accepted, also
 // at a bank that reports executions.
@@ -1304,8 +1305,8 @@ func (l *linking) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l.answering.ServeHTTP(w, r)
 }
 
-// TestLinkedPictures checks that the payer sees a linked picture of a challenge only if the picture
-// is at the bank and not too large.
+// TestLinkedPictures checks that the payer sees a linked picture of a challenge only if it is an
+// image at the bank and not too large.
 func TestLinkedPictures(t *testing.T) {
 	png := []byte("\x89PNG\r\n\x1a\n and so on")
 	for _, test := range []struct {
