@@ -45,7 +45,7 @@ func TestARefusedCertificateSendsNoOrder(t *testing.T) {
 	}
 }
 
-// TestAnInvalidCertificateIsTheOperatorsFault: when our certificate is not valid, an order and a
+// TestAnInvalidCertificateIsTheOperatorsFault: when our certificate is not valid, a new order and a
 // read end with the code bug, as if the bank had refused the certificate. The connector does not
 // call the bank.
 func TestAnInvalidCertificateIsTheOperatorsFault(t *testing.T) {

@@ -63,7 +63,7 @@ func (v *reading) sinceLast(a *bankAccount, from passerelle.Date) url.Values {
 // readSince passes on new entries. It returns false when the account must be read by date instead.
 func (v *reading) readSince(ctx context.Context, a *bankAccount, selected url.Values) (bool, error) {
 	last := v.memory.Accounts[a.key]
-	v.memory.Accounts[a.key] = accountMemory{Read: last.Read, Names: last.Names} // drops Reference: if this read is interrupted, the next one requests everything, because a bank reports new entries only once
+	v.memory.Accounts[a.key] = accountMemory{Read: last.Read, Names: last.Names} // drops Whole and Reference: if this read is interrupted, the next one requests everything, because a bank reports new entries only once
 	s := v.history(a)
 	err := v.readHistory(ctx, s, selected)
 	var refused *readRefusal

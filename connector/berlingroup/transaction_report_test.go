@@ -14,8 +14,7 @@ import (
 	"passerelle/connector"
 )
 
-// These are statements of the account in oneAccount, one in each format, all with the same two
-// entries.
+// These are statements in three formats, all with the same two entries.
 const (
 	camtStatement = `<?xml version="1.0" encoding="UTF-8"?>
 <Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.053.001.08"><BkToCstmrStmt><Stmt><Id>7</Id>

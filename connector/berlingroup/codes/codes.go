@@ -377,8 +377,7 @@ func ReadRemedy(status int, all []Message) string {
 	return cmp.Or(readRemedies[Known(all)], what.Remedy, RequestRemedy)
 }
 
-// readRemedies contains the remedies for codes that mean something else for a read than for a
-// payment.
+// readRemedies maps codes to remedies that take priority for a read.
 var readRemedies = map[string]string{
 	"PERIOD_INVALID":          "check profile.accounts.history_days: the bank does not return transactions that are so old",
 	"SERVICE_INVALID":         "check profile.accounts: the bank does not have this call",

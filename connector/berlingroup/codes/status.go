@@ -31,14 +31,15 @@ var ends = map[string]payment.Status{Rejected: payment.Declined, Cancelled: paym
 
 // Standing returns the state of an order and of its instructions. status is the order's status at
 // the bank. last is the status with the highest rank that the bank ever reports. periodic means
-// that the order is executed repeatedly: the standard has no status for each execution. approved
-// means that the payer has done everything that the bank requires.
+// that the order is executed repeatedly. Such an order is settled once the bank accepts it, because
+// the standard has no status for each execution. approved means that the payer has done everything
+// that the bank requires.
 func Standing(status, last string, periodic, approved bool) (payment.Status, payment.InstructionState) {
 	known := Rank(status)
 	switch {
 	case ends[status] == payment.Declined:
 		return payment.Declined, payment.InstructionRejected
-	case status == InPart: // some lines are refused, and others are not accepted yet
+	case status == InPart: // some lines are refused, and the outcome of the others is open
 		return payment.Processing, payment.InstructionPending
 	case periodic && known >= Rank(Checked) && (approved || known >= Rank(Executing)):
 		return payment.Settled, payment.InstructionAccepted
