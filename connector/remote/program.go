@@ -200,7 +200,7 @@ func statusError(r *http.Response) error {
 	return fmt.Errorf("%w but with %d", errNotAnswer, r.StatusCode)
 }
 
-// measured makes a call and records its result. It makes no call while the circuit is open.
+// measured makes a call and records its result. It makes no call that the circuit refuses.
 func (p *Program) measured(ctx context.Context, name string, call func() error) error {
 	begun := p.now()
 	if err := ctx.Err(); err != nil {
@@ -222,7 +222,7 @@ func (p *Program) measured(ctx context.Context, name string, call func() error) 
 	return nil
 }
 
-// orderCalls lists the calls that may send something to the bank. A failed call is not repeated on
+// orderCalls lists the calls that may change an order at the bank. A failed call is not repeated on
 // another connection.
 var orderCalls = map[string]bool{callInitiate: true, callAnswer: true, callCancel: true}
 

@@ -138,7 +138,7 @@ func using(useCase string) Move {
 
 func submits(values map[string]string) Move { return Move{Do: Submit, Fields: values} }
 
-// journeys returns scenarios that need no script, amount or account.
+// journeys returns scenarios that no script, amount or account controls.
 func journeys() []Scenario {
 	return []Scenario{
 		scenario("plain", "A payment that the payer approves at the bank and the bank executes.", "done", "", approved),

@@ -145,8 +145,8 @@ func (o *order) speech() speech.Speech { return speech.For(o.Language) }
 // step returns the present step.
 func (o *order) step() step { return o.Plan.Steps[o.At] }
 
-// next goes to the next step. The step begins at the given instant, or nil if the instant is not
-// known yet.
+// next goes to the next step. The step begins at the given instant. Nil means that the instant is
+// not known yet.
 func (o *order) next(begins *time.Time) { o.At, o.Since, o.Tries = o.At+1, begins, 0 }
 
 // conclude ends the order immediately and drops the rest of its plan.
