@@ -190,9 +190,8 @@ var utterances = map[string]func(scene) payment.Report{
 
 func (s scene) saying(at step) payment.Report { return utterances[at.What](s) }
 
-// ending reports the states of all instructions that have ended so far. A rejected order that the
-// bank has not begun to process is declined as a whole. Once processing has begun, the payer has
-// approved, and the report contains the instructions.
+// ending reports the states of all instructions that have ended so far. An order that is rejected
+// before the bank begins to process it is declined as a whole.
 func (s scene) ending(at step) payment.Report {
 	e := at.Ending
 	if len(at.Lines) == 0 && e.State == payment.InstructionRejected && !s.worked() {
@@ -210,8 +209,7 @@ var raws = map[payment.InstructionState]string{
 	payment.InstructionDone: "executed", payment.InstructionAccepted: "accepted", payment.InstructionRejected: "refused",
 }
 
-// lines adds the instructions that have ended to a report, and returns the time until the next
-// instruction ends.
+// lines adds ended instructions to a report, and returns the time until the next one ends.
 func (s scene) lines(at step, r *payment.Report) time.Duration {
 	var next time.Duration
 	own := map[int]lineEnding{}

@@ -7,7 +7,7 @@ import (
 	"passerelle/payment"
 )
 
-// Scenario describes how to bring a payment to a state: the payment, the acts, and the outcome.
+// Scenario describes how to bring a payment to a state: the payment, the moves, and the outcome.
 // People can read it, and programs can run it through the API of a sandbox domain with the timing
 // CI. Amounts, dates and durations have the form that the interface specification defines.
 type Scenario struct {
@@ -55,7 +55,7 @@ type Doing string
 const (
 	// Validate is a validation with Fields, by the client or its webview.
 	Validate Doing = "validate"
-	// Decide is a press of the button Decision on the bank's page, by the payer.
+	// Decide is the payer's press of the button that Decision names, on the bank's page.
 	Decide Doing = "decide"
 	// Resume is the webview's report that the payer may have approved.
 	Resume Doing = "resume"

@@ -142,7 +142,8 @@ func (p *player) decide(m sandbox.Move) {
 	p.status()
 }
 
-// cancel asks the bank to cancel. It does nothing if the payment's rules refuse the cancellation.
+// cancel asks the bank to cancel. A payment that was not sent is cancelled without the bank. cancel
+// does nothing if the payment's rules refuse the cancellation.
 func (p *player) cancel(m sandbox.Move) {
 	able, can := p.able.(connector.Canceller)
 	refused := &passerelle.Error{}
@@ -169,7 +170,7 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-// advance advances the time and expires payments after the default time.
+// advance advances the time. A payment that is not periodic expires after the default time.
 func (p *player) advance(m sandbox.Move) {
 	p.order.Now = p.order.Now.Add(time.Duration(m.Seconds) * time.Second)
 	p.status()

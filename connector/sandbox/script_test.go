@@ -62,7 +62,8 @@ func TestReadStep(t *testing.T) {
 	}
 }
 
-// TestTablesAreWritten checks that every script in a table is valid.
+// TestTablesAreWritten checks that every script in a table is valid, and that every error code has
+// an amount.
 func TestTablesAreWritten(t *testing.T) {
 	scripts := []string{unsaid}
 	for _, u := range useCases {

@@ -16,8 +16,8 @@ const unsaid = "pdng"
 // which payments expire.
 const beyond = 90 * 24 * time.Hour
 
-// words maps the words of scripts to functions. Each function adds to a plan, and returns false
-// when the word has no meaning at its position.
+// words maps the words of scripts to functions. Each function extends a plan, and returns false
+// when the word has no meaning in that plan.
 var words = map[string]func(p *planner, c call) bool{
 	// The test connectors of other services with this API have the same words.
 	"pdng": func(p *planner, c call) bool { return p.add(p.pending(c)) },
@@ -145,11 +145,11 @@ var messages = map[payment.ErrorCode]string{
 // such messages.
 const htmlText = `<p class="msg">Désolé&nbsp;! <b>Votre banque</b> – Η τράπεζα – 銀行<br><script>alert(1)</script></p>`
 
-// megaText stands for a message of a megabyte.
+// megaText stands for a message of a megabyte in the ledger.
 const megaText = "mega"
 
-// spoken returns the text of an ending in the language of an order. The ledger stores megaText
-// instead of the text of a megabyte, and spoken generates that text.
+// spoken returns the text of an ending in a language. For megaText, it generates a message of a
+// megabyte.
 func (e ending) spoken(s speech.Speech) string {
 	if e.Text == megaText {
 		return strings.Repeat("The bank has a lot to say. ", 1<<20/27)
@@ -172,8 +172,8 @@ var (
 	notGranted = ending{payment.InstructionRejected, payment.ConfirmationRefused, messages[payment.ConfirmationRefused], payment.ByClient}
 )
 
-// codeOf parses an error code, ignoring case. An unknown code stays unchanged, because banks
-// have codes of their own.
+// codeOf parses an error code, ignoring case. An empty name means NoSpecifiedReason. An unknown
+// code stays unchanged, because banks have codes of their own.
 func codeOf(name string) payment.ErrorCode {
 	for _, known := range payment.Bug.Values() {
 		if strings.EqualFold(known, name) {

@@ -188,7 +188,8 @@ func (a *account) replaced(stored, one *issue) period {
 	return days
 }
 
-// forget keeps the latest statements and corrections. most is the maximum number of statements.
+// forget keeps the latest statements and corrections. The argument most is the maximum number of
+// statements.
 func (a *account) forget(most int) {
 	slices.SortStableFunc(a.Issues, func(x, y issue) int { return x.Closing.Date.Compare(y.Closing.Date) })
 	a.Issues = a.Issues[max(0, len(a.Issues)-most):]

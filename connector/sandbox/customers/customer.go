@@ -102,8 +102,7 @@ func homeLoan() *passerelle.Loan {
 	}
 }
 
-// shops lists the shops where customers spend money. The fields from and to limit the amounts, in
-// hundredths.
+// shops lists everyday transactions. The fields from and to limit the amounts, in hundredths.
 var shops = []struct {
 	wording  string
 	kind     passerelle.TransactionType

@@ -3,7 +3,7 @@
 //
 // It owns the behaviour of an institution towards a customer. The first word of the login selects
 // the behaviour: see [Logins]. All data is computed from the login and the day, so two reads on the
-// same day agree, and nothing is stored. Payments and pages are in package sandbox. The package
+// same day agree, and nothing is stored. Payments and pages are in package sandbox. This package
 // reads no clock: each request contains the present instant.
 //
 // A read ends in the corresponding state when the institution refuses it, waits for a person or is

@@ -37,7 +37,7 @@ func pdf(lines ...string) []byte {
 	return file.Bytes()
 }
 
-// escaped returns a text in the encoding of the font, Latin-1, with special characters escaped.
+// escaped returns a text in Latin-1, with special characters escaped.
 func escaped(text string) string {
 	var b strings.Builder
 	for _, r := range text {

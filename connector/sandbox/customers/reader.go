@@ -16,7 +16,7 @@ import (
 	"passerelle/connector/sandbox/speech"
 )
 
-// readPage is the number of transactions in one page.
+// readPage is the minimum number of transactions in a page that is not the last.
 const readPage = 200
 
 // These are the names of the sources of connectors that read.
@@ -149,7 +149,8 @@ type memory struct {
 	Login  string    `json:"login,omitempty"`
 }
 
-// Read reads the simulated bank, in the language of the user's device.
+// Read reads the simulated institution. Messages and fields are in the language of the user's
+// device.
 func (r Reader) Read(ctx context.Context, req connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 	outcome, err := r.read(ctx, req, out)
 	says := speech.For(req.Device.AcceptLanguage)
@@ -339,8 +340,8 @@ func (c customer) accounts() []holding {
 // odd reports whether the day of the read has an odd number. The result alternates from day to day.
 func (c customer) odd() bool { return c.today.In(time.UTC).Unix()/86400%2 == 1 }
 
-// showAccount passes on the transactions of an account from a day on, newest first, and the assets
-// of the account.
+// showAccount passes on the coming transactions of an account, the others from a day on, newest
+// first, and the assets of the account.
 func (c customer) showAccount(ctx context.Context, h holding, from passerelle.Date, out connector.Sink) error {
 	if from.IsZero() || from.Compare(beginning) < 0 {
 		from = beginning
