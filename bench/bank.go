@@ -27,8 +27,7 @@ func (promptBank) Profile() connector.Profile {
 	}
 }
 
-// Initiate accepts every order. The service does not ask for the status of an order while a row is
-// measured.
+// Initiate accepts every order. CheckAfter prevents scheduled status checks during a measurement.
 func (promptBank) Initiate(_ context.Context, o connector.Order) (payment.Report, error) { //nolint:unparam // a connector may fail, so the method returns an error
 	return payment.Report{Status: payment.Awaiting, Action: payment.Redirect, ValidateURI: o.ReturnURL, CheckAfter: 24 * time.Hour, Raw: "awaiting"}, nil
 }

@@ -61,7 +61,7 @@ func (p *place) writerTo(ctx context.Context, kind, database string) (bareWriter
 	return pipelines{pool}, err
 }
 
-// poolSize is the number of connections that the service uses by default.
+// poolSize is the service's default limit for connections to PostgreSQL.
 const poolSize = 16
 
 func (p *place) pool(ctx context.Context, database string) (*pgxpool.Pool, error) {

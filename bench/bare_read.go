@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// bareReader runs queries and calls row for each row.
+// bareReader runs queries and calls a function for each row.
 type bareReader interface {
 	each(ctx context.Context, text string, args []any, row func(scan func(...any) error) error) error
 }

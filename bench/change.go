@@ -93,8 +93,8 @@ func (c change) besideLimit(ctx context.Context, p *place, kind string, payments
 	return p.changing(w, w.base, c), p.changing(w, origin, c), nil
 }
 
-// changing returns a side that changes new payments of a service, at an origin. The side then
-// checks at the service that the changes succeeded.
+// changing returns a side that creates payments at a service and changes them at an origin. The
+// side then checks at the service that the changes succeeded.
 func (p *place) changing(w *instance, origin string, c change) side {
 	changing := p.acting(w, origin, c.act, manyClients)
 	return func(ctx context.Context) (measured, error) {

@@ -31,7 +31,7 @@ func (w *instance) multiply(ctx context.Context, p *place, id int64, copies int,
 		}
 	}
 	if w.kind == sqlite {
-		return nil // SQLite collects statistics only on request, and no program requests them
+		return nil // the service uses SQLite without statistics
 	}
 	return p.settle(ctx, w.database)
 }

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// load lets concurrent clients do total actions, and returns the number of actions per second. Each
-// client does one action after the other. The first error ends the load.
+// load lets concurrent clients do a number of actions, and returns the rate per second. Each client
+// does one action after the other. The first error ends the load.
 func load(ctx context.Context, clients, total int, do func(ctx context.Context, n int) error) (measured, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

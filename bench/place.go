@@ -193,7 +193,7 @@ func (w *instance) populate(ctx context.Context) error {
 	return nil
 }
 
-// enter registers an application and gets a token for it, as every client does.
+// enter registers an application and gets a token for it.
 func (w *instance) enter(ctx context.Context) error {
 	client, secret, err := w.Access.Register(ctx, w.domain.ID, "bench", nil)
 	if err != nil {

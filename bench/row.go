@@ -27,8 +27,8 @@ func timed(n int, do func() error) (measured, error) {
 	return measured{float64(n) / time.Since(started).Seconds(), processorTime() - before}, err
 }
 
-// row compares work of the service with a limit program or a budget. If a row has a budget but not
-// beyond, its limit program only explains the figure.
+// row compares work of the service with a limit program or a budget. If a row has a budget and
+// beyond is false, its limit program only explains the figure.
 type row struct {
 	name string
 	// limit describes the limit program. goal is the lowest allowed ratio to the limit program, and

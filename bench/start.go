@@ -51,7 +51,8 @@ func startOf(wait time.Duration, figure func(pid int, took time.Duration) (float
 	}
 }
 
-// large makes a folder with a large database. No other process has the database open.
+// large makes a folder with a large database. The service that fills the database has stopped when
+// large returns.
 func (p *place) large(ctx context.Context) (folder string, err error) {
 	database, err := p.database(ctx, sqlite)
 	if err != nil {

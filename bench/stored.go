@@ -12,7 +12,7 @@ const (
 )
 
 // among returns a service with a number of stored payments. For many payments, all rows of a run
-// share one service, because filling a database takes minutes.
+// share one service per kind of database, because filling a database takes minutes.
 func (p *place) among(ctx context.Context, kind string, payments int) (*instance, error) {
 	if payments < manyPayments {
 		return p.filled(ctx, kind, payments)

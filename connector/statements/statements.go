@@ -324,8 +324,8 @@ func (a *account) settle() {
 	a.shorten(maxSpans)
 }
 
-// shorten joins the older spans when there are more than most. It does not join the latest most/2
-// spans.
+// shorten joins the older spans when the account has more spans than the argument most. It does not
+// join the latest most/2 spans.
 func (a *account) shorten(most int) {
 	if len(a.Spans) <= most {
 		return

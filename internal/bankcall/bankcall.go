@@ -5,7 +5,7 @@
 // not own the requests to connectors, or the meaning and the size of their results.
 //
 // A call fails with the error of the connector, with connector.ErrPanicked, with ErrExited or with
-// ErrAbandoned. [connector.Guard] keeps the text of a connector's error out of logs.
+// ErrAbandoned. [connector.Guard] limits the text of a connector's error.
 package bankcall
 
 import (
