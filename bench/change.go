@@ -152,7 +152,7 @@ func (v *customer) validate(ctx context.Context, c *caller, origin string) error
 	return err
 }
 
-// comeBack follows the bank's link, with origin in place of the link's own origin.
+// comeBack follows the bank's link at another origin.
 func (v *customer) comeBack(ctx context.Context, c *caller, origin string) error {
 	_, state, _ := strings.Cut(v.link, "?")
 	leads, err := c.redirect(ctx, origin+"/webauth/callback?"+state)

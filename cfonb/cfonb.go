@@ -158,7 +158,7 @@ func (m *Movement) check() error {
 	return nil
 }
 
-// isCode reports whether s consists of size capitals or digits.
+// isCode reports whether s consists of capitals and digits and has the given size.
 func isCode(s string, size int) bool {
 	return len(s) == size && strings.Trim(s, capitals) == ""
 }

@@ -64,7 +64,7 @@ func checkClaims(s payment.Settings) error {
 	)
 }
 
-// checkForms returns an error for the first text in list that does not have the form.
+// checkForms returns an error for the first text in a list that does not have the form.
 func checkForms(field string, list []string, form *regexp.Regexp, right string) error {
 	i := slices.IndexFunc(list, func(one string) bool { return !form.MatchString(one) })
 	if i < 0 {

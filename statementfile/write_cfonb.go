@@ -65,7 +65,8 @@ func writeCFONB(o *output, s *Written) error {
 // needed returns the number of decimals of an amount, without trailing zeros.
 func needed(d decimal.Decimal) int { return d.Trim(0).Scale() }
 
-// units converts an amount to an integer with scale decimals. For example, 1.5 with scale 2 is 150.
+// units returns an amount times ten to the power of scale, as an integer. For example, 1.5 with
+// scale 2 is 150.
 func units(d decimal.Decimal, scale int) (int64, error) {
 	whole, rest, fits := d.Int64(scale)
 	unit := int64(1)

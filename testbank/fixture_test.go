@@ -343,8 +343,8 @@ func (w *fixture) right(bank string) {
 	}
 }
 
-// listener starts a server that calls receive with the body of each request. It returns the
-// server's address.
+// listener starts a server that calls the function receive with the body of each request. It
+// returns the server's address.
 func listener(t *testing.T, receive func(map[string]string)) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

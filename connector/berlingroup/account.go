@@ -223,7 +223,7 @@ func (a *bankAccount) balance() (*decimal.Decimal, *decimal.Decimal) {
 	return booked, &difference
 }
 
-// newest returns the newest balance of the first reported type in types. It ignores balances that
+// newest returns the newest balance of the first reported type in a list. It ignores balances that
 // include a credit line or have a different currency from the account.
 func (a *bankAccount) newest(types []string) *decimal.Decimal {
 	for _, wanted := range types {

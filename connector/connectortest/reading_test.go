@@ -39,7 +39,7 @@ func honest(ctx context.Context, r connector.DataRequest, out connector.Sink) (c
 }
 
 // hand passes two accounts to the sink, with one transaction for each wanted account, or for every
-// account when all is set.
+// account if the argument all is true.
 func hand(out connector.Sink, key func(account string) string, all bool) error {
 	accounts := []passerelle.AccountDetails{{Key: "a", Currency: "EUR"}, {Key: "b", Currency: "EUR"}}
 	if err := out.Accounts(accounts); err != nil {

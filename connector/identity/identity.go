@@ -127,8 +127,8 @@ type newTransaction struct {
 	traits  traits
 }
 
-// New begins a read on the day today. before is the memory of the last read, and read is the day of
-// that read.
+// New begins a read. The argument today is its day, before is the memory of the last read, and read
+// is the day of that read.
 func New(before Memory, read, today passerelle.Date) *Names {
 	n := &Names{
 		before: before, today: today, since: read.AddDays(-recentDays),
@@ -270,8 +270,8 @@ func (n *Names) match(gone []pendingMemory) {
 }
 
 // likeness returns how similar two transactions are. It returns false when they differ in sum,
-// party or reference, or have nothing else in common. When only is true, no other transactions have
-// this sum, so a transaction without words may also match.
+// party or reference, or have nothing else in common. When the argument only is true, no other
+// transactions have this sum, so a transaction without words may also match.
 func (a traits) likeness(b traits, only bool) (int, bool) {
 	if a.Sum != b.Sum || differ(a.EndToEnd, b.EndToEnd) || differ(a.Number, b.Number) {
 		return 0, false

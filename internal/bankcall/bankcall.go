@@ -90,7 +90,8 @@ func await[T any](ctx context.Context, limits Limits, answers <-chan answer[T]) 
 	}
 }
 
-// awaitLate waits at most grace for the response of a connector whose time has ended.
+// awaitLate waits for the response of a connector whose time has ended. The argument grace limits
+// the wait.
 func awaitLate[T any](ctx context.Context, grace time.Duration, answers <-chan answer[T]) answer[T] {
 	timer := time.NewTimer(grace)
 	defer timer.Stop()

@@ -58,7 +58,7 @@ func NewAuthority(name string, now time.Time) (*Authority, error) {
 func (a *Authority) Certificate() Issued { return Issued{a.certificate, a.key} }
 
 // Server issues a certificate for a server. Clients may reach the server as localhost or as one of
-// hosts, which are names or IP addresses.
+// the hosts, which are names or IP addresses.
 func (a *Authority) Server(hosts ...string) (Issued, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
