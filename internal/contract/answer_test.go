@@ -81,8 +81,8 @@ func alike(path, address string) (same int, matches bool) {
 	return same, true
 }
 
-// take stores the successful response to a row as the sample of its operation. It replaces an
-// earlier sample only if the new sample is the first exact one.
+// take stores the successful response to a row without a multipart body as the sample of its
+// operation. It replaces an earlier sample only if the new sample is the first exact one.
 func (all *samples) take(t *testing.T, w *fixture, r row, a servicetest.Answer) {
 	t.Helper()
 	key := all.operation(r)

@@ -13,8 +13,7 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// These are the connectors in the samples of clients: the test connector, and the simulated
-// provider of documents.
+// These are the test connector and the simulated provider of documents.
 const (
 	testConnector     = "338178e6-3d01-564f-9a7b-52ca442459bf"
 	providerConnector = "b7f0e7d4-6c1c-5c0e-9b8a-5a0c7a2f9d11"
@@ -275,7 +274,7 @@ func (w *fixture) signer(t testing.TB) string {
 	return made.ID.String()
 }
 
-// account returns the id of a loan account or, for the kind disabled, of an account that is not
+// account returns the id of a loan account or, for the kind "disabled", of an account that is not
 // shared.
 func (w *fixture) account(t testing.TB, kind string) string {
 	t.Helper()

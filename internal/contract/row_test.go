@@ -186,8 +186,8 @@ func parts(t testing.TB, text string) (body io.Reader, kind string) {
 // thing matches a word in braces.
 var thing = regexp.MustCompile(`\{([a-z][a-z ]*)\}`)
 
-// fill replaces names in braces with their values. For each use of a name that begins with new, it
-// creates another object.
+// fill replaces names in braces with their values. For each use of a name that begins with "new",
+// it creates another object.
 func (w *fixture) fill(t testing.TB, text string) string {
 	t.Helper()
 	return thing.ReplaceAllStringFunc(text, func(spelled string) string {

@@ -79,7 +79,7 @@ func flat(values url.Values) (node, error) {
 	return form, nil
 }
 
-// maxParts is the largest number of parts of a multipart body.
+// A multipart body must have fewer parts than maxParts.
 const maxParts = 1000
 
 func parseMultipart(body []byte, parameters map[string]string) (node, error) {

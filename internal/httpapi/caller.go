@@ -37,10 +37,11 @@ type Caller struct {
 	Location *time.Location
 	// Strict is set when the request has "Prefer: handling=strict". Unknown names are then errors.
 	Strict bool
-	// Execution belongs to the request's idempotency key. An endpoint whose route has no Creates
-	// passes Execution to store.Tx.Executed in the transaction that creates the requested object.
-	// Made is the id of an object that an earlier execution with this key has created, or zero.
-	// When Made is not zero, the endpoint shows that object and creates nothing.
+	// Execution belongs to the request's idempotency key. An endpoint that creates an object and
+	// whose route has no Creates passes Execution to store.Tx.Executed or store.Tx.Answered, in the
+	// transaction that creates the object. Made is the id of an object that an earlier execution
+	// with this key has created, or zero. When Made is not zero, the endpoint shows that object and
+	// creates nothing.
 	Execution store.Execution
 	Made      int64
 	// render converts the endpoint's output to a response. The method Answer stores a response in
@@ -240,8 +241,8 @@ func last(values []string) string {
 	return strings.TrimSpace(words[len(words)-1])
 }
 
-// identify sets the fields of the Caller that do not depend on the token. It fails when the address
-// has used its whole quota, and during maintenance.
+// identify sets the fields of the Caller that do not depend on the token. It fails for an unknown
+// host, for an address that has used its whole quota, and during maintenance.
 func (a *API) identify(ctx context.Context, x *exchange) error {
 	scheme, host := Origin(x.request, a.config.TrustedProxies)
 	token, _ := bearer(x.request.Header) // if the route needs a token, authorise reports a missing or wrong one

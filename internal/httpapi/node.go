@@ -144,7 +144,7 @@ func (p *parser) word() node {
 	return node{shape: number, text: word}
 }
 
-// text reads a string. It refuses characters that text columns or other JSON parsers treat
+// text reads a string. It refuses characters that databases or other JSON parsers treat
 // differently.
 func (p *parser) text() (string, error) {
 	start := p.pos

@@ -271,7 +271,7 @@ func (e *endpoint) body(s *schemas) *content {
 	return body
 }
 
-// bodies returns the schema of the JSON body, and the schema of the fields that a form can contain.
+// bodies returns the schema of the JSON body and the schema of a form.
 func (s *schemas) bodies(e *endpoint) (*schema, *schema) {
 	var (
 		whole *schema
@@ -330,8 +330,8 @@ func (e *endpoint) responses(s *schemas) map[string]content {
 	return out
 }
 
-// failures returns the error codes of an endpoint, by status. Some codes follow from the endpoint's
-// declaration, and the route names the others.
+// failures returns the error codes of an endpoint, by status. Every endpoint has the first four
+// codes. Some codes follow from the endpoint's declaration, and the route names the others.
 func (e *endpoint) failures() map[int][]string {
 	words := append([]string{"bug", "maintenance", "rateLimited", "unavailable"}, e.route.Errors...)
 	follow := map[string]bool{

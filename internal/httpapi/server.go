@@ -122,8 +122,8 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.answer(w, r).write(w, r, a.refusal(r.Context()))
 }
 
-// answer converts every failure to a response. It also converts panics, except the one by which
-// net/http aborts a response.
+// answer converts every failure to a response. It also converts panics, except
+// http.ErrAbortHandler.
 func (a *API) answer(w http.ResponseWriter, r *http.Request) (result answer) {
 	ctx := r.Context()
 	defer func() {

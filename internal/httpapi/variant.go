@@ -96,7 +96,8 @@ func (p *plan) knownKeys(body *node) []string {
 	return names
 }
 
-// nothing returns the error for a body without a known key. The error lists the possible keys.
+// nothing returns the error for a body without a known key. The error lists the required keys of
+// all variants.
 func (p *plan) nothing() error {
 	required := make([]string, len(p.variants))
 	for i, v := range p.variants {
