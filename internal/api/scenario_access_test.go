@@ -523,7 +523,7 @@ func (s *fixture) people(call, path string) string {
 		path = strings.ReplaceAll(path, "{connectionId}", "{holder}")
 	}
 	if call == "GET /categories/{categoryId}" {
-		path = strings.ReplaceAll(path, "{categoryId}", noID) // the user has fewer categories than the test makes calls
+		path = strings.ReplaceAll(path, "{categoryId}", noID) // each {category} would be a new category, and a user can have only 100
 	}
 	if strings.Contains(call, "/transactions") || strings.HasSuffix(call, "/delta") {
 		path = strings.NewReplacer("{connectionId}", "{holder}", "{accountId}", "{holding}", "{transactionId}", "{transaction}", "{documentId}", "{annexed}").Replace(path)

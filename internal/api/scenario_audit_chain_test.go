@@ -6,7 +6,7 @@ import (
 )
 
 // awaitAuditChain returns when every act in the audit log has a number, and no worker holds the
-// turn. Refused requests then change no row.
+// lease in audit_turn. Refused requests then change no row.
 func (s *fixture) awaitAuditChain(t testing.TB) {
 	t.Helper()
 	work := map[string]string{

@@ -40,8 +40,8 @@ var (
 	another     = []string{"ACCOUNTS_FETCHED", "CONNECTION_SYNCED"}
 )
 
-// versions returns the names of a connection's events with consecutive versions. The first event
-// has the version from.
+// versions returns the names of a connection's events with consecutive versions. The argument from
+// is the version of the first event.
 func versions(from int, names ...string) []string {
 	var all []string
 	for i, name := range names {
@@ -294,8 +294,8 @@ func TestEncryptedValuesOfConnections(t *testing.T) {
 	})
 }
 
-// Other calls cannot change a connection while the service reads it. With background, the call
-// returns before the read ends, and the response says that the read is running.
+// Other calls cannot change a connection while the service reads it. With the parameter background,
+// the call returns before the read ends, and the response says that the read is running.
 func TestLockedConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		c := s.connected(t, "", "otp")

@@ -87,7 +87,8 @@ func closeObject(schema map[string]any) {
 	}
 }
 
-// operation returns the document's pattern for a request, and the request's method in lower case.
+// operation returns the document's pattern for a request, and the method of its operation in lower
+// case. HEAD has the operation of GET.
 func (c *contract) operation(method, path string) (pattern, verb string, found bool) {
 	path, _, _ = strings.Cut(path, "?")
 	path, versioned := strings.CutPrefix(path, version)

@@ -94,8 +94,8 @@ func pairs(values url.Values) []string {
 	return list
 }
 
-// Existing clients call the providers of webhooks without the version, with all parameters in
-// the query, an empty body and the content type of JSON.
+// Existing clients send calls about authentication providers without the version, with all
+// parameters in the query, an empty body and the content type of JSON.
 func TestProvidersWithoutVersion(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		var made struct {

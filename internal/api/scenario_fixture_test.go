@@ -92,8 +92,8 @@ func newFixture(t testing.TB, url string) *fixture {
 	return newFixtureWith(t, url, url, false)
 }
 
-// newFixtureWith returns a fixture like newFixture. The service reaches the database through the
-// address by. The argument quiet has the same meaning as in servicetest.Options.
+// newFixtureWith returns a fixture like newFixture. The argument by is the address at which the
+// service reaches the database. The argument quiet has the same meaning as in servicetest.Options.
 func newFixtureWith(t testing.TB, url, by string, quiet bool) *fixture {
 	t.Helper()
 	elapsed := new(atomic.Int64)
@@ -150,8 +150,8 @@ func (s *fixture) pass(d time.Duration) {
 
 func (s *fixture) now() time.Time { return opening.Add(time.Duration(s.elapsed.Load())) }
 
-// ask describes a request. An empty domain means the first domain. do adds the version to the path
-// unless bare is set.
+// ask describes a request. An empty domain means the first domain. The method do adds the version
+// to the path unless bare is set.
 type ask struct {
 	domain, method, path string
 	bare                 bool

@@ -55,7 +55,7 @@ func (g *golden) compare(t testing.TB, name string, body []byte) {
 	}
 }
 
-// close writes the file with the flag -update. Otherwise it fails the test for each stored body
+// With the flag -update, close writes the file. Otherwise it fails the test for each stored body
 // that no scenario has received.
 func (g *golden) close(t testing.TB) {
 	t.Helper()

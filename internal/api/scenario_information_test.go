@@ -79,7 +79,8 @@ func TestInformationsAreBounded(t *testing.T) {
 	})
 }
 
-// The service knows the owner of a connection as soon as the user shares an account with a holder.
+// The service knows the owner of a connection as soon as the user shares an account that has a
+// holder.
 func TestOwnerIdentity(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		c, ids := s.discovered(t, "", "one")

@@ -13,8 +13,9 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// creations returns the calls that create objects that other calls read: each POST to a path below
-// which a GET has one more parameter. Each of these calls must remember the created object.
+// creations returns the calls that create objects that other calls read: each POST that returns no
+// token, to a path below which a GET has one more parameter. Each of these calls must remember the
+// created object.
 func creations(t *testing.T) []string {
 	t.Helper()
 	read, all := map[string]bool{}, map[string]bool{}

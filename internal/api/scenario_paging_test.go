@@ -13,7 +13,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// listed contains those members that the tests of orders and filters use.
+// listed contains those members of a payment that the tests of orders and filters use.
 type listed struct {
 	ID           int64
 	State        string
@@ -86,7 +86,7 @@ func (s *fixture) history(t *testing.T) {
 	}
 }
 
-// orders contains a comparison for each order of the list. walkPages also compares the ids of equal
+// orders contains comparisons for four orders of the list. walkPages also compares the ids of equal
 // payments.
 var orders = map[string]func(a, b listed) int{
 	"id":            func(a, b listed) int { return 0 },

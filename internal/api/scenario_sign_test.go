@@ -22,8 +22,9 @@ func (s *fixture) answerKey(t testing.TB, who *testDomain) string {
 	return strconv.FormatInt(id, 10)
 }
 
-// A domain signs its responses when the setting api.sign_responses is set. An operator can replace
-// the domain's signing key. A refused change has no effect.
+// A domain signs a response when the request has the parameter sign_response and the setting
+// api.sign_responses is 1. An operator can replace the domain's signing key. A refused change has
+// no effect.
 func TestSigningKeys(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		get := func(path string) ask { return ask{method: "GET", path: path} }

@@ -366,7 +366,7 @@ func (e embedding) documents(ctx context.Context, rows []bankstore.StoredDocumen
 	}})
 }
 
-// ConnectorView returns how to render a connector with the requested expansions.
+// ConnectorView returns the view of a connector with the requested expansions.
 func ConnectorView(asked httpapi.Expansion) wire.ConnectorView {
 	return wire.ConnectorView{
 		Fields: asked.Has("fields"), PaymentFields: asked.Has("payment_fields"), Countries: asked.Has("countries"), Sources: asked.Has("sources"), URLs: asked.Has("urls"),
