@@ -145,8 +145,8 @@ type shown struct {
 	Config     map[string]string
 }
 
-// Only the response to the creation of a signing secret contains this secret. No response contains
-// the client secret or the private key of an OAuth provider.
+// Only the response that creates a signing secret contains this secret. No response contains the
+// client secret or the private key of an OAuth provider.
 func TestSecretsOfProvidersAreShownOnce(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		public, private := certificate(t, opening.AddDate(1, 0, 0))

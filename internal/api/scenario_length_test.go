@@ -135,10 +135,9 @@ func (i input) with(t *testing.T, a ask, text string) ask {
 	return a
 }
 
-// TestEveryTextIsBounded sends texts to every input of every call. The longest permitted text, of
-// at most 4 KiB in a query, must not cause a server error in the columns and indexes of either
-// database. The service must refuse a text of 50,000 characters because of the text, and not
-// because of the token.
+// TestEveryTextIsBounded sends texts to every input of every call. The longest permitted text must
+// not cause a server error in the columns and indexes of either database. The service must refuse a
+// text of 50,000 characters because of the text, and not because of the token.
 func TestEveryTextIsBounded(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		seed, sent := rand.New(rand.NewPCG(1, 2)), 0 //nolint:gosec // a fixed seed makes the test repeatable

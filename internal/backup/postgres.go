@@ -23,8 +23,8 @@ type postgresProgram struct {
 	said func(line string)
 }
 
-// run runs the program for a database. It passes the password in the environment, because other
-// users of the machine can read arguments.
+// run runs the program for a database. It passes the user's password in the environment, because
+// other users of the machine can read arguments.
 func (p postgresProgram) run(ctx context.Context, target string, args ...string) error {
 	address, environment, err := database.ForPrograms(target)
 	if err != nil {

@@ -115,8 +115,7 @@ func (m *Meter) clear() {
 	}
 }
 
-// state is the amount of work that is done at one moment. Rate and Left are zero while they are
-// unknown.
+// state is the progress of the work at one moment. Rate and Left are zero while they are unknown.
 type state struct {
 	Work  string `json:"work"`
 	Done  int64  `json:"done"`

@@ -188,8 +188,8 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestValuesThatSlippedIn checks that an invalid stored value counts as the default. A person or
-// another version may have stored such a value.
+// TestValuesThatSlippedIn checks that invalid stored values of four keys count as their defaults. A
+// person or another version may have stored such a value.
 func TestValuesThatSlippedIn(t *testing.T) {
 	v := settings.Values{settings.Timezone: "Nowhere", settings.DeliveryTimeout: "soon", settings.PeriodicEnabled: "yes", settings.AlertsFrequency: "often"}
 	if v.Days(settings.AlertsFrequency) != 24*time.Hour {
