@@ -32,7 +32,7 @@ const (
 	mailPass = 100
 	// mailLease is longer than the longest time to send a mail and record the result.
 	mailLease = 2 * mail.Timeout
-	// mailRecord limits the time to record a mail while the process stops.
+	// mailRecord limits the time to record the result of sending a mail.
 	mailRecord = 10 * time.Second
 	// firstMailPause is the pause after the first failed attempt to send a mail. Each later pause
 	// is twice the previous pause, up to maxMailPause.

@@ -143,7 +143,7 @@ func (s *merchant) sell(stop <-chan struct{}) {
 	}
 }
 
-// awaitDone waits until more payments are done, or the time is over.
+// awaitDone waits until this number of further payments is done, or the time is over.
 func (s *merchant) awaitDone(more int, within time.Duration) {
 	count := func() int {
 		s.mu.Lock()
@@ -157,7 +157,7 @@ func (s *merchant) awaitDone(more int, within time.Duration) {
 }
 
 // These are the first and the longest pause between two steps of a payment. The pauses become
-// longer, because queries take time from the service that they wait for.
+// longer, because queries slow down the service.
 const (
 	shortPause = 20 * time.Millisecond
 	longPause  = 160 * time.Millisecond
@@ -302,11 +302,11 @@ func (s *merchant) advanceClock(open []*sale, by string) []*sale {
 	return s.advanceAll(open)
 }
 
-// expire lets payments expire that their payers can no longer approve: the response with the token
-// of the approval was lost, and the bank's page accepts no second approval. It ignores payments
-// that wait for an operator. It returns the other payments that do not become final. The loss is
-// possible only at banks with OAuth. If one of the other payments is at a bank without OAuth,
-// expire returns all of them immediately.
+// expire lets payments expire if their payers can no longer approve them: the response with the
+// token of the approval was lost, and the bank's page accepts no second approval. It ignores
+// payments that wait for an operator. It returns the other payments that do not become final. The
+// loss is possible only at banks with OAuth. If one of the other payments is at a bank without
+// OAuth, expire returns all of them immediately.
 func (s *merchant) expire(open []*sale) []*sale {
 	s.t.Helper()
 	lost := slices.DeleteFunc(slices.Clone(open), func(o *sale) bool { return s.waitForPerson([]*sale{o}) })

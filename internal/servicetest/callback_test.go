@@ -21,8 +21,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// Domains that were created up to oldest have the old behaviour of PAYMENT_STATE_UPDATED. Domains
-// that were created from newest on have the new behaviour.
+// oldest is the last creation time of a domain with the old behaviour of PAYMENT_STATE_UPDATED.
+// newest is the first creation time with the new behaviour.
 var (
 	oldest = time.Date(2024, 9, 12, 23, 59, 59, 0, time.UTC)
 	newest = oldest.Add(time.Second)
@@ -40,7 +40,7 @@ type payerStory struct {
 	token string
 }
 
-// deliveredStates checks that the requests to the receiver so far have the states want, in order.
+// deliveredStates checks that the requests to the receiver so far have these states, in order.
 func (p *payerStory) deliveredStates(want ...string) {
 	p.t.Helper()
 	var got []string
@@ -282,8 +282,8 @@ var callbackCases = map[string]callbackCase{
 }
 
 // TestStateThatThePayerBrings tests which domains have the old behaviour of PAYMENT_STATE_UPDATED,
-// and how this behaviour works. The service stores every event. It does not deliver the events up
-// to the state that the redirected payer brought to the callback.
+// and how this behaviour works. The service stores every event, including the events that it does
+// not deliver.
 func TestStateThatThePayerBrings(t *testing.T) {
 	for name, c := range callbackCases {
 		t.Run(name, func(t *testing.T) {

@@ -21,7 +21,7 @@ import (
 // TestCrashAtEachMark crashes the program at random marks. A mark is before or after a commit, a
 // bank call or a webhook. PASSERELLE_TEST_DEATH_MARKS is the number of marks. Meanwhile, clients
 // pay, read accounts and receive events. The program itself records the marks that it passes. The
-// test fails if the program never passes a committing function, unless elsewhere lists that
+// test fails if the program never passes a committing function, unless the map elsewhere lists that
 // function with a reason. At the end, nothing is lost and nothing was done twice.
 func TestCrashAtEachMark(t *testing.T) {
 	t.Parallel()
@@ -252,8 +252,8 @@ var elsewhere = map[string]string{
 // instead.
 var through = regexp.MustCompile(`\.(commit|write|ask|callBank|begin|finish|limitDB)$`)
 
-// committing returns the names of the use cases' committing functions, except the functions in
-// elsewhere.
+// committing returns the names of the use cases' committing functions. It omits the functions that
+// elsewhere lists or that through matches.
 func committing(t *testing.T) (names []string) {
 	for _, folder := range []string{"initiation", "delivery", "aggregation"} {
 		files, err := filepath.Glob("../" + folder + "/*.go")

@@ -90,8 +90,7 @@ func TestRollingRestartLosesNothing(t *testing.T) {
 const leaseLeft = `SELECT max(lease_until) / 1000000 - extract(epoch FROM clock_timestamp())::bigint FROM webhook`
 
 // TestAnotherReplicaTakesOver kills a process while it waits for receivers, so its leases remain.
-// After these leases expire, the other process sends the deliveries of these leases and all later
-// deliveries.
+// After these leases expire, the other process sends all deliveries.
 func TestAnotherReplicaTakesOver(t *testing.T) {
 	t.Parallel() // the test mostly waits
 	p := servicetest.StartProcess(t, storetest.Postgres(t))

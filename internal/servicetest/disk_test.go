@@ -53,7 +53,7 @@ func fillUp(t *testing.T, p *servicetest.Process, fill, free func()) {
 	})
 }
 
-// untilRefused creates payments until the service refuses one with Unavailable.
+// untilRefused creates payments until the service refuses one with a 503.
 func (d *driver) untilRefused() time.Duration {
 	begun := time.Now()
 	for time.Since(begun) < waitLimit {

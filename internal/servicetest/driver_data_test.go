@@ -55,8 +55,8 @@ func (p *people) gone() []*reader {
 	return p.readers
 }
 
-// connect creates a user with one connection. It repeats unanswered requests with the same key. Any
-// number of attempts therefore creates only one connection.
+// connect creates a user with one connection. It repeats the request for the connection with the
+// same key. Any number of attempts therefore creates only one connection.
 func (d *driver) connect() *reader {
 	r := &reader{}
 	var user struct {
@@ -112,8 +112,8 @@ func (d *driver) keep(method, path, token, key string, body any) []byte {
 	return d.until2xx(method+" "+path, func() (int, []byte) { return d.send(method, path, token, key, body) })
 }
 
-// until2xx repeats a request until the service accepts it. A refused request fails the test.
-// until2xx also repeats unanswered requests, and requests that came too early or exceeded a limit.
+// until2xx repeats a request until the service accepts it. A 4xx status other than 409 and 429
+// fails the test.
 func (d *driver) until2xx(what string, send func() (int, []byte)) []byte {
 	wait := backoff{shortest: 20 * time.Millisecond}
 	for begun := time.Now(); d.undisturbed(begun) < waitLimit; wait.pause() {
@@ -133,8 +133,8 @@ func (d *driver) until2xx(what string, send func() (int, []byte)) []byte {
 // disturb records a failure. Waiting clients then get the full time again.
 func (d *driver) disturb() { d.disturbed.Store(time.Now().UnixNano()) }
 
-// undisturbed returns the time since the last failure. If the instant since is later, it returns
-// the time since that instant.
+// undisturbed returns the time since the last failure. If the argument since is later, it returns
+// the time since then.
 func (d *driver) undisturbed(since time.Time) time.Duration {
 	return min(time.Since(since), time.Since(time.Unix(0, d.disturbed.Load())))
 }

@@ -156,8 +156,8 @@ func (d *driver) subscribe(event string, e *endpoint) int64 {
 type order struct {
 	key string
 	id  int64
-	// simulated is set for a payment that sandbox calls advance. The payers of other payments
-	// approve on the bank's page.
+	// simulated is set for a payment that the test advances with calls to the sandbox. The payers
+	// of other payments approve on the bank's page.
 	simulated bool
 }
 
@@ -290,8 +290,8 @@ func (d *driver) payAll(clients int, orders <-chan *order) {
 	}
 }
 
-// lateClients is larger than the number of clients that create orders, because some wait for
-// leases. It is far smaller than the limit of the service.
+// lateClients is larger than the number of clients that create orders, because many late clients
+// only wait for leases. It is far smaller than the limit of the service.
 const lateClients = 64
 
 // payEach brings orders to their final state, and returns the orders that took too long.

@@ -116,7 +116,7 @@ func (h *history) play() {
 func pick[T any](random *rand.Rand, list []T) T { return list[random.IntN(len(list))] }
 
 // clientAct is one act of a client. The function allowed predicts from the client's data whether
-// the service may accept the act. allowed is nil for an act that does not go to the service.
+// the service may accept the act. allowed is nil for an act without a prediction.
 type clientAct struct {
 	name    string
 	do      func(*history) servicetest.Answer

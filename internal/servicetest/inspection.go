@@ -25,8 +25,8 @@ const wrongs = `Object.entries({
 	"with scripts or styles of its own": document.querySelector("script:not([src]), [style], [onclick]") !== null,
 }).filter(([, wrong]) => wrong).map(([name]) => name)`
 
-// smallest is the width in CSS pixels of the smallest phone. A window that is at most phone wide
-// counts as a phone.
+// smallest is the width in CSS pixels of the smallest phone. A window counts as a phone up to the
+// width phone.
 const smallest, phone = 320, 400
 
 // inspectSizes checks the shown page against the rules for all pages. For a phone, it also checks

@@ -163,7 +163,7 @@ type ledger struct {
 	d *driver
 	// people has the users of a load with reads.
 	people people
-	// endpoints and events are by the webhook's id.
+	// The keys of endpoints and events are ids of webhooks.
 	endpoints map[int64]*endpoint
 	events    map[int64]string
 	stored    *storetest.Inspection

@@ -16,7 +16,7 @@ type Network struct {
 // Manner describes how a network treats traffic.
 type Manner = network.Manner
 
-// StartNetwork starts a network in front of a host and port, until the test ends.
+// StartNetwork starts a TCP proxy in front of a host and port. The end of the test stops the proxy.
 func StartNetwork(t testing.TB, target string) *Network {
 	t.Helper()
 	n, err := network.Start(target)

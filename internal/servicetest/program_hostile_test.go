@@ -26,7 +26,7 @@ import (
 	"passerelle/payment"
 )
 
-// hostileProgram handles the calls of a source program. The test defines the response to the call
+// hostileProgram handles the calls of a source program. The field read sends the response to a
 // read.
 type hostileProgram struct {
 	uuid string

@@ -180,8 +180,8 @@ func (p *play) compare() {
 	}
 }
 
-// bodies maps each kind of move to a function. The function returns the body to send to the
-// payment.
+// bodies has a function for each kind of move that is a request to the payment. The function
+// returns the body of the request.
 var bodies = map[sandbox.Doing]func(*play, sandbox.Move) map[string]any{
 	sandbox.Validate: func(p *play, m sandbox.Move) map[string]any {
 		return map[string]any{

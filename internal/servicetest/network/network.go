@@ -202,7 +202,7 @@ func (n *Network) forth(p piece, _, to net.Conn) error {
 	return err
 }
 
-// back forwards responses, and calls answered for each of them.
+// back forwards a piece of a response, and calls the argument answered.
 func (n *Network) back(p piece, from, to net.Conn, answered func()) error {
 	n.hold(func(m Manner) bool { return m.Silent || m.HoldsAnswers })
 	m, changed := n.now()
@@ -229,7 +229,7 @@ func (p piece) wait(delay time.Duration) {
 	}
 }
 
-// hold waits while such returns true for the current manner.
+// hold waits while the function such returns true for the current manner.
 func (n *Network) hold(such func(Manner) bool) {
 	for {
 		m, changed := n.now()
