@@ -19,8 +19,7 @@ import (
 	"passerelle/connector/berlingroup"
 )
 
-// counting stores only the keys of data, as the service does: a transaction that comes twice counts
-// once.
+// counting stores only the keys of data. Like the service, it counts a repeated transaction once.
 type counting struct {
 	connector.Sink
 	keys         []string
@@ -157,8 +156,8 @@ func bareClient(tb testing.TB, folder string) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// fetchPages gets all pages, starting with first. It parses only the link to the next page, and
-// returns the number of transactions.
+// fetchPages gets all pages, starting at the address first. It parses only the link to the next
+// page, and returns the number of transactions.
 func fetchPages(tb testing.TB, client *http.Client, first string, header http.Header) int {
 	tb.Helper()
 	listed := 0

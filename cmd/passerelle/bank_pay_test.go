@@ -445,8 +445,8 @@ var kinds = map[string]struct {
 	}, "accepted"},
 }
 
-// approaches maps test banks to the result of a refusal. The customers of these banks approve in
-// different ways.
+// approaches describes payments at test banks. The customers of these banks approve in different
+// ways.
 var approaches = map[string]struct {
 	refused string
 	// forms is the number of forms that a payer fills in before the payment is approved.

@@ -132,7 +132,7 @@ type signKeyView struct {
 	PublicKey string `json:"public_key"`
 }
 
-// Run makes a new key. The domain signs responses with this key from now on.
+// Run makes a new key. The domain uses this key for signatures from now on.
 func (r *domainRotateSignKey) Run(c *console, g *domainCommand) error {
 	ring, err := openKeys(r.KeyFile)
 	if err != nil {

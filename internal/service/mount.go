@@ -28,9 +28,9 @@ type place struct {
 	handler http.Handler
 }
 
-// places is a handler that tries the places in below in order. The handler rest gets every other
-// request, even one without a path. A mux of net/http would handle some of these requests itself,
-// with redirects and plain text.
+// places is a handler that tries the places of the field below, in order. The handler rest gets
+// every other request, even one without a path. A mux of net/http would handle some of these
+// requests itself, with redirects and plain text.
 type places struct {
 	below []place
 	rest  http.Handler
@@ -43,9 +43,9 @@ func (s *Service) places() places {
 	}}
 }
 
-// entry returns the limiter of both listeners. The limiter refuses requests beyond the limits,
-// except health checks. Pages of other origins cannot read such a refusal. The allowed origins are
-// in the database, and a refusal must not cost a query.
+// entry returns the limiter that the listeners of the API and the console share. The limiter
+// refuses requests beyond the limits, except health checks. Pages of other origins cannot read such
+// a refusal. The allowed origins are in the database, and a refusal must not cost a query.
 func (s *Service) entry() *httpd.Limiter {
 	if s.limiter != nil {
 		return s.limiter

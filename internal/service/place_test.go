@@ -119,8 +119,8 @@ func TestAPanicIsRefusedInTheFormOfTheInterface(t *testing.T) {
 	refused(t, s.Do(to(t, s, "POST", "/sandbox/receiver/n", "b", nil)), http.StatusInternalServerError, "bug")
 }
 
-// TestTargetsWithoutAPathAreRefused checks that request targets without a path get an error body of
-// the API.
+// TestTargetsWithoutAPathAreRefused checks that request targets without a path, like unknown paths,
+// get an error body of the API.
 func TestTargetsWithoutAPathAreRefused(t *testing.T) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	for _, line := range []string{"OPTIONS *", "GET *", "GET " + s.Origin, "CONNECT bank.example:443", "CONNECT " + s.Addr(), "GET /nothing"} {

@@ -67,8 +67,8 @@ type Config struct {
 	ConsoleListen string
 	// Certificate makes the listeners of the API and the console speak HTTPS. It may be nil.
 	Certificate *httpd.ServerCertificate
-	// Loopback is for a developer's machine. Every loopback name then means the first domain, and
-	// the service may send webhooks to loopback addresses.
+	// Loopback is for a developer's machine. A loopback name that belongs to no domain then means
+	// the first domain, and the service may send webhooks to loopback addresses.
 	Loopback bool
 	// LeaseTimeout is the time for which a change of a connection waits while a sync reads the
 	// connection. Zero means ten seconds.
