@@ -73,7 +73,7 @@ func (o Outbound) ports() ssrf.Option {
 }
 
 // carriesOpen reports whether requests may go to all IPv4 addresses that an IPv6 address contains.
-// If the form of the address is vague, only an IPv4 address in closed is refused.
+// If the form of the address is vague, only an IPv4 address in the list closed is refused.
 func (o Outbound) carriesOpen(addr netip.Addr, guardian *ssrf.Guardian) bool {
 	for _, inner := range carried(addr) {
 		if within(inner.addr, closed) || inner.certain && guardian.SafeAddr(inner.addr) != nil {
@@ -115,8 +115,8 @@ type carrier struct {
 	at   [4]int
 	mask byte
 	// vague means that addresses with the prefix may also be normal addresses, which contain no
-	// IPv4 address. Such an address is refused only if closed lists the IPv4 address that it seems
-	// to contain.
+	// IPv4 address. Such an address is refused only if the IPv4 address that it seems to contain is
+	// in the list closed.
 	vague bool
 }
 

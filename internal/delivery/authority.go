@@ -45,7 +45,7 @@ type authority struct {
 }
 
 // errHeldUp stops work for a webhook whose provider was deleted. Without the provider, requests
-// would be unsigned.
+// would not be authenticated.
 var errHeldUp = passerelle.Conflicting("The authentication provider of the webhook was deleted; give it another one first.")
 
 // authority returns the authority of a webhook.

@@ -62,7 +62,7 @@ func (s *leaseSession) whole(ctx context.Context, d store.Delivery, added []byte
 var errEmpty = errors.New("the body is empty")
 
 // withID returns the body of an event, a JSON object, with the delivery's id as its first member,
-// followed by added. It returns nil for an empty body.
+// followed by the additions in added. It returns nil for an empty body.
 func withID(body []byte, id passerelle.DeliveryID, added []byte) []byte {
 	if len(body) == 0 {
 		return nil

@@ -274,8 +274,9 @@ func (r *fixture) wantBodies(w store.Webhook, want ...string) {
 	}
 }
 
-// TestAnErasedBodyIsNotSent erases the bodies of a webhook's next delivery and of a held event. The
-// next delivery must be given up, the held event must never be sent, and later events must be sent.
+// TestAnErasedBodyIsNotSent erases the bodies of a webhook's next delivery and of an event that is
+// held until its user becomes permanent. The next delivery must be given up, the held event must
+// never be sent, and later events must be sent.
 func TestAnErasedBodyIsNotSent(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)

@@ -40,11 +40,11 @@ type Outbound struct {
 	Ports []uint16
 }
 
-// NewClient returns the HTTP client for requests to addresses that clients of the service chose.
-// These are webhooks and the token endpoints of their providers. After name resolution, the client
-// checks every address before it connects. It follows no redirects. A response with status 3xx is
-// therefore a failed delivery. The client reads at most MaxAnswer bytes of a body. The body then
-// ends without an error. The client ignores a proxy that the environment names. It is safe for
+// NewClient returns an HTTP client that connects only to allowed addresses. The service uses it for
+// webhooks, token endpoints and the identity provider of operators. After name resolution, the
+// client checks every address before it connects. It follows no redirects. A response with status
+// 3xx is therefore a failed delivery. The client reads at most MaxAnswer bytes of a body. The body
+// then ends without an error. The client ignores a proxy that the environment names. It is safe for
 // concurrent use and keeps connections open, so share one client.
 func NewClient(o Outbound) *http.Client {
 	return &http.Client{

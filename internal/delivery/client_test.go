@@ -111,8 +111,9 @@ func TestMetadataIsRefusedWhateverIsAllowed(t *testing.T) {
 	refused(t, delivery.NewClient(anywhere), metadata)
 }
 
-// TestAllowedIPv6NetworkDoesNotAllowEmbeddedIPv4 allows an IPv6 network whose addresses contain
-// IPv4 addresses. The setting must not allow private IPv4 addresses in this form.
+// TestAllowedIPv6NetworkDoesNotAllowEmbeddedIPv4 allows networks, mostly IPv6 networks whose
+// addresses contain IPv4 addresses. Private IPv4 addresses in this form, and addresses of other
+// networks, must stay refused.
 func TestAllowedIPv6NetworkDoesNotAllowEmbeddedIPv4(t *testing.T) {
 	only := func(networks ...string) *http.Client {
 		var o delivery.Outbound
@@ -280,7 +281,8 @@ func TestEndlessAnswersEnd(t *testing.T) {
 	long := strings.Repeat("x", 1<<10)
 	for name, test := range map[string]struct {
 		say func(io.Writer) error
-		// read means that the response can be read up to the limit.
+		// read means that the response may also end without an error. If read is not set, the
+		// request must fail.
 		read bool
 	}{
 		"status line":     {endless("HTTP/1.1 200 ", long), false},

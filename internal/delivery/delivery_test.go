@@ -406,8 +406,8 @@ func TestFailuresAreTriedAgainWhenDue(t *testing.T) {
 	})
 }
 
-// TestTheDomainsClockRulesRetries checks that a failed delivery is due again by the domain's clock,
-// which is stopped ahead of real time.
+// TestTheDomainsClockRulesRetries checks that the stopped clock of a domain, and not real time,
+// decides when a failed delivery is due again.
 func TestTheDomainsClockRulesRetries(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
