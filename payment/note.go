@@ -91,8 +91,9 @@ func (p *Payment) record(kind string, by Actor, text string, now time.Time) {
 
 func (p *Payment) add(n Note) { p.Notes = append(slices.Clip(p.Notes), n) }
 
-// recordReport adds a note about a report that was not applied. The reason comes from this service,
-// and quotes at most 40 characters of the bank's value.
+// recordReport adds a note about a report that was not applied. The text of the note is the reason
+// or, for a stale report, the bank's status word. The reason quotes at most 40 characters of the
+// bank's value.
 func (p *Payment) recordReport(r Report, why error, now time.Time) {
 	said := clean(r.Raw, MaxBankWord)
 	kind, text := NoteSenseless, why.Error()

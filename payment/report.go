@@ -105,7 +105,7 @@ type Occurrence struct {
 }
 
 // Refusal is a bank's refusal of an order for a business reason. The only other connector error
-// that rejects a payment is connector.ErrNotSent for a new order.
+// that rejects a payment is connector.ErrNotSent for a new order or the answer no.
 type Refusal struct {
 	Code        ErrorCode
 	Description string

@@ -153,7 +153,7 @@ func (s *previewing) oneFormat(summary statementfile.Summary) error {
 	return nil
 }
 
-// addGaps adds to report the gaps that remain after all files so far.
+// addGaps stores in the report the gaps that remain after all files so far.
 func (s *previewing) addGaps(report *FileReport) error {
 	covered := statements.Covered(s.memory)
 	for n, a := range report.Summary.Accounts {

@@ -194,8 +194,7 @@ func TestWrongAnswers(t *testing.T) {
 	})
 }
 
-// TestBadFields checks that Answer refuses missing and invalid field values, and does not call the
-// bank.
+// TestBadFields checks that Answer refuses missing and invalid values, and does not call the bank.
 func TestBadFields(t *testing.T) {
 	fields := func(pairs ...string) initiation.ActionAnswer {
 		a := initiation.ActionAnswer{Action: payment.FillFields, Fields: map[string]string{}}

@@ -296,7 +296,8 @@ func (w *fixture) abandonedAt(script string) *payment.Payment {
 }
 
 // TestAbandoned checks that an abandoned payment gets no final state while the payer can still
-// approve it at the bank. Otherwise it must follow the order at the bank, or be rejected.
+// approve it at the bank, or may have approved it. Otherwise it must follow the order at the bank,
+// or be rejected.
 func TestAbandoned(t *testing.T) {
 	byPayer := ended(2, payment.Rejected, payment.CancelledByUser)
 	waits := answers(payment.Report{Status: payment.Awaiting, Action: payment.Redirect, ValidateURI: "https://bank.test/still", Description: "Approve."})
@@ -370,9 +371,9 @@ func TestAbandonedUnanswered(t *testing.T) {
 	})
 }
 
-// TestAbandonedAndCancelled checks that a cancellation that the bank refuses neither revokes nor
-// prolongs an abandonment. The payment must end when the time for approvals is over. This time
-// counts from the abandonment.
+// TestAbandonedAndCancelled checks that a failed cancellation neither revokes nor prolongs an
+// abandonment. The payment must end when the time for approvals is over. This time counts from the
+// abandonment.
 func TestAbandonedAndCancelled(t *testing.T) {
 	byPayer := initiation.CancelRequest{By: payment.ByPayer}
 	refused := before(fails(&payment.Refusal{Code: payment.NoSpecifiedReason}))

@@ -79,7 +79,7 @@ func (c ClockChange) apply(clock passerelle.Clock, real time.Time) (passerelle.C
 	return frozen(to, real, clock.Frozen != nil), nil
 }
 
-// frozen returns a clock that shows now, either stopped or running.
+// frozen returns a clock that shows the instant now, either stopped or running.
 func frozen(now, real time.Time, still bool) passerelle.Clock {
 	if still {
 		return passerelle.Clock{Frozen: &now}
