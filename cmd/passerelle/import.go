@@ -129,7 +129,7 @@ func (i *importCommand) inbox() (inbox.Inbox, error) {
 	return in, nil
 }
 
-// watch imports the files of the inbox until it is interrupted.
+// watch imports the files of the inbox until it is interrupted or Uploader.Watch fails.
 func (i *importCommand) watch(c *console, to *uploads.Uploader) error {
 	in, err := i.inbox()
 	if err != nil {

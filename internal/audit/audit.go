@@ -22,8 +22,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// batch is the largest number of acts that one unit chains. After the time lease, another process
-// may take over.
+// batch is the largest number of acts that one unit chains. lease is the time after which another
+// process may take over.
 const (
 	batch = 100
 	lease = 30 * time.Second

@@ -64,8 +64,8 @@ type reading struct {
 	marks []mark
 }
 
-// mark is the known hash of a place. The text other describes a log with a different hash at that
-// place. The text missing describes a log that ends before that place.
+// mark is the known hash of a place. The field other describes a log with a different hash at that
+// place. The field missing describes a log that ends before that place.
 type mark struct {
 	Checkpoint
 	other, missing string
@@ -73,7 +73,7 @@ type mark struct {
 
 // Verify reads a chain page by page, and finds the first wrong place. The argument seen is an
 // earlier checkpoint, or nil. Other processes may record acts and assign places during the call.
-// Verify calls progress with the number of acts that it has read.
+// Verify calls the function progress with the number of acts that it has read.
 func Verify(ctx context.Context, db *store.Reader, chain passerelle.DomainID, seen *Checkpoint, progress func(acts int64)) (ChainCheck, error) {
 	before, err := operatorstore.From(db).AuditEnd(ctx, chain)
 	if err != nil {

@@ -69,8 +69,8 @@ func page(_ context.Context, of connector.FileName, w io.Writer) (string, error)
 	return "text/plain", err
 }
 
-// held delivers pages only after the test has closed free. For each request, it sends a value to
-// the channel asked.
+// held delivers pages only after the test has closed the channel free. For each request, it sends a
+// value to the channel asked.
 type held struct{ asked, free chan struct{} }
 
 func newHeld() held { return held{make(chan struct{}, 100), make(chan struct{})} }

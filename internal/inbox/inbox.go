@@ -5,7 +5,8 @@
 // does not process files.
 //
 // The package fails with Unavailable when a bucket's server cannot be reached or refuses the
-// request. Otherwise it fails with the error of the disk.
+// request. Other errors are wrong names or addresses, files that are too large, and errors of the
+// disk.
 package inbox
 
 import (

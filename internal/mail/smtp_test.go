@@ -29,8 +29,9 @@ type mailServer struct {
 	// user and password are for AUTH PLAIN. If they are empty, the server needs no
 	// authentication.
 	user, password string
-	// answers has replies that replace the usual replies. The keys are commands, such as RCPT, or
-	// "." for the end of a mail. The server uses each text once.
+	// answers has replies that replace the usual replies. The keys are commands, such as RCPT,
+	// "greeting" for the first reply, and "." for the end of a mail. The server uses each text
+	// once.
 	answers map[string][]string
 	// stuck is a command that the server never responds to.
 	stuck string

@@ -84,7 +84,7 @@ func (s *Service) busyPlaces() places {
 }
 
 // wait counts a request for a page, and returns the time for which the client's address must wait.
-// A form counts towards both limits.
+// A form counts towards the limit for addresses and the limit for forms.
 func (s *Service) wait(r *http.Request, form bool) (time.Duration, error) {
 	found, err := s.servedDomain(r.Context(), &s.DB.Reader, r.Host)
 	if err != nil {
