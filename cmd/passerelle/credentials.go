@@ -48,8 +48,8 @@ type consoleCredentials struct {
 	ConsoleUser     string `json:"console_user"`
 	ConsolePassword string `json:"console_password"`
 	// ConsoleSeen is a digest of the stored password hash with which ConsolePassword was last
-	// compared. While the hash is the same, the password is not checked again, because a check
-	// takes a large part of the start time.
+	// compared. While the hash is the same, the password of an active operator is not checked
+	// again, because a check takes a large part of the start time.
 	ConsoleSeen string `json:"console_seen,omitempty"`
 }
 
@@ -114,8 +114,8 @@ func (k credentials) write(file string) error {
 	return nil
 }
 
-// renew creates missing credentials, and replaces credentials that no longer work. It logs the
-// names of the replaced credentials.
+// renew makes sure that there is a first application and that both tokens work. It logs each
+// replacement.
 func (k *credentials) renew(ctx context.Context, s *service.Service, d passerelle.Domain, log *slog.Logger) error {
 	first := k.ClientID == ""
 	if err := k.application(ctx, s, d, log); err != nil {

@@ -65,7 +65,7 @@ func (o ownCertificate) number(client *http.Client, address string) int64 {
 }
 
 // TestServeReadsItsCertificateAgain: after SIGHUP, new connections get the certificate in the
-// files, and an open connection stays open. Files that do not fit together change nothing.
+// files, and an open connection stays open. An invalid key file changes nothing.
 func TestServeReadsItsCertificateAgain(t *testing.T) {
 	own := newOwnCertificate(t)
 	own.write(1)
