@@ -55,7 +55,7 @@ type bankView struct {
 // mistakes are the complaints about a bank file.
 type mistakes []string
 
-// String puts each complaint on its own line, and aligns the others with the first.
+// String puts each complaint on its own line, and aligns the lines.
 func (m mistakes) String() string { return strings.Join(m, "\n"+strings.Repeat(" ", 17)) }
 
 func viewBank(f service.BankFile) bankView {

@@ -191,8 +191,8 @@ func TestLineBreaksInUserNames(t *testing.T) {
 }
 
 // TestABankNotifiesOfConsents: after a notification, the service checks the consent, even if the
-// customer does not return. It also notices that the customer has ended the consent at the bank.
-// The notification itself changes nothing. A customer who returns late is still accepted.
+// customer does not return. It also notices that the customer has ended the consent at the bank. A
+// customer who returns late is still accepted.
 func TestABankNotifiesOfConsents(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	banks.with("redirect", "[profile]", "[profile]\nnotifications = true")

@@ -41,7 +41,7 @@ type bankPerson struct {
 	pictures string
 }
 
-// longNames returns an order of several instructions with names that need much space.
+// longNames returns an order of two instructions that needs much space.
 func longNames() map[string]any {
 	return order(line("Rindfleischetikettierungsueberwachungsaufgabenuebertragung GmbH", nil), line("Other shop", map[string]any{"amount": json.Number("12345.67")}))
 }

@@ -258,8 +258,8 @@ func TestPayAtABank(t *testing.T) {
 	})
 }
 
-// TestRenewedPage: a payer who opens the bank's page after it has expired gets a new page and pays
-// once. A renewal emits no event, so the application receives only the states.
+// TestRenewedPage: after the bank's page has expired, the payer gets a new page and pays once. A
+// renewal emits no event, so the application receives only the states.
 func TestRenewedPage(t *testing.T) {
 	names := []string{"redirect", "redirect-explicit", "confirmation"}
 	banks := newBanks(t, strings.Join(names, ","))
@@ -327,8 +327,8 @@ func TestApprovalOnAnEarlierPage(t *testing.T) {
 	})
 }
 
-// TestFailureAfterARenewal: an authorisation fails after the first page has expired, and the bank
-// keeps the order. The payer gets one new page and can pay there.
+// TestFailureAfterARenewal: two authorisations fail after the first page has expired, and the bank
+// keeps the order. The payer gets one new page for each failure, and can pay on the last page.
 func TestFailureAfterARenewal(t *testing.T) {
 	names := []string{"redirect", "redirect-explicit", "confirmation"}
 	banks := newBanks(t, strings.Join(names, ","))
@@ -684,7 +684,7 @@ func TestConfirmationAtABank(t *testing.T) {
 	})
 }
 
-// confirmsAt confirms one payment at a bank, and does not confirm another.
+// confirmsAt confirms one payment at a bank, and refuses to confirm another.
 func confirmsAt(s *shopper) {
 	s.t.Helper()
 	s.OK(s.Call("POST", "/config", s.ConfigToken, map[string]any{"payment.auto_confirmation": "0"}))
@@ -854,7 +854,8 @@ func TestLostAuthorisationIsApproved(t *testing.T) {
 	})
 }
 
-// lose makes the bank lose its next response about an authorisation, if next is set.
+// lose makes the bank lose its next responses to a POST and to a PUT about authorisations, if next
+// is set.
 func (s *shopper) lose(bank string, next bool) {
 	s.t.Helper()
 	if next {
@@ -949,9 +950,9 @@ var appearances = []struct {
 	width, height int64
 }{{"light", "light", 1280, 800}, {"dark", "dark", 1280, 800}, {"phone", "light", 390, 844}}
 
-// TestCodesInABrowser: a payer chooses in the webview how to receive codes, and pays. Two of the
-// three codes have a picture of the bank, and no page has an error. The test uses a wide window in
-// both colour schemes, and a phone.
+// TestCodesInABrowser: a payer chooses in the webview how to receive codes, and pays. For two of
+// the three codes, the bank sends a picture, and no page has an error. The test uses a wide window
+// in both colour schemes, and a phone.
 func TestCodesInABrowser(t *testing.T) {
 	banks := newBanks(t, "embedded-3")
 	i := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{Banks: banks.Folder})

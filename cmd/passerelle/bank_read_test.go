@@ -297,8 +297,8 @@ func cents(t *testing.T, amount json.Number) int64 {
 	return n
 }
 
-// matchesBooks compares the stored balances and the sums of the stored transactions with the bank's
-// books.
+// matchesBooks compares the stored balances and the sum of the booked transactions with the bank's
+// books. It also checks the number of transactions.
 func (c *customer) matchesBooks(bank string, transactions int) {
 	c.t.Helper()
 	want, got := map[string]int64{}, map[string]int64{}
@@ -430,8 +430,8 @@ func TestRevokedConsent(t *testing.T) {
 	})
 }
 
-// TestDeletedConnectionEndsItsConsent: the service ends the consent at the bank, even when the
-// bank is unreachable at first.
+// TestDeletedConnectionEndsItsConsent: the service ends the consent at the bank, even when the bank
+// responds with 503 at first.
 func TestDeletedConnectionEndsItsConsent(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	uuid := banks.uuid("redirect")
@@ -478,8 +478,9 @@ func TestTenThousandTransactions(t *testing.T) {
 	// apart is the number of pages between two bookings during the first read. A download is a
 	// single page.
 	apart := map[string]int{"redirect": 3, "old": 3, "rewording": 3, "shifting": 3}
-	// first is the number of these bookings that the first read finds, without pending transactions
-	// that the bank does not report. Without ids, it reads again until the pages no longer change.
+	// first is the number of these bookings that the first read finds, minus the pending
+	// transactions that the bank does not report. Without ids, the service reads again until the
+	// pages no longer change.
 	first := map[string]int{"old": 90, "rewording": 100, "shifting": 100}
 	storetest.Each(t, func(t *testing.T, database string) {
 		banks := newBanks(t, "redirect,old,idempotent,rewording,shifting") // the banks of the other database have too many transactions already
@@ -602,8 +603,8 @@ func TestDisturbedBankIsMarked(t *testing.T) {
 }
 
 // TestReplicasAgreeOnABank: when one replica marks a bank as failing, users of every replica see
-// it. A replica continues its own calls while they succeed. The mark expires some time after the
-// replica that set it has ended.
+// the mark. A replica continues its own calls while they succeed. The mark expires some time after
+// the replica that set it has ended.
 func TestReplicasAgreeOnABank(t *testing.T) {
 	banks, now := newBanks(t, "redirect"), time.Now()
 	uuid := banks.uuid("redirect")

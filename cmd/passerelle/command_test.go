@@ -109,7 +109,7 @@ func status(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// keep stores a member of the JSON object in standard output in a variable.
+// keep sets a variable to a member of the JSON object in standard output.
 func keep(ts *testscript.TestScript, _ bool, args []string) {
 	var object map[string]any
 	decoder := json.NewDecoder(strings.NewReader(ts.ReadFile("stdout")))

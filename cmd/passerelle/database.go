@@ -63,8 +63,8 @@ func (d databaseFlag) exists() error {
 	return nil
 }
 
-// current runs the command if the database is up to date. With a key ring, current also requires
-// that this ring has encrypted the database's secrets.
+// current runs the command if the database is up to date. With a key ring, current also binds a new
+// database to this ring, and fails if the database is bound to another ring.
 func current(c *console, db *store.DB, ring *keys.Ring, command func(*store.DB) (any, error)) (any, error) {
 	if err := db.Database.SchemaCurrent(c.ctx); err != nil {
 		return nil, fmt.Errorf("the database is not ready; run passerelle migrate: %w", err)

@@ -40,7 +40,7 @@ type devCommand struct {
 	MailFrom string             `help:"Sender address of mails; required with --smtp-url."`
 }
 
-// Run serves until the context ends.
+// Run serves until the context ends or the listener fails.
 func (d *devCommand) Run(c *console) error {
 	if err := d.Flags.Resolve(&d.Database, &d.Files, &d.SMTPURL); err != nil {
 		return err

@@ -193,7 +193,6 @@ func TestLongCommandsGoOnAfterAnInterruption(t *testing.T) {
 		interruptEach(t, resumes, func(t *testing.T, name string) string { return "sqlite:" + filepath.Join(t.TempDir(), name) })
 	})
 	t.Run("postgres", func(t *testing.T) {
-		// backup copies a whole database, so the test needs a server of its own.
 		server := servicetest.StartCluster(t)
 		interruptEach(t, resumes, func(_ *testing.T, name string) string { return server.Empty(name) })
 	})

@@ -45,7 +45,8 @@ func (m *migrateCommand) dryRun(c *console) error {
 	return c.show(views(pending, func(p database.PendingMigration) pendingView { return pendingView{p.Name, p.Statements} }))
 }
 
-// Run applies all migrations, unless --check or --dry-run is set. It creates a missing database.
+// Run applies all migrations, unless --check or --dry-run is set. It creates a missing SQLite
+// database.
 func (m *migrateCommand) Run(c *console) error {
 	if m.DryRun {
 		return m.dryRun(c)

@@ -12,7 +12,7 @@ import (
 
 const scenariosPage = "../../docs/scenarios.md"
 
-// generated is the second line of a page that a test writes.
+// generated is the line below the title of a page that a test writes.
 const generated = "<!-- Generated from the program; make generate updates it. -->\n"
 
 // TestScenariosAreFresh compares the page with the catalogue.

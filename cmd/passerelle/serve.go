@@ -57,7 +57,7 @@ type serveCommand struct {
 	NoMigrate       bool               `help:"Refuse an outdated schema instead of migrating it."`
 }
 
-// Run serves until the context ends.
+// Run serves until the context ends or the listener fails.
 func (s *serveCommand) Run(c *console) error {
 	config, err := s.config(c)
 	if err != nil {

@@ -380,8 +380,8 @@ func TestServeTakesItsFlagsFromTheEnvironment(t *testing.T) {
 	}
 }
 
-// TestHealthcheckAsksTheService: the command checks liveness and readiness, with and without a
-// host in the address.
+// TestHealthcheckAsksTheService: the command checks liveness and readiness, also at the address
+// 0.0.0.0.
 func TestHealthcheckAsksTheService(t *testing.T) {
 	database := "sqlite:" + filepath.Join(t.TempDir(), "bank.db")
 	said, stop := started(t, "serve", "--json", "--database", database,

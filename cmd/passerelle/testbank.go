@@ -37,7 +37,7 @@ type banksView struct {
 	PID     int               `json:"pid"`
 }
 
-// Run serves until the context ends.
+// Run serves until the context ends or, with --until-input, standard input ends.
 func (t *testbankRun) Run(c *console) error {
 	program, err := testbank.Open(c.ctx, testbank.Config{
 		Data: t.Data, Listen: t.Listen, Address: t.Address, Pages: t.Pages, Control: t.Control, Profiles: t.Profile,

@@ -33,7 +33,7 @@ func (d target) viewData(data store.WebhookData) webhookDataView {
 		ID: data.ID, Event: data.Event, Resource: data.Resource, User: data.User, State: data.State(), Created: d.moment(&data.Created),
 		Delivered: d.moment(data.Delivered), Attempts: data.Attempts,
 	}
-	if view.State == store.WebhookDropped { // an accepted test also has this state
+	if view.State == store.WebhookDropped { // data.Dropped is also set for an accepted test
 		view.Dropped, view.Reason = d.moment(data.Dropped), data.DropReason
 	}
 	if data.Body != nil {
