@@ -13,7 +13,7 @@ import (
 )
 
 // TestCopiesUnderLoad copies a database while clients pay, and restores the copy. The copy must be
-// consistent. It must contain all data that was acknowledged before the copy.
+// consistent. It must contain all payments that were acknowledged before the copy.
 func TestCopiesUnderLoad(t *testing.T) {
 	times := amount("PASSERELLE_TEST_COPIES", 1)
 	t.Run("sqlite", func(t *testing.T) {

@@ -19,12 +19,12 @@ import (
 	"passerelle/payment"
 )
 
-// TestABankBooksOnce pays at banks in another process behind a network, with payments of all kinds.
-// Service, banks and network fail repeatedly, and responses are lost after a bank has accepted an
-// order. The banks' own books must have each order at most once, and exactly once if the service
-// reports the payment as done or accepted. At a bank that recognises repeated orders, every payment
-// becomes final. At the other banks, where payers approve in different ways, a payment with an
-// unknown outcome waits for an operator.
+// TestABankBooksOnce pays at banks in another process behind a TCP proxy, with payments of all
+// kinds. Service, banks and network fail repeatedly, and responses are lost after a bank has
+// accepted an order. The banks' own books must have each order at most once, and exactly once if
+// the service reports the payment as done or accepted. At a bank that recognises repeated orders,
+// every payment becomes final. At the other banks, where payers approve in different ways, a
+// payment with an unknown outcome waits for an operator.
 func TestABankBooksOnce(t *testing.T) {
 	t.Parallel()
 	kills := amount("PASSERELLE_TEST_BANK_KILLS", 1) // for each kind of failure
@@ -268,7 +268,7 @@ func (s *merchant) decideInApp(bank string) {
 
 // finish makes every payment final. It advances the clock of the service, because the service
 // seldom asks a bank about old payments. If all is false, payments with an unknown outcome may
-// remain, and finish calls expire.
+// remain. If other payments remain, finish calls expire.
 func (s *merchant) finish(all bool) {
 	s.t.Helper()
 	open := s.sold

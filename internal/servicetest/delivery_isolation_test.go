@@ -89,7 +89,7 @@ type fixture struct {
 	// delivered is the number of changes that the healthy endpoint has received.
 	delivered int
 	webhooks  []int64
-	// dead has the failing receivers by their behaviour.
+	// dead has the failing receivers that accept connections, by their behaviour.
 	dead map[manner][]*endpoint
 }
 
@@ -181,7 +181,7 @@ func measured(in *setting, isDead bool) time.Duration {
 	if isDead {
 		in.clientResults(s)
 	} else {
-		s.d.payAll(replicaClients, orders(eventCount(60)/changesOfPayment, nil, always)) // this makes as many events as the other runs have stored
+		s.d.payAll(replicaClients, orders(eventCount(60)/changesOfPayment, nil, always)) // this makes as many events as addBacklogged
 	}
 	s.d.subscribe(stateUpdated, s.healthy)
 	s.drive(unmeasured / changesOfPayment * changesOfPayment)

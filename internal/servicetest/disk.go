@@ -19,8 +19,8 @@ type Disk struct {
 // bytes. In a container, this disk has 64 MiB.
 const smallShared = 256 << 20
 
-// SmallDisk makes a disk of a size in bytes. The end of the test removes it. SmallDisk needs root
-// rights. In a container that forbids mounting, it uses the container's own small memory disk.
+// SmallDisk makes a disk of a size, such as 96m. The end of the test removes it. SmallDisk needs
+// root rights. In a container that forbids mounting, it uses the container's own small memory disk.
 func SmallDisk(t testing.TB, size string) *Disk {
 	t.Helper()
 	d := &Disk{t: t}

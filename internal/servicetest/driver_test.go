@@ -94,7 +94,7 @@ func (d *driver) read(body []byte, into any) {
 	}
 }
 
-// call repeats a request until the service accepts it. A refused request fails the test.
+// call repeats a request like until2xx.
 func (d *driver) call(method, path, token string, body any) []byte {
 	return d.keep(method, path, token, "", body)
 }

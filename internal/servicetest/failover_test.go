@@ -22,9 +22,9 @@ import (
 )
 
 // TestFailover uses two PostgreSQL servers that Patroni and etcd manage. It cuts the replication
-// while clients pay, and kills the first server. It then counts the acknowledged data that the
-// other server does not have. With synchronous replication, nothing may be missing. Without it,
-// some data must be missing, because otherwise the test would not notice a loss.
+// while clients create payments, and kills the first server. It then counts the acknowledged data
+// that the other server does not have. With synchronous replication, nothing may be missing.
+// Without it, some data must be missing, because otherwise the test would not notice a loss.
 func TestFailover(t *testing.T) {
 	for name, synchronous := range map[string]bool{"synchronous": true, "asynchronous": false} {
 		t.Run(name, func(t *testing.T) {

@@ -212,9 +212,8 @@ func (h *history) judge(d clientAct, before seenByClient, answer servicetest.Ans
 	h.judgePath(before)
 }
 
-// judgePath checks the timeline. The service only adds rows. Each transition begins in the state in
-// which the previous transition ended, and the model allows each transition. The last transition
-// leads to the payment's state.
+// judgePath checks the timeline. The service only adds transitions, and the model allows each
+// transition. The last transition leads to the payment's state.
 func (h *history) judgePath(before seenByClient) {
 	h.t.Helper()
 	was, is := before.path(), h.now.path()

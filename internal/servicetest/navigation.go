@@ -80,7 +80,7 @@ func elsewhere(step func(ctx context.Context, t *chromedp.Target) error) chromed
 }
 
 // These are the first and the longest pause between two queries to a page. The pauses become
-// longer, because queries take time from the page.
+// longer, because queries slow down the page.
 const (
 	firstPause   = 4 * time.Millisecond
 	longestPause = 64 * time.Millisecond

@@ -307,7 +307,7 @@ func (p *Process) TryStart() error {
 	return nil
 }
 
-// DiesWithin reports whether the program ends by itself within length.
+// DiesWithin reports whether the program ends by itself in this time.
 func (p *Process) DiesWithin(length time.Duration) bool {
 	select {
 	case <-p.ended:
@@ -336,7 +336,7 @@ func (p *Process) Hangup() { _ = p.command.Process.Signal(syscall.SIGHUP) }
 // Address returns the host and port at which the program listens.
 func (p *Process) Address() string { return p.args[listenArgument] }
 
-// DataFolder returns the folder with the program's database and credentials.
+// DataFolder returns the program's data folder.
 func (p *Process) DataFolder() string { return p.args[dataArgument] }
 
 // Database returns the address of the database.

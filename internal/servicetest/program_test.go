@@ -169,8 +169,8 @@ func TestPaymentThroughAProgram(t *testing.T) {
 }
 
 // TestSyncThroughAProgram syncs accounts that a program in Python reads from a folder. The service
-// stores each account once. While the program is not running, its connection is websiteUnavailable,
-// and nothing is lost.
+// stores each transaction once. While the program is not running, its connection is
+// websiteUnavailable, and nothing is lost.
 func TestSyncThroughAProgram(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p *person) {
 		away := false

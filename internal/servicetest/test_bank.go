@@ -74,7 +74,7 @@ type TestBank struct {
 }
 
 // StartTestBank starts the test bank program at a fixed address. The program has a bank for each
-// profile, and the banks settle immediately. A network is in front of the banks' API.
+// profile, and the banks settle immediately. A TCP proxy is in front of the banks' API.
 func StartTestBank(t testing.TB, profiles ...string) *TestBank {
 	t.Helper()
 	listen := FreeAddress(t)

@@ -45,7 +45,7 @@ type Manner struct {
 	// Trickle forwards one byte of the responses per second.
 	Trickle bool
 	// Reset cuts off both sides when the server begins to respond. Truncate cuts off both sides
-	// after this number of bytes of a response.
+	// after at most this number of bytes of a response.
 	Reset    bool
 	Truncate int
 }
@@ -147,8 +147,8 @@ func reset(connections ...net.Conn) {
 }
 
 // pass forwards pieces from one side to the other until one side ends. Each piece travels for the
-// same time, even when other pieces are under way. pass calls received for each piece when the
-// piece arrives.
+// same time, even when other pieces are under way. pass calls the function received for each piece
+// when the piece arrives.
 func (n *Network) pass(from, to net.Conn, carry func(piece, net.Conn, net.Conn) error, received func()) {
 	pieces, gone := make(chan piece, 1024), make(chan struct{})
 	go n.deliver(pieces, gone, from, to, carry)

@@ -68,7 +68,7 @@ func receive(t *testing.T, c net.Conn, bytes int) {
 }
 
 // TestTrips sends data before and after a response. Data after a response must count as another
-// trip. Data before the response must not.
+// trip. Further data before the response must not.
 func TestTrips(t *testing.T) {
 	n, c, received := echo(t)
 	for range 3 {
