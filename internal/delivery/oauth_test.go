@@ -331,8 +331,8 @@ func TestSignaturesAreNotRenewed(t *testing.T) {
 	})
 }
 
-// TestTokenEndpointsThatFail: a token endpoint sends many kinds of invalid responses. After each
-// response, the service must send no request to the receiver, and must record the failure. The next
+// TestTokenEndpointsThatFail: token endpoints send invalid responses, or cannot be called. Each
+// time, the service must send no request to the receiver, and must record the failure. The next
 // token request must wait for the pause.
 func TestTokenEndpointsThatFail(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {

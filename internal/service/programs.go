@@ -30,8 +30,8 @@ func Programs(db *store.DB) *programs.Programs {
 	}}
 }
 
-// ProgramConnectors returns the connectors of programs, with their stored descriptions. The service
-// cannot call these connectors.
+// ProgramConnectors returns the connectors of programs, with their stored descriptions. These
+// connectors cannot call their programs.
 func ProgramConnectors(ctx context.Context, db *store.Reader) ([]connector.Connector, error) {
 	all, err := programs.List(ctx, db)
 	if err != nil {
