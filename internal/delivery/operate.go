@@ -197,7 +197,7 @@ func (d *Delivery) sendOne(ctx context.Context, domain passerelle.Domain, w stor
 	return errors.Join(err, s.release(ctx))
 }
 
-// busy returns the error for a request to a webhook whose lease another sender holds.
+// busy returns the error for a webhook whose lease cannot be taken.
 func busy() error {
 	err := passerelle.Conflicting("Other requests to the webhook are in progress, or the webhook is no longer in use; try again in a moment.")
 	err.RetryAfter = 1

@@ -68,8 +68,8 @@ func withoutCredentials(header http.Header) http.Header {
 	return kept
 }
 
-// checkSignature checks a signature with the secrets of all providers of the domain, as a receiver
-// does.
+// checkSignature checks a signature with the secrets of all signing providers of the domain, as a
+// receiver does.
 func (d *Delivery) checkSignature(ctx context.Context, domain passerelle.Domain, header http.Header, path string, body []byte) (string, error) {
 	if !signed(header) {
 		return "no signature", nil

@@ -58,9 +58,9 @@ type Result struct {
 	Truncated bool
 }
 
-// Run does the due work of a sandbox until no due work remains. Payments and syncs come first,
-// because they emit the events that Run delivers afterwards. Run stores the entries of the audit
-// log before it does any work.
+// Run does the due work of a sandbox until no due work remains, or until Run reaches a limit.
+// Payments and syncs come first, because they emit the events that Run delivers afterwards. Run
+// stores the entries of the audit log before it does any work.
 func (l *Simulation) Run(ctx context.Context, d passerelle.Domain, acts ...store.Audit) (Result, error) {
 	leave, err := l.enter(d)
 	if err != nil {

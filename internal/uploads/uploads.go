@@ -70,7 +70,7 @@ type fileAnswer struct {
 }
 
 // Uploader sends files to a connection for statement files. Base is the base URL of the API, and
-// Token is the user's token. Connection is zero until FindConnection sets it.
+// Token is the user's token. The caller or FindConnection sets Connection.
 type Uploader struct {
 	Base, Token string
 	Connection  int64
