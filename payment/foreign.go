@@ -15,7 +15,7 @@ import (
 // These are the limits of a bank's report. Lengths are in characters unless a limit says otherwise.
 // Longer texts are cut, unless the comment of a limit says otherwise.
 const (
-	// MaxDescription limits descriptions of refusals and labels of fields.
+	// MaxDescription limits descriptions, remarks, texts of notes, and labels of fields.
 	MaxDescription = 1000
 	// MaxBankWord limits a bank's own status word.
 	MaxBankWord = 100

@@ -15,7 +15,8 @@ type Status string
 
 // These are the statuses into which connectors translate the statuses of their banks.
 const (
-	// Awaiting means that the bank has the order, and that the order waits for the payer's action.
+	// Awaiting means that the bank has the order, and that the order waits for an action of the
+	// payer or the client.
 	Awaiting Status = "awaiting"
 	// Processing means that the payer validated the order, and that the bank has not confirmed the
 	// execution.
@@ -41,8 +42,8 @@ type Line struct {
 // reports, shortens long texts, and accepts only changes in the state table.
 type Report struct {
 	Status Status
-	// Action, ValidateURI and Fields define what the payer has to do while Status is Awaiting, or
-	// to approve a cancellation.
+	// Action, ValidateURI and Fields define what the payer or the client has to do while Status is
+	// Awaiting, or what the payer has to do to approve a cancellation.
 	Action      Action
 	ValidateURI string
 	Fields      []Field
@@ -92,7 +93,7 @@ type Cancellation string
 // These are the statuses of a cancellation. A granted cancellation ends the order with the
 // requester's code. A refused cancellation does not change the order.
 const (
-	CancellationAwaiting Cancellation = "awaiting" // the payer has to approve, at ValidateURI
+	CancellationAwaiting Cancellation = "awaiting" // the payer has to approve; Action says how
 	CancellationGranted  Cancellation = "granted"
 	CancellationRefused  Cancellation = "refused"
 )
@@ -222,7 +223,7 @@ func (p *Payment) ask(r Report) {
 	p.Action, p.ValidateURI, p.Fields, p.ErrorDescription = r.Action, r.ValidateURI, r.Fields, r.Description
 }
 
-// askUnlessCancelling stores the payer's action, unless the payment waits for the approval of a
+// askUnlessCancelling stores the next action, unless the payment waits for the approval of a
 // cancellation.
 func (p *Payment) askUnlessCancelling(r Report) {
 	if p.Detail != Cancelling {

@@ -86,8 +86,8 @@ func (i *Initiation) begin(ctx context.Context, p *payment.Payment, a *store.Att
 	return raced(err)
 }
 
-// raced wraps err. If another process has changed the payment first, it instead returns an error
-// that asks the client to try again.
+// raced wraps err. If another act has changed the payment first, it instead returns an error that
+// asks the client to try again.
 func raced(err error) error {
 	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrDuplicate) {
 		return underWay()

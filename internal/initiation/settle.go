@@ -27,6 +27,7 @@ type Settlement struct {
 const settled = "settled"
 
 // settledReports maps each valid Settlement.State to the report of a bank that leads to this state.
+// For accepted, Settle adds the instructions to the report.
 var settledReports = map[payment.State]payment.Report{
 	payment.Done:     {Status: payment.Settled, By: payment.ByService, Raw: settled},
 	payment.Accepted: {Status: payment.Settled, By: payment.ByService, Raw: settled},
@@ -98,7 +99,7 @@ func (i *Initiation) unanswerable(ctx context.Context, d passerelle.Domain, id p
 
 // askInVain asks the bank about an order, outside any transaction. It succeeds only if the bank
 // does not know the order, or if this program no longer has the connector. If the bank knows the
-// order, it applies the bank's response to the payment.
+// order, askInVain applies the bank's response to the payment.
 func (i *Initiation) askInVain(ctx context.Context, s bankSession) error {
 	leave, err := i.takeCallSlot(s.attempt.Connector)
 	if err != nil {
@@ -118,8 +119,8 @@ func (i *Initiation) askInVain(ctx context.Context, s bankSession) error {
 	return &passerelle.Error{Kind: passerelle.Unavailable, Code: string(payment.WebsiteUnavailable), Message: "The bank cannot be asked about the order now. Try again later.", RetryAfter: 60}
 }
 
-// mayArrive reports whether another process may be sending the order again. A repetition is
-// possible while the outcome of the order is unknown and the bank still recognises its key.
+// mayArrive reports whether the service may still send the order again. A repetition is possible
+// while the outcome of the order is unknown and the bank still recognises its key.
 func (i *Initiation) mayArrive(ctx context.Context, s bankSession) (bool, error) {
 	lost := s.attempt.State == store.AttemptUnknown && s.attempt.Kind == store.AttemptInitiation
 	if !lost || s.bank == nil || !s.bank.Profile().Idempotent {

@@ -26,8 +26,8 @@ type SimulatedChange struct {
 const simulated = "simulated"
 
 // Simulate makes one change of a payment in a sandbox domain. It fails with NotFound in a live
-// domain. It fails with Conflict when the state does not permit the change, or when another act on
-// the payment is under way.
+// domain, and with Invalid for an invalid change. It fails with Conflict when the state does not
+// permit the change, or when another act on the payment is under way.
 func (i *Initiation) Simulate(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, s SimulatedChange, acts ...store.Audit) (*payment.Payment, error) {
 	if d.Kind != passerelle.Sandbox {
 		return nil, passerelle.Missing()

@@ -61,7 +61,7 @@ func (i *Initiation) currentTerms(ctx context.Context, d passerelle.Domain) (sto
 	return current, nil
 }
 
-// in returns the terms in the language.
+// in returns the terms in the language, or in a fallback language.
 func in(language string, t store.Terms) LocalizedTerms {
 	shown := LocalizedTerms{ID: t.ID, Version: t.Version, Created: t.Created, Deleted: t.Deleted}
 	for _, one := range append([]string{language, fallbackLanguage}, languages(t)...) {
@@ -93,7 +93,8 @@ func (i *Initiation) AcceptedTerms(ctx context.Context, d passerelle.Domain, p *
 
 // AcceptTerms records that the payer of a payment in state created accepted the terms in force. It
 // fails with Invalid when the argument terms is not the id of the terms in force. It fails with
-// Conflict when the payment is in a later state and its payer has not accepted the terms.
+// Conflict when another act on the payment is under way, or when the payment is in a later state
+// and its payer has not accepted the terms.
 func (i *Initiation) AcceptTerms(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, terms int64) (*payment.Payment, error) {
 	s, err := i.idle(ctx, d, id)
 	if err != nil {
