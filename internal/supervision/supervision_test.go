@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,24 +11,28 @@ import (
 	"passerelle/internal/supervision/supervisiontest"
 )
 
-// TestAHangingServiceIsNotAlive checks that systemd gets the report WATCHDOG=1 after the service
+// TestAHangingServiceIsNotAlive checks that systemd gets the report WATCHDOG=1 only after the service
 // begins to respond.
 func TestAHangingServiceIsNotAlive(t *testing.T) {
 	systemd := supervisiontest.Listen(t, "30000")
-	asked, hangs := make(chan bool, 100), atomic.Bool{}
-	hangs.Store(true)
-	s := supervision.Start(t.Context(), slog.New(slog.DiscardHandler), func(context.Context) error {
-		asked <- true
-		if hangs.Load() {
-			return errors.New("no answer")
+	asked, responds := make(chan bool), make(chan error)
+	s := supervision.Start(t.Context(), slog.New(slog.DiscardHandler), func(ctx context.Context) error {
+		select {
+		case asked <- true:
+			return <-responds
+		case <-ctx.Done():
+			return ctx.Err()
 		}
-		return nil
 	})
+	systemd.Want("READY=1")
 	for range 5 {
 		<-asked
+		responds <- errors.New("no answer")
 	}
-	hangs.Store(false)
-	systemd.Want("READY=1", "WATCHDOG=1")
+	<-asked // all five reports have been handled
+	systemd.WantNone()
+	responds <- nil
+	systemd.Want("WATCHDOG=1")
 	s.Stop(0)
 	systemd.WantLast("STOPPING=1\nEXTEND_TIMEOUT_USEC=15000000")
 }

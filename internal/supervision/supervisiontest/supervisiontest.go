@@ -46,6 +46,22 @@ func (m Manager) Want(messages ...string) {
 	}
 }
 
+// WantNone fails if the service has sent a message that no test received yet. It does not wait: it
+// sends a message to the socket itself, and this message must be the next one.
+func (m Manager) WantNone() {
+	m.t.Helper()
+	own, err := net.Dial("unixgram", m.socket.LocalAddr().String())
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	defer func() { _ = own.Close() }()
+	const marker = "nothing before this"
+	if _, err := own.Write([]byte(marker)); err != nil {
+		m.t.Fatal(err)
+	}
+	m.Want(marker)
+}
+
 // WantLast receives the last message of a service. It skips earlier reports that the service is
 // alive.
 func (m Manager) WantLast(want string) {
