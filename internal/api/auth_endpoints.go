@@ -208,7 +208,7 @@ type exchangeInput struct {
 	credentialsInput
 	GrantType   string `body:"grant_type" enum:"authorization_code"`
 	Code        string `body:"code" max:"4096" doc:"the bearer token of the call when omitted"`
-	RedirectURI string `body:"redirect_uri" doc:"must be registered with the application"`
+	RedirectURI string `body:"redirect_uri" max:"2048" doc:"must be registered with the application"`
 }
 
 type accessTokenOutput struct {

@@ -47,17 +47,17 @@ func (s *Service) authProviderRoutes() []httpapi.Route {
 
 type providerInput struct {
 	Type   string         `body:"type,required" enum:"hmac_signature,oauth"`
-	Name   string         `body:"name,required" doc:"unique in the domain"`
+	Name   string         `body:"name,required" max:"64" doc:"unique in the domain"`
 	Config *endpointInput `body:"config" doc:"configuration of an oauth provider; all members are required except the two certificates"`
 }
 
 type endpointInput struct {
-	URL          *string `body:"url" doc:"full address of the token endpoint; https only in live domains"`
-	ClientID     *string `body:"client_id"`
-	ClientSecret *string `body:"client_secret" doc:"never shown"`
+	URL          *string `body:"url" max:"2048" doc:"full address of the token endpoint; https only in live domains"`
+	ClientID     *string `body:"client_id" max:"1024"`
+	ClientSecret *string `body:"client_secret" max:"1024" doc:"never shown"`
 	GrantType    *string `body:"grant_type" enum:"client_credentials"`
-	PublicCert   *string `body:"public_cert" max:"65536" doc:"client certificate in PEM, for token endpoints that require one; empty for none"`
-	PrivateCert  *string `body:"private_cert" max:"65536" doc:"private key of the certificate in PEM, not encrypted; never shown"`
+	PublicCert   *string `body:"public_cert" max:"32768" doc:"client certificate in PEM, for token endpoints that require one; empty for none"`
+	PrivateCert  *string `body:"private_cert" max:"8192" doc:"private key of the certificate in PEM, not encrypted; never shown"`
 }
 
 // change converts the input to a change of the token endpoint. A nil input changes nothing.
@@ -74,7 +74,7 @@ type oneProviderInput struct {
 
 type updateProviderInput struct {
 	oneProviderInput
-	Name   *string        `body:"name" doc:"unique in the domain"`
+	Name   *string        `body:"name" max:"64" doc:"unique in the domain"`
 	Config *endpointInput `body:"config" doc:"members of an oauth provider's configuration to change"`
 }
 

@@ -49,7 +49,7 @@ func (s *Service) clientRoutes() []httpapi.Route {
 
 // clientFields contains the fields of an application that both its creation and its change can set.
 type clientFields struct {
-	RedirectURIs         []string          `body:"redirect_uris" doc:"addresses that payers and users may be sent back to; without any, a sandbox domain allows every address and a live domain none"`
+	RedirectURIs         []string          `body:"redirect_uris" max:"2048" doc:"addresses that payers and users may be sent back to; without any, a sandbox domain allows every address and a live domain none"`
 	GenerateKeys         bool              `body:"generate_keys" doc:"generate a key pair for signed tokens, which replaces an earlier one"`
 	PrimaryColor         *string           `body:"primary_color" doc:"six hexadecimal digits"`
 	SecondaryColor       *string           `body:"secondary_color" doc:"six hexadecimal digits"`

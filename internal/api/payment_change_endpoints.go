@@ -47,7 +47,7 @@ type validateBody struct {
 	Fields            map[string]string `body:"fields" max:"8192" doc:"values of the connector's payment fields, in plain text or encrypted as compact JWE"`
 	Website           *string           `body:"website" max:"255" doc:"deprecated, use the field website"`
 	Payer             *accountInput     `body:"payer" doc:"the payer's account; for connectors that need it"`
-	WebviewURL        string            `body:"webview_url,required" doc:"address the payer returns to after an action; may have a query"`
+	WebviewURL        string            `body:"webview_url,required" max:"2048" doc:"address the payer returns to after an action; may have a query"`
 	Validated         bool              `body:"validated" doc:"whether to send the order now"`
 }
 
@@ -80,8 +80,8 @@ type confirmBody struct {
 
 type cancelBody struct {
 	Cancel            bool   `body:"cancel,required" doc:"true"`
-	ClientRedirectURI string `body:"client_redirect_uri,required" doc:"absolute URL without a query, which the payer returns to after the bank's page"`
-	ClientState       string `body:"client_state" doc:"returned as state, at most 2000 characters"`
+	ClientRedirectURI string `body:"client_redirect_uri,required" max:"2048" doc:"absolute URL without a query, which the payer returns to after the bank's page"`
+	ClientState       string `body:"client_state" max:"2000" doc:"returned as state"`
 }
 
 // needs returns the scopes that allow the request. The token must have at least one of these

@@ -135,7 +135,7 @@ func (s *Service) view(c *httpapi.Caller, sensitive httpapi.SensitiveInput) wire
 type accountInput struct {
 	SchemeName     passerelle.AccountScheme `body:"scheme_name,required"`
 	Identification string                   `body:"identification,required" doc:"account number in the given scheme" example:"FR7630006000011234567890189"`
-	Label          string                   `body:"label,required" doc:"display name"`
+	Label          string                   `body:"label,required" max:"140" doc:"display name"`
 	Issuer         string                   `body:"issuer" doc:"BIC, for scheme iban"`
 }
 
@@ -147,7 +147,7 @@ func (in *accountInput) account() *passerelle.Account {
 }
 
 type instructionInput struct {
-	ReferenceID         string            `body:"reference_id" doc:"end-to-end identifier, at most 31 characters; when omitted, which is recommended, the service generates one of the right length"`
+	ReferenceID         string            `body:"reference_id" max:"31" doc:"end-to-end identifier; when omitted, which is recommended, the service generates one of the right length"`
 	Amount              httpapi.Number    `body:"amount,required" doc:"at most 999999999.99" example:"12.50"`
 	Currency            string            `body:"currency,required" doc:"ISO 4217 code" example:"EUR"`
 	Label               string            `body:"label,required" max:"500" doc:"at most 140 characters, or more if the chosen connector accepts more" example:"Invoice 42"`
@@ -219,8 +219,8 @@ func (in connectorInput) blame(err error) error {
 type createPaymentInput struct {
 	httpapi.SensitiveInput
 	connectorInput
-	ClientRedirectURI string             `body:"client_redirect_uri,required" doc:"absolute URL without a query, which the payer returns to" example:"https://shop.example/back"`
-	ClientState       string             `body:"client_state" doc:"returned as state, at most 2000 characters"`
+	ClientRedirectURI string             `body:"client_redirect_uri,required" max:"2048" doc:"absolute URL without a query, which the payer returns to" example:"https://shop.example/back"`
+	ClientState       string             `body:"client_state" max:"2000" doc:"returned as state"`
 	Instructions      []instructionInput `body:"instructions,required" doc:"1 to 1000 instructions, all with the same currency and execution date type"`
 	Payer             *accountInput      `body:"payer" doc:"the payer's account, when known"`
 	PayerIdentity     *identityInput     `body:"payer_identity"`

@@ -66,8 +66,8 @@ func endpointEdits(t testing.TB) []edit {
 		pair("an encrypted key", public, "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n", "config.private_cert: must be an unencrypted private key in PEM"),
 		pair("another's key", public, another, "config.private_cert: does not belong to config.public_cert"),
 		pair("an expired certificate", expired, itsKey, "config.public_cert: expired on 2026-11-19"),
-		pair("a large certificate", public+strings.Repeat("x", 32<<10), private, "config.public_cert: must have at most"),
-		pair("a large key", public, private+strings.Repeat("x", 8<<10), "config.private_cert: must have at most"),
+		pair("a large certificate", public+strings.Repeat("x", 32<<10), private, "config.public_cert: longer than 32768 characters"),
+		pair("a large key", public, private+strings.Repeat("x", 8<<10), "config.private_cert: longer than 8192 characters"),
 	)
 	for field, missed := range map[string]string{
 		"config.url": "", "config.client_id": "", "config.client_secret": "", "config.public_cert": "config.public_cert", "config.private_cert": "config.private_cert",

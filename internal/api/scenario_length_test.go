@@ -6,7 +6,9 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/url"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -136,7 +138,8 @@ func (i input) with(t *testing.T, a ask, text string) ask {
 }
 
 // TestEveryTextIsBounded sends texts to every input of every call. The longest permitted text must
-// not cause a server error in the columns and indexes of either database. The service must refuse a
+// not cause a server error in the columns and indexes of either database. If the service refuses it
+// because of a stricter limit, the service must accept a text of that limit. The service must refuse a
 // text of 50,000 characters because of the text, and not because of the token.
 func TestEveryTextIsBounded(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
@@ -150,8 +153,12 @@ func TestEveryTextIsBounded(t *testing.T) {
 				if len(longest.path) > 12<<10 {
 					longest = in.with(t, a, random(seed, 1<<10)[:4<<10])
 				}
-				if r := s.do(t, longest); r.status >= 500 {
+				r := s.do(t, longest)
+				if r.status >= 500 {
 					t.Errorf("%s with the longest %s: %d %s", call, in, r.status, r.body)
+				}
+				if limit := limitOf(r.body); limit > 0 && limit < in.longest {
+					s.wantShorter(t, call, in, limit, in.with(t, a, random(seed, limit)))
 				}
 				tooLong := in.with(t, a, strings.Repeat("a", 50_000))
 				if r := s.do(t, tooLong); r.status != 400 && r.status != 413 && r.status != 414 {
@@ -163,6 +170,36 @@ func TestEveryTextIsBounded(t *testing.T) {
 			t.Errorf("only %d texts are inputs", sent)
 		}
 	})
+}
+
+// stricter contains the inputs with a rule that the document cannot express. A connector decides how
+// long a label may be. A field's value is longer when it is encrypted.
+var stricter = map[string]bool{"instructions0label": true, "fieldswebsite": true}
+
+// wantShorter sends a text that is as long as a refusal permits. This text must be accepted. Unless
+// the input is in stricter, the document must permit no longer text either.
+func (s *fixture) wantShorter(t *testing.T, call string, in input, limit int, shorter ask) {
+	t.Helper()
+	if !stricter[in.String()] {
+		t.Errorf("%s: the document permits %d characters of %s, and the service %d", call, in.longest, in, limit)
+	}
+	if r := s.do(t, shorter); r.status >= 300 {
+		t.Errorf("%s with %d characters of %s: %d %s", call, limit, in, r.status, r.body)
+	}
+}
+
+// permitted finds the limit that a refusal of a text names.
+var permitted = regexp.MustCompile(`(?:at most|longer than|more than|\d to) (\d+) characters`)
+
+// limitOf returns the largest number of characters that a refusal permits, or 0 if it refuses
+// another fault.
+func limitOf(body []byte) int {
+	found := permitted.FindSubmatch(body)
+	if found == nil {
+		return 0
+	}
+	limit, _ := strconv.Atoi(string(found[1]))
+	return limit
 }
 
 // mayCall returns a token that may make a call.

@@ -56,7 +56,7 @@ type webhookInput struct {
 	IDUser    httpapi.Nullable[int64]            `body:"id_user" doc:"only events of this user; null for all events, with or without a user"`
 	IDService httpapi.Nullable[int64]            `body:"id_service" doc:"the application that the webhook belongs to and whose user tokens it sends; null for the only application of the domain, if there is exactly one"`
 	IDAuth    httpapi.Nullable[httpapi.IDOrName] `body:"id_auth" doc:"authentication provider, by id or name; null for none"`
-	URL       *string                            `body:"url" doc:"absolute http(s) URL; https only in live domains"`
+	URL       *string                            `body:"url" max:"2048" doc:"absolute http(s) URL; https only in live domains"`
 	Event     *string                            `body:"event" doc:"name of an event" example:"PAYMENT_STATE_UPDATED"`
 	Disabled  *bool                              `body:"disabled" doc:"a disabled webhook ignores new events; undelivered payloads wait"`
 }

@@ -40,7 +40,7 @@ func compile(f *field, t reflect.Type) {
 	f.scalar = true
 	switch {
 	case implements[nodeReader](t):
-		f.set, f.nullable = setReader, true
+		f.set, f.nullable = setReader(f.rules), true
 	case implements[encoding.TextUnmarshaler](t):
 		f.set = setTextual
 	default:
@@ -94,8 +94,13 @@ func as[T any](v reflect.Value) T {
 	return own
 }
 
-func setReader(b *binding, v reflect.Value, n *node) error {
-	return as[nodeReader](v).readNode(&b.path, n)
+func setReader(r rules) setter {
+	return func(b *binding, v reflect.Value, n *node) error {
+		if r.max != nil && r.exceeds(n) {
+			return b.path.invalid("longer than %d characters", *r.max)
+		}
+		return as[nodeReader](v).readNode(&b.path, n)
+	}
 }
 
 func setTextual(b *binding, v reflect.Value, n *node) error {
@@ -192,19 +197,24 @@ func setMap(t reflect.Type, set setter) setter {
 }
 
 func setText(r rules) setter {
-	most := r.longest()
 	return func(b *binding, v reflect.Value, n *node) error {
 		switch {
 		case n.shape != text && n.shape != loose:
 			return b.path.wrong("a string", n)
-		case int64(len(n.text)) > most && int64(utf8.RuneCountInString(n.text)) > most:
-			return b.path.invalid("longer than %d characters", most)
+		case r.exceeds(n):
+			return b.path.invalid("longer than %d characters", r.longest())
 		case r.enum != nil && !slices.Contains(r.enum, n.text):
 			return b.path.invalid("must be one of %s", strings.Join(r.enum, ", "))
 		}
 		v.SetString(n.text)
 		return nil
 	}
+}
+
+// exceeds reports whether a text is too long.
+func (r rules) exceeds(n *node) bool {
+	most := r.longest()
+	return int64(len(n.text)) > most && int64(utf8.RuneCountInString(n.text)) > most
 }
 
 // longest returns the largest number of characters of a text.

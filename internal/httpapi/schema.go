@@ -193,7 +193,7 @@ func (r rules) describe(s *schema) *schema {
 	if r.enum != nil {
 		out.Enum = r.enum
 	}
-	if out.Type == "string" {
+	if s.text() {
 		out.MaxLength = r.max
 	} else if out.Items == nil && out.AdditionalProperties == nil {
 		out.Minimum, out.Maximum = r.min, r.max
@@ -219,8 +219,7 @@ func (s *schemas) input(f *field) *schema {
 // bound adds the length limit of texts to the schema. It does the same for the items of a list and
 // the members with free names.
 func (r rules) bound(s *schema) {
-	types, several := s.Type.([]string)
-	if (s.Type == "string" || several && slices.Contains(types, "string")) && s.Enum == nil && s.Format == "" {
+	if s.text() && s.Enum == nil && s.Format == "" {
 		most := r.longest()
 		s.MaxLength = &most
 	}
@@ -229,6 +228,12 @@ func (r rules) bound(s *schema) {
 			r.bound(inner)
 		}
 	}
+}
+
+// text reports whether a text is a valid value.
+func (s *schema) text() bool {
+	types, several := s.Type.([]string)
+	return s.Type == "string" || several && slices.Contains(types, "string")
 }
 
 func (s *schemas) inputType(f *field, t reflect.Type) *schema {

@@ -42,7 +42,7 @@ type editDocumentInput struct {
 type documentFields struct {
 	Type     *int64                           `body:"id_type" min:"1" doc:"see /documenttypes"`
 	Category httpapi.Nullable[int64]          `body:"id_category" doc:"null for none"`
-	Name     httpapi.Nullable[string]         `body:"name" doc:"at most 255 characters; null restores the provider's name"`
+	Name     httpapi.Nullable[string]         `body:"name" max:"255" doc:"null restores the provider's name"`
 	Date     httpapi.Nullable[string]         `body:"date" doc:"YYYY-MM-DD; null for none"`
 	Due      httpapi.Nullable[string]         `body:"duedate" doc:"YYYY-MM-DD; null for none"`
 	Total    httpapi.Nullable[httpapi.Number] `body:"total_amount" doc:"null for none"`

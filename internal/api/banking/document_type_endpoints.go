@@ -67,7 +67,7 @@ func (s *Service) oneDocumentType(ctx context.Context, c *httpapi.Caller, in whi
 
 type changeDocumentTypeInput struct {
 	whichDocumentType
-	Name       httpapi.Nullable[string] `body:"name" doc:"display name, at most 100 characters"`
+	Name       httpapi.Nullable[string] `body:"name" max:"100" doc:"display name"`
 	Attachable httpapi.Nullable[bool]   `body:"attacheable" doc:"whether documents of this type can be attached to a transaction"`
 }
 

@@ -64,7 +64,7 @@ type noteInformationsInput struct {
 	ofTransaction
 	Key    string            `body:"key" max:"100" doc:"with value: the only key to store"`
 	Value  string            `body:"value" max:"1000"`
-	Values map[string]string `body:"*" doc:"values by key; a key has at most 100 characters"`
+	Values map[string]string `body:"*" max:"1000" doc:"values by key; a key has at most 100 characters"`
 }
 
 func (s *Service) noteInformations(ctx context.Context, c *httpapi.Caller, in noteInformationsInput) (listInformationsOutput, error) {

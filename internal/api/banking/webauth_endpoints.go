@@ -39,7 +39,7 @@ func webauthPage(context.Context, *httpapi.Caller, webauthPageInput) (httpapi.No
 
 type webauthURLInput struct {
 	ClientID      httpapi.Number           `query:"client_id,required" doc:"the application that receives the end user"`
-	RedirectURI   string                   `query:"redirect_uri,required" doc:"where the application receives them; must be registered with the application and have no query"`
+	RedirectURI   string                   `query:"redirect_uri,required" max:"2048" doc:"where the application receives them; must be registered with the application and have no query"`
 	ConnectorUUID string                   `query:"connector_uuid" doc:"for a new connection"`
 	IDConnector   *int64                   `query:"id_connector" min:"1" doc:"deprecated, see connector_uuid"`
 	IDConnection  *passerelle.ConnectionID `query:"id_connection" min:"1" doc:"id of an existing connection that waits for the end user"`
