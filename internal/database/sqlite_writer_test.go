@@ -150,25 +150,34 @@ func TestFailedCommit(t *testing.T) {
 }
 
 // TestReset checks that one of two equal units is written after a third unit has ended their common
-// transaction.
+// transaction. The written unit must have the rows of its last run only.
 func TestReset(t *testing.T) {
 	db := open(t, storetest.SQLite(t))
-	var rows []int64
-	reading := func(tx *Unit) error {
-		tx.OnRetry(func() { rows = nil })
-		tx.Query(func(row Row) error {
-			n, err := ScanInt(row)
-			rows = append(rows, n)
-			return err
-		}, `INSERT INTO probe (id) VALUES (1) RETURNING id`)
-		return nil
+	reading := func(rows *[]int64) func(tx *Unit) error {
+		return func(tx *Unit) error {
+			tx.OnRetry(func() { *rows = nil })
+			tx.Query(func(row Row) error {
+				n, err := ScanInt(row)
+				*rows = append(*rows, n)
+				return err
+			}, `INSERT INTO probe (id) VALUES (1) RETURNING id`)
+			return nil
+		}
 	}
 	duplicate := runs(`INSERT OR ROLLBACK INTO probe (id) VALUES (8), (8)`)
-	results, _ := together(t, db, reading, duplicate, reading)
+	var first, second []int64
+	results, _ := together(t, db, reading(&first), duplicate, reading(&second))
 	if written := (results[0] == nil) != (results[2] == nil); !written {
 		t.Errorf("results are %v, and one of the two equal units must have won", results)
 	}
 	wantError(t, results[1], ErrDuplicate)
+	won := first
+	if results[0] != nil {
+		won = second
+	}
+	if diff := cmp.Diff([]int64{1}, won); diff != "" {
+		t.Error("rows of the written unit:", diff)
+	}
 }
 
 // TestWithdrawnUnit cancels a unit while the writer executes another unit. The cancelled unit must
