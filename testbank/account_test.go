@@ -236,6 +236,26 @@ func TestTokensOfOrders(t *testing.T) {
 	}
 }
 
+// TestTokensOfConsents checks that the bank refuses calls about the authorisations of a consent
+// without the token, once the third party has a token for the consent.
+func TestTokensOfConsents(t *testing.T) {
+	w := newFixture(t, "oauth")
+	p, _ := bank.ProfileNamed("oauth")
+	created := w.call(201, "POST", w.address("oauth", "v1/consents"), wish(nil), present(nil))
+	list := w.address("oauth", created.link("self")+"/authorisations")
+	one := list + "/" + w.call(200, "GET", list, nil, nil).text("authorisationIds", 0)
+	w.call(200, "GET", one, nil, nil)
+	token := w.tokenFor(p, created.link("scaOAuth"), "AIS:"+created.text("consentId"), approves).access
+	other := w.consent("oauth", wish(map[string]any{"recurringIndicator": false, "frequencyPerDay": 1}))
+	for _, address := range []string{list, one} {
+		w.refused(401, "TOKEN_UNKNOWN", "GET", address, nil, headers{"Authorization": ""})
+		w.refused(401, "TOKEN_INVALID", "GET", address, nil, headers{"Authorization": other["Authorization"]})
+		w.call(200, "GET", address, nil, headers{"Authorization": "Bearer " + token})
+	}
+	w.refused(401, "TOKEN_UNKNOWN", "POST", list, nil, headers{"Authorization": ""})
+	w.refused(401, "TOKEN_UNKNOWN", "PUT", one, map[string]any{}, headers{"Authorization": ""})
+}
+
 // TestTokensAreChecked checks that the bank that uses OAuth refuses missing, unknown, foreign and
 // expired tokens.
 func TestTokensAreChecked(t *testing.T) {

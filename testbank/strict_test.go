@@ -2,7 +2,9 @@ package testbank_test
 
 import (
 	"bytes"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"log/slog"
 	"net/http"
 	"os"
@@ -13,6 +15,7 @@ import (
 
 	"passerelle/testbank"
 	"passerelle/testbank/bank"
+	"passerelle/testbank/eidas"
 )
 
 const single = "v1/payments/sepa-credit-transfers"
@@ -78,6 +81,47 @@ func TestPathsAndMethods(t *testing.T) {
 		{"PATCH", "v1/consents", 405, "SERVICE_INVALID"},
 	} {
 		w.refused(c.status, c.code, c.method, w.address("redirect", c.path), nil, nil)
+	}
+}
+
+// TestBrowsersDoNotControl checks that the tester's interface refuses each call of a browser's page.
+func TestBrowsersDoNotControl(t *testing.T) {
+	w := newFixture(t, "redirect")
+	for call, want := range map[string]int{"GET /banks": 200, "GET /banks/redirect/clock": 200, "POST /banks/redirect/run": 200, "GET /nothing": 404} {
+		method, path, _ := strings.Cut(call, " ")
+		w.call(403, method, w.program.Control+path, nil, headers{"Origin": "https://attacker.example"})
+		w.call(want, method, w.program.Control+path, nil, nil)
+	}
+}
+
+// TestPasswordsAreSignedByTheFolder checks that a certificate for passwords that is missing from a
+// folder is issued by the authority of this folder.
+func TestPasswordsAreSignedByTheFolder(t *testing.T) {
+	folder := t.TempDir()
+	if _, err := eidas.WriteFolder(folder, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	passwords := filepath.Join(folder, eidas.PasswordsFile+".pem")
+	if err := os.Remove(passwords); err != nil {
+		t.Fatal(err)
+	}
+	if err := eidas.WritePasswords(folder, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	read := func(path string) *x509.Certificate {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		block, _ := pem.Decode(content)
+		certificate, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return certificate
+	}
+	if err := read(passwords).CheckSignatureFrom(read(filepath.Join(folder, eidas.AuthorityFile+".pem"))); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -40,15 +40,18 @@ type Consent struct {
 	Status string `json:"status"`
 	// Shown holds the ids of the accounts that the consent covers. Balances and Transactions hold
 	// the ids of the accounts whose balances or transactions the third party may read.
-	Shown        []string  `json:"shown,omitempty"`
-	Balances     []string  `json:"balances,omitempty"`
-	Transactions []string  `json:"transactions,omitempty"`
-	Signed       []string  `json:"signed,omitempty"`
-	LastAction   string    `json:"last_action"`
-	Return       Return    `json:"return"`
-	Prefers      Approach  `json:"prefers"`
-	Notify       string    `json:"notify,omitempty"`
-	Next         time.Time `json:"next,omitzero"`
+	Shown        []string `json:"shown,omitempty"`
+	Balances     []string `json:"balances,omitempty"`
+	Transactions []string `json:"transactions,omitempty"`
+	Signed       []string `json:"signed,omitempty"`
+	// HasToken means that the third party has a token for the consent. The third party must then
+	// send the token in calls about the consent's authorisations.
+	HasToken   bool      `json:"has_token,omitempty"`
+	LastAction string    `json:"last_action"`
+	Return     Return    `json:"return"`
+	Prefers    Approach  `json:"prefers"`
+	Notify     string    `json:"notify,omitempty"`
+	Next       time.Time `json:"next,omitzero"`
 }
 
 // Key implements [ledger.Document].

@@ -127,17 +127,30 @@ func (b *Bank) Exchange(ctx context.Context, party, code, redirect, verifier str
 		if err := tx.Put(&a); err != nil {
 			return err
 		}
-		if access, refresh, err = b.tokens(tx, party, a.Application.Scope); err != nil || a.Subject.Kind == OfConsent {
+		if access, refresh, err = b.tokens(tx, party, a.Application.Scope); err != nil {
 			return err
 		}
-		var o Order
-		if err := tx.Get(orderKind, a.Subject.ID, &o); err != nil {
-			return err
-		}
-		o.Granted = true
-		return tx.Put(&o)
+		return requireToken(tx, a.Subject)
 	})
 	return access, refresh, err
+}
+
+// requireToken stores that the third party has a token for an order or a consent.
+func requireToken(tx *ledger.Tx, of Subject) error {
+	if of.Kind == OfConsent {
+		var c Consent
+		if err := tx.Get(consentKind, of.ID, &c); err != nil {
+			return err
+		}
+		c.HasToken = true
+		return tx.Put(&c)
+	}
+	var o Order
+	if err := tx.Get(orderKind, of.ID, &o); err != nil {
+		return err
+	}
+	o.Granted = true
+	return tx.Put(&o)
 }
 
 // opens reports whether the values sent by a client match its request for the code.

@@ -29,7 +29,7 @@ type call struct {
 	bank *bank.Bank
 }
 
-// Handler serves the tester's requests.
+// Handler serves the tester's requests. It refuses all requests of pages in a browser.
 func (c *Control) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for pattern, answer := range calls {
@@ -45,7 +45,13 @@ func (c *Control) Handler() http.Handler {
 		}
 		write(w, http.StatusOK, map[string]any{"banks": names})
 	})
-	return mux
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Origin") != "" {
+			write(w, http.StatusForbidden, map[string]any{"error": "a page of a browser has no business here"})
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
 }
 
 // calls maps each call about a bank to its function.
@@ -70,11 +76,7 @@ var calls = map[string]func(*call) (any, error){
 func (c *Control) handle(answer func(*call) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		b := c.Banks[r.PathValue("bank")]
-		switch {
-		case r.Header.Get("Origin") != "":
-			write(w, http.StatusForbidden, map[string]any{"error": "a page of a browser has no business here"})
-			return
-		case b == nil:
+		if b == nil {
 			write(w, http.StatusNotFound, map[string]any{"error": "there is no such bank"})
 			return
 		}

@@ -1,6 +1,8 @@
 package eidas
 
 import (
+	"crypto"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
@@ -51,12 +53,13 @@ func WriteFolder(folder string, now time.Time, hosts ...string) ([]string, error
 	return written, nil
 }
 
-// WritePasswords makes the certificate for passwords if a folder from an earlier version lacks it.
+// WritePasswords makes the certificate for passwords if a folder from an earlier version lacks it. The
+// authority of the folder signs this certificate.
 func WritePasswords(folder string, now time.Time) error {
 	if _, err := os.Stat(filepath.Join(folder, PasswordsFile+".pem")); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	authority, err := NewAuthority("Example Test Authority", now)
+	authority, err := readAuthority(folder, now)
 	if err != nil {
 		return err
 	}
@@ -66,6 +69,20 @@ func WritePasswords(folder string, now time.Time) error {
 	}
 	_, err = write(filepath.Join(folder, PasswordsFile), issued)
 	return err
+}
+
+// readAuthority reads the authority of a folder.
+func readAuthority(folder string, now time.Time) (*Authority, error) {
+	path := filepath.Join(folder, AuthorityFile)
+	pair, err := tls.LoadX509KeyPair(path+".pem", path+".key")
+	if err != nil {
+		return nil, fmt.Errorf("read the authority of the folder: %w", err)
+	}
+	key, is := pair.PrivateKey.(crypto.Signer)
+	if !is {
+		return nil, errors.New("read the authority of the folder: its key cannot sign")
+	}
+	return &Authority{certificate: pair.Leaf, key: key, now: now}, nil
 }
 
 type named struct {

@@ -22,7 +22,24 @@ func routes() []route {
 			}
 		}
 	}
-	return append(all, authorisationRoutes("/v1/consents/{consentId}/authorisations", bank.OfConsent, eidas.AccountInformation)...)
+	for _, r := range authorisationRoutes("/v1/consents/{consentId}/authorisations", bank.OfConsent, eidas.AccountInformation) {
+		all = append(all, route{r.pattern, r.role, consented(r.answer)})
+	}
+	return all
+}
+
+// consented makes an endpoint require the consent's token once the third party has one.
+func consented(of endpoint) endpoint {
+	return func(a *API, r *request) (answer, error) {
+		consent, err := a.Bank.Consent(r.Context(), r.caller, r.PathValue("consentId"))
+		if err == nil && consent.HasToken {
+			err = a.checkToken(r, "AIS:"+consent.ID)
+		}
+		if err != nil {
+			return answer{}, err
+		}
+		return of(a, r)
+	}
 }
 
 // granted makes an endpoint require the order's token once the third party has one.
