@@ -179,7 +179,7 @@ func bounded(o connector.Outcome, now time.Time) (connector.Outcome, error) {
 	case len(o.Memory) > maxMemory || len(o.URL) > maxMessage || len(wire.Encode(o.Fields)) > maxFields:
 		return o, fmt.Errorf("%w: a run leaves at most %d bytes, an address of %d and fields of %d", errInvalidData, maxMemory, maxMessage, maxFields)
 	case o.ConsentUntil != nil && (o.ConsentUntil.Before(now) || o.ConsentUntil.Sub(now) > maxConsent):
-		return o, fmt.Errorf("%w: no consent lasts until %s", errInvalidData, o.ConsentUntil)
+		return o, fmt.Errorf("%w: a consent ends after now, and within ten years", errInvalidData)
 	}
 	o.Message, o.URL = passerelle.Excerpt(storable(o.Message), maxMessage), storable(o.URL)
 	o.RetryAfter = min(o.RetryAfter, maxRetryAfter)

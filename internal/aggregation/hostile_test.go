@@ -498,6 +498,7 @@ func TestManyAttachmentsAreReported(t *testing.T) {
 // not the owner of the account.
 func TestLogsHoldNothingPersonal(t *testing.T) {
 	const person = "Zyzzyva Martin FR7630006000011234567890189"
+	moonLanding := time.Date(1969, 7, 20, 0, 0, 0, 0, time.UTC)
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		var log bytes.Buffer
 		h.Log = slog.New(slog.NewTextHandler(&log, nil))
@@ -516,8 +517,9 @@ func TestLogsHoldNothingPersonal(t *testing.T) {
 				err := out.Accounts([]passerelle.AccountDetails{{Key: person, Currency: person}})
 				return connector.Outcome{}, fmt.Errorf("%s: %w", person, err)
 			}, "a currency is none of ISO 4217"},
-			"a state":  {ending(connector.Outcome{State: person}), "no run ends in such a state"},
-			"a memory": {ending(connector.Outcome{Memory: []byte(strings.Repeat(person, 1<<20))}), "a run leaves at most"},
+			"a state":   {ending(connector.Outcome{State: person}), "no run ends in such a state"},
+			"a consent": {ending(connector.Outcome{ConsentUntil: &moonLanding}), "a consent ends after now"},
+			"a memory":  {ending(connector.Outcome{Memory: []byte(strings.Repeat(person, 1<<20))}), "a run leaves at most"},
 			"a total": {func(_ context.Context, _ connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 				err := errors.Join(out.Accounts(b.accounts), out.Transactions("a", []passerelle.TransactionDetails{{Key: person, Wording: person, Date: passerelle.DateOf(noon, time.UTC), Value: decimal.MustParse("-9999999999999999999")}}))
 				return connector.Outcome{}, errors.Join(errors.New(person), err)
@@ -528,7 +530,7 @@ func TestLogsHoldNothingPersonal(t *testing.T) {
 			s.read = connectorFault.read
 			_, err := h.resume(id)
 			must(t, err)
-			for _, word := range []string{"Zyzzyva", "Martin", "FR76"} {
+			for _, word := range []string{"Zyzzyva", "Martin", "FR76", "1969"} {
 				if strings.Contains(log.String(), word) {
 					t.Errorf("%s: the log has %s: %.500s", name, word, &log)
 				}
