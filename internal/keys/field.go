@@ -107,7 +107,7 @@ func (k *FieldKey) Decrypt(value string) (string, error) {
 	}
 	sealed, err := jose.ParseEncryptedCompact(value, []jose.KeyAlgorithm{jose.RSA_OAEP_256}, []jose.ContentEncryption{jose.A256GCM, jose.A256CBC_HS512})
 	if err != nil {
-		return "", errors.New("the value is not a compact JWE with RSA-OAEP-256 and A256GCM")
+		return "", errors.New("the value is not a compact JWE with RSA-OAEP-256, and A256GCM or A256CBC-HS512")
 	}
 	plain, err := sealed.Decrypt(k.private)
 	if err != nil {
