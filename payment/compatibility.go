@@ -79,8 +79,8 @@ type Reason struct {
 	PaymentValue   any
 }
 
-// Incompatibilities lists the rules of a connector that the payment breaks. Carries also checks the
-// length of labels.
+// Incompatibilities lists the rules of a connector that the payment breaks, except the rule about the
+// length of labels, for which no code exists. LongLabel checks this rule.
 func (p *Payment) Incompatibilities(s Settings, now time.Time) []Reason {
 	var reasons []Reason
 	for _, rule := range compatibilityRules {
@@ -91,8 +91,7 @@ func (p *Payment) Incompatibilities(s Settings, now time.Time) []Reason {
 	return reasons
 }
 
-// Carries reports whether the connector can make the payment. It also checks the length of labels,
-// for which no Reason exists.
+// Carries reports whether the connector can make the payment.
 func (p *Payment) Carries(s Settings, now time.Time) bool {
 	return Eligible(p.Incompatibilities(s, now)) && p.LongLabel(s) < 0
 }

@@ -68,7 +68,7 @@ func (s *Service) connectorRoutes() []httpapi.Route {
 		{
 			Method: http.MethodGet, Pattern: "/payments/{paymentId}/incompatibilities", Needs: seePayments, Endpoint: httpapi.Handle(s.incompatibilities),
 			Summary: "List the incompatibilities of connectors",
-			Doc:     "Returns an entry with reasons for each connector that does not fully support the payment. A connector without an entry is compatible. Add all to include hidden connectors.",
+			Doc:     "Returns an entry for each connector that does not fully support the payment. A connector without an entry is compatible. Add all to include hidden connectors.",
 		},
 	}
 }
@@ -410,7 +410,7 @@ func (s *Service) incompatibilities(ctx context.Context, c *httpapi.Caller, in i
 	list, err := s.Initiation.Compatibility(ctx, c.Domain, p, in.WithHidden)
 	out := make([]wire.Incompatibility, len(list))
 	for i, one := range list {
-		out[i] = wire.NewIncompatibility(one.Profile.UUID, one.Profile.ID, one.Reasons)
+		out[i] = wire.NewIncompatibility(one.Profile.UUID, one.Profile.ID, one.Severity, one.Reasons)
 	}
 	return out, err
 }

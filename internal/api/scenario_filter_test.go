@@ -410,6 +410,18 @@ func TestLabelsAreAsLongAsTheConnectorTakes(t *testing.T) {
 		if !strings.Contains(string(offered.body), longLabels) || strings.Contains(string(offered.body), testConnector) {
 			t.Errorf("offered: %s", offered.body)
 		}
+		var excluded []struct {
+			Type string
+			UUID string `json:"connector_uuid"`
+		}
+		s.do(t, ask{method: "GET", path: path + "/incompatibilities?all", token: "admin"}).decode(t, &excluded)
+		types := map[string]string{}
+		for _, one := range excluded {
+			types[one.UUID] = one.Type
+		}
+		if types[testConnector] != "incompatible" || types[longLabels] != "" {
+			t.Errorf("incompatible are %v", types)
+		}
 		s.do(t, ask{method: "POST", path: path, token: "admin", body: strings.Replace(validation, testConnector, longLabels, 1)}).says(t, 200, "", "")
 	})
 }

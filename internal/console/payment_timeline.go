@@ -349,6 +349,9 @@ func (c *Console) objections(pc *page.Context, p *payment.Payment) ([]objection,
 		for _, r := range one.Reasons {
 			all[i].Reasons = append(all[i].Reasons, reason{r.Code, r.Severity, r.Description})
 		}
+		if one.Severity == payment.Incompatible && payment.Eligible(one.Reasons) {
+			all[i].Reasons = append(all[i].Reasons, reason{"label", payment.Incompatible, "A label is longer than this bank accepts."})
+		}
 	}
 	return all, nil
 }

@@ -10,14 +10,17 @@ import (
 	"passerelle/payment"
 )
 
-// Compatibility is a connector, with the rules of this connector that a payment breaks.
+// Compatibility is a connector, with the rules of this connector that a payment breaks. Severity is
+// payment.Incompatible if the connector cannot make the payment. There are no reasons if only a label
+// is too long, because the interface specification has no code for this rule.
 type Compatibility struct {
-	Profile connector.Profile
-	Reasons []payment.Reason
+	Profile  connector.Profile
+	Severity payment.Severity
+	Reasons  []payment.Reason
 }
 
-// Compatibility lists, in display order, the domain's connectors for which Incompatibilities
-// returns reasons. If hidden is true, the list includes hidden connectors.
+// Compatibility lists, in display order, the domain's connectors that cannot make the payment or have
+// a warning about it. If hidden is true, the list includes hidden connectors.
 func (i *Initiation) Compatibility(ctx context.Context, d passerelle.Domain, p *payment.Payment, hidden bool) ([]Compatibility, error) {
 	profiles, err := i.initiatorsFor(ctx, d, p)
 	var list []Compatibility
@@ -25,8 +28,12 @@ func (i *Initiation) Compatibility(ctx context.Context, d passerelle.Domain, p *
 		if profile.Hidden && !hidden {
 			continue
 		}
-		if reasons := p.Incompatibilities(*profile.Payments, i.now(d)); len(reasons) > 0 {
-			list = append(list, Compatibility{profile, reasons})
+		reasons := p.Incompatibilities(*profile.Payments, i.now(d))
+		switch {
+		case !p.Carries(*profile.Payments, i.now(d)):
+			list = append(list, Compatibility{profile, payment.Incompatible, reasons})
+		case len(reasons) > 0:
+			list = append(list, Compatibility{profile, payment.Warning, reasons})
 		}
 	}
 	return list, err

@@ -85,7 +85,7 @@ func TestCompatibility(t *testing.T) {
 			if one.Profile.Hidden || len(one.Reasons) == 0 {
 				t.Errorf("%s has %v", one.Profile.Name, one.Reasons)
 			}
-			found[one.Reasons[0].Code] = one.Reasons[0].Severity
+			found[one.Reasons[0].Code] = one.Severity
 		}
 		if found["nspBulk"] != payment.Incompatible || found["trustBenef"] != payment.Warning {
 			t.Errorf("found are %v", found)

@@ -83,12 +83,12 @@ func TestIncompatibility(t *testing.T) {
 	warning := payment.Reason{Code: "maxAmount", Severity: payment.Warning, ConnectorValue: json.Number("1000.00"), PaymentValue: json.Number("1000.01")}
 	excluding := payment.Reason{Code: "nspFrequency", Severity: payment.Incompatible, ConnectorValue: []payment.Frequency(nil), PaymentValue: payment.Frequency("daily")}
 	for want, reasons := range map[string][]payment.Reason{"warning": {warning}, "incompatible": {warning, excluding}} {
-		got := members(t, wire.NewIncompatibility("u", 7, reasons))
+		got := members(t, wire.NewIncompatibility("u", 7, payment.Severity(want), reasons))
 		if got["type"] != want || len(got["reasons"].([]any)) != len(reasons) || got["connector_uuid"] != "u" || got["id_connector"] != 7. {
 			t.Errorf("%v, want %s", got, want)
 		}
 	}
-	last := wire.NewIncompatibility("u", 7, []payment.Reason{excluding}).Reasons[0]
+	last := wire.NewIncompatibility("u", 7, payment.Incompatible, []payment.Reason{excluding}).Reasons[0]
 	if diff := cmp.Diff(`{"code":"nspFrequency","type":"incompatible","description":"","value_connector":[],"value_payment":"daily"}`, string(wire.Encode(last))); diff != "" {
 		t.Errorf("the reason (-want +got):\n%s", diff)
 	}

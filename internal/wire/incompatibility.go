@@ -8,8 +8,8 @@ import (
 
 // Incompatibility lists the rules of a connector that a payment breaks.
 type Incompatibility struct {
-	Type          payment.Severity `json:"type" doc:"incompatible when at least one reason is"`
-	Reasons       []Reason         `json:"reasons" doc:"all reasons"`
+	Type          payment.Severity `json:"type" doc:"incompatible when at least one reason is, or a label is longer than the connector accepts"`
+	Reasons       []Reason         `json:"reasons" doc:"all reasons; none when only a label is too long, because no code exists for that"`
 	ConnectorUUID string           `json:"connector_uuid"`
 	IDConnector   int64            `json:"id_connector" doc:"deprecated, see connector_uuid"`
 }
@@ -23,13 +23,9 @@ type Reason struct {
 	ValuePayment   any              `json:"value_payment" doc:"the payment's value in the comparison"`
 }
 
-// NewIncompatibility renders the rules of a connector that a payment breaks. There must be at least
-// one reason.
-func NewIncompatibility(uuid string, id int64, reasons []payment.Reason) Incompatibility {
-	out := Incompatibility{Type: payment.Warning, ConnectorUUID: uuid, IDConnector: id, Reasons: make([]Reason, len(reasons))}
-	if !payment.Eligible(reasons) {
-		out.Type = payment.Incompatible
-	}
+// NewIncompatibility renders the rules of a connector that a payment breaks.
+func NewIncompatibility(uuid string, id int64, severity payment.Severity, reasons []payment.Reason) Incompatibility {
+	out := Incompatibility{Type: severity, ConnectorUUID: uuid, IDConnector: id, Reasons: make([]Reason, len(reasons))}
 	for i, r := range reasons {
 		out.Reasons[i] = Reason{
 			Code: r.Code, Type: r.Severity, Description: r.Description,
