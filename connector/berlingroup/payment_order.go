@@ -101,11 +101,8 @@ var frequencies = map[payment.Frequency]string{
 // byWeeks lists the frequencies that do not depend on the day of the month.
 var byWeeks = []payment.Frequency{"daily", "weekly", "two-weekly"}
 
-// lastDay stands for the last day of each month.
-const lastDay = 31
-
 // repeat sets the schedule of a periodic order. If a scheduled day is closed, the bank executes the
-// payment on the next open day.
+// payment on the next open day. The day 31 stands for the last day of each month.
 func (o *orderBody) repeat(in payment.Instruction) {
 	o.Start, o.Frequency, o.Rule = in.StartDate.String(), frequencies[in.Frequency], "following"
 	if !in.EndDate.IsZero() {
@@ -113,7 +110,7 @@ func (o *orderBody) repeat(in payment.Instruction) {
 	}
 	start := in.StartDate.In(time.UTC)
 	if !slices.Contains(byWeeks, in.Frequency) {
-		o.Day = strconv.Itoa(min(start.Day(), lastDay))
+		o.Day = strconv.Itoa(start.Day())
 	}
 	if in.Frequency != "four-monthly" {
 		return
