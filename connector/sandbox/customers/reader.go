@@ -401,7 +401,7 @@ func (p *pages) handOver() error {
 // day that has several.
 func (c customer) day(h holding, day passerelle.Date) []passerelle.TransactionDetails {
 	list := c.transactionsOn(h, day)
-	if !c.manner.changes || !c.odd() || len(list) == 0 || day.Compare(c.today.AddDays(-20)) < 0 {
+	if !c.manner.changes || !c.odd() || len(list) == 0 || day.Compare(c.today.AddDays(-20)) <= 0 {
 		return list
 	}
 	list[0].Wording += fmt.Sprintf(" CORRIGE %02d", dayOf(day))
