@@ -6,14 +6,19 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"passerelle/internal/servicetest"
 )
 
 // TestTestbankCommand starts the banks, calls their pages and their control API, and stops them. A
-// second start in the same folder must succeed.
+// second start in the same folder must succeed, and the banks must have the stored data.
 func TestTestbankCommand(t *testing.T) {
 	data := t.TempDir()
 	const free = "127.0.0.1:0"
 	arguments := []string{"testbank", "--json", "--data", data, "--listen", free, "--pages", free, "--control", free, "--profile", "redirect,oauth"}
+	var stored any
 	for range 2 {
 		said, stop := started(t, arguments...)
 		banks, _ := said["banks"].([]any)
@@ -31,6 +36,7 @@ func TestTestbankCommand(t *testing.T) {
 		}
 		control, _ := said["control"].(string)
 		answers(t, control+"/banks/redirect/check", 200)
+		stored = keepsAccounts(t, servicetest.TestBanks{Control: control}, stored)
 		if status := stop(); status != succeeded {
 			t.Errorf("the program ended with %d", status)
 		}
@@ -38,6 +44,23 @@ func TestTestbankCommand(t *testing.T) {
 	if status := run(t.Context(), []string{"testbank", "--data", data, "--profile", "none"}, nil, t.Output(), t.Output()); status != failed {
 		t.Errorf("a profile that is none ends with %d", status)
 	}
+}
+
+// keepsAccounts compares the accounts of a bank with the accounts before the start. Then it books a
+// payment, and returns the changed accounts. Nil accounts mean the first start.
+func keepsAccounts(t *testing.T, banks servicetest.TestBanks, before any) (after any) {
+	t.Helper()
+	var present any
+	err := banks.Steer("GET", "redirect/accounts", nil, &present)
+	if diff := cmp.Diff(before, present); err != nil || before != nil && diff != "" {
+		t.Errorf("the accounts of the second start: %v %s", err, diff)
+	}
+	booked := banks.Steer("POST", "redirect/accounts/anna-current/fill", map[string]any{"count": 5, "amount": "-0.25"}, nil)
+	read := banks.Steer("GET", "redirect/accounts", nil, &after)
+	if booked != nil || read != nil || cmp.Equal(present, after) {
+		t.Errorf("the bookings changed no account: %v, %v", booked, read)
+	}
+	return after
 }
 
 // TestTestbankCertsCommand: the command makes certificates but does not change existing

@@ -72,7 +72,7 @@ func TestUnwantedEvents(t *testing.T) {
 }
 
 // TestUnwantedAttachments checks that a webhook that is registered between two units gets every
-// later event about attachments.
+// later event about attachments. All earlier events must have no body.
 func TestUnwantedAttachments(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id := h.shared(s)
@@ -94,6 +94,9 @@ func TestUnwantedAttachments(t *testing.T) {
 		if all := h.attachmentEvents(eyes); err != nil || state != "" || all != 150 {
 			t.Errorf("%q (%v), %d events about attachments", state, err, all)
 		}
+		if bare := h.bareAttachmentEvents(eyes); bare != 150-52 {
+			t.Errorf("%d events about attachments have no body", bare)
+		}
 		if got, want := names(h.events()), strings.Repeat("TRANSACTION_ATTACHMENTS_FOUND ", 52)+"CONNECTION_SYNCED"; got != want {
 			t.Errorf("events %s", got)
 		}
@@ -104,6 +107,16 @@ func TestUnwantedAttachments(t *testing.T) {
 func (h *fixture) attachmentEvents(eyes *storetest.Inspection) (n int) {
 	for _, e := range eyes.Events() {
 		if e.Name == "TRANSACTION_ATTACHMENTS_FOUND" {
+			n++
+		}
+	}
+	return n
+}
+
+// bareAttachmentEvents returns the number of events about attachments without a body.
+func (h *fixture) bareAttachmentEvents(eyes *storetest.Inspection) (n int) {
+	for _, e := range eyes.Events() {
+		if e.Name == "TRANSACTION_ATTACHMENTS_FOUND" && e.Body == "{}" {
 			n++
 		}
 	}

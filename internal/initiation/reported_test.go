@@ -360,13 +360,20 @@ func (w *fixture) wantCallbacks(t *testing.T, want int64) {
 	}
 }
 
-// TestCallbacksEndWithThePayment: when a payment is settled or expires, the service must remove the
-// query with which the payer returned. It must store no query after that.
+// TestCallbacksEndWithThePayment: when an operator settles a payment, when the bank reports its end or
+// when it expires, the service must remove the query with which the payer returned. It must store no
+// query after that.
 func TestCallbacksEndWithThePayment(t *testing.T) {
 	month := 31 * 24 * time.Hour
 	for name, end := range map[string]func(w *fixture, p passerelle.PaymentID) error{
 		"settled": func(w *fixture, p passerelle.PaymentID) error {
 			_, err := w.settle(p, payment.Done)
+			return err
+		},
+		"reported": func(w *fixture, p passerelle.PaymentID) error {
+			w.line.breaks(nil, answers(payment.Report{Status: payment.Settled, Raw: "executed"}))
+			w.notify(w.t, w.domain, p)
+			_, err := w.RunDue(w.t.Context(), w.later(time.Hour))
 			return err
 		},
 		"expired": func(w *fixture, _ passerelle.PaymentID) error {

@@ -110,10 +110,12 @@ type saleState struct {
 // payment that is done. No periodic payment is executed during the test.
 var saleKinds = map[string]int{"single": 1, "bulk": 2, "periodic": 0}
 
-// draft returns the payment of a sale.
+// draft returns the payment of a sale. The label of the beneficiary contains the key of the sale.
 func (o *sale) draft() map[string]any {
 	draft := servicetest.Draft()
 	first, _ := draft["instructions"].([]any)[0].(map[string]any)
+	beneficiary, _ := first["beneficiary"].(map[string]any)
+	beneficiary["label"] = o.key
 	switch o.kind {
 	case "bulk":
 		second := maps.Clone(first)
