@@ -12,33 +12,35 @@ import (
 )
 
 // FuzzAPI sends any input. No response may be a server error. Refusals must have the error body.
-// Responses must match the OpenAPI document. A number selects the token.
+// Responses must match the OpenAPI document. A number selects the token. The seeds contain accepted
+// requests, and each seed must get its status.
 func FuzzAPI(f *testing.F) {
-	for _, seed := range []struct{ method, path, query, contentType, header, body string }{
-		{"POST", "/2.0/payments", "", "application/json", "Prefer: handling=strict", minimalDraft},
-		{"POST", "/2.0/payments", "show_sensitive", "application/json", "Idempotency-Key: k", bulkDraft},
-		{"PUT", "/2.0/payments/1", "", "application/json", "", `{"connector_uuid":"` + testConnector + `","webview_url":"https://shop.example/pay","validated":true}`},
-		{"POST", "/2.0/payments/1", "resume", "application/json", "", `{"fields":{"a":"b"},"psu_validate":false,"cancel":true}`},
-		{"GET", "/2.0/payments", "connector_uuid=null&id_connector=40&country=FR,GB&expand=transitions&order_by=connectors&reverse&reference_id=a", "", "", ""},
-		{"GET", "/2.0/connectors", "id_payment=1&country_codes=fr&expand=countries,payment_fields&offset=3", "", "", ""},
-		{"POST", "/2.0/sandbox/payments/1/simulate", "", "application/json", "", `{"state":"rejected","error_code":"bug","instruction":0}`},
-		{"POST", "/2.0/payments/1/terms", "id_terms=1", "", "", ""},
-		{"POST", "/2.0/payments/1/scopedtoken", "scope=payments:validate", "", "", ""},
-		{"GET", "/2.0/payments", "limit=1&order_by=amount&reverse&min_date=2026&cursor=e30.e30", "", "", ""},
-		{"POST", "/2.0/auth/token", "", "application/x-www-form-urlencoded", "Authorization: Basic MTox", "scope=payments:admin&client_id=1"},
-		{"POST", "/webhooks/auth", "type=hmac_signature&name=n", "multipart/form-data; boundary=b", "", multipart("a", "b")},
-		{"POST", "/2.0/webhooks", "", "application/json", "", `{"event":"USER_SYNCED","url":"https://client.example/","id_auth":null}`},
-		{"POST", "/2.0/sandbox/clock", "", "application/json", "", `{"advance":"1h"}`},
-		{"DELETE", "/2.0//webhooks/-1/", "%zz", "\x00", "X-Forwarded-Host: \xff", "\xff\x00"},
-	} {
-		f.Add(uint8(1), seed.method, seed.path, seed.query, seed.contentType, seed.header, seed.body)
+	seeds := []struct {
+		who, want                                      int
+		method, path, query, contentType, header, body string
+	}{
+		{1, 200, "POST", "/2.0/payments", "", "application/json", "Prefer: handling=strict", minimalDraft},
+		{1, 403, "POST", "/2.0/payments", "show_sensitive", "application/json", "Idempotency-Key: k", bulkDraft},
+		{1, 200, "PUT", "/2.0/payments/1", "", "application/json", "", `{"connector_uuid":"` + testConnector + `","webview_url":"https://shop.example/pay","validated":true}`},
+		{1, 400, "POST", "/2.0/payments/1", "resume", "application/json", "", `{"fields":{"a":"b"},"psu_validate":false,"cancel":true}`},
+		{1, 200, "GET", "/2.0/payments", "connector_uuid=null&id_connector=40&country=FR,GB&expand=transitions&order_by=connectors&reverse&reference_id=a", "", "", ""},
+		{1, 200, "GET", "/2.0/connectors", "id_payment=1&country_codes=fr&expand=countries,payment_fields&offset=3", "", "", ""},
+		{3, 409, "POST", "/2.0/sandbox/payments/1/simulate", "", "application/json", "", `{"state":"rejected","error_code":"bug","instruction":0}`},
+		{1, 409, "POST", "/2.0/payments/1/terms", "id_terms=1", "", "", ""},
+		{1, 200, "POST", "/2.0/payments/1/scopedtoken", "scope=payments:validate", "", "", ""},
+		{1, 400, "GET", "/2.0/payments", "limit=1&order_by=amount&reverse&min_date=2026&cursor=e30.e30", "", "", ""},
+		{0, 401, "POST", "/2.0/auth/token", "", "application/x-www-form-urlencoded", "Authorization: Basic MTox", "scope=payments:admin&client_id=1"},
+		{3, 200, "POST", "/webhooks/auth", "type=hmac_signature&name=n", "multipart/form-data; boundary=b", "", multipart("a", "b")},
+		{3, 200, "POST", "/2.0/webhooks", "", "application/json", "", `{"event":"USER_SYNCED","url":"https://client.example/","id_auth":null}`},
+		{3, 200, "POST", "/2.0/sandbox/clock", "", "application/json", "", `{"advance":"1h"}`},
+		{1, 404, "DELETE", "/2.0//webhooks/-1/", "%zz", "\x00", "X-Forwarded-Host: \xff", "\xff\x00"},
 	}
 	s := newFixture(f, storetest.SQLite(f))
 	handler, tokens := s.API(), []string{"", "admin", "validate", "config"}
-	f.Fuzz(func(t *testing.T, who uint8, method, path, query, contentType, header, body string) {
+	send := func(t testing.TB, who uint8, method, path, query, contentType, header, body string) int {
 		request := wild(s, method, path, query, body)
 		if request == nil {
-			return
+			return 0
 		}
 		request.Header.Set("Content-Type", contentType)
 		if name, value, found := strings.Cut(header, ": "); found {
@@ -57,6 +59,16 @@ func FuzzAPI(f *testing.F) {
 		if err := s.contract.check(ask{method: method, path: path + "?", body: body}, request, r); err != nil {
 			t.Errorf("%d %s: %v", r.status, r.body, err)
 		}
+		return r.status
+	}
+	for _, seed := range seeds {
+		f.Add(uint8(seed.who), seed.method, seed.path, seed.query, seed.contentType, seed.header, seed.body)
+		if got := send(f, uint8(seed.who), seed.method, seed.path, seed.query, seed.contentType, seed.header, seed.body); got != seed.want {
+			f.Errorf("%s %s: %d, want %d", seed.method, seed.path, got, seed.want)
+		}
+	}
+	f.Fuzz(func(t *testing.T, who uint8, method, path, query, contentType, header, body string) {
+		send(t, who, method, path, query, contentType, header, body)
 	})
 }
 
