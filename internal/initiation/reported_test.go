@@ -360,6 +360,14 @@ func (w *fixture) wantCallbacks(t *testing.T, want int64) {
 	}
 }
 
+// keepCallback stores the query of a payer who returns.
+func (w *fixture) keepCallback(id passerelle.PaymentID, query string) {
+	w.t.Helper()
+	a, err := w.db.Attempt(w.t.Context(), w.domain.ID, id)
+	must(w.t, err)
+	must(w.t, w.db.Write(w.t.Context(), func(tx *store.Tx) error { return tx.KeepCallback(a, []byte(query)) }))
+}
+
 // TestCallbacksEndWithThePayment: when an operator settles a payment, when the bank reports its end or
 // when it expires, the service must remove the query with which the payer returned. It must store no
 // query after that.
@@ -371,7 +379,10 @@ func TestCallbacksEndWithThePayment(t *testing.T) {
 			return err
 		},
 		"reported": func(w *fixture, p passerelle.PaymentID) error {
-			w.line.breaks(nil, answers(payment.Report{Status: payment.Settled, Raw: "executed"}))
+			w.line.breaks(nil, func(context.Context, connector.Order, exchange) (payment.Report, error) {
+				w.keepCallback(p, "code=during the call")
+				return payment.Report{Status: payment.Settled, Raw: "executed"}, nil
+			})
 			w.notify(w.t, w.domain, p)
 			_, err := w.RunDue(w.t.Context(), w.later(time.Hour))
 			return err
@@ -398,9 +409,7 @@ func TestCallbacksEndWithThePayment(t *testing.T) {
 					t.Errorf("the payment is %s", p.State)
 				}
 				w.wantCallbacks(t, 0)
-				a, err := w.db.Attempt(t.Context(), w.domain.ID, id)
-				must(t, err)
-				must(t, w.db.Write(t.Context(), func(tx *store.Tx) error { return tx.KeepCallback(a, []byte("code=late")) }))
+				w.keepCallback(id, "code=late")
 				w.wantCallbacks(t, 0)
 				w.leasesLapse()
 				_, err = w.RunDue(t.Context(), w.later(month))
