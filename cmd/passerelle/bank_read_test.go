@@ -702,7 +702,6 @@ func TestFailuresOfReads(t *testing.T) {
 		c := newCustomer(t, s, banks)
 		c.connect(banks.uuid("redirect"))
 		for _, fault := range []struct{ call, wire, says string }{
-			{"GET /v1/accounts", "lost", ""},
 			{"GET /v1/accounts", "huge", "its response is larger than the limit"},
 			{"GET /transactions", "deep", "its response is not valid JSON of the standard"},
 			{"GET /transactions", "malformed", "its response is not valid JSON of the standard"},
@@ -713,7 +712,7 @@ func TestFailuresOfReads(t *testing.T) {
 			banks.steer("POST", "redirect/faults", map[string]any{"call": fault.call, "wire": fault.wire, "times": 1}, nil)
 			c.sync("true")
 			said := s.Logs.String()[logged:]
-			if state := c.connection().State; fault.wire != "lost" && (state == nil || *state != "websiteUnavailable" || !strings.Contains(said, "Example Bank (Berlin Group, redirect) (") || !strings.Contains(said, fault.says)) {
+			if state := c.connection().State; state == nil || *state != "websiteUnavailable" || !strings.Contains(said, "Example Bank (Berlin Group, redirect) (") || !strings.Contains(said, fault.says) {
 				t.Errorf("%s of %s: the state is %v, and the log says %s", fault.wire, fault.call, state, said)
 			}
 			c.sync("true")
@@ -721,6 +720,29 @@ func TestFailuresOfReads(t *testing.T) {
 				t.Errorf("after %s of %s the state is %s", fault.wire, fault.call, *state)
 			}
 			c.matchesBooks("redirect", 2)
+		}
+	})
+}
+
+// TestALostReadIsRepeated: when the bank closes the connection without a response, the same run
+// repeats the request. It must end without an error and with all data.
+func TestALostReadIsRepeated(t *testing.T) {
+	banks := newBanks(t, "redirect")
+	servicetest.Each(t, servicetest.Options{Banks: banks.Folder}, func(t *testing.T, s *servicetest.Instance) {
+		c := newCustomer(t, s, banks)
+		c.connect(banks.uuid("redirect"))
+		banks.steer("POST", "redirect/accounts/anna-current/fill", map[string]any{"count": 5, "amount": "-0.25", "text": "After the loss"}, nil)
+		banks.steer("POST", "redirect/faults", map[string]any{"call": "GET /v1/accounts", "wire": "lost", "times": 1}, nil)
+		logged := len(s.Logs.String())
+		c.sync("true")
+		if state, said := c.connection().State, s.Logs.String()[logged:]; state != nil || strings.Contains(said, "broke off") {
+			t.Errorf("the state is %v, and the log says %s", state, said)
+		}
+		c.matchesBooks("redirect", 2+5)
+		var left struct{ Faults []any }
+		banks.steer("GET", "redirect/faults", nil, &left)
+		if len(left.Faults) > 0 {
+			t.Errorf("the bank lost no response: %v", left.Faults)
 		}
 	})
 }

@@ -19,18 +19,38 @@ import (
 	"passerelle/payment"
 )
 
-// TestThePageAfterAnAct checks that the page after an act shows a confirmation once.
+// TestThePageAfterAnAct checks that the page after each kind of act shows a confirmation once: after
+// acts on a webhook, a payment, an application and the receiver, and after the deletion of a user.
 func TestThePageAfterAnAct(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Administrator)
 		id := d.register("PAYMENT_STATE_UPDATED", "http://127.0.0.1:1/hook", nil)
-		page := d.webhookPath(id)
-		d.shows(page, []string{"Delete…"}, "The webhook was deleted.")
-		if a := d.submit(page, page, "act", "delete webhook"); a.location != page {
-			t.Fatalf("deleting: %d %s", a.status, a.body)
+		token := d.Token("payments:admin")
+		hook, payment, other := d.webhookPath(id), d.paymentPath(d.Create(token, servicetest.Draft())), d.paymentPath(d.Create(token, servicetest.Draft()))
+		client, receiver := d.domainPath("/clients/"+d.ClientID), d.domainPath("/simulation/receiver")
+		user, _ := d.user()
+		for _, act := range []struct {
+			page, to, leads string
+			values          []string
+			done            string
+		}{
+			{hook, hook, hook, []string{"act", "disable webhook"}, "The webhook was disabled."},
+			{hook, hook, hook, []string{"act", "enable webhook"}, "The webhook was enabled."},
+			{hook, hook, hook, []string{"act", "delete webhook"}, "The webhook was deleted."},
+			{hook, hook, hook, []string{"act", "restore webhook"}, "The webhook was restored."},
+			{payment, payment, payment, []string{"act", "simulate payment", "state", "validating"}, "The change of state was simulated."},
+			{other, other, other, []string{"act", "cancel payment"}, "The cancellation is in progress."},
+			{client, client, client, []string{"name", "Renamed"}, "The application was changed."},
+			{receiver, receiver + "/empty", receiver, nil, "The receiver has been emptied."},
+			{d.userPath(user, ""), d.userPath(user, "/delete"), d.domainPath("/users"), []string{"number", fmt.Sprint(user)}, fmt.Sprintf("User %d was deleted.", user)},
+		} {
+			d.shows(act.page, nil, act.done)
+			if a := d.submit(act.page, act.to, act.values...); a.location != act.leads {
+				t.Fatalf("%q leads to %s: %d %s", act.values, a.location, a.status, a.body)
+			}
+			d.shows(act.leads, []string{act.done})
+			d.shows(act.leads, nil, act.done)
 		}
-		d.shows(page, []string{"The webhook was deleted.", "Restore"})
-		d.shows(page, []string{"Restore"}, "The webhook was deleted.")
 	})
 }
 

@@ -2,8 +2,8 @@ package console_test
 
 import (
 	"archive/zip"
-	"bytes"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -172,8 +172,38 @@ func TestOneUser(t *testing.T) {
 	})
 }
 
-// Acts on users and connections take effect, and the audit log records them. A deletion causes one
-// event. The service deletes nothing unless the operator types the number.
+// connections lists the connections of a user in the API, by id.
+func (d *fixture) connections(token string) []int64 {
+	d.t.Helper()
+	var list struct{ Connections []struct{ ID int64 } }
+	d.JSON(d.OK(d.Call("GET", "/users/me/connections", token, nil)), &list)
+	ids := []int64{}
+	for _, one := range list.Connections {
+		ids = append(ids, one.ID)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// unpacked returns the contents of a zip archive by name.
+func unpacked(t *testing.T, content string) map[string]string {
+	t.Helper()
+	archive, err := zip.NewReader(strings.NewReader(content), int64(len(content)))
+	must(t, err)
+	files := map[string]string{}
+	for _, file := range archive.File {
+		from, err := file.Open()
+		must(t, err)
+		text, err := io.ReadAll(from)
+		must(t, err)
+		files[file.Name] = string(text)
+	}
+	return files
+}
+
+// Acts on users and connections take effect in the API, and the audit log records them. The archive
+// equals the archive of the API. A deletion causes one event. The service deletes nothing unless the
+// operator types the number.
 func TestActsOnUsers(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)
@@ -191,7 +221,13 @@ func TestActsOnUsers(t *testing.T) {
 		d.shows(page, []string{"not present"}, "Synchronisation in progress.")
 
 		d.wants(page, page+"/delete", 422, "number: must be", "number", fmt.Sprint(first))
+		if diff := cmp.Diff([]int64{first, second}, d.connections(token)); diff != "" {
+			t.Errorf("connections before the deletion: %s", diff)
+		}
 		d.wants(page, page+"/delete", 303, "", "number", fmt.Sprint(" ", second, " "))
+		if diff := cmp.Diff([]int64{first}, d.connections(token)); diff != "" {
+			t.Errorf("connections after the deletion: %s", diff)
+		}
 		if a := d.get(page); a.status != 404 {
 			t.Errorf("the connection is there: %d", a.status)
 		}
@@ -199,9 +235,9 @@ func TestActsOnUsers(t *testing.T) {
 		if got := export.header.Get("Content-Disposition"); got != fmt.Sprintf("attachment; filename=user-%d.zip", id) || export.header.Get("Cache-Control") != "no-store" {
 			t.Errorf("the export comes as %s", got)
 		}
-		archive, err := zip.NewReader(bytes.NewReader([]byte(export.body)), int64(len(export.body)))
-		if err != nil || len(archive.File) < 5 {
-			t.Errorf("the export is no archive: %v", err)
+		files := unpacked(t, export.body)
+		if diff := cmp.Diff(unpacked(t, string(d.OK(d.Call("GET", "/users/me/export", token, nil)).Body)), files); diff != "" || len(files) < 5 {
+			t.Errorf("the archive has %d files, and differs from the API's archive: %s", len(files), diff)
 		}
 		page = d.userPath(id, "")
 		d.wants(page, page+"/delete", 422, "number: must be", "number", "")
