@@ -2,8 +2,8 @@ package aggregation
 
 import "time"
 
-// SetMaxStatementAccounts changes maxStatementPayload, and returns the previous value.
-func SetMaxStatementAccounts(most int) (before int) {
+// SetMaxStatementPayload changes maxStatementPayload, in bytes, and returns the previous value.
+func SetMaxStatementPayload(most int) (before int) {
 	before, maxStatementPayload = maxStatementPayload, most
 	return before
 }

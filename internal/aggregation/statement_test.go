@@ -147,7 +147,7 @@ func newest(all []store.Delivery) (at int) {
 // TestWhatIsTooLongForAStatementIsJSON checks that a payload that is too long for a statement is
 // sent as JSON.
 func TestWhatIsTooLongForAStatementIsJSON(t *testing.T) {
-	defer aggregation.SetMaxStatementAccounts(aggregation.SetMaxStatementAccounts(100 << 10))
+	defer aggregation.SetMaxStatementPayload(aggregation.SetMaxStatementPayload(100 << 10))
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		must(t, settings.Set(t.Context(), h.DB, h.domain.ID, map[string]string{settings.CFONB: "1"}, h.now))
 		_, err := h.connect("anna", "1234")

@@ -16,10 +16,10 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// journeyFacts are links that programs build (sections 12.1 and 12.2 of the fact list). Each link
+// linkFacts are links that programs build (sections 12.1 and 12.2 of the fact list). Each link
 // begins a flow, and the service redirects the browser to an address of this flow. Tests of package
 // webview check the effects of the parameters.
-var journeyFacts = slices.Concat(
+var linkFacts = slices.Concat(
 	ofSection("12.1",
 		begins("{base}/auth/webview/{lang}/connect", "OLD, SYMF", "/2.0/auth/webview/fr/connect?response_type=code", "/2.0/auth/webview/fr/connect"),
 		begins("{base}/auth/webview/connect", "OLD", "/2.0/auth/webview/connect?code={new code}", "/2.0/auth/webview/"),

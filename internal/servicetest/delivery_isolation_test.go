@@ -39,12 +39,12 @@ const (
 func TestDeadEndpointsCostNothing(t *testing.T) {
 	databases := map[string]func(testing.TB) string{"sqlite": func(testing.TB) string { return "" }, "postgres": storetest.Postgres}
 	for kind, database := range databases {
-		for name, clientResults := range map[string]func(*fixture){"same event": (*fixture).addDead, "own backlog": (*fixture).addBacklogged} {
+		for name, addFailing := range map[string]func(*fixture){"same event": (*fixture).addDead, "own backlog": (*fixture).addBacklogged} {
 			t.Run(kind+"/"+name, func(t *testing.T) {
 				if pairs() == 0 {
 					t.Parallel() // this run measures nothing, so other tests may run at the same time
 				}
-				costNothing(&setting{t, database, clientResults})
+				costNothing(&setting{t, database, addFailing})
 			})
 		}
 	}
@@ -52,9 +52,9 @@ func TestDeadEndpointsCostNothing(t *testing.T) {
 
 // setting has the database of a test, and the function that adds the failing endpoints.
 type setting struct {
-	t             *testing.T
-	database      func(testing.TB) string
-	clientResults func(*fixture)
+	t          *testing.T
+	database   func(testing.TB) string
+	addFailing func(*fixture)
 }
 
 // pairs returns the number of pairs of runs to measure.
@@ -154,7 +154,7 @@ func (s *fixture) addBacklogged() {
 // asked counts the requests to the failing endpoints during several runs of the flusher.
 func asked(in *setting) {
 	t, s := in.t, newFixture(in, "3600")
-	in.clientResults(s)
+	in.addFailing(s)
 	s.d.subscribe(stateUpdated, s.healthy)
 	s.drive(amountOfChanges())
 	const runs = 2
@@ -179,7 +179,7 @@ func measured(in *setting, isDead bool) time.Duration {
 	s := newFixture(in, "60")
 	defer s.process.Kill()
 	if isDead {
-		in.clientResults(s)
+		in.addFailing(s)
 	} else {
 		s.d.payAll(replicaClients, orders(eventCount(60)/changesOfPayment, nil, always)) // this makes as many events as addBacklogged
 	}

@@ -31,14 +31,14 @@ func TestOverload(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			p := servicetest.StartProcessWith(t, database, fmt.Sprint("PASSERELLE_MAX_REQUESTS=", overloadRequests))
 			d := newDriver(t, p)
-			recovered := d.clientResults(2, 300*time.Millisecond)
+			recovered := d.measureClients(2, 300*time.Millisecond)
 			before := p.Memory()
-			much := d.clientResults(overloadClients, amountOf("PASSERELLE_TEST_OVERLOAD", time.Second))
+			much := d.measureClients(overloadClients, amountOf("PASSERELLE_TEST_OVERLOAD", time.Second))
 			grown := p.Memory() - before
 			ended := time.Now()
-			after := d.clientResults(2, 300*time.Millisecond)
+			after := d.measureClients(2, 300*time.Millisecond)
 			for after.refused > 0 || after.slowest(99) > max(time.Second, 3*recovered.slowest(99)) {
-				if after = d.clientResults(2, 300*time.Millisecond); time.Since(ended) > recoversIn {
+				if after = d.measureClients(2, 300*time.Millisecond); time.Since(ended) > recoversIn {
 					t.Errorf("%v after the crowd: %v, before it: %v", time.Since(ended), after, recovered)
 					break
 				}
@@ -78,9 +78,9 @@ func (c clientResults) String() string {
 		len(c.taken), c.slowest(50).Round(time.Millisecond), c.slowest(99).Round(time.Millisecond), c.refused, c.refusal.Round(time.Millisecond), c.failed)
 }
 
-// clientResults makes clients create and read payments for a length of time. Each client sends its
+// measureClients makes clients create and read payments for a length of time. Each client sends its
 // next request as soon as it receives a response.
-func (d *driver) clientResults(clients int, length time.Duration) (met clientResults) {
+func (d *driver) measureClients(clients int, length time.Duration) (met clientResults) {
 	var (
 		mu      sync.Mutex
 		working sync.WaitGroup

@@ -173,7 +173,7 @@ func (w *Webview) startFlow(pc *pageContext, query url.Values) error {
 	if pc.request.Method != http.MethodGet {
 		return errMethod // only a GET may use up a single-use code
 	}
-	if w.returnToClient(pc) {
+	if w.toConfiguredHost(pc) {
 		return nil
 	}
 	t, err := w.newFlowSession(pc, query)

@@ -53,7 +53,7 @@ type payerSession struct {
 // without the code. Banks redirect people to the configured host, so the browser must receive the
 // cookie on that host.
 func (w *Webview) enter(pc *pageContext) error {
-	if w.returnToClient(pc) {
+	if w.toConfiguredHost(pc) {
 		return nil
 	}
 	s, err := w.exchange(pc, pc.request.URL.Query())
@@ -73,9 +73,9 @@ func (w *Webview) enter(pc *pageContext) error {
 	return nil
 }
 
-// returnToClient redirects a browser to the configured host if the browser uses another host. It
+// toConfiguredHost redirects a browser to the configured host if the browser uses another host. It
 // reports whether it redirected the browser.
-func (w *Webview) returnToClient(pc *pageContext) bool {
+func (w *Webview) toConfiguredHost(pc *pageContext) bool {
 	parent := web.Origin(pc.domain.BaseURL)
 	if _, host, _ := strings.Cut(parent, "://"); strings.EqualFold(host, pc.request.Host) {
 		return false

@@ -44,7 +44,7 @@ func (w *Webview) webauth(pc *pageContext) error {
 	if pc.request.Method != http.MethodGet {
 		return errMethod
 	}
-	if w.returnToClient(pc) {
+	if w.toConfiguredHost(pc) {
 		return nil
 	}
 	query := pc.request.URL.Query()

@@ -116,8 +116,8 @@ func big() []holding {
 func currencies() []holding {
 	overdrawn := holding{key: "overdrawn", name: "Compte joint", kind: "checking", currency: "EUR", opening: -123_456}
 	dollars := holding{key: "dollars", name: "Dollar account", kind: "deposit", currency: "USD", opening: 99_900, perDay: 1}
-	yen := holding{key: "pounds", name: "Sterling account", kind: "checking", currency: "GBP", opening: 45_600, perDay: 1}
-	return append(usual()[:1], overdrawn, dollars, yen)
+	pounds := holding{key: "pounds", name: "Sterling account", kind: "checking", currency: "GBP", opening: 45_600, perDay: 1}
+	return append(usual()[:1], overdrawn, dollars, pounds)
 }
 
 // Login describes a word at the beginning of a login, and its effect.
