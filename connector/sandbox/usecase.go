@@ -24,7 +24,7 @@ type useCase struct {
 
 // useCases lists the choices of useCaseField. An empty field value selects the first.
 var useCases = []useCase{
-	{value: "legacy", label: "Approved on the bank's page, with the result that the label sets"},
+	{value: "legacy", label: "Approved in the bank's usual way, with the result that the label sets"},
 	{value: "redirect", label: "Approved on the bank's page", script: "actn(redirect)/done"},
 	{value: "decoupled", label: "Approved in the bank's app", script: "actn(decoupled)/done"},
 	{

@@ -21,7 +21,7 @@ func TestCodeIsRemovedFromTheAddress(t *testing.T) {
 		code := s.code(t, p.ID, passerelle.ScopePaymentsValidate)
 		for _, c := range []struct{ name, path, root, accept, want string }{
 			{"language in the address", "/webview/fr/payment", "/webview", "en", "/webview/fr/payment"},
-			{"language of the browser", "/webview/payment", "/webview", "pl, fr;q=0.8, en;q=0.5", "/webview/fr/payment"},
+			{"language of the browser", "/webview/payment", "/webview", "eo, fr;q=0.8, en;q=0.5", "/webview/fr/payment"},
 			{"no language at all", "/webview/payment", "/webview", "", "/webview/en/payment"},
 			{"old address", "/2.0/auth/webview/de/payment", "/2.0/auth/webview", "", "/2.0/auth/webview/de/payment"},
 			{"old address, no language", "/2.0/auth/webview/payment", "/2.0/auth/webview", "fr-CA", "/2.0/auth/webview/fr/payment"},

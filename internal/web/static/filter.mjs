@@ -1,7 +1,17 @@
 // The script shows only those items of a long list that contain the typed text or are ticked. The
 // form therefore never sends a hidden item. The search ignores accents and case. Without the
 // script, the page shows the whole list.
-const plain = (text) => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
+
+// Unicode does not decompose these letters. The variable of the same name in
+// internal/webview/chooser/chooser.go has the same letters.
+const whole = {
+  æ: "ae", œ: "oe", ß: "ss", þ: "th", ð: "d", đ: "d", ø: "o", ł: "l", ħ: "h", ı: "i", ĸ: "k", ŋ: "n", ŧ: "t", ə: "e",
+  ɛ: "e", ɨ: "i", ɔ: "o", ɓ: "b", ɲ: "n", ƒ: "f", ɣ: "g", ɖ: "d", ɗ: "d", ƙ: "k", ʉ: "u", ǝ: "e", ƴ: "y", ʔ: "",
+};
+
+const plain = (text) =>
+  text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase()
+    .replace(/[^\x00-\x7f]/gu, (letter) => whole[letter] ?? letter);
 
 for (const field of document.querySelectorAll("[data-filter]")) {
   const list = document.getElementById(field.dataset.filter);

@@ -251,12 +251,23 @@ func within(all []Institution, code string) []Institution {
 	return there
 }
 
-// folded returns a text without accents and capital letters, for comparisons.
+// whole maps the small Latin letters that Unicode does not decompose to the letters that people type
+// for them. The constant of the same name in internal/web/static/filter.mjs has the same letters.
+var whole = []string{
+	"æ", "ae", "œ", "oe", "ß", "ss", "þ", "th", "ð", "d", "đ", "d", "ø", "o", "ł", "l", "ħ", "h", "ı", "i", "ĸ", "k", "ŋ", "n", "ŧ", "t", "ə", "e",
+	"ɛ", "e", "ɨ", "i", "ɔ", "o", "ɓ", "b", "ɲ", "n", "ƒ", "f", "ɣ", "g", "ɖ", "d", "ɗ", "d", "ƙ", "k", "ʉ", "u", "ǝ", "e", "ƴ", "y", "ʔ", "",
+}
+
+var simplified = strings.NewReplacer(whole...)
+
+// folded returns a text without accents and capital letters, for comparisons. Latin letters that
+// Unicode does not decompose become letters from a to z.
 func folded(text string) string {
-	return strings.ToLower(strings.Map(func(character rune) rune {
+	bare := strings.Map(func(character rune) rune {
 		if unicode.Is(unicode.Mn, character) {
 			return -1
 		}
 		return character
-	}, norm.NFD.String(strings.TrimSpace(text))))
+	}, norm.NFD.String(strings.TrimSpace(text)))
+	return simplified.Replace(strings.ToLower(bare))
 }

@@ -1,0 +1,61 @@
+package chooser
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+
+	"golang.org/x/text/language"
+	"golang.org/x/text/language/display"
+)
+
+// TestCountriesSortByLettersFromAToZ checks the names of all countries in every language with Latin
+// letters. A letter outside a to z would put a country after all others, and the search would not
+// find its name without an accent.
+func TestCountriesSortByLettersFromAToZ(t *testing.T) {
+	names := 0
+	for _, tag := range display.Supported.Tags() {
+		regions := display.Regions(tag)
+		for first := 'A'; regions != nil && first <= 'Z'; first++ {
+			for second := 'A'; second <= 'Z'; second++ {
+				region, err := language.ParseRegion(string([]rune{first, second}))
+				if err != nil {
+					continue
+				}
+				names++
+				wantPlain(t, tag.String(), regions.Name(region))
+			}
+		}
+	}
+	if names < 1000 {
+		t.Errorf("only %d names", names)
+	}
+}
+
+func wantPlain(t *testing.T, language, name string) {
+	t.Helper()
+	key := folded(name)
+	outside := func(letter rune) bool { return unicode.Is(unicode.Latin, letter) && (letter < 'a' || letter > 'z') }
+	if at := strings.IndexFunc(key, outside); at >= 0 {
+		t.Errorf("%s: %s has the key %s", language, name, key)
+	}
+}
+
+// TestScriptFoldsTheSameLetters compares the letters in the script with the letters of this package.
+func TestScriptFoldsTheSameLetters(t *testing.T) {
+	script, err := os.ReadFile("../../web/static/filter.mjs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pairs := regexp.MustCompile(`([^\x00-\x7f]): "([a-z]*)"`).FindAllStringSubmatch(string(script), -1)
+	if len(pairs) != len(whole)/2 {
+		t.Errorf("the script has %d letters, and the package %d", len(pairs), len(whole)/2)
+	}
+	for _, pair := range pairs {
+		if got := folded(pair[1]); got != pair[2] {
+			t.Errorf("%s becomes %s, and %s in the script", pair[1], got, pair[2])
+		}
+	}
+}
