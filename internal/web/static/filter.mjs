@@ -11,7 +11,7 @@ const whole = {
 
 const plain = (text) =>
   text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase()
-    .replace(/[^\x00-\x7f]/gu, (letter) => whole[letter] ?? letter);
+    .replace(/[^\x00-\x7f]/gu, (character) => whole[character] ?? character);
 
 for (const field of document.querySelectorAll("[data-filter]")) {
   const list = document.getElementById(field.dataset.filter);

@@ -37,7 +37,9 @@ func TestCountriesSortByLettersFromAToZ(t *testing.T) {
 func wantPlain(t *testing.T, language, name string) {
 	t.Helper()
 	key := folded(name)
-	outside := func(letter rune) bool { return unicode.Is(unicode.Latin, letter) && (letter < 'a' || letter > 'z') }
+	outside := func(character rune) bool {
+		return unicode.Is(unicode.Latin, character) && (character < 'a' || character > 'z')
+	}
 	if at := strings.IndexFunc(key, outside); at >= 0 {
 		t.Errorf("%s: %s has the key %s", language, name, key)
 	}
