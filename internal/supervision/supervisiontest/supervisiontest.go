@@ -50,7 +50,7 @@ func (m Manager) Want(messages ...string) {
 // sends a message to the socket itself, and this message must be the next one.
 func (m Manager) WantNone() {
 	m.t.Helper()
-	own, err := net.Dial("unixgram", m.socket.LocalAddr().String())
+	own, err := (&net.Dialer{}).DialContext(m.t.Context(), "unixgram", m.socket.LocalAddr().String())
 	if err != nil {
 		m.t.Fatal(err)
 	}
