@@ -65,12 +65,8 @@ func Inspect(t testing.TB, url string) *Inspection {
 		driver, address, state = "sqlite", "file:"+path+"?mode=ro&_pragma=busy_timeout(5000)", `PRAGMA data_version`
 		tables = `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name`
 	}
-	pool, err := sql.Open(driver, address)
-	if err != nil {
-		t.Fatalf("inspect the database: %v", err)
-	}
-	i := &Inspection{t: t, pool: pool, state: state}
-	t.Cleanup(func() { i.forget(); pool.Close() })
+	i := &Inspection{t: t, pool: poolOf(t, url, driver, address), state: state}
+	t.Cleanup(i.forget)
 	var selects []string
 	i.query(tables, func(rows *sql.Rows) error {
 		var name string
@@ -81,6 +77,23 @@ func Inspect(t testing.TB, url string) *Inspection {
 	})
 	i.counts = strings.Join(selects, " UNION ALL ")
 	return i
+}
+
+// poolOf returns sessions for an inspection. The sessions of a schema that later tests use again
+// stay open, because a new session of PostgreSQL reads the catalogue of all tables first.
+func poolOf(t testing.TB, url, driver, address string) *sql.DB {
+	t.Helper()
+	if pool := keptPool(url); pool != nil {
+		return pool
+	}
+	pool, err := sql.Open(driver, address)
+	if err != nil {
+		t.Fatalf("inspect the database: %v", err)
+	}
+	if !keepPool(url, pool) {
+		t.Cleanup(func() { _ = pool.Close() })
+	}
+	return pool
 }
 
 func (i *Inspection) query(text string, row func(*sql.Rows) error) {
@@ -149,8 +162,14 @@ func (i *Inspection) stateNow() string {
 	return state
 }
 
-// forget closes the session that reads the state.
+// forget closes the prepared statements and the session that reads the state.
 func (i *Inspection) forget() {
+	i.prepared.Range(func(_, found any) bool {
+		if statement, is := found.(*sql.Stmt); is {
+			_ = statement.Close()
+		}
+		return true
+	})
 	i.counted.Lock()
 	defer i.counted.Unlock()
 	if i.counted.watcher != nil {

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"database/sql"
 	"os"
 	"path/filepath"
 	"slices"
@@ -48,6 +49,9 @@ func sqliteCopy(t testing.TB) []byte {
 var schemas struct {
 	sync.Mutex
 	free []string
+	// pools has the open sessions of inspections, by the addresses of schemas. It has an entry for
+	// each schema that a test uses, and for each free schema.
+	pools map[string]*sql.DB
 	// altered lists the addresses of schemas that tests have altered.
 	altered []string
 }
@@ -91,6 +95,7 @@ func postgresPrepared(t testing.TB, server string) string {
 		execute(t, server, strings.ReplaceAll(remember, "{schema}", name))
 	}
 	address := inSchema(t, server, name)
+	expectPool(address)
 	t.Cleanup(func() { leave(t, server, name, address) })
 	return address
 }
@@ -101,11 +106,46 @@ func leave(t testing.TB, server, name, address string) {
 	schemas.Lock()
 	defer schemas.Unlock()
 	if slices.Contains(schemas.altered, address) {
+		if pool := schemas.pools[address]; pool != nil {
+			_ = pool.Close()
+		}
+		delete(schemas.pools, address)
 		execute(t, server, strings.ReplaceAll("DROP SCHEMA {schema} CASCADE; DROP SCHEMA seed_{schema} CASCADE", "{schema}", name))
 		return
 	}
 	execute(t, server, strings.ReplaceAll(recall, "{schema}", name)) // fails the test when it cannot restore the schema
 	schemas.free = append(schemas.free, name)
+}
+
+// expectPool allows keepPool to keep the sessions of a schema.
+func expectPool(address string) {
+	schemas.Lock()
+	defer schemas.Unlock()
+	if schemas.pools == nil {
+		schemas.pools = map[string]*sql.DB{}
+	}
+	if _, expected := schemas.pools[address]; !expected {
+		schemas.pools[address] = nil
+	}
+}
+
+// keptPool returns the open sessions of a schema, or nil.
+func keptPool(address string) *sql.DB {
+	schemas.Lock()
+	defer schemas.Unlock()
+	return schemas.pools[address]
+}
+
+// keepPool keeps the sessions of a schema for later tests. It reports whether the schema remains
+// after the test, and has no kept sessions yet.
+func keepPool(address string, pool *sql.DB) bool {
+	schemas.Lock()
+	defer schemas.Unlock()
+	if kept, remains := schemas.pools[address]; !remains || kept != nil {
+		return false
+	}
+	schemas.pools[address] = pool
+	return true
 }
 
 // markAltered marks a schema as altered.
