@@ -24,6 +24,8 @@ import (
 // validator of kin-openapi would compile it again for every message.
 type contract struct {
 	paths, schemas map[string]any
+	// patterns has the words of each path of the document, by the number of words.
+	patterns map[int]map[string][]string
 	// requests accepts unknown members of an object, like the service. answers accepts no unknown
 	// members, so undocumented members fail the test.
 	requests, answers *jsonschema.Compiler
@@ -62,7 +64,7 @@ var theContract struct {
 
 func parseContract(t testing.TB, raw []byte) *contract {
 	t.Helper()
-	c := &contract{compiled: map[string]*jsonschema.Schema{}}
+	c := &contract{compiled: map[string]*jsonschema.Schema{}, patterns: map[int]map[string][]string{}}
 	for _, into := range []**jsonschema.Compiler{&c.requests, &c.answers} {
 		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 		if err != nil {
@@ -76,6 +78,13 @@ func parseContract(t testing.TB, raw []byte) *contract {
 			t.Fatal(err)
 		}
 		c.paths, c.schemas = at(t, doc, "paths").(map[string]any), at(t, doc, "components schemas").(map[string]any)
+	}
+	for pattern := range c.paths {
+		words := strings.Split(pattern, "/")
+		if c.patterns[len(words)] == nil {
+			c.patterns[len(words)] = map[string][]string{}
+		}
+		c.patterns[len(words)][pattern] = words
 	}
 	return c
 }
@@ -96,9 +105,9 @@ func (c *contract) operation(method, path string) (pattern, verb string, found b
 		return "", "", false
 	}
 	path = strings.TrimPrefix(path, version)
-	least := 100
-	for candidate := range c.paths {
-		if holes, fits := fit(candidate, strings.TrimSuffix(path, "/")); fits && holes < least {
+	least, supplied := 100, strings.Split(strings.TrimSuffix(path, "/"), "/")
+	for candidate, words := range c.patterns[len(supplied)] {
+		if holes, fits := fit(words, supplied); fits && holes < least {
 			pattern, least = candidate, holes
 		}
 	}
@@ -110,12 +119,9 @@ func (c *contract) operation(method, path string) (pattern, verb string, found b
 	return pattern, verb, operations[verb] != nil
 }
 
-// fit reports whether a path matches a pattern, and returns the number of the pattern's parameters.
-func fit(pattern, path string) (holes int, fits bool) {
-	if strings.Count(pattern, "/") != strings.Count(path, "/") {
-		return 0, false
-	}
-	words, supplied := strings.Split(pattern, "/"), strings.Split(path, "/")
+// fit reports whether the words of a path match a pattern of the same length, and returns the number
+// of the pattern's parameters.
+func fit(words, supplied []string) (holes int, fits bool) {
 	for i, word := range words {
 		if strings.HasPrefix(word, "{") {
 			holes++
