@@ -50,6 +50,7 @@ verify: check tools ## run check, each test once (tests of race with the detecto
 	scripts/fuzz $(FUZZTIME)
 
 .PHONY: torture
+torture: export PASSERELLE_TEST_PAUSE := 0s
 torture: tools ## run the random tests and the race tests at full length (an hour and more)
 	scripts/with-postgres go test -v -count=1 -timeout 1h -run '^TestListIsThatOfTheReference$$' ./internal/store -rapid.checks=100000
 	go test -count=1 -timeout 1h ./cfonb ./payment ./internal/web -rapid.checks=20000

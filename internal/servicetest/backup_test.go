@@ -29,6 +29,7 @@ func TestCopiesUnderLoad(t *testing.T) {
 
 func copies(t *testing.T, p *servicetest.Process, times int, empty func(n int) string) {
 	d := newDriver(t, p)
+	d.rests = usualRest()
 	over, paying := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(paying)

@@ -141,7 +141,7 @@ func (s *merchant) sell(stop <-chan struct{}) {
 		for deadline := time.Now().Add(time.Second); time.Now().Before(deadline) && !s.advance(o, pause); {
 			pause = min(2*pause, longPause)
 		}
-		<-time.After(100 * time.Millisecond) // a failed bank gets no calls for a while, so the service would reject every payment
+		<-time.After(100*time.Millisecond + usualRest()) // a failed bank gets no calls for a while, so the service would reject every payment
 	}
 }
 
@@ -273,16 +273,18 @@ func (s *merchant) decideInApp(bank string) {
 // remain. If other payments remain, finish calls expire.
 func (s *merchant) finish(all bool) {
 	s.t.Helper()
-	open := s.sold
+	open, pause := s.sold, shortPause
 	for deadline := time.Now().Add(stalled); len(open) > 0 && time.Now().Before(deadline); {
 		left := s.advanceClock(open, "10m")
 		if len(left) < len(open) {
-			deadline = time.Now().Add(stalled) // each progress starts the time limit again
+			deadline, pause = time.Now().Add(stalled), shortPause // each progress starts the time limit again
 		}
 		if open = left; !all && s.waitForPerson(left) {
 			s.t.Logf("%d of %d payments wait for a person", len(left), len(s.sold))
 			return
 		}
+		<-time.After(pause) // a payment may wait for the end of a lease or for a bank that failed
+		pause = min(2*pause, longestPause)
 	}
 	if !all {
 		open = s.expire(open)

@@ -33,6 +33,7 @@ func (p *people) connectAndRead(atOnce int, stop <-chan struct{}) {
 		p.working.Go(func() {
 			for ended := false; !ended; ended = isClosed(stop) {
 				p.one()
+				<-time.After(p.rests)
 			}
 		})
 	}

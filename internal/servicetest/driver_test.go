@@ -52,6 +52,9 @@ type driver struct {
 	turn    atomic.Int64
 	// begins is locked while clients must not begin new work.
 	begins sync.RWMutex
+	// rests is the pause of a client between two orders. Without it, clients would use processor
+	// time while a test waits for something else.
+	rests time.Duration
 	// disturbed is the time of the last failure, in nanoseconds since 1970.
 	disturbed atomic.Int64
 	// withoutRetry counts the responses 503 without Retry-After.
@@ -309,6 +312,7 @@ func (d *driver) payEach(clients int, orders <-chan *order, within time.Duration
 					unpaid = append(unpaid, o)
 					mu.Unlock()
 				}
+				<-time.After(d.rests)
 			}
 		})
 	}
@@ -378,7 +382,7 @@ func (d *driver) paid() map[int64]bool {
 
 // until waits until the service has acknowledged this number of payments to clients.
 func (d *driver) until(payments int) {
-	for deadline := time.Now().Add(waitLimit); len(d.paid()) < payments; <-time.After(time.Millisecond) {
+	for deadline := time.Now().Add(waitLimit); len(d.paid()) < payments; <-time.After(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			d.t.Fatalf("%d payments were made in time, not %d", len(d.paid()), payments)
 		}
@@ -416,6 +420,10 @@ func coin(random *rand.Rand) func() bool {
 		return random.IntN(2) == 0
 	}
 }
+
+// usualRest returns the pause of clients that pay during the whole test. In a long run,
+// PASSERELLE_TEST_PAUSE sets it.
+func usualRest() time.Duration { return amountOf("PASSERELLE_TEST_PAUSE", 200*time.Millisecond) }
 
 // amountOf returns the duration of a test. It works like amount.
 func amountOf(name string, usual time.Duration) time.Duration {

@@ -71,6 +71,7 @@ func (o load) run(do func(*ledger)) {
 	p.Configure("webhooks.flush_interval_seconds", "1")
 	p.Configure("auth.user_token_expire", "1440")
 	d, r := newDriver(o.t, o.processes...), o.receiver
+	d.rests = usualRest()
 	if o.bases != nil {
 		d.bases = o.bases
 	}

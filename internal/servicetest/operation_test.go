@@ -1,8 +1,10 @@
 package servicetest_test
 
 import (
+	"maps"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"passerelle/internal/servicetest"
@@ -37,28 +39,28 @@ var operations = map[string]func(*ledger){
 	},
 }
 
-// TestOperations lets an operator do each of the operations while clients use the service. Clients
-// may have to wait. Nothing may be lost or done twice.
+// TestOperations lets an operator do each of the operations, in a random order, while clients use
+// the service. Clients may have to wait. Nothing may be lost or done twice.
 func TestOperations(t *testing.T) {
 	t.Parallel()
-	for name, operate := range operations {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			storetest.Each(t, func(t *testing.T, database string) {
-				if database[:len("sqlite")] == "sqlite" {
-					database = "" // the database is in the data folder
+	storetest.Each(t, func(t *testing.T, database string) {
+		if database[:len("sqlite")] == "sqlite" {
+			database = "" // the database is in the data folder
+		}
+		chosen := seed()
+		t.Logf("PASSERELLE_TEST_SEED=%d", chosen)
+		random, names := rand.New(rand.NewPCG(chosen, 1)), slices.Sorted(maps.Keys(operations))
+		o := load{t: t, random: random, processes: []*servicetest.Process{servicetest.StartProcess(t, database)}}
+		o.run(func(l *ledger) {
+			for n := range amount("PASSERELLE_TEST_OPERATIONS", 1) * len(names) {
+				if n%len(names) == 0 {
+					random.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 				}
-				chosen := seed()
-				t.Logf("PASSERELLE_TEST_SEED=%d", chosen)
-				o := load{t: t, random: rand.New(rand.NewPCG(chosen, 1)), processes: []*servicetest.Process{servicetest.StartProcess(t, database)}}
-				o.run(func(l *ledger) {
-					for range amount("PASSERELLE_TEST_OPERATIONS", 1) {
-						l.d.until(len(l.d.paid()) + 10)
-						operate(l)
-						l.d.until(len(l.d.paid()) + 10)
-					}
-				})
-			})
+				t.Logf("operation: %s", names[n%len(names)])
+				l.d.until(len(l.d.paid()) + 10)
+				operations[names[n%len(names)]](l)
+				l.d.until(len(l.d.paid()) + 10)
+			}
 		})
-	}
+	})
 }
