@@ -144,6 +144,7 @@ var ownImport = []struct{ prefix, owner, why string }{
 	{"database/sql", "internal/database", "one package connects to databases"},
 	{"github.com/jackc/", "internal/database", "one package connects to databases"},
 	{"modernc.org/", "internal/database", "one package connects to databases"},
+	{"zombiezen.com/", "internal/database", "one package connects to databases"},
 	{"github.com/pressly/goose/", "internal/database", "one package connects to databases"},
 	{"github.com/coreos/go-oidc/", "internal/oidc", "what a token has to say is checked in one place"},
 	{"github.com/minio/", "internal/blob", "where bytes are kept is known in one place"},

@@ -26,10 +26,12 @@ func CopySQLite(ctx context.Context, path, to string) (err error) {
 	if err := privateFile(to); err != nil {
 		return fmt.Errorf("make the file of the copy: %w", err)
 	}
-	source := &sqliteEngine{path: path, dialect: SQLiteDialect()}
-	pool := source.connect()
-	defer func() { err = errors.Join(err, pool.Close()) }()
-	if _, err := pool.ExecContext(ctx, `VACUUM INTO $1`, to); err != nil {
+	conn, err := openSQLiteConn(ctx, path, SQLiteDialect())
+	if err != nil {
+		return fmt.Errorf("open the database: %w", classify(err))
+	}
+	defer func() { err = errors.Join(err, conn.close()) }()
+	if _, err := conn.exec(ctx, `VACUUM INTO $1`, []any{to}); err != nil {
 		return fmt.Errorf("write the copy: %w", classify(err))
 	}
 	return checkCopy(ctx, to)
@@ -37,11 +39,13 @@ func CopySQLite(ctx context.Context, path, to string) (err error) {
 
 // checkCopy makes SQLite check a file for damage. Nothing else may use the file.
 func checkCopy(ctx context.Context, path string) (err error) {
-	copied := &sqliteEngine{path: path, dialect: SQLiteDialect()}
-	pool := copied.connect("query_only(ON)")
-	defer func() { err = errors.Join(err, pool.Close()) }()
-	var result string
-	if err := pool.QueryRowContext(ctx, `PRAGMA quick_check(1)`).Scan(&result); err != nil {
+	conn, err := openSQLiteConn(ctx, path, SQLiteDialect(), "query_only(ON)")
+	if err != nil {
+		return fmt.Errorf("open the copy: %w", classify(err))
+	}
+	defer func() { err = errors.Join(err, conn.close()) }()
+	result, err := only(ctx, conn, ScanString, `PRAGMA quick_check(1)`)
+	if err != nil {
 		return fmt.Errorf("read the copy: %w", classify(err))
 	}
 	if result != "ok" {

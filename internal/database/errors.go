@@ -8,7 +8,7 @@ import (
 	"runtime/debug"
 
 	"github.com/jackc/pgx/v5/pgconn"
-	"modernc.org/sqlite"
+	"zombiezen.com/go/sqlite"
 
 	"passerelle"
 )
@@ -37,17 +37,17 @@ var (
 
 // sqliteKinds maps result codes of SQLite to kinds of errors. For other codes, the primary code
 // decides.
-var sqliteKinds = map[int]error{
-	1555: ErrDuplicate,           // SQLITE_CONSTRAINT_PRIMARYKEY
-	2067: ErrDuplicate,           // SQLITE_CONSTRAINT_UNIQUE
-	2579: ErrDuplicate,           // SQLITE_CONSTRAINT_ROWID
-	19:   ErrConstraint,          // SQLITE_CONSTRAINT
-	5:    passerelle.Unavailable, // SQLITE_BUSY
-	6:    passerelle.Unavailable, // SQLITE_LOCKED
-	8:    passerelle.Unavailable, // SQLITE_READONLY
-	10:   passerelle.Unavailable, // SQLITE_IOERR
-	13:   passerelle.Unavailable, // SQLITE_FULL
-	14:   passerelle.Unavailable, // SQLITE_CANTOPEN
+var sqliteKinds = map[sqlite.ResultCode]error{
+	sqlite.ResultConstraintPrimaryKey: ErrDuplicate,
+	sqlite.ResultConstraintUnique:     ErrDuplicate,
+	sqlite.ResultConstraintRowID:      ErrDuplicate,
+	sqlite.ResultConstraint:           ErrConstraint,
+	sqlite.ResultBusy:                 passerelle.Unavailable,
+	sqlite.ResultLocked:               passerelle.Unavailable,
+	sqlite.ResultReadOnly:             passerelle.Unavailable,
+	sqlite.ResultIOErr:                passerelle.Unavailable,
+	sqlite.ResultFull:                 passerelle.Unavailable,
+	sqlite.ResultCantOpen:             passerelle.Unavailable,
 }
 
 // postgresKinds maps error codes of PostgreSQL to kinds of errors. For other codes, the class
@@ -76,10 +76,9 @@ func kindOf(err error) error {
 	case errors.Is(err, errAgain), errors.Is(err, ErrUnread):
 		return passerelle.Unavailable
 	}
-	var fromSQLite *sqlite.Error
-	if errors.As(err, &fromSQLite) {
-		const primary = 0xff
-		return firstOf(sqliteKinds, fromSQLite.Code(), fromSQLite.Code()&primary)
+	code := sqlite.ErrCode(err)
+	if kind := firstOf(sqliteKinds, code, code.ToPrimary()); kind != nil {
+		return kind
 	}
 	var fromPostgres *pgconn.PgError
 	if errors.As(err, &fromPostgres) && len(fromPostgres.Code) == 5 {

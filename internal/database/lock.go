@@ -2,10 +2,8 @@ package database
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
-	"net/url"
 )
 
 // ErrInUse reports that another server already uses the database.
@@ -29,15 +27,13 @@ func (s *sqliteEngine) lockOut(ctx context.Context) error {
 	if err := privateFile(s.path + "-serving"); err != nil {
 		return fmt.Errorf("make the file of the one server: %w", err)
 	}
-	address := url.URL{Scheme: "file", Path: s.path + "-serving"}
-	pool, err := sql.Open("sqlite", address.String())
+	conn, err := bareSQLiteConn(s.path+"-serving", s.dialect, 0) // a PRAGMA would wait for the lock
 	if err != nil {
-		panic(err) // Open fails only for an unknown driver
+		return fmt.Errorf("open the file of the one server: %w", err)
 	}
-	pool.SetMaxOpenConns(1)
-	if _, err := pool.ExecContext(ctx, "BEGIN EXCLUSIVE"); err != nil {
-		return errors.Join(fmt.Errorf("%w: %w", ErrInUse, err), pool.Close())
+	if err := conn.script(ctx, "BEGIN EXCLUSIVE"); err != nil {
+		return errors.Join(fmt.Errorf("%w: %w", ErrInUse, err), conn.close())
 	}
-	s.serving = pool
+	s.serving = conn
 	return nil
 }

@@ -191,7 +191,7 @@ func TestSettingsOfSQLite(t *testing.T) {
 	}
 	defer engine.readers.giveBack(reader, false)
 	tests := []struct {
-		source preparer
+		conn   *sqliteConn
 		pragma string
 		want   string
 	}{
@@ -199,24 +199,14 @@ func TestSettingsOfSQLite(t *testing.T) {
 		{engine.writer.conn, "synchronous", "2"},
 		{engine.writer.conn, "foreign_keys", "1"},
 		{engine.writer.conn, "busy_timeout", "10000"},
-		{reader.conn, "query_only", "1"},
-		{reader.conn, "mmap_size", "0"},
-		{reader.conn, "cache_size", "-8192"},
+		{reader, "query_only", "1"},
+		{reader, "mmap_size", "0"},
+		{reader, "cache_size", "-8192"},
 	}
 	for _, test := range tests {
-		rows, err := test.source.QueryContext(t.Context(), "PRAGMA "+test.pragma)
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = drain(rows, func(row Row) (bool, error) {
-			got, err := ScanString(row)
-			if got != test.want {
-				t.Errorf("%s is %s, want %s", test.pragma, got, test.want)
-			}
-			return true, err
-		})
-		if err != nil {
-			t.Fatal(err)
+		got, err := only(t.Context(), test.conn, ScanString, "PRAGMA "+test.pragma)
+		if err != nil || got != test.want {
+			t.Errorf("%s is %s, want %s: %v", test.pragma, got, test.want, err)
 		}
 	}
 }

@@ -42,34 +42,32 @@ func skipSQLite(ctx context.Context, path string, ids int64) (tables int64, err 
 	if path, err = filepath.Abs(path); err != nil {
 		return 0, err
 	}
-	engine := &sqliteEngine{path: path, dialect: SQLiteDialect()}
-	pool := engine.connect("synchronous(FULL)")
-	defer func() { err = errors.Join(err, pool.Close()) }()
-	const schema = `SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN ('sequence', 'sqlite_sequence')`
-	var found int
-	if err := pool.QueryRowContext(ctx, schema).Scan(&found); err != nil || found < 2 {
-		return 0, classify(err)
-	}
-	tx, err := pool.BeginTx(ctx, nil)
+	conn, err := openSQLiteConn(ctx, path, SQLiteDialect(), "synchronous(FULL)")
 	if err != nil {
 		return 0, classify(err)
 	}
-	defer tx.Rollback() //nolint:errcheck // does nothing after the commit
+	defer func() { err = errors.Join(err, conn.close()) }() // rolls back uncommitted changes
+	const schema = `SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN ('sequence', 'sqlite_sequence')`
+	if found, err := only(ctx, conn, ScanInt, schema); err != nil || found < 2 {
+		return 0, classify(err)
+	}
 	for _, statement := range []string{
+		`BEGIN IMMEDIATE`,
 		`INSERT INTO sqlite_sequence (name, seq) SELECT name, 0 FROM sqlite_master WHERE type = 'table' AND sql LIKE '%AUTOINCREMENT%'
 			AND name NOT IN (SELECT name FROM sqlite_sequence)`,
 		`INSERT INTO sequence (name, next) SELECT name, 1 FROM sqlite_sequence WHERE true ON CONFLICT DO NOTHING`,
 		fmt.Sprintf(`UPDATE sequence SET next = next + %d`, ids),
 		fmt.Sprintf(`UPDATE sqlite_sequence SET seq = seq + %d`, ids),
 	} {
-		if _, err := tx.ExecContext(ctx, statement); err != nil {
+		if _, err := conn.exec(ctx, statement, nil); err != nil {
 			return 0, classify(err)
 		}
 	}
-	if err := tx.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_sequence`).Scan(&tables); err != nil {
+	if tables, err = only(ctx, conn, ScanInt, `SELECT count(*) FROM sqlite_sequence`); err != nil {
 		return 0, classify(err)
 	}
-	return tables, classify(tx.Commit())
+	_, err = conn.exec(ctx, `COMMIT`, nil)
+	return tables, classify(err)
 }
 
 // skipPostgres does the same for PostgreSQL, where each table whose ids the server assigns owns a

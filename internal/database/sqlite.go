@@ -2,16 +2,12 @@ package database
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
 	"time"
-
-	_ "modernc.org/sqlite" // registers the driver "sqlite"
 )
 
 // busyTimeout is the time for which a statement waits for another process, such as a command of the
@@ -23,7 +19,7 @@ type sqliteEngine struct {
 	path      string
 	temporary string // directory that is removed at the end, or empty
 	readers   *sqliteReaders
-	serving   *sql.DB // holds the lock of the only server, or nil
+	serving   *sqliteConn // holds the lock of the only server, or nil
 	writer    *writer
 	dialect   *Dialect
 }
@@ -38,7 +34,7 @@ func openSQLite(ctx context.Context, path string, options Config) (_ engine, err
 	if err := s.locate(); err != nil {
 		return nil, err
 	}
-	if s.writer, err = newWriter(ctx, s.connect("journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)", "temp_store(MEMORY)"), s.dialect); err != nil {
+	if s.writer, err = newWriter(ctx, s.opener("journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)", "temp_store(MEMORY)")); err != nil {
 		return nil, err
 	}
 	if options.Alone {
@@ -48,7 +44,7 @@ func openSQLite(ctx context.Context, path string, options Config) (_ engine, err
 	if connections <= 0 {
 		connections = 2 * runtime.GOMAXPROCS(0)
 	}
-	s.readers = newSQLiteReaders(s.connect("query_only(ON)"), connections, s.dialect)
+	s.readers = newSQLiteReaders(s.opener("query_only(ON)"), connections)
 	return s, s.ping(ctx)
 }
 
@@ -88,35 +84,33 @@ func privateFile(path string) error {
 	return errors.Join(err, file.Close())
 }
 
-// connect returns a pool of connections with these settings. Each connection also has a cache of 8
-// MiB. Connections do not map the file into memory: after each write of another connection, a reader
-// would drop its map and map the file again, which costs more than the map saves.
-func (s *sqliteEngine) connect(settings ...string) *sql.DB {
-	shared := []string{fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()), "cache_size(-8192)"}
-	address := url.URL{Scheme: "file", Path: s.path, RawQuery: url.Values{"_pragma": append(shared, settings...)}.Encode()}
-	pool, err := sql.Open("sqlite", address.String())
-	if err != nil {
-		panic(err) // Open fails only for an unknown driver
+// opener returns a function that opens a connection with these settings.
+func (s *sqliteEngine) opener(settings ...string) opener {
+	return func(ctx context.Context) (*sqliteConn, error) {
+		return openSQLiteConn(ctx, s.path, s.dialect, settings...)
 	}
-	return pool
 }
+
+// opener opens a connection.
+type opener func(ctx context.Context) (*sqliteConn, error)
 
 func (s *sqliteEngine) words() *Dialect { return s.dialect }
 
 func (s *sqliteEngine) ping(ctx context.Context) error {
-	return s.readers.with(ctx, func(r *sqliteReader) error { return r.conn.PingContext(ctx) })
+	_, err := One(ctx, &Querier{engine: s}, ScanInt, `SELECT 1`)
+	return err
 }
 
 func (s *sqliteEngine) close() error {
 	var errs []error
 	if s.writer != nil {
-		errs = append(errs, s.writer.close())
+		s.writer.close()
 	}
 	if s.readers != nil {
 		errs = append(errs, s.readers.close())
 	}
 	if s.serving != nil {
-		errs = append(errs, s.serving.Close())
+		errs = append(errs, s.serving.close())
 	}
 	if s.temporary != "" {
 		errs = append(errs, os.RemoveAll(s.temporary))
@@ -129,15 +123,13 @@ func (s *sqliteEngine) write(ctx context.Context, tx *Unit) error { return s.wri
 // migrate uses a separate connection that does not enforce references. A migration can therefore
 // rebuild a table. migrate checks the references at the end.
 func (s *sqliteEngine) migrate(ctx context.Context, fn func(session) error) (err error) {
-	pool := s.connect("foreign_keys(OFF)", "synchronous(FULL)")
-	defer func() { err = errors.Join(err, pool.Close()) }()
-	conn, err := pool.Conn(ctx)
+	conn, err := s.opener("foreign_keys(OFF)", "synchronous(FULL)")(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = conn.Close() }() // rolls back uncommitted changes
+	defer func() { err = errors.Join(err, conn.close()) }() // rolls back uncommitted changes
 	session := sqliteSession{conn}
-	if err := session.script(ctx, "BEGIN IMMEDIATE"); err != nil {
+	if err := conn.script(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
 	if err := fn(session); err != nil {
@@ -146,7 +138,7 @@ func (s *sqliteEngine) migrate(ctx context.Context, fn func(session) error) (err
 	if err := session.query(ctx, danglingReference, "PRAGMA foreign_key_check"); err != nil {
 		return err
 	}
-	return session.script(ctx, "COMMIT")
+	return conn.script(ctx, "COMMIT")
 }
 
 func danglingReference(row Row) error {
@@ -158,50 +150,16 @@ func danglingReference(row Row) error {
 	return fmt.Errorf("%w: a row of %s refers to a missing one of %s", ErrConstraint, table, parent)
 }
 
-type sqliteSession struct{ conn *sql.Conn }
-
-func (s sqliteSession) script(ctx context.Context, text string) error { return s.exec(ctx, text) }
+type sqliteSession struct{ *sqliteConn }
 
 func (s sqliteSession) exec(ctx context.Context, text string, args ...any) error {
-	_, err := s.conn.ExecContext(ctx, text, args...)
+	values, err := arguments(args)
+	if err == nil {
+		_, err = s.sqliteConn.exec(ctx, text, values)
+	}
 	return err
 }
 
 func (s sqliteSession) query(ctx context.Context, row func(Row) error, text string) error {
-	rows, err := s.conn.QueryContext(ctx, text)
-	if err != nil {
-		return err
-	}
-	return drain(rows, func(r Row) (bool, error) { return true, row(r) })
-}
-
-func drain(rows *sql.Rows, row func(Row) (more bool, err error)) error {
-	defer rows.Close()
-	for rows.Next() {
-		if more, err := row(sqliteRow{rows}); err != nil || !more {
-			return err
-		}
-	}
-	return rows.Err()
-}
-
-// sqliteRow catches the panic of an sql.Scanner. After such a panic, database/sql would leave the
-// rows locked.
-type sqliteRow struct{ rows *sql.Rows }
-
-func (r sqliteRow) Scan(dest ...any) error {
-	guarded := make([]any, len(dest))
-	for i, d := range dest {
-		guarded[i] = d
-		if s, ok := d.(sql.Scanner); ok {
-			guarded[i] = guardedScanner{s}
-		}
-	}
-	return r.rows.Scan(guarded...)
-}
-
-type guardedScanner struct{ sql.Scanner }
-
-func (g guardedScanner) Scan(value any) error {
-	return guard(func() error { return g.Scanner.Scan(value) })
+	return s.sqliteConn.query(ctx, text, nil, func(r Row) (bool, error) { return true, row(r) })
 }

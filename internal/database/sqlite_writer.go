@@ -3,8 +3,6 @@ package database
 import (
 	"cmp"
 	"context"
-	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"slices"
@@ -39,10 +37,8 @@ type queued struct {
 // outcomes after their common COMMIT. The goroutine uses separate contexts, so that no caller can
 // interrupt the units of other callers.
 type writer struct {
-	pool     *sql.DB
-	conn     *sql.Conn // nil until needed, and after a transaction was lost
-	prepared *statements
-	dialect  *Dialect
+	open opener
+	conn *sqliteConn // nil after a transaction was lost, until needed
 
 	wary int // the remaining groups of waryGroups
 
@@ -56,14 +52,13 @@ type writer struct {
 	ended   func(group int) // called with the number of units in a finished transaction; may be nil
 }
 
-func newWriter(ctx context.Context, pool *sql.DB, d *Dialect) (*writer, error) {
-	pool.SetMaxOpenConns(1)
+func newWriter(ctx context.Context, open opener) (*writer, error) {
 	w := &writer{
-		pool: pool, dialect: d, most: groupLimit, limit: unitLimit,
+		open: open, most: groupLimit, limit: unitLimit,
 		queue: make(chan *queued), stop: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	if err := w.connect(ctx); err != nil {
-		return nil, errors.Join(err, pool.Close())
+		return nil, err
 	}
 	go w.run() //nolint:contextcheck // the writer outlives the caller that opened it
 	return w, nil
@@ -86,11 +81,10 @@ func (w *writer) submit(ctx context.Context, tx *Unit) error {
 	}
 }
 
-func (w *writer) close() error {
+func (w *writer) close() {
 	close(w.stop)
 	<-w.stopped
 	w.disconnect()
-	return w.pool.Close()
 }
 
 func (w *writer) run() {
@@ -237,8 +231,8 @@ func (w *writer) alone(u *queued) error {
 }
 
 // execute executes statements within the time limit of a unit. A statement for one row runs without
-// the cancellable context, for which the driver would start a goroutine. The limit is then checked
-// before the statement.
+// a context that can end, for which the connection would start a goroutine. The limit is then
+// checked before the statement.
 func (w *writer) execute(statements []statement) error {
 	ctx, cancel := context.WithTimeout(context.Background(), w.limit)
 	defer cancel()
@@ -259,23 +253,12 @@ func (w *writer) execute(statements []statement) error {
 
 func (w *writer) statement(ctx context.Context, s *statement) error {
 	if s.scan != nil {
-		rows, err := w.prepared.query(ctx, s.sql, s.args)
-		if err != nil {
-			return err
-		}
 		var found int64
-		err = drain(rows, func(row Row) (bool, error) { found++; return true, s.take(row) })
+		err := w.conn.query(ctx, s.sql, s.args, func(row Row) (bool, error) { found++; return true, s.take(row) })
 		return cmp.Or(err, s.check(found))
 	}
-	result, err := w.prepared.exec(ctx, s.sql, s.args)
-	if err != nil {
-		return err
-	}
-	touched, err := result.RowsAffected()
-	if err != nil {
-		return err
-	}
-	return s.check(touched)
+	touched, err := w.conn.exec(ctx, s.sql, s.args)
+	return cmp.Or(err, s.check(touched))
 }
 
 func (w *writer) begin() error {
@@ -297,32 +280,20 @@ func (w *writer) rollback() {
 	}
 }
 
-// control executes a statement such as BEGIN or COMMIT. The statement has no time limit, because it
-// waits only for other processes and for the disk.
-func (w *writer) control(text string) error {
-	_, err := w.prepared.exec(context.Background(), text, nil)
+func (w *writer) control(text string) error { return w.conn.control(text) }
+
+func (w *writer) connect(ctx context.Context) (err error) {
+	if w.conn == nil {
+		w.conn, err = w.open(ctx)
+	}
 	return err
 }
 
-func (w *writer) connect(ctx context.Context) error {
-	var err error
-	if w.conn != nil {
-		return nil
-	}
-	if w.conn, err = w.pool.Conn(ctx); err != nil {
-		return err
-	}
-	w.prepared = newStatements(w.conn, w.dialect)
-	return nil
-}
-
-// disconnect closes the connection permanently. SQLite then rolls back the uncommitted changes of
-// the connection.
+// disconnect closes the connection permanently. SQLite then rolls back all uncommitted changes on
+// it.
 func (w *writer) disconnect() {
-	if w.conn == nil {
-		return
+	if w.conn != nil {
+		_ = w.conn.close() // each unit has its outcome
 	}
-	w.prepared.close()
-	_ = w.conn.Raw(func(any) error { return driver.ErrBadConn })
 	w.conn = nil
 }
