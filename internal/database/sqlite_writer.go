@@ -282,10 +282,12 @@ func (w *writer) rollback() {
 
 func (w *writer) control(text string) error { return w.conn.control(text) }
 
-func (w *writer) connect(ctx context.Context) (err error) {
-	if w.conn == nil {
-		w.conn, err = w.open(ctx)
+func (w *writer) connect(ctx context.Context) error {
+	if w.conn != nil {
+		return nil
 	}
+	conn, err := w.open(ctx)
+	w.conn = conn
 	return err
 }
 
