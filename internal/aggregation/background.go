@@ -35,8 +35,7 @@ func (a *Aggregation) RunDue(ctx context.Context, d passerelle.Domain) (int, err
 }
 
 // Withdrawn data is erased in steps of leastStep to mostStep rows. When a step has taken longer
-// than stepTime, the next step is smaller if possible. stepTime is about the duration of other
-// writes.
+// than stepTime, the next step is smaller if possible. Other writes take about as long as stepTime.
 const (
 	leastStep, mostStep = 10, 100
 	stepTime            = 5 * time.Millisecond

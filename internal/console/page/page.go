@@ -3,9 +3,9 @@
 // shows failures.
 //
 // The package owns the addresses below Root, the cookies of operators, and the frame of their
-// pages. It has only two pages: the error page, and the page for links from other sites. Package
-// console and its subpackages own all other pages. Package operators decides who may sign in.
-// Package web owns the design and the sending of pages.
+// pages. It does not own pages, except the error page and the page for links from other sites.
+// Package console and its subpackages own all other pages. Package operators decides who may sign
+// in. Package web owns the design and the sending of pages.
 //
 // A failure shows a page in plain words with the id of the request. A request without a session is
 // redirected to the sign-in page. A form for another session changes nothing.
