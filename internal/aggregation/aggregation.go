@@ -25,7 +25,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// Aggregation contains the use cases of users. A field is required unless its comment says otherwise.
+// Aggregation has the use cases of users. A field is required unless its comment says otherwise.
 type Aggregation struct {
 	DB *store.DB
 	// Connectors contains the connectors of the deployment.
