@@ -7,7 +7,7 @@ import (
 )
 
 // These are the payment fields of the test connectors. The second field exists only because the
-// API's public test connector has it. The bank ignores its value.
+// public test connector of this API family has it. The bank ignores its value.
 const (
 	useCaseField = "use_case_pay"
 	websiteField = "openapiwebsite"

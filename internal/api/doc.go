@@ -4,5 +4,5 @@
 // The package owns the names and types of request fields, and the form of responses without a
 // resource of package wire. It does not own the conventions that all calls share (package httpapi)
 // or the business rules (the use cases). An error that the caller caused is a *passerelle.Error,
-// which names the field if there is one. Other errors are returned unchanged.
+// which names the field if there is one. Endpoints wrap other errors.
 package api

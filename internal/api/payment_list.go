@@ -58,8 +58,8 @@ type listPaymentsOutput struct {
 }
 
 // mostCounted is the largest number of matches that a list counts, unless the caller requests the
-// exact total. The limit bounds the cost of a page. It equals the limit of pages, because a page
-// must not have more payments than the total says. The doc texts above name the number.
+// exact total. The limit bounds the cost of a page. It equals the largest page size, because a
+// page must not have more payments than the total says. The doc texts above name the number.
 var mostCounted = httpapi.MaxLimit()
 
 func (s *Service) listPayments(ctx context.Context, c *httpapi.Caller, in listPaymentsInput) (listPaymentsOutput, error) {

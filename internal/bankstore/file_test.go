@@ -131,8 +131,8 @@ func TestUploadsThatAreOver(t *testing.T) {
 	})
 }
 
-// TestErasureWaitsForFiles checks that the erasure of a user releases unreferenced files. The
-// erasure must not end before ForgetFiles removes the rows of these files.
+// TestErasureWaitsForFiles checks that the erasure of a user marks unreferenced files for
+// removal. The erasure must not end before ForgetFiles removes the rows of these files.
 func TestErasureWaitsForFiles(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h, _, _ := filed(t, s)

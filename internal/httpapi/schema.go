@@ -79,8 +79,8 @@ func (s *schemas) outputKind(t reflect.Type) *schema {
 	return scalar(t, nil)
 }
 
-// scalars maps kinds of Go types to JSON types. It contains no float: amounts are decimals that
-// describe themselves.
+// scalars maps kinds of Go types to JSON types. It contains no float: amounts in responses have the
+// type json.Number.
 var scalars = map[reflect.Kind]string{
 	reflect.String: "string", reflect.Bool: "boolean",
 	reflect.Int: "integer", reflect.Int32: "integer", reflect.Int64: "integer",

@@ -70,7 +70,7 @@ func hexadecimal(text string) (color.RGBA, bool) {
 	if err != nil || len(text) != 6 {
 		return color.RGBA{}, false
 	}
-	return color.RGBA{uint8(value >> 16), uint8(value >> 8), uint8(value), 0xff}, true //nolint:gosec // each a byte of it
+	return color.RGBA{uint8(value >> 16), uint8(value >> 8), uint8(value), 0xff}, true //nolint:gosec // each conversion keeps one byte
 }
 
 // readableOn returns white for a dark colour, and a dark colour for a light colour.

@@ -38,8 +38,7 @@ func (t *Tx) AfterCommit(f func()) { t.after = append(t.after, f) }
 func Open(ctx context.Context, path string) (*Book, error) {
 	pragmas := url.Values{
 		// FULL waits for the disk at each commit, so that no acknowledged change is ever lost. Only
-		// one program at a time may open the file: a second one would have its own clock and
-		// faults.
+		// one program at a time may open the file: a second program would have its own clock.
 		"_pragma": {"locking_mode(EXCLUSIVE)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "busy_timeout(3000)"},
 		"_txlock": {"immediate"},
 	}
