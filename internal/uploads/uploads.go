@@ -66,6 +66,7 @@ type fileAnswer struct {
 	Accounts []struct {
 		Transactions, New, Changed, Removed int
 		Gaps                                []MissingPart
+		Unbalanced                          []int
 	}
 }
 
@@ -117,7 +118,8 @@ func (c *Uploader) FindConnection(ctx context.Context, create bool) error {
 }
 
 // Send sends a file. The service imports the file. With preview, the service only compares the file
-// with stored data. When the service refuses the file, the result contains the reason.
+// with stored data. When the service refuses the file, or would refuse to import it, the result
+// contains the reason.
 func (c *Uploader) Send(ctx context.Context, file inbox.WaitingFile, preview bool) (Uploaded, error) {
 	view := Uploaded{File: file.Name}
 	content, err := file.Read(ctx)
@@ -143,6 +145,9 @@ func (c *Uploader) Send(ctx context.Context, file inbox.WaitingFile, preview boo
 	for _, a := range answer.Accounts {
 		view.Transactions, view.New, view.Changed, view.Removed = view.Transactions+a.Transactions, view.New+a.New, view.Changed+a.Changed, view.Removed+a.Removed
 		view.Gaps = append(view.Gaps, a.Gaps...)
+		if preview && !c.Unbalanced && len(a.Unbalanced) > 0 && view.Refused == "" {
+			view.Refused = fmt.Sprintf("line %d: the statement is incomplete, or its transactions do not add up to its closing balance; use --unbalanced to import it all the same", a.Unbalanced[0])
+		}
 	}
 	return view, err
 }
