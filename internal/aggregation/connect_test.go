@@ -206,9 +206,13 @@ func (h *fixture) withheldAgain(a bankstore.StoredAccount, n int64) {
 	if reported := events[1].body["transactions"].([]any); len(reported) > 20 {
 		h.t.Errorf("%d transactions are new", len(reported))
 	}
-	h.share(a, false)
-	if got := names(h.events()); got != "ACCOUNT_DISABLED" || h.transactions() != 0 || len(h.accounts(false)) != 0 {
-		h.t.Errorf("withheld: events %s, %d transactions", got, h.transactions())
+	stored := h.share(a, false)
+	events = h.events()
+	if got := names(events); got != "ACCOUNT_DISABLED" || h.transactions() != 0 || len(h.accounts(false)) != 0 {
+		h.t.Fatalf("withheld: events %s, %d transactions", got, h.transactions())
+	}
+	if reported := events[0].body["covered_from"]; reported != nil || stored.CoveredFrom != (passerelle.Date{}) {
+		h.t.Errorf("withheld: covered from %v, stored %v", reported, stored.CoveredFrom)
 	}
 	consents, err := bankstore.From(h.DB).Consents(h.t.Context(), bankstore.ConsentFilter{Domain: h.domain.ID, User: h.user.ID}, store.Window{Limit: 10})
 	if err != nil || len(consents) != 1 || consents[0].Withdrawn == nil || consents[0].Account != a.ID {

@@ -142,7 +142,7 @@ func (run *syncRun) sharingEvents(accounts []bankstore.StoredAccount, change Acc
 		}
 		apply(&account, change)
 		if account.Disabled = nil; *change.Disabled {
-			account.Disabled = &now
+			account.Disabled, account.Error, account.CoveredFrom, account.Worth = &now, "", passerelle.Date{}, nil // as DisableAccount stores them
 			events = append(events, run.events.accountEvent(webhook.AccountDisabled, account))
 			continue
 		}
