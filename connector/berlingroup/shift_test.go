@@ -11,8 +11,9 @@ import (
 	"passerelle"
 )
 
-// offsetBank lists entries without ids, newest first, on pages of two. Each page counts the entries
-// at the time of its request. change is called before each page except the first one.
+// offsetBank lists entries without ids, newest first, on pages of two. The parameter from is a
+// position in the list at the time of the request, so a new entry shifts the later pages. change is
+// called before each page except the first one.
 type offsetBank struct {
 	entries []string
 	change  func(*offsetBank)

@@ -14,10 +14,9 @@ import (
 // expires or is deleted, or when the user's token is revoked.
 const CodeLife = 30 * time.Minute
 
-// GrantUser makes a token for a user, in the transaction that creates the user or makes the user
-// permanent. The token of a permanent user is permanent, and the service sends it with the client's
-// webhooks. The token of a temporary user ends with the user. The client is zero for a token that
-// belongs to no application.
+// GrantUser makes a token for a user, in the transaction that creates or keeps the user. The token
+// of a permanent user is permanent, and webhooks of the client can carry it. The token of a
+// temporary user ends with the user. The client is zero for a token that belongs to no application.
 func (a *Access) GrantUser(tx *store.Tx, client passerelle.ClientID, u passerelle.User) (Grant, error) {
 	return a.keep(tx, UserToken, mint(UserToken), store.Token{Domain: u.Domain, Client: client, User: u.ID, Expires: u.Expires})
 }
@@ -32,14 +31,14 @@ func (a *Access) keep(tx *store.Tx, kind TokenKind, text string, token store.Tok
 }
 
 // RevokeUser ends the permanent tokens and the codes of a user that belong to the client or to no
-// application. The transaction that issues a new token calls RevokeUser.
+// application, in the transaction that issues a new token.
 func (a *Access) RevokeUser(tx *store.Tx, client passerelle.ClientID, u passerelle.User) {
 	tx.RevokeUserTokens(u.Domain, client, u.ID, a.Now())
 }
 
 // IssueCode makes a temporary code for the user of a token. If the argument single is true, the
 // code is valid for one exchange. Otherwise it is valid for any number of exchanges. A code opens
-// pages, and a client can exchange it for a token. API calls do not accept a code.
+// pages, and a client can exchange it for a token. API calls that need a user do not accept a code.
 func (a *Access) IssueCode(ctx context.Context, maker Principal, single bool) (Grant, error) {
 	expires := a.Now().Add(CodeLife)
 	if maker.Expires != nil && maker.Expires.Before(expires) {

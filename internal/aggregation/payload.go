@@ -84,7 +84,7 @@ func (r *reporter) shown() wire.Connection {
 }
 
 // finalEvents returns the events that end a run. These events contain the data that the run read or
-// changed. After a failed update, they also contain other accounts and subscriptions (see
+// changed. After a failed run, they also contain other accounts and subscriptions (see
 // reportOf). If one unit cannot store all events, finalEvents stores the first events itself.
 func (r *reporter) finalEvents(ctx context.Context, im *importer, first bool) ([]store.EmittedEvent, error) {
 	var events []store.EmittedEvent
@@ -193,7 +193,7 @@ func (im *importer) report() report {
 	return t
 }
 
-// reportOf returns the report of a run. After a failed update, the report contains every enabled
+// reportOf returns the report of a run. After a failed run, the report contains every enabled
 // account and subscription that is not deleted, with the error. Otherwise a receiver that processes
 // the event account by account would miss the error.
 func (r *reporter) reportOf(ctx context.Context, im *importer) (report, error) {

@@ -89,7 +89,7 @@ func (c *Console) load(pc *page.Context, sensitive bool) (*payment.Payment, erro
 	return p, nil
 }
 
-// payment shows a payment, and masks its personal data.
+// payment shows a payment with masks.
 func (c *Console) payment(pc *page.Context) error { return c.show(pc, false) }
 
 // reveal shows a payment without masks, and records this act.
@@ -118,7 +118,7 @@ func mayDo(pc *page.Context, act string) bool {
 	return pc.Who.May(operators.Act) && pc.Certain()
 }
 
-// nameText masks a text that names real people. It does not mask a revealed text.
+// nameText masks a text with personal data in a live domain, unless the text is revealed.
 func nameText(pc *page.Context, text string, revealed bool) string {
 	if revealed || text == "" || pc.Domain.Kind == passerelle.Sandbox {
 		return text
@@ -188,8 +188,9 @@ func (c *Console) showRest(pc *page.Context, p *payment.Payment, revealed bool, 
 	return err
 }
 
-// evidence returns the payer's evidence, oldest first. In live domains, it masks the payer's
-// account and omits the instructions, unless the data is revealed.
+// evidence returns the payer's evidence, oldest first. Unless the data is revealed, it masks the
+// payer's account and omits the instructions in a live domain, and masks the accounts of the
+// instructions in a sandbox.
 func (c *Console) evidence(pc *page.Context, id passerelle.PaymentID, revealed bool) ([]evidenceRow, error) {
 	kept, err := c.DB.Evidence(pc, pc.Domain.ID, id)
 	if err != nil {

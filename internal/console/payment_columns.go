@@ -32,7 +32,7 @@ var columns = []column{
 	{Name: "registered", Label: "Registered", usual: true},
 }
 
-// paymentTable has payments, and the columns that the page shows.
+// paymentTable has payments, and all columns. Chosen marks the columns that the page shows.
 type paymentTable struct {
 	Rows    []listRow
 	columns []column

@@ -18,7 +18,7 @@ func foundTable(rows []listRow) paymentTable {
 }
 
 // These functions return the name of the field with the searched text and, except for inMail, its
-// value. They mask personal data.
+// value. They mask account numbers and, in live domains, labels and names.
 
 func inReference(_ *page.Context, p *payment.Payment, text string) string {
 	return "End-to-end id " + matching(p, func(in payment.Instruction) bool { return in.ReferenceID == text }).ReferenceID

@@ -31,7 +31,7 @@ var headerFacts = ofSection("1.1",
 	row{fact: "a kind of token that is of no use", by: "interface.md", call: "GET /2.0/users/me", as: "service", status: 403, shapes: "Error", says: []string{`"forbidden"`}},
 )
 
-// tokenFacts are requests with each kind of token (section 1.2 of the fact list).
+// tokenFacts are requests with several kinds of tokens (section 1.2 of the fact list).
 var tokenFacts = ofSection("1.2",
 	row{fact: "user token, temporary", by: "D", call: "GET /2.0/users/me", as: "temporary", status: 200, shapes: "User"},
 	row{fact: "temporary code where a token is wanted", by: "D", call: "GET /2.0/users/me", as: "Bearer {new code}", status: 403, shapes: "Error"},

@@ -28,11 +28,11 @@ const sharedStatements = 64
 // its own transaction.
 var errApart = errors.New("the shared transaction failed")
 
-// sharers execute units that only add rows. Waiting units share a transaction. The transaction has
-// a separate context, so that no caller can interrupt the units of other callers. This context ends
-// soon, so that no unit waits much longer than its caller allows. The transaction has no
-// savepoints. After a failure other than ErrUnknown, each unit runs in its own transaction and gets
-// its own result.
+// sharers execute units that only add rows and change totals. Waiting units share a transaction.
+// The transaction has a separate context, so that no caller can interrupt the units of other
+// callers. This context ends soon, so that no unit waits much longer than its caller allows. The
+// transaction has no savepoints. After a failure other than ErrUnknown, each unit runs in its own
+// transaction and gets its own result.
 type sharers struct {
 	attempt func(ctx context.Context, statements []statement) error
 	queue   chan *queued // unbuffered: a sent unit has already been taken
@@ -88,7 +88,7 @@ func (s *sharers) answer(group []*queued) {
 		units[i] = u.unit
 		for _, s := range u.unit.statements {
 			if s.requires {
-				by := string(s.args[0].([]byte)) //nolint:errcheck // it contains only such values
+				by := string(s.args[0].([]byte)) //nolint:errcheck // the argument of Require is always a []byte
 				if required[by] {
 					continue
 				}

@@ -41,8 +41,8 @@ func first[T any](scan func(Row) (T, error), each func(func(Row) (bool, error)) 
 	return found[0], nil
 }
 
-// roomy is the longest list that Collect makes four times as long when it is full. Longer lists
-// grow as append decides. Each growth copies the rows, and rows may be large.
+// roomy is the largest number of rows at which Collect quadruples the capacity of a full list.
+// Longer lists grow as append decides. Each growth copies the rows, and rows may be large.
 const roomy = 64
 
 // Collect returns all rows of a query, or nil when the query finds no row.

@@ -40,7 +40,7 @@ type authority struct {
 	mu sync.Mutex
 	// users caches the credentials for events of users.
 	users map[passerelle.UserID]credential
-	// added caches the additions, by user.
+	// added caches the members that are added to payloads, by user.
 	added map[passerelle.UserID][]byte
 }
 
@@ -81,7 +81,7 @@ func (a *authority) credential(ctx context.Context, user passerelle.UserID) (cre
 	return a.ofUser(ctx, user)
 }
 
-// renewedToken is the detail of the second request of an exchange. Only this second request is
+// renewedToken is the detail of a request that repeats a refused request. Only the repetition is
 // recorded.
 const renewedToken = "The first request was refused with status 401. This one has a new access token."
 

@@ -22,7 +22,7 @@ const (
 	operatorTimeout = 5 * time.Second
 )
 
-// Payload returns the payload of a delivery as text, without additions. The body must not have
+// Payload returns the payload of a delivery as text, without added members. The body must not have
 // been erased.
 func Payload(d store.WebhookData) string {
 	if d.MediaType == store.JSON {

@@ -26,7 +26,8 @@ type paymentAnswer struct {
 	ValidateURI *string `json:"validate_uri"`
 }
 
-// TestFirstPayment follows the README like a new user, on both databases and without a browser.
+// TestFirstPayment makes the first payment of the README on both databases. Instead of the webview,
+// it uses the API to choose the bank.
 func TestFirstPayment(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		secret := s.Subscribe("PAYMENT_STATE_UPDATED", "first")

@@ -329,7 +329,7 @@ func (s fixture) questions() map[string]question {
 var limited = regexp.MustCompile(`^SCAN (due|over|wanted|waiting|latest|counted|withdrawal|place|list_\d+|CONSTANT ROW)`)
 
 // wantNoScan fails the test when a plan reads or sorts a whole table. A common table expression
-// with a limit may be read completely. It may also be sorted when it is a page.
+// with a limit may be read completely. A plan that reads the expression place may also sort.
 func wantNoScan(t *testing.T, plans []string) {
 	t.Helper()
 	page := slices.Contains(plans, "SCAN place")

@@ -49,8 +49,8 @@ type Webhook struct {
 	Alerted *time.Time
 	Alarmed bool
 	// AddToData lists the members that are added to payloads. It maps the name of each member to a
-	// key. The value of the member is the text that the event's user has stored under this key.
-	// AddToData may be nil.
+	// key. The value of the member is the text that is stored for the event's user under this key,
+	// or null. AddToData may be nil.
 	AddToData map[string]string
 }
 

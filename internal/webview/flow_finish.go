@@ -185,11 +185,11 @@ func termination(reported url.Values) (string, error) {
 	return string(raw), nil
 }
 
-// moreBody is the content of the page on which a person can make another connection.
+// moreBody is the content of the page that appears after the person has made a connection.
 type moreBody struct {
 	flowBody
-	// Made describes what the person shares, with one line for each connection. Stop explains how
-	// to stop sharing.
+	// Made has one line for each connection, with the numbers of shared accounts and contracts.
+	// Stop explains how to stop sharing.
 	Made []string
 	Stop string
 	// Another is the address of the list of institutions. It is empty when the person may make no
@@ -197,8 +197,8 @@ type moreBody struct {
 	Another string
 }
 
-// offerMore shows what the person shares. If the person may make another connection, the page also
-// offers this.
+// offerMore shows how many accounts and contracts the person shares. If the person may make another
+// connection, the page also offers this.
 func (w *Webview) offerMore(pc *pageContext, t *flowSession) error {
 	if len(t.Made) == 0 {
 		web.Redirect(pc.writer, pc.to(t))
@@ -237,7 +237,7 @@ func (w *Webview) offerMore(pc *pageContext, t *flowSession) error {
 // acknowledgement is the time for which a page shows a confirmation before it continues by itself.
 const acknowledgement = 8 * time.Second
 
-// sharedOf returns one line that says what a connection shares.
+// sharedOf returns one line that says how many accounts and contracts a connection shares.
 func (w *Webview) sharedOf(pc *pageContext, s *flowConnection) (string, error) {
 	all, err := w.shareable(pc, s)
 	if err != nil {

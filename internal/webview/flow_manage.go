@@ -242,7 +242,7 @@ func (w *Webview) manage(pc *pageContext, s *flowConnection, b *sharingBody) err
 }
 
 // manageConnection shows the page of the current step: the question whether to delete the
-// connection, the upload of files, or the shared data.
+// connection, the upload of files, or the items that the person can share.
 func (w *Webview) manageConnection(pc *pageContext, s *flowConnection) error {
 	switch {
 	case pc.step() == stepForget:

@@ -1,5 +1,5 @@
-// Package page shows a bank's pages to its customers: the page to which third parties redirect
-// them, and the bank's app.
+// Package page serves the pages of test banks: a list of the banks and, for each bank, a front
+// page, the page to which third parties redirect customers, and the bank's app.
 //
 // It owns the appearance of the pages and the reading of forms. The pages work without JavaScript
 // and fetch nothing from other hosts. The package does not make decisions: package bank does. For

@@ -26,7 +26,8 @@ type manner struct {
 	// changes means that data changes from one day to the next. Accounts and subscriptions appear
 	// and disappear, and accounts are renamed. Transactions are corrected and disappear.
 	changes, foreignText, repeats bool
-	// receipts means that monthly transactions have an attachment.
+	// receipts means that monthly direct debits and transfers with a counterparty have an
+	// attachment.
 	receipts bool
 	// fault is a failure in the middle of a read.
 	fault fault

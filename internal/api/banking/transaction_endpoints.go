@@ -152,8 +152,8 @@ type (
 	}
 )
 
-// settled is a place that settle has checked. The field named holds the account of the place, or
-// nil when the place has no account.
+// settled is a place that settle has checked. named is the account of the place. It is nil when the
+// place has no account.
 type settled struct {
 	transactionPlace
 	named *bankstore.StoredAccount

@@ -34,8 +34,8 @@ func (pc *Context) Window(numbers int) store.Window {
 }
 
 // placeText formats a position for a link, as numbers separated by dashes. It seals a position that
-// begins with a text. Pages mask such texts, and browsers and proxies store addresses without
-// masks.
+// begins with a text. Pages of live domains mask such texts, and browsers and proxies store
+// addresses without masks.
 func (pc *Context) placeText(place []any) string {
 	if text, is := place[0].(string); is {
 		sealed, _ := pc.handler.sealer.Seal(sealedPlace, textPlace{text, fmt.Sprint(place[1])}) // sealing cannot fail, because every text is valid JSON

@@ -50,12 +50,12 @@ type attemptRow struct {
 	Duration, Status, Failure, Answer, Detail, Opening, Signature, Next string
 }
 
-// delivery shows a delivery, and masks its personal data in a live domain.
+// delivery shows a delivery. In a live domain, it hides the payload and the responses.
 func (h *hooks) delivery(pc *page.Context) error {
 	return h.showDelivery(pc, pc.Domain.Kind == passerelle.Sandbox)
 }
 
-// revealDelivery shows a delivery without masks, and records this act.
+// revealDelivery shows a delivery with the payload and the responses, and records this act.
 func (h *hooks) revealDelivery(pc *page.Context) error {
 	if !pc.MayReveal() {
 		return page.ErrForbidden
