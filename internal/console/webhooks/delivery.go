@@ -167,8 +167,7 @@ func (h *hooks) addAttempts(pc *page.Context, data *deliveryData) error {
 	return nil
 }
 
-// newAttemptRow returns a request as a row. It omits a receiver's response that may contain data of
-// real people.
+// newAttemptRow returns a request as a row. If hidden is set, it hides the receiver's response.
 func newAttemptRow(pc *page.Context, l store.WebhookLog, hidden bool) attemptRow {
 	row := attemptRow{
 		At: pc.When(l.At), Duration: fmt.Sprintf("%d ms", l.Duration.Milliseconds()), Status: "no answer", Failure: l.Failure,
