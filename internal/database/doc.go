@@ -27,10 +27,9 @@
 // that a statement changes the expected row. COMMIT needs a second round trip when a function must
 // check rows first. Waiting units that only add rows and change totals share a transaction. If this
 // transaction is undone, for example after an error or a long wait for a lock, each unit gets its
-// own transaction.
-// A unit with its own transaction runs again when the server requests this or the connection is
-// lost. Each transaction writes a number into a slot of the table unit_mark. After a lost
-// connection, the slot shows the transaction's outcome, even when the server was restarted or
+// own transaction. A unit with its own transaction runs again when the server requests this or the
+// connection is lost. Each transaction writes a number into a slot of the table unit_mark. After a
+// lost connection, the slot shows the transaction's outcome, even when the server was restarted or
 // replaced. The query for the outcome also invalidates the slot. The server then refuses a COMMIT
 // that arrives later.
 //
