@@ -727,10 +727,11 @@ func TestFailuresOfReads(t *testing.T) {
 // TestALostReadIsRepeated: when the bank closes the connection without a response, the same run
 // repeats the request. It must end without an error and with all data.
 func TestALostReadIsRepeated(t *testing.T) {
-	banks := newBanks(t, "redirect")
+	banks, booked := newBanks(t, "redirect"), 2 // both databases read the same bank
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder}, func(t *testing.T, s *servicetest.Instance) {
 		c := newCustomer(t, s, banks)
 		c.connect(banks.uuid("redirect"))
+		booked += 5
 		banks.steer("POST", "redirect/accounts/anna-current/fill", map[string]any{"count": 5, "amount": "-0.25", "text": "After the loss"}, nil)
 		banks.steer("POST", "redirect/faults", map[string]any{"call": "GET /v1/accounts", "wire": "lost", "times": 1}, nil)
 		logged := len(s.Logs.String())
@@ -738,7 +739,7 @@ func TestALostReadIsRepeated(t *testing.T) {
 		if state, said := c.connection().State, s.Logs.String()[logged:]; state != nil || strings.Contains(said, "broke off") {
 			t.Errorf("the state is %v, and the log says %s", state, said)
 		}
-		c.matchesBooks("redirect", 2+5)
+		c.matchesBooks("redirect", booked)
 		var left struct{ Faults []any }
 		banks.steer("GET", "redirect/faults", nil, &left)
 		if len(left.Faults) > 0 {

@@ -62,13 +62,18 @@ func (c *sqliteConn) query(ctx context.Context, text string, args []any, row fun
 	}
 	stmt, err := c.take(text)
 	if err != nil {
-		return err
+		return ended(ctx, err)
 	}
 	release := c.interruptible(ctx)
 	defer func() { release(); c.putBack(text, stmt, args) }()
 	if err = bind(stmt, args); err == nil {
 		err = each(stmt, row)
 	}
+	return ended(ctx, err)
+}
+
+// ended adds the error of the context to an error of a statement that was interrupted.
+func ended(ctx context.Context, err error) error {
 	if sqlite.ErrCode(err) == sqlite.ResultInterrupt {
 		return errors.Join(ctx.Err(), err)
 	}
@@ -189,11 +194,11 @@ func (c *sqliteConn) script(ctx context.Context, text string) error {
 	for !blank.MatchString(text) {
 		stmt, rest, err := c.conn.PrepareTransient(text)
 		if err != nil {
-			return err
+			return ended(ctx, err)
 		}
 		err = each(stmt, func(Row) (bool, error) { return true, nil })
 		if _ = stmt.Finalize(); err != nil { // the error of Finalize is that of the last step
-			return errors.Join(ctx.Err(), fmt.Errorf("execute %q: %w", opening(strings.TrimSpace(text)), err))
+			return ended(ctx, fmt.Errorf("execute %q: %w", opening(strings.TrimSpace(text)), err))
 		}
 		text = text[len(text)-rest:]
 	}
