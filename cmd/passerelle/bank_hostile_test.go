@@ -118,8 +118,8 @@ func TestHostileBanks(t *testing.T) {
 }
 
 // TestClocksThatAreApart: a bank checks the dates of signatures and certificates. When its clock
-// differs much from the clock of this machine, the log and the command bank check report the
-// difference and the remedy. Everything works again once the clocks agree.
+// differs much from the clock of this machine, the difference and the remedy are in the log and in
+// the output of `passerelle bank check`. Everything works again once the clocks agree.
 func TestClocksThatAreApart(t *testing.T) {
 	banks := newBanks(t, "signed")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {

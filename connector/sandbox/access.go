@@ -32,7 +32,8 @@ func (b *Bank) readAccess() customers.Access {
 	return customers.Access{Page: b.accessPage, Code: b.AccessCode}
 }
 
-// accessPage returns the address of a page that redirects back to a URL.
+// accessPage returns the address of the page on which the customer answers. The answer leads the
+// browser to the URL in the argument back.
 func (b *Bank) accessPage(domain passerelle.DomainID, connection passerelle.ConnectionID, back string) string {
 	name := append(connectionName(domain, connection), back...)
 	mac := b.MAC(accessPurpose, name)[:macSize]
@@ -82,8 +83,8 @@ func (b *Bank) access(id string) (*accessView, bool) {
 	return v, true
 }
 
-// showAccess shows the question to the customer. The forms of both answers lead to the return
-// address.
+// showAccess shows the question to the customer. The form has a button for each answer, and leads
+// to the return address.
 func (b *Bank) showAccess(w http.ResponseWriter, r *http.Request, id string) {
 	v, ok := b.access(id)
 	if !ok {

@@ -18,8 +18,7 @@ import (
 // because a user seldom changes.
 const attempts = 5
 
-// Also adds writes, such as the user's token, to the transaction that creates a user or makes a
-// user permanent.
+// Also adds writes, such as the user's token, to the transaction of CreateUser or KeepUser.
 type Also func(tx *store.Tx, u passerelle.User) error
 
 // CreateUser creates a user and emits USER_CREATED. The service holds the event of a temporary user
@@ -79,7 +78,7 @@ func (a *Aggregation) userBy(ctx context.Context, r *store.Reader, d passerelle.
 }
 
 // KeepUser makes a temporary user permanent and releases the user's events. For a permanent user,
-// it only calls the function also. In both cases, it fails if the user does not exist.
+// it writes only what the argument also adds. In both cases, it fails if the user does not exist.
 func (a *Aggregation) KeepUser(ctx context.Context, d passerelle.Domain, id passerelle.UserID, also Also) (passerelle.User, error) {
 	for range attempts {
 		u, err := a.User(ctx, d, id)

@@ -8,7 +8,7 @@ import (
 	"passerelle/payment"
 )
 
-// designData has one example of each component.
+// designData has the data of those components that need data.
 type designData struct {
 	States  []page.StateWord
 	Table   paymentTable

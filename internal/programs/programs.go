@@ -48,8 +48,7 @@ type Program struct {
 // Number returns the deprecated number of the connector.
 func (p Program) Number() int64 { return firstNumber + p.ID }
 
-// Connector returns the connector that calls the program. The argument calls has options for these
-// calls.
+// Connector returns the connector that calls the program through the argument calls.
 func (p Program) Connector(calls *remote.Program) (connector.Connector, error) {
 	if p.Err != nil {
 		return nil, fmt.Errorf("read the profile of connector %s: %w", p.UUID, p.Err)

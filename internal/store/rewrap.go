@@ -9,8 +9,9 @@ import (
 	"passerelle/internal/keys"
 )
 
-// sealedColumn is a column of sealed values. key is the column that identifies the row. column is
-// the name for which the values are sealed, if it differs from name.
+// sealedColumn is a column of sealed values. key is the column that identifies the row. A value can
+// be decrypted only with the column name that was used to encrypt it. column is that name if it
+// differs from name.
 type sealedColumn struct {
 	table, name, key string
 	column           string
@@ -145,8 +146,8 @@ func (db *DB) rewrapPage(ctx context.Context, column sealedColumn, values []seal
 	return changed, nil
 }
 
-// awaitSeals waits for running units that have encrypted a value with the old key, before the key
-// proof changes. Otherwise Rewrap would miss values that these units store later.
+// Before the value in key_check changes, awaitSeals waits for running units that have encrypted a
+// value with the old key. Otherwise Rewrap would miss values that these units store later.
 func (tx *Tx) awaitSeals(table string) {
 	if alone := tx.db.rows.Dialect().Alone; alone != "" && table == keyCheckPlace.Table {
 		tx.unit.Exec(alone + table)

@@ -1,8 +1,9 @@
 // Package speech contains the languages of the simulated banks.
 //
-// It owns the translations of English texts, and how each language writes amounts and days. It does
-// not decide which texts to show. A text without a translation stays English. The package fails
-// with a panic when a file of translations is invalid, because the files are part of the program.
+// It owns the translations of English texts, and how each language writes days. It does not decide
+// which texts to show. passerelle.Money formats the amounts. A text without a translation stays
+// English. The package fails with a panic when a file of translations is invalid, because the files
+// are part of the program.
 package speech
 
 import (
