@@ -116,8 +116,9 @@ func (r *Reader) Undelivered(ctx context.Context, w Webhook, after passerelle.De
 // Following lists the deliveries that became the head of their subject when earlier deliveries were
 // delivered or dropped. The argument over has these earlier deliveries. Following omits deliveries
 // that may not be sent now. It searches by events and ids, because a search through all waiting
-// deliveries would slow down as the backlog grows. The queries also avoid the indexes of waiting deliveries. PostgreSQL reads
-// such an index completely when its statistics are from a time with few waiting deliveries.
+// deliveries would slow down as the backlog grows. The queries also avoid the indexes of waiting
+// deliveries. PostgreSQL reads such an index completely when its statistics are from a time with
+// few waiting deliveries.
 func (r *Reader) Following(ctx context.Context, over []passerelle.DeliveryID) ([]Delivery, error) {
 	var x, d database.Clauses
 	next, err := database.Collect(ctx, r.rows, scanOwner, `SELECT (
