@@ -26,8 +26,8 @@ type sqliteConn struct {
 
 // openSQLiteConn opens a connection to the file at an absolute path, and creates a missing file.
 // Each setting is the text of a PRAGMA. The cache has 8 MiB. The connection does not map the file
-// into memory: after each write of another connection, it would drop its map and map the file again,
-// which costs more than the map saves.
+// into memory: after each write of another connection, it would drop its map and map the file
+// again, which costs more than the map saves.
 func openSQLiteConn(ctx context.Context, path string, d *Dialect, settings ...string) (*sqliteConn, error) {
 	c, err := bareSQLiteConn(path, d, busyTimeout)
 	if err != nil {

@@ -39,18 +39,29 @@ func (p *sqliteReaders) borrow(ctx context.Context) (*sqliteConn, error) {
 	return reader, err
 }
 
+// next returns an idle connection, or opens one. Other callers do not wait for the opening.
 func (p *sqliteReaders) next(ctx context.Context) (*sqliteConn, error) {
+	reader, err := p.reuse()
+	if reader != nil || err != nil {
+		return reader, err
+	}
+	return p.open(ctx)
+}
+
+// reuse returns an idle connection, or nil without one.
+func (p *sqliteReaders) reuse() (*sqliteConn, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
 		return nil, ErrClosed
 	}
-	if n := len(p.idle); n > 0 {
-		reader := p.idle[n-1]
-		p.idle = p.idle[:n-1]
-		return reader, nil
+	n := len(p.idle)
+	if n == 0 {
+		return nil, nil //nolint:nilnil // no idle connection is no error
 	}
-	return p.open(ctx)
+	reader := p.idle[n-1]
+	p.idle = p.idle[:n-1]
+	return reader, nil
 }
 
 // giveBack takes a borrowed connection. It closes the connection when broken is set, and when the

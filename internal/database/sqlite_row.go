@@ -11,8 +11,8 @@ import (
 // sqliteRow is the current row of a statement.
 type sqliteRow struct{ stmt *sqlite.Stmt }
 
-// Scan copies the columns into destinations. A destination is a pointer to a bool, a number, a text,
-// bytes, any, or a pointer to one of these, which becomes nil for NULL. It may also be an
+// Scan copies the columns into destinations. A destination is a pointer to a bool, a number, a
+// text, bytes, any, or a pointer to one of these, which becomes nil for NULL. It may also be an
 // sql.Scanner. Scan fails when a column is NULL or has another type, except that a text also takes
 // numbers.
 func (r sqliteRow) Scan(dest ...any) error {
