@@ -108,7 +108,7 @@ func Eligible(reasons []Reason) bool {
 	return !slices.ContainsFunc(reasons, func(r Reason) bool { return r.Severity == Incompatible })
 }
 
-// IncompatibilityCodes lists every code a Reason can have, in the order of the API document.
+// IncompatibilityCodes lists every code that a Reason can have.
 func IncompatibilityCodes() []string {
 	return []string{
 		"maxAmount", "minAmount", "maxBulk", "maxDateDelta", "minDateDelta", "nspDateType", "nspFrequency",

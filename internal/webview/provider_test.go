@@ -15,9 +15,12 @@ var bankWord = regexp.MustCompile(`(?i)\b(bank|banque|banken|banks|banco|bancos|
 var journeyTexts = []string{"journey.", "institutions.", "credentials.", "stand.", "leading.", "more.", "list.", "forget.", "steps.connect.", "countries.", "problem.refused", "reading."}
 
 // TestTextsAboutProviders checks that each text with a prefix in journeyTexts and the word bank has
-// a variant about a provider, in every language.
+// a variant about a provider, in every language. bankWord must have the word bank of each language.
 func TestTextsAboutProviders(t *testing.T) {
 	for name, words := range texts(t) {
+		if !bankWord.MatchString(words["institutions.title"]) {
+			t.Errorf("%s: add its word for bank to bankWord: %s", name, words["institutions.title"])
+		}
 		for key, text := range words {
 			base, isVariant := strings.CutSuffix(key, ".provider")
 			switch {
