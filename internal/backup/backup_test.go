@@ -74,12 +74,15 @@ func TestACopyOfTheOtherDatabase(t *testing.T) {
 }
 
 // spy is a program that runs the original program of the same name. It then records the arguments,
-// the variables of PostgreSQL, and the mode of the file that the original program wrote.
+// the variables and the service file of PostgreSQL, and the mode of the file that the original program
+// wrote.
 const spy = `#!/bin/sh
 '%s' "$@" || exit
 {
 	echo "$@"
 	env | grep ^PG
+	[ -z "$PGSERVICEFILE" ] || stat -c 'service file %%a' "$PGSERVICEFILE"
+	[ -z "$PGSERVICEFILE" ] || cat "$PGSERVICEFILE"
 	for argument; do
 		case $argument in --file=*) stat -c 'mode %%a' "${argument#--file=}" ;; esac
 	done
@@ -223,10 +226,12 @@ func TestCopiesThatOverlap(t *testing.T) {
 // service. The password must not be in an argument.
 func TestAddressesOfTheService(t *testing.T) {
 	const more = "&pool_max_conns=3&pool_max_conn_lifetime=1h&default_query_exec_mode=exec&statement_cache_capacity=0&description_cache_capacity=0" +
-		"&search_path=%22Tenant%20A%22&jit=off&password=hidden%20one"
+		"&search_path=%22Tenant%20A%22&jit=off&password=hidden%20one&sslpassword=hidden%20two"
 	from := separate(t, "service_address_from", "CREATE TABLE one AS SELECT 7 AS n")
 	to := separate(t, "service_address_to", "SELECT")
 	seen := watched(t, "pg_dump", "pg_restore")
+	temporary := t.TempDir()
+	t.Setenv("TMPDIR", temporary)
 	copied := filepath.Join(t.TempDir(), "copy")
 	if err := backup.Make(t.Context(), from+more, copied, nil); err != nil {
 		t.Fatal(err)
@@ -238,8 +243,14 @@ func TestAddressesOfTheService(t *testing.T) {
 		t.Errorf("restored %d, want 7", n)
 	}
 	said := seen()
-	if strings.Count(said, "\nPGPASSWORD=hidden one\n") != 2 || strings.Count(said, "hidden") != 2 {
+	if strings.Count(said, "\nPGPASSWORD=hidden one\n") != 2 || strings.Count(said, "hidden one") != 2 {
 		t.Errorf("want the password only in the environment, got:\n%s", said)
+	}
+	if strings.Count(said, "\nservice file 600\n[passerelle]\nsslpassword=hidden two\n") != 2 || strings.Count(said, "hidden two") != 2 {
+		t.Errorf("want the password of the key only in a private service file, got:\n%s", said)
+	}
+	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
+		t.Errorf("left in the temporary folder: %v, %v", left, err)
 	}
 	if want := `PGOPTIONS=-c jit=off -c search_path="Tenant\ A"`; strings.Count(said, want) != 2 {
 		t.Errorf("want %s, got:\n%s", want, said)

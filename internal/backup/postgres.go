@@ -3,9 +3,12 @@ package backup
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 
 	"passerelle"
@@ -23,19 +26,24 @@ type postgresProgram struct {
 	said func(line string)
 }
 
-// run runs the program for a database. It passes the user's password in the environment, because
+// run runs the program for a database. It passes passwords in the environment or in a file, because
 // other users of the machine can read arguments.
 func (p postgresProgram) run(ctx context.Context, target string, args ...string) error {
-	address, environment, err := database.ForPrograms(target)
+	to, err := database.ForPrograms(target)
 	if err != nil {
-		return passerelle.InvalidField("--database", "is not a URL such as postgres://user@host/name")
+		return passerelle.InvalidField("--database", "%v", err)
 	}
-	environment = append(environment, "LC_ALL=C") // the program then writes in English
+	service, remove, err := serviceFile(to.KeyPassword)
+	if err != nil {
+		return err
+	}
+	defer remove()
+	environment := slices.Concat(to.Environment, service, []string{"LC_ALL=C"}) // the program then writes in English
 	path, err := exec.LookPath(p.name)
 	if err != nil {
 		return fmt.Errorf("%s is required but not installed: install PostgreSQL's client programs, in the server's version or newer: %w", p.name, err)
 	}
-	command := exec.CommandContext(ctx, path, append([]string{"--dbname=" + address}, args...)...)
+	command := exec.CommandContext(ctx, path, append([]string{"--dbname=" + to.URL}, args...)...)
 	output := &programOutput{said: p.said}
 	command.Env, command.Stderr = append(command.Environ(), environment...), output
 	err = command.Run()
@@ -47,6 +55,29 @@ func (p postgresProgram) run(ctx context.Context, target string, args ...string)
 		return fmt.Errorf("%s: %w: %s", p.name, err, said[:min(len(said), maxComplaint)])
 	}
 	return nil
+}
+
+// serviceFile writes the password of a private key into a temporary service file. It returns the
+// variables that name the service, and a function that removes the file. Parameters of an address
+// override the parameters of a service.
+func serviceFile(keyPassword string) ([]string, func(), error) {
+	if keyPassword == "" {
+		return nil, func() {}, nil
+	}
+	if os.Getenv("PGSERVICE") != "" {
+		return nil, nil, passerelle.InvalidField("--database", "has the parameter sslpassword beside the variable PGSERVICE: write sslpassword into the file of the service instead")
+	}
+	file, err := os.CreateTemp("", "passerelle-service-*.conf") // only its owner can read it
+	if err != nil {
+		return nil, nil, fmt.Errorf("create a service file: %w", err)
+	}
+	remove := func() { _ = os.Remove(file.Name()) }
+	_, err = fmt.Fprintf(file, "[passerelle]\nsslpassword=%s\n", keyPassword)
+	if err = errors.Join(err, file.Close()); err != nil {
+		remove()
+		return nil, nil, fmt.Errorf("write a service file: %w", err)
+	}
+	return []string{"PGSERVICEFILE=" + file.Name(), "PGSERVICE=passerelle"}, remove, nil
 }
 
 // programOutput separates a program's output into complaints and lines about the program's work.

@@ -1,6 +1,7 @@
 package database
 
 import (
+	"errors"
 	"maps"
 	"net/url"
 	"slices"
@@ -13,7 +14,7 @@ var (
 	// commonParameters lists the parameters that the programs also accept in an address.
 	commonParameters = []string{
 		"application_name", "channel_binding", "connect_timeout", "dbname", "host", "krbsrvname", "passfile", "port", "service", "ssl", "sslcert", "sslkey",
-		"sslmode", "sslpassword", "sslrootcert", "sslsni", "target_session_attrs", "user",
+		"sslmode", "sslrootcert", "sslsni", "target_session_attrs", "user",
 	}
 	// driverParameters lists the parameters that only the driver of the service understands.
 	driverParameters = []string{
@@ -28,18 +29,29 @@ var (
 	}
 )
 
-// ForPrograms returns an address for the programs of PostgreSQL, such as pg_dump, and the variables
-// to add to their environment. The programs then reach the same database as the service, with the
-// same settings of the session. The address contains no password.
-func ForPrograms(address string) (string, []string, error) {
+// ProgramAddress is an address for the programs of PostgreSQL, such as pg_dump. The programs then
+// reach the same database as the service, with the same settings of the session.
+type ProgramAddress struct {
+	// URL contains no password.
+	URL string
+	// Environment lists the variables to add to the environment.
+	Environment []string
+	// KeyPassword decrypts the private key of the client, or is empty. The programs have no variable
+	// for it: they read it as sslpassword from a service file.
+	KeyPassword string
+}
+
+// ForPrograms converts an address that the driver accepts. It fails when the address is not a URL,
+// and when it has a password for a key and a service, because the programs read one service only.
+func ForPrograms(address string) (ProgramAddress, error) {
 	at, err := url.Parse(address)
 	if err != nil {
-		return "", nil, errPostgresAddress
+		return ProgramAddress{}, errPostgresAddress
 	}
-	var environment []string
+	var to ProgramAddress
 	if password, set := at.User.Password(); set {
 		at.User = url.User(at.User.Username())
-		environment = append(environment, "PGPASSWORD="+password)
+		to.Environment = append(to.Environment, "PGPASSWORD="+password)
 	}
 	query, kept := at.Query(), url.Values{}
 	settings := query.Get("options")
@@ -50,20 +62,28 @@ func ForPrograms(address string) (string, []string, error) {
 		case slices.Contains(driverParameters, name):
 		case name == "database":
 			kept.Set("dbname", value)
+		case name == "sslpassword":
+			to.KeyPassword = value
 		case slices.Contains(commonParameters, name):
 			kept.Set(name, value)
 		case variableParameters[name] != "":
-			environment = append(environment, variableParameters[name]+"="+value)
+			to.Environment = append(to.Environment, variableParameters[name]+"="+value)
 		default:
 			settings += " -c " + name + "=" + escapeSetting.Replace(value)
 		}
 	}
-	at.RawQuery = strings.ReplaceAll(kept.Encode(), "+", "%20") // the programs do not read + as a space
-	if settings != "" {
-		environment = append(environment, "PGOPTIONS="+strings.TrimSpace(settings))
+	if to.KeyPassword != "" && kept.Has("service") {
+		return ProgramAddress{}, errTwoServices
 	}
-	return at.String(), environment, nil
+	at.RawQuery = strings.ReplaceAll(kept.Encode(), "+", "%20") // the programs do not read + as a space
+	to.URL = at.String()
+	if settings != "" {
+		to.Environment = append(to.Environment, "PGOPTIONS="+strings.TrimSpace(settings))
+	}
+	return to, nil
 }
+
+var errTwoServices = errors.New("has the parameters service and sslpassword: write sslpassword into the file of the service instead")
 
 // escapeSetting escapes a value in the variable PGOPTIONS.
 var escapeSetting = strings.NewReplacer(`\`, `\\`, " ", `\ `)
