@@ -79,7 +79,7 @@ func flat(values url.Values) (node, error) {
 	return form, nil
 }
 
-// A multipart body must have fewer parts than maxParts.
+// maxParts limits the parts of a multipart body.
 const maxParts = 1000
 
 func parseMultipart(body []byte, parameters map[string]string) (node, error) {
@@ -89,20 +89,21 @@ func parseMultipart(body []byte, parameters map[string]string) (node, error) {
 	values := url.Values{}
 	var files []node
 	reader := multipart.NewReader(bytes.NewReader(body), parameters["boundary"])
-	for range maxParts {
+	for count := 0; ; count++ {
 		p, err := part(reader)
 		switch {
 		case errors.Is(err, io.EOF):
 			return withFiles(values, files)
 		case err != nil:
 			return node{}, err
+		case count == maxParts:
+			return node{}, malformed("more than %d parts", maxParts)
 		case p.shape == file:
 			files = append(files, p)
 		default:
 			values.Add(p.name, p.text)
 		}
 	}
-	return node{}, malformed("more than %d parts", maxParts)
 }
 
 func withFiles(values url.Values, files []node) (node, error) {
