@@ -380,6 +380,29 @@ func TestLargeAndEmptyFilesAreNotStored(t *testing.T) {
 	})
 }
 
+// TestAnEmptyFileReplacesNoContent checks that a stored file stays readable when its document
+// changes and the institution then delivers an empty file.
+func TestAnEmptyFileReplacesNoContent(t *testing.T) {
+	onEach(t, func(t *testing.T, c *fixture) {
+		for _, want := range []int{4, 2} {
+			c.fetch(c.quick, want)
+		}
+		changed := billed(0)
+		changed.Name = "Corrected"
+		c.write(func(tx *store.Tx) error {
+			return bankstore.In(tx).UpdateDocument(c.domain.ID, c.of[c.quick], c.bills[c.quick][0].ID, changed, noon, 2)
+		})
+		c.quick.gives(func(context.Context, connector.FileName, io.Writer) (string, error) { return "text/plain", nil })
+		c.fetch(c.quick, 1)
+		if c.count(c.quick, "failures = 1") != 1 {
+			t.Errorf("known are %q", c.rows(c.quick, "stored, failures, next_fetch"))
+		}
+		if content, err := c.read(t.Context(), c.quick, 0); err != nil || content != "page of a" {
+			t.Errorf("the file contains %q (%v)", content, err)
+		}
+	})
+}
+
 // TestWithdrawnFilesAreNotRequested checks that the service does not request the files of a
 // disabled subscription.
 func TestWithdrawnFilesAreNotRequested(t *testing.T) {

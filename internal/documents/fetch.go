@@ -127,27 +127,28 @@ func (f *Documents) fetchAndStore(ctx context.Context, d passerelle.Domain, id p
 		mediaTypes <- mediaType
 		out.CloseWithError(err)
 	}()
-	size, err := f.Files.Put(ctx, id, &capped{Reader: in, left: maxFile})
+	size, err := f.Files.Put(ctx, id, &bounded{Reader: in, left: maxFile})
 	in.CloseWithError(errUnwanted)
 	if err != nil {
 		return "", 0, err
 	}
-	if size == 0 {
-		return "", 0, errEmpty
-	}
 	return cleanType(<-mediaTypes), size, nil
 }
 
-// capped is a reader that fails when a file becomes too large.
-type capped struct {
+// bounded is a reader that fails when a file is empty or becomes too large. The store then keeps
+// the content that it has.
+type bounded struct {
 	io.Reader
 	left int64
 }
 
-func (b *capped) Read(p []byte) (int, error) {
+func (b *bounded) Read(p []byte) (int, error) {
 	n, err := b.Reader.Read(p)
-	if b.left -= int64(n); b.left < 0 {
+	switch b.left -= int64(n); {
+	case b.left < 0:
 		return 0, errLarge
+	case b.left == maxFile && err == io.EOF: //nolint:errorlint // the unwrapped error is the end of the file
+		return 0, errEmpty
 	}
 	return n, err
 }
