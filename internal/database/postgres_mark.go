@@ -51,10 +51,11 @@ func (s *slots) acquire() *mark {
 	return m
 }
 
-// release makes a slot free. After a lost connection, a server may still lock the slot. Such a slot
-// is not used again, because the next transaction would wait for it.
-func (s *slots) release(m *mark, held bool) {
-	if held {
+// release makes a slot free, unless unusable is true. After a lost connection, a server may still
+// lock the slot, and the next transaction would wait. After a COMMIT that was not confirmed,
+// [postgresEngine.outcome] may have invalidated the slot, and the next transaction would fail.
+func (s *slots) release(m *mark, unusable bool) {
+	if unusable {
 		return
 	}
 	s.mu.Lock()

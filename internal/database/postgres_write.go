@@ -83,7 +83,7 @@ func (p *postgresEngine) attempt(ctx context.Context, statements []statement) er
 	case again:
 		err = fmt.Errorf("%w: %w", errAgain, err)
 	}
-	p.slots.release(m, m.lost || errors.Is(err, ErrUnknown))
+	p.slots.release(m, m.lost || doubtful && err != nil)
 	return err
 }
 

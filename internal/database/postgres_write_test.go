@@ -61,6 +61,23 @@ func TestServerAsksToTryAgain(t *testing.T) {
 	}
 }
 
+// TestServerRefusesCommit checks that a unit runs again when the server refuses a COMMIT that was
+// sent separately, and that later units are written.
+func TestServerRefusesCommit(t *testing.T) {
+	db := open(t, storetest.Postgres(t))
+	script(t, db, flaky)
+	script(t, db, `CREATE FUNCTION refuse() RETURNS TRIGGER LANGUAGE plpgsql AS $$
+		BEGIN PERFORM flaky(2, '40001'); RETURN NULL; END $$;
+		CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON probe DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse();`)
+	judged := func(tx *Unit) error {
+		tx.Query(func(Row) error { return nil }, `SELECT 1`)
+		return nil
+	}
+	wantError(t, db.Write(t.Context(), all(insert(1, "a"), judged)), nil)
+	wantError(t, db.Write(t.Context(), all(insert(2, "b"), judged)), nil)
+	wantNames(t, db, "a b")
+}
+
 // TestContextEndsBeforeCommit cancels a unit that waits for a lock, and a unit whose results
 // have all been read.
 func TestContextEndsBeforeCommit(t *testing.T) {
