@@ -234,7 +234,8 @@ func (tx *Tx) keepBatch(w Webhook, b Batch) {
 
 // recordAttempts stores requests and counts them in the rows of their deliveries. A batch has at
 // most one request for each delivery. The requests have consecutive ids. The update uses these ids
-// to find the time at which each delivery was accepted.
+// to find the time at which each delivery was accepted. A delivery that was dropped while its
+// request was under way counts as delivered when the receiver accepted it.
 func (tx *Tx) recordAttempts(w Webhook, batch []DeliveryAttempt) error {
 	if len(batch) == 0 {
 		return nil
@@ -250,7 +251,8 @@ func (tx *Tx) recordAttempts(w Webhook, batch []DeliveryAttempt) error {
 	}
 	// The limit and the plus sign make PostgreSQL begin with the requests, for any expected number
 	// of deliveries.
-	tx.unit.Exec(`UPDATE delivery SET attempts = attempts + 1, delivered = CASE WHEN latest.failure IS NULL THEN latest.at + latest.duration END
+	tx.unit.Exec(`UPDATE delivery SET attempts = attempts + 1, delivered = CASE WHEN latest.failure IS NULL THEN latest.at + latest.duration END,
+			dropped = CASE WHEN latest.failure IS NOT NULL THEN dropped END, drop_reason = CASE WHEN latest.failure IS NOT NULL THEN drop_reason END
 		FROM (SELECT delivery_id, failure, at, duration FROM delivery_attempt WHERE id BETWEEN $1 AND $2 ORDER BY id LIMIT `+strconv.Itoa(1<<bits.Len(uint(len(batch)-1)))+`) latest
 		WHERE delivery.id = latest.delivery_id AND delivery.domain_id = $3 AND +delivery.delivered IS NULL`,
 		first, id-1, int64(w.Domain))

@@ -61,6 +61,42 @@ func requestsOf(logs []store.WebhookLog) (ids []int64) {
 	return ids
 }
 
+// TestAcceptedDeliveriesAreNotDropped withdraws the data of two deliveries while their results wait
+// to be recorded. The delivery that the receiver accepted must count as delivered.
+func TestAcceptedDeliveriesAreNotDropped(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
+		w, withdrawn := s.receiver(webhook.AccountFound), store.HoldingOf("connection", 5, nil)
+		s.write(func(tx *store.Tx) error {
+			for user := range int64(2) {
+				e := store.EmittedEvent{Domain: s.domain, Name: webhook.AccountFound, Subject: "user", SubjectID: user, User: 1, Body: []byte("{}"), Holds: []store.Holding{withdrawn}, Created: now}
+				if err := tx.Emit(e); err != nil {
+					return err
+				}
+			}
+			tx.LeaseWebhook(w, "test", time.Minute)
+			return nil
+		})
+		s.write(func(tx *store.Tx) error {
+			tx.VoidBodiesWith(s.domain, 1, withdrawn, now.Add(time.Hour), 10, func() {})
+			return nil
+		})
+		s.write(func(tx *store.Tx) error {
+			return tx.RecordBatch(w, store.Batch{Holder: "test", Lease: time.Minute, Now: now, NextFlush: now, Attempts: []store.DeliveryAttempt{
+				{Delivery: 1, At: now}, {Delivery: 2, At: now, Failure: "no answer"},
+			}})
+		})
+		if n := s.count(`SELECT count(*) FROM delivery WHERE id = 1 AND delivered IS NOT NULL AND dropped IS NULL AND drop_reason IS NULL`); n != 1 {
+			t.Error("the accepted delivery is not delivered")
+		}
+		if n := s.count(`SELECT count(*) FROM delivery WHERE id = 2 AND delivered IS NULL AND dropped IS NOT NULL AND drop_reason IS NOT NULL`); n != 1 {
+			t.Error("the failed delivery is not dropped")
+		}
+		if breaches, err := s.db.CheckInvariants(t.Context(), s.domain, time.Time{}); err != nil || len(breaches) > 0 {
+			t.Errorf("breaches %v, %v", breaches, err)
+		}
+	})
+}
+
 // TestLastAttemptsOfManyDeliveries reads the requests for more deliveries than a page lists. Each
 // delivery must have its request.
 func TestLastAttemptsOfManyDeliveries(t *testing.T) {
