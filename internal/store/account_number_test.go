@@ -1,13 +1,16 @@
 package store_test
 
 import (
+	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"passerelle"
+	"passerelle/internal/database"
 	"passerelle/internal/keys"
 	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
@@ -184,6 +187,66 @@ func TestNumbersThatStayedClearAreSealed(t *testing.T) {
 			t.Errorf("%d sealed, %d rows have clear numbers: %v", sealed, n, err)
 		}
 		s.same(s.db, p)
+	})
+}
+
+// TestNumbersSealedDuringARead seals the numbers of a payment after another process has read the
+// payment, and before it reads the instructions. The read must find all numbers.
+func TestNumbersSealedDuringARead(t *testing.T) {
+	for name, read := range map[string]func(s fixture, id passerelle.PaymentID) (*payment.Payment, error){
+		"one payment": func(s fixture, id passerelle.PaymentID) (*payment.Payment, error) {
+			return s.db.Payment(s.t.Context(), s.domain, id, false)
+		},
+		"a list": func(s fixture, _ passerelle.PaymentID) (*payment.Payment, error) {
+			all, err := s.db.Payments(s.t.Context(), store.PaymentFilter{Domain: s.domain}, store.Window{Order: "register_date", Limit: 10}, false)
+			if err != nil {
+				return nil, err
+			}
+			return all[0].Payment, nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, url string) {
+				s := newFixture(t, url)
+				s.keepsNumbersClear()
+				p := s.numbered()
+				other := withKeys(t, url, s.db.Ring())
+				var sealed int64
+				s.db.Database.Observe(func(ctx context.Context, statements []database.Statement) error {
+					var err error
+					if sealed == 0 && strings.Contains(statements[0].SQL, "FROM instruction WHERE") {
+						sealed, err = other.SealAccountNumbers(ctx, 10, func(int64) {})
+					}
+					return err
+				})
+				got, err := read(s, p.ID)
+				if err != nil || sealed != 1 {
+					t.Fatalf("%d sealed: %v", sealed, err)
+				}
+				for i, in := range p.Instructions {
+					if i >= len(got.Instructions) || got.Instructions[i].Beneficiary != in.Beneficiary {
+						t.Errorf("instruction %d differs", i)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestLostNumbersBesideIdentities checks that a payment whose account numbers are lost is an error,
+// also when its beneficiaries have identities.
+func TestLostNumbersBesideIdentities(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
+		p := s.create(s.everything(), now)
+		if err := s.sql(`UPDATE payment SET beneficiary_numbers = NULL`); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.db.Payment(t.Context(), s.domain, p.ID, false); !errors.Is(err, store.ErrSealed) {
+			t.Errorf("alone: %v", err)
+		}
+		if _, err := s.db.Payments(t.Context(), store.PaymentFilter{Domain: s.domain}, store.Window{Order: "register_date", Limit: 10}, false); !errors.Is(err, store.ErrSealed) {
+			t.Errorf("in a list: %v", err)
+		}
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"passerelle"
@@ -204,6 +205,8 @@ func (p *storedPayment) add(in *lineRow) error {
 	return nil
 }
 
+// loadInstructions loads the instructions of a page of payments. It returns the payments that
+// changed since they were read, and loads none of their instructions.
 func (r *Reader) loadInstructions(ctx context.Context, domain passerelle.DomainID, page []*storedPayment) ([]*storedPayment, error) {
 	var torn []*storedPayment
 	list, args := idList(domain, idsOf(page))
@@ -216,14 +219,15 @@ func (r *Reader) loadInstructions(ctx context.Context, domain passerelle.DomainI
 	for i := range lines {
 		in := &lines[i]
 		p := byID[in.owner]
+		if in.version != p.Version {
+			torn = append(torn, p)
+			continue
+		}
 		if err := p.add(in); err != nil {
 			return nil, err
 		}
-		if in.version != p.Version && len(p.Instructions) == 1 {
-			torn = append(torn, p)
-		}
 	}
-	return torn, nil
+	return slices.Compact(torn), nil
 }
 
 func index(page []*storedPayment) map[passerelle.PaymentID]*storedPayment {

@@ -129,7 +129,9 @@ func putIdentity(p *storedPayment, row identityRow, identity *passerelle.Identit
 	case "operator":
 		p.OperatorIdentity = identity
 	default:
-		p.Instructions[row.line].BeneficiaryIdentity = identity
+		if row.line < len(p.Instructions) { // otherwise reading the payment fails, or starts again
+			p.Instructions[row.line].BeneficiaryIdentity = identity
+		}
 	}
 }
 
