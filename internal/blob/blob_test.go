@@ -324,6 +324,21 @@ func TestRefusedCredentialsAreNotAMissingFile(t *testing.T) {
 	}
 }
 
+// TestUnreachableServer checks the message about a server that does not respond.
+func TestUnreachableServer(t *testing.T) {
+	server := httptest.NewServer(nil)
+	server.Close()
+	p, err := blob.ParseAddress("s3://key:secret@" + strings.TrimPrefix(server.URL, "http://") + "/files?tls=none")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = p.Objects(t.Context(), "", 1)
+	var refused *passerelle.Error
+	if want := "list the bucket: the S3 server does not respond"; !errors.As(err, &refused) || refused.Kind != passerelle.Unavailable || refused.Message != want {
+		t.Errorf("error is %v, want %s", err, want)
+	}
+}
+
 // TestSealedFiles checks that an encrypted file reveals nothing of its content, and that readers
 // can read any part of it. Reading must fail after someone has altered the file, cut it, or swapped
 // it with another file. A file without a key must be readable, and must not be stored again.

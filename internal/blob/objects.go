@@ -3,7 +3,6 @@ package blob
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 
 	"github.com/minio/minio-go/v7"
@@ -94,6 +93,9 @@ func (p ObjectStore) Move(ctx context.Context, from, to string) error {
 
 // away returns an Unavailable error, because the server may respond differently later.
 func away(what string, err error) error {
-	answer := minio.ToErrorResponse(err)
-	return &passerelle.Error{Kind: passerelle.Unavailable, Code: "unavailable", Message: fmt.Sprintf("%s: the S3 server says %s %s", what, answer.Code, answer.Message), Cause: err}
+	why := "the S3 server does not respond"
+	if answer := minio.ToErrorResponse(err); answer.Code != "" {
+		why = "the S3 server says " + answer.Code + " " + answer.Message
+	}
+	return &passerelle.Error{Kind: passerelle.Unavailable, Code: "unavailable", Message: what + ": " + why, Cause: err}
 }
