@@ -13,6 +13,7 @@ import (
 
 	"passerelle"
 	"passerelle/internal/audit"
+	"passerelle/internal/database"
 	"passerelle/internal/operatorstore"
 	"passerelle/internal/store"
 	"passerelle/internal/store/storetest"
@@ -270,6 +271,32 @@ func TestBrokenChainDoesNotAffectOthers(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		o.holds(o.other, 1, 0)
+	})
+}
+
+// TestBrokenChainIsReportedWithoutALease checks that Chain reports a chain that it cannot extend when
+// another process takes the lease before the next chain.
+func TestBrokenChainIsReportedWithoutALease(t *testing.T) {
+	onEach(t, func(t *testing.T, o fixture) {
+		o.act(o.domain, 5)
+		o.chain()
+		storetest.Break(t, o.url, `DELETE FROM audit_end`)
+		o.act(o.domain, 1)
+		o.act(o.other, 1)
+		chains := 0
+		o.db.Database.Observe(func(ctx context.Context, statements []database.Statement) error {
+			if !strings.Contains(statements[0].SQL, "UPDATE audit_turn SET lease_until") {
+				return nil
+			}
+			if chains++; chains < 2 {
+				return nil
+			}
+			return o.db.Write(ctx, func(tx *store.Tx) error { tx.Unit().Exec(`UPDATE audit_turn SET holder = 'two'`); return nil })
+		})
+		if err := o.log.Chain(t.Context()); !errors.Is(err, store.ErrDuplicate) {
+			t.Errorf("%v", err)
+		}
+		o.holds(o.other, 0, 1)
 	})
 }
 
