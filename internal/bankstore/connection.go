@@ -342,6 +342,14 @@ func (tx Tx) SetConnectionMemory(c Connection, memory []byte, terminable bool) e
 // deletion. The memory then stays.
 const keptForTermination = `memory = CASE WHEN terminate IS NULL THEN NULL ELSE memory END, terminate = terminate + $1, failures = 0`
 
+// withdrawnAccounts and withdrawnSubscriptions withdraw the data of accounts and subscriptions at the
+// instant $1. A unit that still adds such data either commits before, or fails because of the epoch.
+const (
+	withdrawnAccounts = `UPDATE bank_account SET epoch = epoch + 1, disabled = COALESCE(disabled, $1), deleted = COALESCE(deleted, $1),
+		transactions = 0, deleted_transactions = 0 WHERE `
+	withdrawnSubscriptions = `UPDATE subscription SET epoch = epoch + 1, disabled = COALESCE(disabled, $1), deleted = COALESCE(deleted, $1), documents = 0 WHERE `
+)
+
 // DeleteConnection hides a connection and all its data, and records the consents as withdrawn. It
 // removes the secrets, except the memory that the service needs to end the consent at the
 // institution. EraseWithdrawn erases the other data later. Write fails with ErrNotFound when the
@@ -350,10 +358,8 @@ func (tx Tx) DeleteConnection(domain passerelle.DomainID, user passerelle.UserID
 	tx.unit.ExecOne(store.ErrNotFound, `UPDATE connection SET deleted = $1, credentials = $2, `+keptForTermination+`, message = NULL, fields = NULL, url = NULL, next_try = NULL
 		WHERE +domain_id = $3 AND +user_id = $4 AND id = $5 AND deleted IS NULL`, database.Micros(now), []byte{}, int64(domain), int64(user), int64(id))
 	tx.EndReturn(domain, id)
-	tx.unit.Exec(`UPDATE bank_account SET epoch = epoch + 1, disabled = COALESCE(disabled, $1), deleted = COALESCE(deleted, $1), transactions = 0, deleted_transactions = 0
-		WHERE connection_id = $2`, database.Micros(now), int64(id))
-	tx.unit.Exec(`UPDATE subscription SET epoch = epoch + 1, disabled = COALESCE(disabled, $1), deleted = COALESCE(deleted, $1), documents = 0 WHERE connection_id = $2`,
-		database.Micros(now), int64(id))
+	tx.unit.Exec(withdrawnAccounts+`connection_id = $2`, database.Micros(now), int64(id))
+	tx.unit.Exec(withdrawnSubscriptions+`connection_id = $2`, database.Micros(now), int64(id))
 	tx.unit.Exec(`UPDATE consent SET withdrawn = $1 WHERE +domain_id = $2 AND connection_id = $3 AND withdrawn IS NULL`, database.Micros(now), int64(domain), int64(id))
 	tx.withdraw(withdrawal{domain: int64(domain), user: int64(user), kind: "connection", subject: int64(id), at: database.Micros(now)})
 }

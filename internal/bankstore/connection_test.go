@@ -1,6 +1,7 @@
 package bankstore_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -46,6 +47,37 @@ func TestConnections(t *testing.T) {
 		wantSame(t, c, got[0], nil)
 		_, err = bankstore.From(s.db).Connection(t.Context(), s.domain, 8, c.ID)
 		wantError(t, err, store.ErrNotFound)
+	})
+}
+
+// TestDeletedUsersGetNoData checks that no unit adds data to an account or subscription that was
+// read before the deletion of its user.
+func TestDeletedUsersGetNoData(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, s fixture) {
+		u := passerelle.User{Domain: s.domain, Platform: passerelle.SharedAccess, Created: now, Permanent: &now, Version: 1}
+		s.write(func(tx *store.Tx) error { return tx.CreateUser(&u) })
+		c := s.connect(s.domain, u.ID, "c1", "", false)
+		a := bankstore.StoredAccount{BankAccount: passerelle.BankAccount{User: u.ID, Connection: c.ID, AccountDetails: passerelle.AccountDetails{Key: "a"}}}
+		b := bankstore.StoredSubscription{Subscription: passerelle.Subscription{User: u.ID, Connection: c.ID, SubscriptionDetails: passerelle.SubscriptionDetails{Key: "s"}}}
+		var err, err2 error
+		a.ID, err = bankstore.NewAccountID(t.Context(), s.db)
+		b.ID, err2 = bankstore.NewSubscriptionID(t.Context(), s.db)
+		if err = errors.Join(err, err2); err != nil {
+			t.Fatal(err)
+		}
+		s.write(func(tx *store.Tx) error {
+			return errors.Join(bankstore.In(tx).CreateAccount(s.domain, &a), bankstore.In(tx).CreateSubscription(s.domain, &b))
+		})
+		s.write(func(tx *store.Tx) error { bankstore.In(tx).DeleteUser(u, now, now); return nil })
+		for _, fn := range []func(tx bankstore.Tx) error{
+			func(tx bankstore.Tx) error {
+				return tx.CreateCluster(s.domain, a, &passerelle.Cluster{Wording: "rent"}, 5, errors.New("full"))
+			},
+			func(tx bankstore.Tx) error { tx.CountTransactions(s.domain, a, 1, 0); return nil },
+			func(tx bankstore.Tx) error { tx.CountDocuments(s.domain, b, 1); return nil },
+		} {
+			wantError(t, s.try(func(tx *store.Tx) error { return fn(bankstore.In(tx)) }), store.ErrConflict)
+		}
 	})
 }
 

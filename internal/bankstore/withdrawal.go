@@ -225,5 +225,8 @@ func (tx Tx) withdrawUser(domain passerelle.DomainID, user passerelle.UserID, no
 		database.Micros(now), int64(domain), int64(user))
 	tx.unit.Exec(`UPDATE connection SET deleted = $1, credentials = $2, `+keptForTermination+`, message = NULL, fields = NULL, url = NULL, next_try = NULL WHERE domain_id = $3 AND user_id = $4 AND deleted IS NULL`,
 		database.Micros(now), []byte{}, int64(domain), int64(user))
+	for _, withdrawn := range []string{withdrawnAccounts, withdrawnSubscriptions} {
+		tx.unit.Exec(withdrawn+`domain_id = $2 AND user_id = $3`, database.Micros(now), int64(domain), int64(user))
+	}
 	tx.unit.Exec(`DELETE FROM connection_return WHERE domain_id = $1 AND user_id = $2`, int64(domain), int64(user))
 }
