@@ -80,7 +80,8 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-// exec executes a statement, and returns the number of rows that it changed.
+// exec executes a statement, and returns the number of rows that it changed. The number is valid
+// only for INSERT, UPDATE and DELETE.
 func (c *sqliteConn) exec(ctx context.Context, text string, args []any) (int64, error) {
 	err := c.query(ctx, text, args, func(Row) (bool, error) { return true, nil })
 	return int64(c.conn.Changes()), err
@@ -142,9 +143,12 @@ func (c *sqliteConn) take(text string) (*sqlite.Stmt, error) {
 // would be such a change.
 func (c *sqliteConn) putBack(text string, stmt *sqlite.Stmt, args []any) {
 	_ = stmt.Reset() // its error is that of the last step
-	if len(c.prepared) >= statementLimit || c.prepared[text] != nil {
+	if c.prepared[text] != nil {
 		_ = stmt.Finalize() // its error is that of the last step
 		return
+	}
+	if len(c.prepared) >= statementLimit {
+		c.forgetOne()
 	}
 	for i, arg := range args {
 		switch arg.(type) {
@@ -153,6 +157,16 @@ func (c *sqliteConn) putBack(text string, stmt *sqlite.Stmt, args []any) {
 		}
 	}
 	c.prepared[text] = stmt
+}
+
+// forgetOne closes any prepared statement. The order of a map is random, so a frequent statement is
+// soon prepared again and stays.
+func (c *sqliteConn) forgetOne() {
+	for text, stmt := range c.prepared {
+		_ = stmt.Finalize() // its error is that of the last step
+		delete(c.prepared, text)
+		return
+	}
 }
 
 // bind sets the arguments of a statement, in the types that [arguments] returns.

@@ -275,7 +275,8 @@ func another(t *testing.T, url string) func(statement string) {
 	}
 }
 
-// TestManyTexts needs more statements than the cache of prepared statements can contain.
+// TestManyTexts needs more statements than the cache of prepared statements can contain. The cache
+// must contain the last statement.
 func TestManyTexts(t *testing.T) {
 	db := open(t, storetest.SQLite(t))
 	for n := range statementLimit + 10 {
@@ -283,8 +284,13 @@ func TestManyTexts(t *testing.T) {
 		if err := db.Write(t.Context(), runs(text)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := One(t.Context(), &db.Querier, ScanInt, "SELECT 1 "+strings.Repeat(" ", n)); err != nil {
+		last := "SELECT 1 " + strings.Repeat(" ", n)
+		if _, err := One(t.Context(), &db.Querier, ScanInt, last); err != nil {
 			t.Fatal(err)
+		}
+		reader := db.engine.(*sqliteEngine).readers.idle[0]
+		if kept := len(reader.prepared); reader.prepared[last] == nil || kept > statementLimit {
+			t.Fatalf("statement %d is not among %d prepared statements", n, kept)
 		}
 	}
 }
