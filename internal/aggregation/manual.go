@@ -29,7 +29,7 @@ func (a *Aggregation) CreateTransactions(ctx context.Context, d passerelle.Domai
 		}}
 	}
 	err := a.ofAccount(ctx, in, func(tx *store.Tx) error {
-		if err := bankstore.In(tx).CreateTransactions(d.ID, in, in.NextReading(), all...); err != nil {
+		if err := bankstore.In(tx).CreateTransactions(d.ID, in, bankstore.Unreported, all...); err != nil {
 			return err
 		}
 		for i, created := range all {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,6 +13,7 @@ import (
 	"passerelle/connector"
 	"passerelle/internal/aggregation"
 	"passerelle/internal/bankstore"
+	"passerelle/internal/database"
 	"passerelle/internal/store"
 )
 
@@ -62,6 +64,54 @@ func TestManualTransactionsOutliveSyncs(t *testing.T) {
 				t.Errorf("in a withheld account: %v", act)
 			}
 		}
+	})
+}
+
+// TestManualTransactionsDuringSyncs creates and deletes a transaction of a client at the end of
+// syncs, after the body of ACCOUNT_SYNCED was written. The next sync must report each change once,
+// also for an account that the client loaded before an earlier sync.
+func TestManualTransactionsDuringSyncs(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
+		before := h.sharedAccount(s)
+		mine := booked("mine", 1)
+		mine.RDate = mine.Date
+		create := func() error {
+			return second(h.CreateTransactions(t.Context(), h.domain, before, []aggregation.ManualTransaction{{Details: mine}}))
+		}
+		remove := func() error { return h.DeleteTransactions(t.Context(), h.domain, h.accounts(true)[0]) }
+		for i, step := range []struct {
+			change func() error
+			want   []string
+		}{
+			{create, nil}, {nil, []string{"SHOP mine"}}, {nil, nil}, {remove, nil}, {nil, []string{"SHOP mine"}}, {nil, nil},
+		} {
+			h.atTheEndOfARead(step.change)
+			_, err := h.resume(before.Connection)
+			must(t, err)
+			if got := h.eventWordings(); !slices.Equal(got, step.want) {
+				t.Errorf("sync %d reports %q, want %q", i, got, step.want)
+			}
+		}
+		must(t, create())
+		_, err := h.resume(before.Connection)
+		must(t, err)
+		if got := h.eventWordings(); !slices.Equal(got, []string{"SHOP mine"}) {
+			t.Errorf("the account of an earlier sync: %q", got)
+		}
+	})
+}
+
+// atTheEndOfARead executes a change once, before the unit that completes the next read of an
+// account or subscription.
+func (h *fixture) atTheEndOfARead(change func() error) {
+	h.DB.Database.Observe(func(_ context.Context, statements []database.Statement) error {
+		ends := slices.ContainsFunc(statements, func(s database.Statement) bool { return strings.Contains(s.SQL, "readings = readings + 1") })
+		if !ends || change == nil {
+			return nil
+		}
+		now := change
+		change = nil
+		return now()
 	})
 }
 

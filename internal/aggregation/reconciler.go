@@ -37,9 +37,9 @@ type reconciler[D any] struct {
 	count       func(tx *store.Tx, there, gone int64)
 	// seen contains the hashes of the keys that were reported in the run.
 	seen map[uint64]struct{}
-	// empty means that no row was stored before the run, so no row is known or missing. It is valid
-	// once checked is true.
-	empty, checked bool
+	// empty means that no row was stored before the run, so no row is known or missing. own means
+	// that clients changed rows before the run. Both are valid once checked is true.
+	empty, own, checked bool
 	// from is the day from which a row that was not reported counts as missing. A zero date means
 	// all days. Once listed is true, stored contains the stored rows from that day on.
 	from   passerelle.Date
@@ -126,7 +126,7 @@ func (rc *reconciler[D]) known(im *importer, keys []string) (map[string]bankstor
 func (rc *reconciler[D]) checkEmpty(ctx context.Context, r *store.Reader) error {
 	var err error
 	if !rc.checked {
-		rc.empty, err = bankstore.From(r).NoRows(ctx, rc.rows)
+		rc.empty, rc.own, err = bankstore.From(r).NoRows(ctx, rc.rows)
 		rc.checked = err == nil
 	}
 	return err
@@ -203,16 +203,8 @@ func (rc *reconciler[D]) write(im *importer, n pageChanges[D]) error {
 	})
 }
 
-// removeMissing marks unreported rows as deleted. If from is not zero, it leaves out rows before
-// that day.
-func (rc *reconciler[D]) removeMissing(im *importer, from passerelle.Date) error {
-	if err := rc.findMissing(im.ctx, &im.lease.db.Reader, from); err != nil {
-		return err
-	}
-	return rc.markMissing(im)
-}
-
-// findMissing finds the rows that removeMissing must mark.
+// findMissing finds the rows that markMissing must mark. If from is not zero, it leaves out rows
+// before that day.
 func (rc *reconciler[D]) findMissing(ctx context.Context, r *store.Reader, from passerelle.Date) error {
 	if err := rc.checkEmpty(ctx, r); err != nil {
 		return fmt.Errorf("%w: look for rows: %w", errStore, err)
@@ -245,14 +237,15 @@ func (rc *reconciler[D]) list(ctx context.Context, r *store.Reader) error {
 	return err
 }
 
-// markMissing marks the rows in rc.missing as deleted.
+// markMissing marks the rows in rc.missing as deleted. It prepares the changes of clients for the
+// events of the run.
 func (rc *reconciler[D]) markMissing(im *importer) error {
-	gone := rc.missing
-	rc.missing = nil
-	for some := range slices.Chunk(gone, pageSize) {
+	for rc.own || len(rc.missing) > 0 {
+		some := rc.missing[:min(pageSize, len(rc.missing))]
 		if err := rc.markGone(im, some); err != nil {
 			return err
 		}
+		rc.missing, rc.own = rc.missing[len(some):], false
 	}
 	return nil
 }
@@ -262,6 +255,9 @@ func (rc *reconciler[D]) markGone(im *importer, gone []int64) error {
 	return im.store(func(tx *store.Tx) error {
 		for _, id := range gone {
 			rc.markDeleted(tx, id, now)
+		}
+		if rc.own {
+			bankstore.In(tx).ReportOwnChanges(rc.rows)
 		}
 		rc.count(tx, -int64(len(gone)), int64(len(gone)))
 		return nil

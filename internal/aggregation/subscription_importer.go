@@ -176,7 +176,11 @@ func (im *importer) SubscriptionRead(key string) error {
 	if !im.SubscriptionWanted(key) || s.read {
 		return fmt.Errorf("%w: the end of a subscription that was not requested", errInvalidData)
 	}
-	if err := s.documents.removeMissing(im, passerelle.Date{}); err != nil {
+	err := s.documents.findMissing(im.ctx, &im.lease.db.Reader, passerelle.Date{})
+	if err == nil {
+		err = s.documents.markMissing(im)
+	}
+	if err != nil {
 		return err
 	}
 	s.read = true

@@ -21,7 +21,7 @@ type StoredAccount struct {
 	// Changed is the number of the sync that last changed the row.
 	Changed int64
 	// Readings counts the complete reads of the account, in which all of its transactions were
-	// read. A transaction that changes gets the number of the next complete read. The first
+	// read. A transaction that a sync changes gets the number of the next complete read. The first
 	// complete sync after an interrupted sync therefore also reports the changes of the interrupted
 	// sync.
 	Readings int64

@@ -80,7 +80,7 @@ func (tx Tx) CreateDocument(domain passerelle.DomainID, s StoredSubscription, d 
 // changes such a document.
 func (tx Tx) CreateManualDocument(domain passerelle.DomainID, s StoredSubscription, at time.Time) (passerelle.Document, error) {
 	d := passerelle.Document{Found: at, LastUpdate: at}
-	err := tx.createDocument(domain, s, &d, s.NextReading(), true)
+	err := tx.createDocument(domain, s, &d, Unreported, true)
 	return d, err
 }
 

@@ -22,23 +22,25 @@ import (
 type SyncedRows struct {
 	table, owner string
 	id, epoch    int64
+	// reading is the number of the next complete read.
+	reading int64
 	// manual means that the table also contains rows that clients created.
 	manual bool
 }
 
 // SyncedTransactions selects the transactions of an account.
 func SyncedTransactions(a StoredAccount) SyncedRows {
-	return SyncedRows{"bank_transaction", "account_id", int64(a.ID), a.Epoch, true}
+	return SyncedRows{"bank_transaction", "account_id", int64(a.ID), a.Epoch, a.NextReading(), true}
 }
 
 // SyncedAssets selects the assets of an account. Their keys are in stored form.
 func SyncedAssets(a StoredAccount) SyncedRows {
-	return SyncedRows{"asset", "account_id", int64(a.ID), a.Epoch, false}
+	return SyncedRows{"asset", "account_id", int64(a.ID), a.Epoch, a.NextReading(), false}
 }
 
 // SyncedDocuments selects the documents of a subscription.
 func SyncedDocuments(s StoredSubscription) SyncedRows {
-	return SyncedRows{"document", "subscription_id", int64(s.ID), s.Epoch, true}
+	return SyncedRows{"document", "subscription_id", int64(s.ID), s.Epoch, s.NextReading(), true}
 }
 
 func (s SyncedRows) where() database.Clauses {
@@ -76,11 +78,35 @@ func (r Reader) KnownByKey(ctx context.Context, s SyncedRows, keys []string) (ma
 	return found, err
 }
 
-// NoRows reports whether the account or subscription has no rows. Deleted rows also count.
-func (r Reader) NoRows(ctx context.Context, s SyncedRows) (bool, error) {
+// Unreported is the number of rows that clients have created or deleted, until ReportOwnChanges. It
+// differs from the numbers of all reads.
+const Unreported = -2
+
+// NoRows reports whether the account or subscription has no rows, and whether it has rows with the
+// number Unreported. Deleted rows also count.
+func (r Reader) NoRows(ctx context.Context, s SyncedRows) (bool, bool, error) {
 	c := s.where()
-	first, err := database.Collect(ctx, r.rows, database.ScanInt, `SELECT id FROM `+s.table+` WHERE `+c.String()+` LIMIT 1`, c.Args...)
-	return len(first) == 0, err
+	first, unreported := `(SELECT id FROM `+s.table+` WHERE `+c.String(), "FALSE"
+	if s.manual {
+		unreported = first + ` AND changed = ` + c.Bind(Unreported) + ` LIMIT 1) IS NOT NULL`
+	}
+	found, err := database.One(ctx, r.rows, func(row database.Row) ([2]bool, error) {
+		var found [2]bool
+		err := row.Scan(&found[0], &found[1])
+		return found, err
+	}, `SELECT `+first+` LIMIT 1) IS NULL, `+unreported, c.Args...)
+	return found[0], found[1], err
+}
+
+// ReportOwnChanges gives rows with the number Unreported the number of the next complete read. The
+// events of that read then contain them. Rows that clients change later wait for the read after it,
+// because the events of this read may already be written.
+func (tx Tx) ReportOwnChanges(s SyncedRows) {
+	c := s.where()
+	c.And("changed = %s", Unreported)
+	which := c.String()
+	reading := c.Bind(s.reading)
+	tx.unit.Exec(`UPDATE `+s.table+` SET changed = `+reading+` WHERE `+which, c.Args...)
 }
 
 // manualKey returns the key of a row that a client created. It begins with a control character,

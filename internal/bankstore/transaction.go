@@ -66,7 +66,8 @@ type NewTransaction struct {
 }
 
 // CreateTransactions stores transactions that were found in an account, and sets their ids. The
-// argument reading is the number of the read that found them.
+// argument reading is the number of the read that found them. It is Unreported for transactions that
+// a client created.
 func (tx Tx) CreateTransactions(domain passerelle.DomainID, a StoredAccount, reading int64, found ...NewTransaction) error {
 	first, err := tx.unit.NewIDs("bank_transaction", len(found))
 	if err != nil {
@@ -130,7 +131,7 @@ func (tx Tx) DeleteManualTransactions(domain passerelle.DomainID, a StoredAccoun
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE bank_account SET transactions = transactions WHERE +domain_id = $1 AND id = $2 AND epoch = $3`, int64(domain), int64(a.ID), a.Epoch) // locks the row: no transactions are added before the unit ends
 	tx.unit.Exec(`UPDATE bank_account SET transactions = transactions - gone.n, deleted_transactions = deleted_transactions + gone.n
 		FROM (SELECT count(*) AS n FROM bank_transaction WHERE `+theirs+`) AS gone WHERE bank_account.id = $1`, int64(a.ID), a.Epoch)
-	tx.unit.Exec(`UPDATE bank_transaction SET deleted = $3, last_update = $3, changed = $4 WHERE `+theirs, int64(a.ID), a.Epoch, database.Micros(at), a.NextReading())
+	tx.unit.Exec(`UPDATE bank_transaction SET deleted = $3, last_update = $3, changed = $4 WHERE `+theirs, int64(a.ID), a.Epoch, database.Micros(at), Unreported)
 }
 
 // LoseTransaction marks a transaction as deleted, because the institution no longer lists it.

@@ -246,7 +246,7 @@ func (h *userAccounts) syncQueries() map[string]query {
 		})
 	}
 	bare := func(s bankstore.SyncedRows) func() error {
-		return reading(func() (bool, error) { return bankstore.From(db).NoRows(ctx, s) })
+		return func() error { _, _, err := bankstore.From(db).NoRows(ctx, s); return err }
 	}
 	keys := func(s bankstore.SyncedRows, from passerelle.Date) func() error {
 		return func() error { return bankstore.From(db).EachKey(ctx, s, from, func(int64, string) {}) }
