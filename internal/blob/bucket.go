@@ -23,7 +23,8 @@ const bucketScheme = "s3://"
 const (
 	// partSize is the size of the parts of a long upload, in bytes.
 	partSize = 8 << 20
-	// tries is the number of attempts for a request.
+	// tries is the number of attempts for a request. The upload of a file below partSize has one
+	// attempt, because its content is read only once.
 	tries = 3
 	// defaultRegion is the region for an address without the parameter region.
 	defaultRegion = "us-east-1"

@@ -31,7 +31,7 @@ var (
 	// ErrUnread reports that the unit was written, but the connection was lost before the rows of
 	// [Unit.Returning] were read. It is an error of the kind passerelle.Unavailable.
 	ErrUnread = errors.New("the unit was written, but its result was lost")
-	// ErrClosed reports a write after Close.
+	// ErrClosed reports a write after Close. On SQLite, it also reports a query after Close.
 	ErrClosed = errors.New("the database is closed")
 )
 

@@ -117,7 +117,8 @@ func (p *Handle) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Close waits for running writes and closes all connections. A second call does nothing.
+// Close waits for running writes and closes all connections. On SQLite, a query that is still
+// running closes its connection when it ends. A second call does nothing.
 func (p *Handle) Close() error {
 	if p.closed.Swap(true) {
 		return nil

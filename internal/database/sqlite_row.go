@@ -100,7 +100,7 @@ func (r sqliteRow) number(i int, into reflect.Value) error {
 	case into.Kind() == reflect.Bool && (n == 0 || n == 1):
 		into.SetBool(n == 1)
 	default:
-		return fmt.Errorf("%v for a %s", r.value(i), into.Type())
+		return fmt.Errorf("a %s that does not fit into a %s", r.stmt.ColumnType(i), into.Type()) // without the value, which may be personal
 	}
 	return r.mustBe(i, sqlite.TypeInteger)
 }

@@ -122,8 +122,8 @@ func (u *Unit) AfterCommit(fn func()) { u.after = append(u.after, fn) }
 // Exec adds a statement that may change any number of rows.
 func (u *Unit) Exec(sql string, args ...any) { u.add(statement{sql: sql}, args) }
 
-// ExecOne adds a statement that must change exactly one row. Otherwise the unit is undone, and
-// Write returns an error that wraps mismatch.
+// ExecOne adds an INSERT, UPDATE or DELETE that must change exactly one row. Otherwise the unit is
+// undone, and Write returns an error that wraps mismatch.
 func (u *Unit) ExecOne(mismatch error, sql string, args ...any) {
 	u.add(statement{sql: sql, mismatch: mismatch}, args)
 }

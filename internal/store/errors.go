@@ -19,7 +19,7 @@ var (
 	ErrConstraint = database.ErrConstraint
 	// ErrUnknown reports that the service cannot tell whether the unit was written.
 	ErrUnknown = database.ErrUnknown
-	// ErrClosed reports a write after Close.
+	// ErrClosed reports a write after Close. On SQLite, it also reports a query after Close.
 	ErrClosed = database.ErrClosed
 	// ErrInUse reports that another server already uses the database.
 	ErrInUse = database.ErrInUse
