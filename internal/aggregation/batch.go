@@ -117,7 +117,7 @@ func (a *Aggregation) emitUserSyncedOnce(ctx context.Context, d passerelle.Domai
 	e.User, e.Held, e.Created = u.ID, u.Permanent == nil, a.now(d)
 	return a.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.BumpUser(u)
-		bankstore.In(tx).HoldUserAs(u)
+		tx.HoldUserAs(u)
 		for _, run := range runs {
 			for _, account := range run.report.accounts {
 				bankstore.In(tx).HoldAccount(run.lease.domain.ID, account)

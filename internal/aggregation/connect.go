@@ -368,7 +368,7 @@ func (a *Aggregation) disconnect(ctx context.Context, d passerelle.Domain, user 
 		if err := tx.Audit(acts...); err != nil {
 			return err
 		}
-		bankstore.In(tx).HoldUserAs(user)
+		tx.HoldUserAs(user)
 		hold(bankstore.In(tx))
 		bankstore.In(tx).VersionConnection(d.ID, c.ID, c.Version, c.Version+1)
 		bankstore.In(tx).DeleteConnection(d.ID, user.ID, c.ID, now)

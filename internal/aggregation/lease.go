@@ -43,7 +43,7 @@ func (l *lease) write(ctx context.Context, fn func(tx *store.Tx) error, events .
 	version := l.c.Version + int64(len(events))
 	err := l.db.Write(ctx, func(tx *store.Tx) error {
 		bankstore.In(tx).KeepConnection(l.domain.ID, l.c.ID, l.holder, runLease)
-		bankstore.In(tx).HoldUserAs(l.user)
+		tx.HoldUserAs(l.user)
 		if err := fn(tx); err != nil {
 			return err
 		}
@@ -89,7 +89,7 @@ func (l *lease) userBecamePermanent(ctx context.Context) bool {
 // create stores the connection and takes its lease, before the institution is called.
 func (l *lease) create(ctx context.Context, values map[string]string, e store.Execution) error {
 	err := l.db.Write(ctx, func(tx *store.Tx) error {
-		bankstore.In(tx).HoldUserAs(l.user)
+		tx.HoldUserAs(l.user)
 		if err := bankstore.In(tx).CreateConnection(&l.c, values, l.holder, runLease); err != nil {
 			return err
 		}

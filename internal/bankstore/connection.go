@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"time"
 
 	"passerelle"
@@ -130,6 +129,19 @@ func (r Reader) SomeConnections(ctx context.Context, domain passerelle.DomainID,
 
 func (r Reader) someConnections(ctx context.Context, s database.Selection, n int) ([]Connection, error) {
 	return database.Collect(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection WHERE `+s.Conditions()+` ORDER BY id LIMIT `+s.Bind(n), s.Args...)
+}
+
+// ConnectionsByID returns a user's connections with these ids.
+func (r Reader) ConnectionsByID(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, ids []passerelle.ConnectionID) (map[passerelle.ConnectionID]Connection, error) {
+	var c database.Clauses
+	c.And("domain_id = %s AND user_id = %s AND deleted IS NULL", int64(domain), int64(user))
+	c.All = append(c.All, "id IN ("+database.AnyOf(&c, slices.Compact(slices.Sorted(slices.Values(ids))))+")")
+	all, err := database.Collect(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection WHERE `+c.String(), c.Args...)
+	found := map[passerelle.ConnectionID]Connection{}
+	for _, one := range all {
+		found[one.ID] = one
+	}
+	return found, err
 }
 
 // CountConnections returns the number of connections of a user.
@@ -426,167 +438,23 @@ func (r Reader) ConnectionsLapsing(ctx context.Context, domain passerelle.Domain
 		int64(domain), database.Micros(now), since, id, limit)
 }
 
-// HoldUserAs makes Write fail with ErrConflict when the user was deleted, or has become permanent
-// since the user was read. Without this check, a unit could store events without deliveries for a
-// permanent user. Only the change to a permanent user creates these deliveries.
-func (tx Tx) HoldUserAs(u passerelle.User) {
-	tx.unit.ExecOne(store.ErrConflict, `UPDATE end_user SET version = version WHERE +domain_id = $1 AND id = $2 AND (permanent IS NULL) = $3`,
-		int64(u.Domain), int64(u.ID), u.Permanent == nil)
-}
-
 // VersionConnection stores the version of the last event about a connection. Write fails with
 // ErrConflict when the connection no longer has the version in the argument former.
 func (tx Tx) VersionConnection(domain passerelle.DomainID, id passerelle.ConnectionID, former, version int64) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE connection SET version = $1 WHERE +domain_id = $2 AND id = $3 AND version = $4`, version, int64(domain), int64(id), former)
 }
 
-// ConnectionLog is the record of one sync.
-type ConnectionLog struct {
-	ID          int64
-	User        passerelle.UserID
-	Connection  passerelle.ConnectionID
-	Source      passerelle.SourceID
-	Started, At time.Time
-	NextTry     *time.Time
-	State       passerelle.ConnectionState
-	Message     string
-	Accounts    int64
-	Attended    bool
-}
-
-// LogSync stores the record of a sync.
-func (tx Tx) LogSync(domain passerelle.DomainID, l ConnectionLog) error {
-	id, err := tx.unit.NewID("connection_log")
-	if err != nil {
-		return err
+// HastenRead makes a healthy connection due at the instant now. If the user is at the institution,
+// the connection is due at the instant later. It does not change a connection that is due earlier,
+// inactive or in a different state.
+func (tx Tx) HastenRead(domain passerelle.DomainID, id passerelle.ConnectionID, now, later time.Time) {
+	for states, at := range map[string]time.Time{"state IS NULL": now, "state IN ('webauthRequired', 'decoupled')": later} {
+		tx.unit.Exec(`UPDATE connection SET next_try = $1 WHERE +domain_id = $2 AND id = $3 AND active AND (next_try IS NULL OR next_try > $1) AND `+database.Opaque(states+" AND deleted IS NULL"), database.Micros(at), int64(domain), int64(id))
 	}
-	tx.unit.Exec(`INSERT INTO connection_log (id, domain_id, user_id, connection_id, source_id, started, at, next_try, state, message, accounts, attended)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
-		id, int64(domain), int64(l.User), int64(l.Connection), database.OptionalID(l.Source), database.Micros(l.Started), database.Micros(l.At), database.OptionalMicros(l.NextTry),
-		database.OptionalText(l.State), database.OptionalText(l.Message), l.Accounts, l.Attended)
-	return nil
 }
 
-// ConnectionLogFilter selects syncs of a user's connections.
-type ConnectionLogFilter struct {
-	Domain passerelle.DomainID
-	User   passerelle.UserID
-	// Connection selects the syncs of a connection. Zero means all.
-	Connection passerelle.ConnectionID
-	// Source selects the syncs of a source. Zero means all.
-	Source passerelle.SourceID
-	// From is inclusive and Until exclusive. Zero means no limit.
-	From, Until time.Time
-}
-
-func (f ConnectionLogFilter) selection() database.Selection {
-	s := database.Selection{From: "connection_log"}
-	if f.Connection != 0 { // the + prevents SQLite from reading all syncs of the user; a connection has few
-		s = s.And("connection_id = $%d", int64(f.Connection)).And("+domain_id = $%d", int64(f.Domain)).And("+user_id = $%d", int64(f.User))
-	} else { // excludes syncs of deleted connections that are not erased yet
-		s = s.And("domain_id = $%d", int64(f.Domain)).And("user_id = $%d", int64(f.User))
-		s.Where = append(s.Where, standing("connection_id"))
-	}
-	if f.Source != 0 {
-		s = s.And("source_id = $%d", int64(f.Source))
-	}
-	return s.During("at", f.From, f.Until)
-}
-
-// ConnectionLogs reads a window of syncs, the newest first. A position consists of the instant
-// and the id.
-func (r Reader) ConnectionLogs(ctx context.Context, f ConnectionLogFilter, w store.Window) ([]ConnectionLog, error) {
-	sql, args := f.selection().Newest(connectionLogColumns, "at", "id", w)
-	return database.Collect(ctx, r.rows, scanConnectionLog, sql, args...)
-}
-
-const connectionLogColumns = `id, user_id, connection_id, source_id, started, at, next_try, state, message, accounts, attended`
-
-// ConnectionLogsOf lists the syncs of all connections of a user, ordered by connection and then
-// by time. A position consists of the connection, the instant and the id.
-func (r Reader) ConnectionLogsOf(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, w store.Window) ([]ConnectionLog, error) {
-	from := w.From
-	if len(from) == 0 {
-		from = []any{int64(0), int64(0), int64(0)}
-	}
-	// An instant limits the range of the index for each connection. For the connection at which the
-	// page begins, this is the instant of the position. For the other connections, it is zero.
-	return database.Collect(ctx, r.rows, scanConnectionLog, `SELECT l.`+strings.ReplaceAll(connectionLogColumns, ", ", ", l.")+` FROM connection c CROSS JOIN connection_log l
-		WHERE c.domain_id = $1 AND c.user_id = $2 AND c.deleted IS NULL AND c.id >= $3 AND l.connection_id = c.id
-			AND l.at >= CASE WHEN c.id = $3 THEN CAST($4 AS BIGINT) ELSE 0 END AND (c.id > $3 OR (l.at, l.id) > ($4, $5))
-		ORDER BY c.id, l.at, l.id LIMIT $6`, append([]any{int64(domain), int64(user)}, append(slices.Clone(from), w.Limit)...)...)
-}
-
-// CountConnectionLogs returns the exact number of syncs that a filter selects.
-func (r Reader) CountConnectionLogs(ctx context.Context, f ConnectionLogFilter) (int64, error) {
-	return f.selection().Count(ctx, r.rows)
-}
-
-// Place returns the position of a sync in the list.
-func (l ConnectionLog) Place() []any { return []any{database.Micros(l.At), l.ID} }
-
-func scanConnectionLog(row database.Row) (ConnectionLog, error) {
-	var (
-		l              ConnectionLog
-		source, next   *int64
-		started, at    int64
-		state, message *string
-	)
-	err := row.Scan(&l.ID, &l.User, &l.Connection, &source, &started, &at, &next, &state, &message, &l.Accounts, &l.Attended)
-	l.Source, l.Started, l.At, l.NextTry = database.ID[passerelle.SourceID](source), database.Instant(started), database.Instant(at), database.OptionalInstant(next)
-	l.State, l.Message = database.Text[passerelle.ConnectionState](state), database.Text[string](message)
-	return l, err
-}
-
-// ConnectionSource is one source of a connection: an access channel of its connector.
-type ConnectionSource struct {
-	ID                                                  passerelle.SourceID
-	Connection                                          passerelle.ConnectionID
-	ConnectorSource                                     int64
-	Name                                                string
-	State                                               passerelle.ConnectionState
-	Created                                             time.Time
-	LastUpdate, Disabled, AccessExpire, Expire, NextTry *time.Time
-}
-
-const sourceColumns = `id, connection_id, connector_source, name, state, created, last_update, disabled, access_expire, expire, next_try`
-
-func scanSource(row database.Row) (ConnectionSource, error) {
-	var (
-		s                                      ConnectionSource
-		state                                  *string
-		created                                int64
-		update, disabled, access, expire, next *int64
-	)
-	err := row.Scan(&s.ID, &s.Connection, &s.ConnectorSource, &s.Name, &state, &created, &update, &disabled, &access, &expire, &next)
-	s.State, s.Created = database.Text[passerelle.ConnectionState](state), database.Instant(created)
-	s.LastUpdate, s.Disabled, s.AccessExpire = database.OptionalInstant(update), database.OptionalInstant(disabled), database.OptionalInstant(access)
-	s.Expire, s.NextTry = database.OptionalInstant(expire), database.OptionalInstant(next)
-	return s, err
-}
-
-// SourcesOf lists the sources of connections, oldest first.
-func (r Reader) SourcesOf(ctx context.Context, domain passerelle.DomainID, connections ...passerelle.ConnectionID) ([]ConnectionSource, error) {
-	s := database.Selection{From: "connection_source", Where: []string{"domain_id = $1"}, Args: []any{int64(domain)}}
-	s = database.Among(s, "connection_id", connections)
-	return database.Collect(ctx, r.rows, scanSource, `SELECT `+sourceColumns+` FROM connection_source WHERE `+s.Conditions()+` ORDER BY id`, s.Args...)
-}
-
-// CreateSource stores a source of a connection and sets its id.
-func (tx Tx) CreateSource(domain passerelle.DomainID, s *ConnectionSource) error {
-	id, err := tx.unit.NewID("connection_source")
-	if err != nil {
-		return err
-	}
-	s.ID = passerelle.SourceID(id)
-	tx.unit.ExecOne(store.ErrConflict, `INSERT INTO connection_source (id, domain_id, connection_id, connector_source, name, created) VALUES ($1, $2, $3, $4, $5, $6)`,
-		id, int64(domain), int64(s.Connection), s.ConnectorSource, s.Name, database.Micros(s.Created))
-	return nil
-}
-
-// SaveSource stores the state and the times of a source.
-func (tx Tx) SaveSource(domain passerelle.DomainID, s ConnectionSource) {
-	tx.unit.ExecOne(store.ErrNotFound, `UPDATE connection_source SET state = $1, last_update = $2, disabled = $3, access_expire = $4, expire = $5, next_try = $6 WHERE +domain_id = $7 AND id = $8`,
-		database.OptionalText(s.State), database.OptionalMicros(s.LastUpdate), database.OptionalMicros(s.Disabled), database.OptionalMicros(s.AccessExpire), database.OptionalMicros(s.Expire), database.OptionalMicros(s.NextTry),
-		int64(domain), int64(s.ID))
+// ReadSoon makes the service read a connection soon, in the background, on behalf of its user. It
+// does nothing when the connection is inactive or has a state.
+func (tx Tx) ReadSoon(domain passerelle.DomainID, id passerelle.ConnectionID, now time.Time) {
+	tx.unit.Exec(`UPDATE connection SET next_try = $1, read_soon = TRUE WHERE +domain_id = $2 AND id = $3 AND active AND `+database.Opaque("state IS NULL AND deleted IS NULL"), database.Micros(now), int64(domain), int64(id))
 }

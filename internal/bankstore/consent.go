@@ -79,17 +79,23 @@ func (r Reader) CountConsents(ctx context.Context, f ConsentFilter) (int64, erro
 // Place returns the position of a consent in the list.
 func (c Consent) Place() []any { return []any{database.Micros(c.Granted), c.ID} }
 
-// HastenRead makes a healthy connection due at the instant now. If the user is at the institution,
-// the connection is due at the instant later. It does not change a connection that is due earlier,
-// inactive or in a different state.
-func (tx Tx) HastenRead(domain passerelle.DomainID, id passerelle.ConnectionID, now, later time.Time) {
-	for states, at := range map[string]time.Time{"state IS NULL": now, "state IN ('webauthRequired', 'decoupled')": later} {
-		tx.unit.Exec(`UPDATE connection SET next_try = $1 WHERE +domain_id = $2 AND id = $3 AND active AND (next_try IS NULL OR next_try > $1) AND `+database.Opaque(states+" AND deleted IS NULL"), database.Micros(at), int64(domain), int64(id))
+// ConsentTimes returns the time at which the user agreed to share each account of a connection. It
+// leaves out accounts that are not shared now.
+func (r Reader) ConsentTimes(ctx context.Context, domain passerelle.DomainID, connection passerelle.ConnectionID) (map[passerelle.AccountID]time.Time, error) {
+	type consent struct {
+		account passerelle.AccountID
+		granted int64
 	}
-}
-
-// ReadSoon makes the service read a connection soon, in the background, on behalf of its user. It
-// does nothing when the connection is inactive or has a state.
-func (tx Tx) ReadSoon(domain passerelle.DomainID, id passerelle.ConnectionID, now time.Time) {
-	tx.unit.Exec(`UPDATE connection SET next_try = $1, read_soon = TRUE WHERE +domain_id = $2 AND id = $3 AND active AND `+database.Opaque("state IS NULL AND deleted IS NULL"), database.Micros(now), int64(domain), int64(id))
+	all, err := database.Collect(ctx, r.rows, func(row database.Row) (consent, error) {
+		var c consent
+		err := row.Scan(&c.account, &c.granted)
+		return c, err
+	},
+		`SELECT account_id, max(given) FROM consent WHERE +domain_id = $1 AND connection_id = $2 AND account_id IS NOT NULL AND withdrawn IS NULL GROUP BY account_id`,
+		int64(domain), int64(connection))
+	granted := map[passerelle.AccountID]time.Time{}
+	for _, c := range all {
+		granted[c.account] = database.Instant(c.granted)
+	}
+	return granted, err
 }

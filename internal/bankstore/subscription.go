@@ -3,7 +3,6 @@ package bankstore
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"passerelle"
@@ -85,19 +84,6 @@ func (r Reader) Subscriptions(ctx context.Context, f SubscriptionFilter, w store
 	c.And("s.id "+p.Sign+" %s", p.From)
 	return database.Collect(ctx, r.rows, scanSubscription, fmt.Sprintf(`SELECT %s FROM subscription s WHERE %s ORDER BY s.id %s LIMIT %s OFFSET %s`,
 		subscriptionColumns, c.String(), p.Order, c.Bind(w.Limit), c.Bind(w.Offset)), c.Args...)
-}
-
-// ConnectionsByID returns a user's connections with these ids.
-func (r Reader) ConnectionsByID(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, ids []passerelle.ConnectionID) (map[passerelle.ConnectionID]Connection, error) {
-	var c database.Clauses
-	c.And("domain_id = %s AND user_id = %s AND deleted IS NULL", int64(domain), int64(user))
-	c.All = append(c.All, "id IN ("+database.AnyOf(&c, slices.Compact(slices.Sorted(slices.Values(ids))))+")")
-	all, err := database.Collect(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection WHERE `+c.String(), c.Args...)
-	found := map[passerelle.ConnectionID]Connection{}
-	for _, one := range all {
-		found[one.ID] = one
-	}
-	return found, err
 }
 
 // CountSubscriptions returns the number of subscriptions that a filter selects.

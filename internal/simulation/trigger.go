@@ -10,7 +10,6 @@ import (
 
 	"passerelle"
 	"passerelle/internal/aggregation"
-	"passerelle/internal/bankstore"
 	"passerelle/internal/settings"
 	"passerelle/internal/statement"
 	"passerelle/internal/store"
@@ -181,7 +180,7 @@ func (l *Simulation) emitAbout(ctx context.Context, d passerelle.Domain, e *stor
 	}
 	return l.DB.Write(ctx, func(tx *store.Tx) error {
 		if e.User != 0 {
-			bankstore.In(tx).HoldUserAs(user)
+			tx.HoldUserAs(user)
 		}
 		tx.AfterCommit(l.Aggregation.Wake)
 		return tx.Emit(*e)

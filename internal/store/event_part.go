@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"passerelle"
 	"passerelle/internal/database"
@@ -160,59 +159,5 @@ func (p *parts) nextPart() error {
 		return fmt.Errorf("load part %d of the body of event %d: %w", p.number+1, p.event, err)
 	}
 	p.page, p.number, p.left = page, p.number+1, p.left-int64(len(page))
-	return nil
-}
-
-// deletedKept is the time during which a deleted webhook may be restored together with its
-// undelivered deliveries.
-const deletedKept = 24 * time.Hour
-
-// PurgeUndeliverable drops the undelivered deliveries of webhooks that were deleted more than a day
-// ago. It erases the bodies of users' events that no other webhook will receive. The argument batch
-// limits the deliveries that a unit drops, and batches limits the units. The next call continues
-// after the last unit. The argument now is the domain's time.
-func (db *DB) PurgeUndeliverable(ctx context.Context, domain passerelle.DomainID, now time.Time, batch, batches int) error {
-	return purgeBatches(batches, batch, func() (int, error) {
-		deliveries, events, err := db.undeliverable(ctx, domain, now.Add(-deletedKept), batch)
-		if err != nil || len(deliveries) == 0 {
-			return 0, err
-		}
-		err = db.Write(ctx, func(tx *Tx) error {
-			tx.drop(domain, deliveries, "the webhook was deleted", now)
-			tx.eraseBodies(domain, events, now)
-			return nil
-		})
-		if err != nil {
-			return 0, fmt.Errorf("give up deliveries to deleted webhooks: %w", err)
-		}
-		return len(deliveries), nil
-	})
-}
-
-func (r *Reader) undeliverable(ctx context.Context, domain passerelle.DomainID, deleted time.Time, limit int) ([]passerelle.DeliveryID, []int64, error) {
-	var (
-		deliveries []passerelle.DeliveryID
-		events     []int64
-	)
-	err := r.rows.Each(ctx, `SELECT d.id, d.event_id FROM webhook w JOIN delivery d ON d.webhook_id = w.id
-		WHERE w.domain_id = $1 AND w.deleted < $2 AND d.delivered IS NULL AND d.dropped IS NULL`+database.UpTo(limit),
-		[]any{int64(domain), database.Micros(deleted)}, func(row database.Row) (bool, error) {
-			var delivery passerelle.DeliveryID
-			var event int64
-			err := row.Scan(&delivery, &event)
-			deliveries, events = append(deliveries, delivery), append(events, event)
-			return true, err
-		})
-	return deliveries, events, err
-}
-
-// purgeBatches calls the function purge, at most as often as the argument batches says. It stops
-// earlier when purge removes less than a full batch.
-func purgeBatches(batches, batch int, purge func() (removed int, err error)) error {
-	for range batches {
-		if removed, err := purge(); err != nil || removed < batch {
-			return err
-		}
-	}
 	return nil
 }

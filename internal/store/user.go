@@ -92,6 +92,14 @@ func (tx *Tx) HoldUser(domain passerelle.DomainID, id passerelle.UserID) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE end_user SET version = version WHERE +domain_id = $1 AND id = $2`, int64(domain), int64(id))
 }
 
+// HoldUserAs makes Write fail with ErrConflict when the user was deleted, or has become permanent
+// since the user was read. Without this check, a unit could store events without deliveries for a
+// permanent user. Only the change to a permanent user creates these deliveries.
+func (tx *Tx) HoldUserAs(u passerelle.User) {
+	tx.unit.ExecOne(ErrConflict, `UPDATE end_user SET version = version WHERE +domain_id = $1 AND id = $2 AND (permanent IS NULL) = $3`,
+		int64(u.Domain), int64(u.ID), u.Permanent == nil)
+}
+
 // RemoveUser removes a user and drops the events of a temporary user. Erase and package bankstore
 // erase the other data later. Write fails with ErrConflict when an event changed the user's
 // version, or the user became permanent, after the caller read u. DeleteUser of package bankstore

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -74,4 +75,70 @@ func (tx *Tx) countHealth(w Webhook, batch []DeliveryAttempt) {
 			successes = webhook_health.successes + excluded.successes, reached = webhook_health.reached + excluded.reached, duration = webhook_health.duration + excluded.duration`,
 			int64(w.ID), hour, int64(w.Domain), h.Requests, h.Successes, h.Reached, h.Duration.Microseconds())
 	}
+}
+
+// MaxWaiting limits the counting of a webhook's waiting deliveries.
+const MaxWaiting = 1000
+
+// Outage describes the failures of a webhook's receiver.
+type Outage struct {
+	// Since is the time of the first failed request after the last accepted one, or nil when no
+	// request has failed since.
+	Since *time.Time
+	// Failure is the reason for the latest failure.
+	Failure string
+	// Waiting counts the pending deliveries that are not held back. The value MaxWaiting + 1 stands
+	// for any number above MaxWaiting.
+	Waiting int64
+	// Oldest is the time of the oldest event with a pending delivery, even if the delivery is held
+	// back. It is nil when no delivery is pending.
+	Oldest *time.Time
+}
+
+// Outage reads the failed requests since a webhook's last success, and the waiting deliveries.
+func (r *Reader) Outage(ctx context.Context, w Webhook) (Outage, error) {
+	var o Outage
+	from := time.UnixMicro(0)
+	if w.LastSuccess != nil {
+		from = *w.LastSuccess
+	}
+	type failed struct {
+		at      int64
+		failure string
+	}
+	scan := func(row database.Row) (failed, error) {
+		var f failed
+		err := row.Scan(&f.at, &f.failure)
+		return f, err
+	}
+	for _, direction := range []string{"ASC", "DESC"} {
+		found, err := database.Collect(ctx, r.rows, scan, `SELECT at, failure FROM delivery_attempt WHERE domain_id = $1 AND webhook_id = $2 AND at >= $3
+			AND failure IS NOT NULL ORDER BY at `+direction+`, id `+direction+` LIMIT 1`, int64(w.Domain), int64(w.ID), database.Micros(from))
+		if err != nil {
+			return o, err
+		}
+		for _, f := range found {
+			if o.Failure = f.failure; o.Since == nil {
+				o.Since = database.OptionalInstant(&f.at)
+			}
+		}
+	}
+	var err error
+	o.Waiting, err = database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM (SELECT 1 FROM delivery
+		WHERE domain_id = $1 AND webhook_id = $2 AND delivered IS NULL AND dropped IS NULL AND not_before = 0 LIMIT $3) AS waiting`,
+		int64(w.Domain), int64(w.ID), MaxWaiting+1)
+	if err != nil {
+		return o, err
+	}
+	o.Oldest, err = r.oldestUndelivered(ctx, w)
+	return o, err
+}
+
+func (r *Reader) oldestUndelivered(ctx context.Context, w Webhook) (*time.Time, error) {
+	s := WebhookDataFilter{Domain: w.Domain, Webhook: w.ID, State: WebhookPending}.selection()
+	created, err := database.One(ctx, r.rows, database.ScanInt, `SELECT d.created FROM `+s.From+` WHERE `+s.Conditions()+` ORDER BY d.created, d.id LIMIT 1`, s.Args...)
+	if errors.Is(err, ErrNotFound) {
+		return nil, nil
+	}
+	return database.OptionalInstant(&created), err
 }
