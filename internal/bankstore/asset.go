@@ -144,11 +144,6 @@ type AssetFilter struct {
 	All bool
 }
 
-// among adds the condition that a column has one of the ids.
-func among(c *database.Clauses, column string, ids []passerelle.AssetID) {
-	c.All = append(c.All, column+" IN ("+database.AnyOf(c, ids)+")")
-}
-
 const assetSource = `asset s CROSS JOIN bank_account a LEFT JOIN asset p ON p.account_id = s.account_id AND p.epoch = s.epoch AND p.key = s.parent_key
 	WHERE a.id = s.account_id AND a.epoch = s.epoch AND `
 
@@ -163,7 +158,7 @@ func (f AssetFilter) where() *database.Clauses {
 		c.And("p.id = %s", int64(f.Investment))
 	}
 	if f.IDs != nil {
-		among(&c, "s.id", f.IDs)
+		c.All = append(c.All, "s.id IN ("+database.AnyOf(&c, f.IDs)+")")
 	}
 	if f.Reading != 0 {
 		c.And("(s.changed = %s OR s.key IN (SELECT q.parent_key FROM asset q WHERE q.account_id = s.account_id AND q.epoch = s.epoch AND q.kind = 'pocket' AND q.changed = %s))", f.Reading, f.Reading)

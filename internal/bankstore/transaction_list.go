@@ -199,7 +199,7 @@ const label = `COALESCE(t.custom_folded, t.folded) LIKE %s ESCAPE '!'`
 // search adds the condition that a label, a day or a category contains the text, or that the value
 // equals the text, regardless of the sign.
 func (f TransactionFilter) search(c *database.Clauses) {
-	part := c.Bind(contains(database.Fold(f.Search)))
+	part := c.Bind(database.Containing(database.Fold(f.Search)))
 	clause := fmt.Sprintf(label+" OR t.date LIKE %[1]s ESCAPE '!' OR t.application_date LIKE %[1]s ESCAPE '!' OR LOWER(COALESCE(t.categories, '')) LIKE %[1]s ESCAPE '!'", part)
 	if value, err := decimal.Parse(f.Search); err == nil && value.Scale() <= ValueDigits {
 		clause += " OR " + compare(c, exact{"ABS(" + valueAt.whole + ")", "ABS(" + valueAt.rest + ")"}, "=", value.Abs())
@@ -210,7 +210,7 @@ func (f TransactionFilter) search(c *database.Clauses) {
 // words adds the conditions on texts, on values and on the limits of values.
 func (f TransactionFilter) words(c *database.Clauses) {
 	if f.Wording != "" {
-		c.And(label, contains(database.Fold(f.Wording)))
+		c.And(label, database.Containing(database.Fold(f.Wording)))
 	}
 	if f.Search != "" {
 		f.search(c)
@@ -230,11 +230,6 @@ func (f TransactionFilter) words(c *database.Clauses) {
 		}
 		c.All = append(c.All, "("+strings.Join(equal, " OR ")+")")
 	}
-}
-
-// contains returns the LIKE pattern for texts that contain part.
-func contains(part string) string {
-	return "%" + strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(part) + "%"
 }
 
 // source returns the tables of the query. Both databases must read the index of transactions, which

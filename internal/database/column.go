@@ -1,6 +1,7 @@
 package database
 
 import (
+	"strings"
 	"time"
 
 	"golang.org/x/text/cases"
@@ -84,6 +85,11 @@ func Date(s *string) (passerelle.Date, error) {
 		return passerelle.Date{}, nil
 	}
 	return passerelle.ParseDate("stored date", *s)
+}
+
+// Containing returns the pattern of texts that contain a part, for LIKE with ESCAPE '!'.
+func Containing(part string) string {
+	return "%" + strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(part) + "%"
 }
 
 // Fold returns the form of a text that is used in comparisons. These comparisons ignore case but

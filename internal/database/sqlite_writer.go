@@ -168,7 +168,7 @@ func (w *writer) together(group []*queued, careful bool) ([]error, bool) {
 		}
 		results = append(results, err)
 	}
-	if w.execute(tallies(good...)) != nil || w.control("COMMIT") != nil {
+	if w.execute(tallies(good...)) != nil || w.conn.control("COMMIT") != nil {
 		w.disconnect()
 		return nil, false
 	}
@@ -197,14 +197,14 @@ func (w *writer) guarded(u *queued) error {
 	if err := guard(u.unit.reset); err != nil {
 		return err
 	}
-	if w.control("SAVEPOINT unit") != nil {
+	if w.conn.control("SAVEPOINT unit") != nil {
 		return errLost
 	}
 	err := w.execute(u.unit.statements)
-	if err != nil && w.control("ROLLBACK TO unit") != nil {
+	if err != nil && w.conn.control("ROLLBACK TO unit") != nil {
 		return errLost
 	}
-	if w.control("RELEASE unit") != nil {
+	if w.conn.control("RELEASE unit") != nil {
 		return errLost
 	}
 	return err
@@ -223,7 +223,7 @@ func (w *writer) alone(u *queued) error {
 		w.rollback()
 		return err
 	}
-	if err := w.control("COMMIT"); err != nil {
+	if err := w.conn.control("COMMIT"); err != nil {
 		w.disconnect()
 		return fmt.Errorf("commit: %w", err)
 	}
@@ -265,7 +265,7 @@ func (w *writer) begin() error {
 	if err := w.connect(context.Background()); err != nil {
 		return fmt.Errorf("connect: %w", err)
 	}
-	if err := w.control("BEGIN IMMEDIATE"); err != nil {
+	if err := w.conn.control("BEGIN IMMEDIATE"); err != nil {
 		w.disconnect()
 		return fmt.Errorf("begin: %w", err)
 	}
@@ -275,12 +275,10 @@ func (w *writer) begin() error {
 // rollback rolls the transaction back. If that fails, it closes the connection, whose state is then
 // unknown.
 func (w *writer) rollback() {
-	if w.control("ROLLBACK") != nil {
+	if w.conn.control("ROLLBACK") != nil {
 		w.disconnect()
 	}
 }
-
-func (w *writer) control(text string) error { return w.conn.control(text) }
 
 func (w *writer) connect(ctx context.Context) error {
 	if w.conn != nil {

@@ -240,7 +240,7 @@ func TestAnotherProcessWrites(t *testing.T) {
 func TestBusyDatabase(t *testing.T) {
 	url := storetest.SQLite(t)
 	db, other := open(t, url), another(t, url)
-	if err := db.engine.(*sqliteEngine).writer.control("PRAGMA busy_timeout = 10"); err != nil {
+	if err := db.engine.(*sqliteEngine).writer.conn.control("PRAGMA busy_timeout = 10"); err != nil {
 		t.Fatal(err)
 	}
 	other("BEGIN IMMEDIATE")

@@ -129,7 +129,7 @@ func (f SettingChanges) selection() database.Selection {
 		s = s.And("type = $%d", f.Type)
 	}
 	if f.Name != "" {
-		s = s.Either("key LIKE $%d ESCAPE '!'", containing(f.Name), "key", f.Keys)
+		s = s.Either("key LIKE $%d ESCAPE '!'", database.Containing(strings.ToLower(f.Name)), "key", f.Keys)
 	}
 	return s
 }
@@ -158,8 +158,3 @@ func scanSettingChange(row database.Row) (SettingChange, error) {
 
 // Place returns the position of a change in the list.
 func (c SettingChange) Place() []any { return []any{database.Micros(c.At), c.ID} }
-
-// containing returns a LIKE pattern for lower-case texts that contain the text.
-func containing(text string) string {
-	return "%" + strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(strings.ToLower(text)) + "%"
-}
