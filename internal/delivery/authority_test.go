@@ -114,8 +114,7 @@ func TestUserTokens(t *testing.T) {
 				r.run(2, 0)
 				in.want(t, test.want, test.want)
 				for id := range passerelle.DeliveryID(2) {
-					attempts, err := r.DB.DeliveryAttempts(t.Context(), r.domain.ID, id+1, 10)
-					must(t, err)
+					attempts := r.attempts(id + 1)
 					if len(attempts) != 1 || attempts[0].Detail != detail || attempts[0].Failure != "" {
 						t.Errorf("attempts %+v, want the detail %q", attempts, detail)
 					}

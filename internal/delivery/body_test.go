@@ -402,8 +402,7 @@ func TestAuthoritiesOfADomain(t *testing.T) {
 			r.run(0, 1)
 			r.domain = first
 		}
-		attempts, err := r.DB.DeliveryAttempts(t.Context(), r.domain.ID, 1, 10)
-		must(t, err)
+		attempts := r.attempts(1)
 		if attempts[0].Failure != "certificate refused" || r.now(w).ConsecutiveFailures != 1 {
 			t.Errorf("attempts %+v", attempts)
 		}

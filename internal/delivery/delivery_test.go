@@ -296,8 +296,7 @@ func TestOnlySuccessIsSuccess(t *testing.T) {
 		r.run(3, 15)
 		var got []string
 		for id := range passerelle.DeliveryID(18) {
-			attempts, err := r.DB.DeliveryAttempts(t.Context(), r.domain.ID, id+1, 10)
-			must(t, err)
+			attempts := r.attempts(id + 1)
 			for _, a := range attempts {
 				got = append(got, fmt.Sprintf("%d %q", a.Status, a.Failure))
 			}
@@ -563,8 +562,7 @@ func TestDomainsTimeoutCoversTheWholeExchange(t *testing.T) {
 	begun := time.Now()
 	r.run(0, 1)
 	took := time.Since(begun)
-	attempts, err := r.DB.DeliveryAttempts(t.Context(), r.domain.ID, 1, 10)
-	must(t, err)
+	attempts := r.attempts(1)
 	if len(attempts) != 1 || attempts[0].Status != 200 || attempts[0].Failure != "timeout" {
 		t.Errorf("attempts %+v", attempts)
 	}
@@ -679,4 +677,16 @@ func TestChangedURLIsUsedFromTheNextBatchOn(t *testing.T) {
 		before.want(t, "1.1")
 		after.want(t, "1.2")
 	})
+}
+
+// attempts returns the first requests for a delivery, the oldest first.
+func (r *fixture) attempts(id passerelle.DeliveryID) []store.DeliveryAttempt {
+	r.t.Helper()
+	logs, err := r.DB.AttemptsOf(r.t.Context(), r.domain.ID, id, store.Window{Limit: 10, Backward: true})
+	must(r.t, err)
+	all := make([]store.DeliveryAttempt, len(logs))
+	for i, l := range logs {
+		all[i] = l.DeliveryAttempt
+	}
+	return all
 }

@@ -153,8 +153,7 @@ func (r *fixture) oauth(name string, e delivery.EndpointChange) store.AuthProvid
 func (r *fixture) failures() (all []string) {
 	r.t.Helper()
 	for id := int64(1); ; id++ {
-		attempts, err := r.DB.DeliveryAttempts(r.t.Context(), r.domain.ID, passerelle.DeliveryID(id), 10)
-		must(r.t, err)
+		attempts := r.attempts(passerelle.DeliveryID(id))
 		if len(attempts) == 0 {
 			return all
 		}
@@ -416,8 +415,7 @@ func TestAnOldFailureOfATokenEndpointIsNamedAsOld(t *testing.T) {
 			r.clock.advance(test.wait)
 			id, err := r.Test(t.Context(), r.domain, w, nil)
 			must(t, err)
-			attempts, err := r.DB.DeliveryAttempts(t.Context(), r.domain.ID, id, 2)
-			must(t, err)
+			attempts := r.attempts(id)
 			if len(attempts) != 1 || attempts[0].Failure != "token endpoint: status 503" || attempts[0].Detail != test.detail {
 				t.Errorf("test %d: on record %+v, want the detail %q", i, attempts, test.detail)
 			}

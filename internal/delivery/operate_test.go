@@ -114,8 +114,7 @@ func TestAnOperatorsRequestHasTheTimeOfTheDomain(t *testing.T) {
 		if len(p.limits) != 2 || p.limits[0] < 4*time.Minute || p.limits[1] < 4*time.Minute {
 			t.Errorf("the requests had %v", p.limits)
 		}
-		attempts, err := r.DB.DeliveryAttempts(t.Context(), r.domain.ID, id, 10)
-		must(t, err)
+		attempts := r.attempts(id)
 		if len(attempts) != 2 || attempts[1].Status != http.StatusOK || attempts[1].Failure != "" {
 			t.Errorf("on record: %+v", attempts)
 		}

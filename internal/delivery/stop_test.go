@@ -323,8 +323,7 @@ func TestTheRecordOfRequests(t *testing.T) {
 		r.run(0, 2)
 		want := []string{"", "wrong[31mthing !", long[:2047]}
 		for n := range answers {
-			attempts, err := r.DB.DeliveryAttempts(t.Context(), r.domain.ID, passerelle.DeliveryID(n+1), 10)
-			must(t, err)
+			attempts := r.attempts(passerelle.DeliveryID(n + 1))
 			if attempts[0].Answer != want[n] || attempts[0].Detail != "" {
 				t.Errorf("kept %q, %q", attempts[0].Answer, attempts[0].Detail)
 			}
@@ -398,8 +397,7 @@ func TestRequestsTakeTheirTime(t *testing.T) {
 		r.run(1, 0) // takes 10 seconds in total: a token, a refusal, another token, and a success
 
 		at := func(seconds int) time.Time { return begin.Add(time.Duration(seconds) * time.Second).UTC() }
-		attempts, err := r.DB.DeliveryAttempts(t.Context(), r.domain.ID, 1, 10)
-		must(t, err)
+		attempts := r.attempts(1)
 		want := []store.DeliveryAttempt{
 			{Delivery: 1, At: at(0), Duration: 2 * time.Second, Failure: "token endpoint: status 503"},
 			{Delivery: 1, At: at(69), Duration: 3 * time.Second, Status: 200, Detail: "The first request was refused with status 401. This one has a new access token."},

@@ -21,14 +21,9 @@ func (r *Ring) Index(domain int64, column, value string) []byte {
 // MAC returns the authentication code of data for one purpose, such as "cursor" or "return". The
 // code has 32 bytes, and is invalid for all other purposes. All replicas with the same key file
 // make the same code. The code stays valid after restarts and after rotations of the master key.
+// Compare codes in constant time, with hmac.Equal.
 func (r *Ring) MAC(purpose string, data []byte) []byte {
 	return sum(r.derived("mac", []byte(purpose)), data)
-}
-
-// Authentic reports whether mac is the MAC of the data for the purpose. The comparison takes
-// constant time.
-func (r *Ring) Authentic(purpose string, data, mac []byte) bool {
-	return hmac.Equal(r.MAC(purpose, data), mac)
 }
 
 // derived returns the key for one scope of one use. The label is the length of use, then use, then

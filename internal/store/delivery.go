@@ -365,23 +365,3 @@ func (r *Reader) RecentTimeouts(ctx context.Context, w Webhook, last int64) (int
 		WHERE domain_id = $1 AND webhook_id = $2 ORDER BY at DESC, id DESC LIMIT $3) AS latest WHERE failure = $4`,
 		int64(w.Domain), int64(w.ID), last, TimedOut)
 }
-
-// DeliveryAttempts lists at most limit requests of a delivery, oldest first.
-func (r *Reader) DeliveryAttempts(ctx context.Context, domain passerelle.DomainID, id passerelle.DeliveryID, limit int) ([]DeliveryAttempt, error) {
-	return database.Collect(ctx, r.rows, scanDeliveryAttempt, `SELECT delivery_id, at, duration, status, failure, answer, detail FROM delivery_attempt
-		WHERE domain_id = $1 AND delivery_id = $2 ORDER BY at, id LIMIT $3`, int64(domain), int64(id), limit)
-}
-
-func scanDeliveryAttempt(row database.Row) (DeliveryAttempt, error) {
-	var (
-		a                       DeliveryAttempt
-		at, duration            int64
-		status                  *int64
-		failure, answer, detail *string
-	)
-	err := row.Scan(&a.Delivery, &at, &duration, &status, &failure, &answer, &detail)
-	a.At, a.Duration = database.Instant(at), time.Duration(duration)*time.Microsecond
-	a.Status, a.Failure = int(database.ID[int64](status)), database.Text[string](failure)
-	a.Answer, a.Detail = database.Text[string](answer), database.Text[string](detail)
-	return a, err
-}
