@@ -353,6 +353,44 @@ func TestReturnIsOnAKnownSite(t *testing.T) {
 	})
 }
 
+// deleteClient deletes a client. Its payments stay.
+func (w *fixture) deleteClient(c store.Client) {
+	w.t.Helper()
+	must(w.t, w.db.Write(w.t.Context(), func(tx *store.Tx) error { tx.DeleteClient(c.Domain, c.ID, noon); return nil }))
+}
+
+// TestCancellationsAfterTheClient cancels payments of a deleted client, on behalf of another client
+// and of the payer. The deleted client must count as a client without redirect URIs.
+func TestCancellationsAfterTheClient(t *testing.T) {
+	onEach(t, func(t *testing.T, w *fixture) {
+		w.line.tune(func(p *connector.Profile) { p.Sandbox = false })
+		live, client := w.createDomain("live", passerelle.Live, shop)
+		var ids []passerelle.PaymentID
+		for range 2 {
+			p, err := w.Create(t.Context(), live, initiation.Creation{By: client.ID, Draft: draft(1)})
+			must(t, err)
+			ids = append(ids, p.ID)
+		}
+		_, err := w.Validate(t.Context(), live, ids[1], validated())
+		must(t, err)
+		w.deleteClient(client)
+		for _, id := range ids {
+			rows := w.rows()
+			_, err := w.Cancel(t.Context(), live, id, initiation.CancelRequest{By: payment.ByClient, RedirectURI: shop})
+			w.wantRefusal(t, err, rows, passerelle.Invalid, "client_redirect_uri", shop)
+			_, err = w.Cancel(t.Context(), live, id, initiation.CancelRequest{By: payment.ByPayer})
+			must(t, err)
+		}
+		sandboxed := w.create(1)
+		w.deleteClient(w.client)
+		p, err := w.Cancel(t.Context(), w.domain, sandboxed, withdrawal)
+		must(t, err)
+		if p.State != payment.Rejected {
+			t.Errorf("the payment is %s", p.State)
+		}
+	})
+}
+
 // TestNothingTypedIsKept puts a word into values that the payer enters, plain and encrypted. Some
 // values are right, others wrong. The word must not appear in refusals, the log, events, simulated
 // orders, notes or transitions. No attempt after the first may keep its fields.

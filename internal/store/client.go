@@ -109,10 +109,12 @@ func (r *Reader) RedirectURIs(ctx context.Context, domain passerelle.DomainID, i
 	return strings.Fields(uris), err
 }
 
-// RedirectURIsOfPayment does the same as RedirectURIs, for the client that registered a payment.
+// RedirectURIsOfPayment returns the redirect URIs of the client that registered a payment. It
+// returns none for a deleted client, because the payment outlives the client. It fails with
+// ErrNotFound when the payment does not exist.
 func (r *Reader) RedirectURIsOfPayment(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID) ([]string, error) {
 	uris, err := database.ByKey(ctx, r.rows, database.ScanString,
-		`SELECT redirect_uris FROM client WHERE +domain_id = $1 AND deleted IS NULL AND id = (SELECT client_id FROM payment WHERE +domain_id = $1 AND id = $2)`, int64(domain), int64(id))
+		`SELECT CASE WHEN deleted IS NULL THEN redirect_uris ELSE '' END FROM client WHERE +domain_id = $1 AND id = (SELECT client_id FROM payment WHERE +domain_id = $1 AND id = $2)`, int64(domain), int64(id))
 	return strings.Fields(uris), err
 }
 
