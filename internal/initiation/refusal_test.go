@@ -391,6 +391,32 @@ func TestCancellationsAfterTheClient(t *testing.T) {
 	})
 }
 
+// TestValidationsAfterTheClient validates payments of a deleted client. In a live domain, the payer
+// can then return only to the domain's own site.
+func TestValidationsAfterTheClient(t *testing.T) {
+	onEach(t, func(t *testing.T, w *fixture) {
+		w.line.tune(func(p *connector.Profile) { p.Sandbox = false })
+		live, client := w.createDomain("live", passerelle.Live, shop)
+		p, err := w.Create(t.Context(), live, initiation.Creation{By: client.ID, Draft: draft(1)})
+		must(t, err)
+		sandboxed := w.create(1)
+		w.deleteClient(client)
+		w.deleteClient(w.client)
+		rows := w.rows()
+		_, err = w.Validate(t.Context(), live, p.ID, validated())
+		w.wantRefusal(t, err, rows, passerelle.Invalid, "webview_url", "https://live.test")
+		_, err = w.Validate(t.Context(), live, p.ID, validated(func(c *initiation.Choice) { c.WebviewURL = "https://live.test/webview/payment" }))
+		must(t, err)
+		_, err = w.Validate(t.Context(), w.domain, sandboxed, validated())
+		must(t, err)
+		for _, id := range []passerelle.PaymentID{p.ID, sandboxed} {
+			if state := column[string](w, `SELECT state FROM payment WHERE id = $1`, int64(id))[0]; state != "validating" {
+				t.Errorf("payment %d is %s", id, state)
+			}
+		}
+	})
+}
+
 // TestNothingTypedIsKept puts a word into values that the payer enters, plain and encrypted. Some
 // values are right, others wrong. The word must not appear in refusals, the log, events, simulated
 // orders, notes or transitions. No attempt after the first may keep its fields.

@@ -90,7 +90,8 @@ func (i *Initiation) waits(ctx context.Context, d passerelle.Domain, c connector
 // read, the error is stored. It is reported only when the data is used.
 type unvalidated struct {
 	payment *payment.Payment
-	client  store.Client
+	// client has no redirect URIs when the client is deleted.
+	client store.Client
 	// stored contains the field values of an earlier call, if they were loaded.
 	stored map[string]string
 	// attemptErr is ErrNotFound while the payment has no attempt.
@@ -103,10 +104,14 @@ func (i *Initiation) unvalidated(ctx context.Context, d passerelle.Domain, id pa
 	var u unvalidated
 	err := i.DB.Together(ctx, func(r *store.Reader) error {
 		var err error
-		if u.payment, err = loadBy(ctx, r, d, id); err == nil {
-			u.client, u.clientErr = r.Client(ctx, d.ID, u.payment.Client)
+		if u.payment, err = loadBy(ctx, r, d, id); err != nil {
+			return err
 		}
-		return err
+		u.client, u.clientErr = r.Client(ctx, d.ID, u.payment.Client)
+		if errors.Is(u.clientErr, store.ErrNotFound) {
+			u.clientErr = nil // a deleted client has no redirect URIs
+		}
+		return nil
 	}, func(r *store.Reader) error {
 		_, u.attemptErr = r.Attempt(ctx, d.ID, id)
 		return nil
