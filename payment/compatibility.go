@@ -24,7 +24,7 @@ const (
 
 // Settings describe the payments that a connector can make: the payment_settings of a connector.
 // Mechanisms, Schemes, DateTypes, Frequencies and Currencies list the supported values. Zero in
-// MaxInstructions, MinDays or MaxDays, and nil in Minimum or Maximum, mean no restriction.
+// MaxInstructions or MaxDays, and nil in Minimum or Maximum, mean no restriction.
 type Settings struct {
 	// Mechanisms are the ways in which a payer can validate. They always contain webauth, because
 	// the webview and most clients name no mechanism.
@@ -53,7 +53,7 @@ type Settings struct {
 	Minimum map[DateType]int64
 	Maximum map[DateType]int64
 	// MinDays and MaxDays limit the number of days from today to the execution date or start date
-	// of the payment.
+	// of the payment. MinDays is not negative, so no connector accepts a day that has passed.
 	MinDays int
 	MaxDays int
 	// OpenDaysOnly means that the execution date or start date must be an open day, as OpenDay
@@ -181,10 +181,15 @@ func maxAmountRule(p *Payment, s Settings, _ time.Time) (Reason, bool) {
 		bounded && p.Total() > maximum
 }
 
+// minDateRule also refuses a day that has passed since the payment was created. Depending on the
+// bank, it would execute such an order immediately, which nobody requested.
 func minDateRule(p *Payment, s Settings, now time.Time) (Reason, bool) {
 	days, dated := p.daysAhead(now)
-	return Reason{"minDateDelta", Incompatible, "The execution date is too soon for this bank.", s.MinDays, days},
-		dated && s.MinDays > 0 && days < s.MinDays
+	description := "The execution date is too soon for this bank."
+	if days < 0 {
+		description = "The execution date has passed."
+	}
+	return Reason{"minDateDelta", Incompatible, description, s.MinDays, days}, dated && days < s.MinDays
 }
 
 func maxDateRule(p *Payment, s Settings, now time.Time) (Reason, bool) {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -107,6 +108,27 @@ func TestIncompatibilities(t *testing.T) {
 	}
 	if listed := slices.Sorted(slices.Values(payment.IncompatibilityCodes())); !slices.Equal(listed, slices.Sorted(maps.Keys(codes))) {
 		t.Errorf("IncompatibilityCodes in payment/compatibility.go lists %q, the cases in payment/compatibility_test.go have %q", listed, slices.Sorted(maps.Keys(codes)))
+	}
+}
+
+// TestPassedDays checks that no connector accepts a payment whose day has passed since its creation.
+func TestPassedDays(t *testing.T) {
+	named := day(t, "2026-11-24")
+	for _, change := range []func(*payment.Instruction){
+		func(in *payment.Instruction) { in.DateType, in.ExecutionDate = payment.Deferred, named },
+		func(in *payment.Instruction) {
+			in.DateType, in.StartDate, in.Frequency = payment.Periodic, named, "weekly"
+		},
+	} {
+		d := draft(1)
+		change(&d.Instructions[0])
+		p, _, err := payment.New(d, payment.Policy{Periodic: true}, random(), now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		midnight := time.Date(2026, 11, 25, 0, 0, 0, 0, time.UTC)
+		wantReasons(t, p.Incompatibilities(open(), midnight.Add(-time.Nanosecond)), nil)
+		wantReasons(t, p.Incompatibilities(open(), midnight), &payment.Reason{Code: "minDateDelta", ConnectorValue: 0, PaymentValue: -1})
 	}
 }
 

@@ -144,6 +144,28 @@ func TestValidationRefusals(t *testing.T) {
 	}
 }
 
+// TestPassedExecutionDay validates a payment on its execution day and after this day. No order may
+// be sent with a day that has passed.
+func TestPassedExecutionDay(t *testing.T) {
+	onEach(t, func(t *testing.T, w *fixture) {
+		deferred := func(d *payment.Draft) {
+			d.Instructions[0].DateType, d.Instructions[0].ExecutionDate = payment.Deferred, passerelle.DateOf(noon, time.UTC).AddDays(2)
+		}
+		create := func() passerelle.PaymentID {
+			p, err := w.Create(t.Context(), w.domain, initiation.Creation{By: w.client.ID, Draft: draft(1, deferred)})
+			must(t, err)
+			return p.ID
+		}
+		late, inTime := create(), create()
+		rows := w.rows()
+		_, err := w.Validate(t.Context(), w.later(3*24*time.Hour), late, validated())
+		w.wantRefusal(t, err, rows, passerelle.Invalid, "connector_uuid", "minDateDelta", "passed")
+		_, err = w.Validate(t.Context(), w.later(2*24*time.Hour), inTime, validated())
+		must(t, err)
+		w.wantState(t, inTime, payment.Validating)
+	})
+}
+
 func TestWrongPayment(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		other, _ := w.createDomain("other", passerelle.Sandbox)
