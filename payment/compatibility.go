@@ -226,12 +226,16 @@ func (p *Payment) namedDay() (passerelle.Date, bool) {
 	return day, !day.IsZero()
 }
 
-// daysAhead returns the number of days from today to the execution day that the payment names.
+// daysAhead returns the number of days from today to the execution day that the payment names. It
+// uses no time.Duration, which ends after 292 years.
 func (p *Payment) daysAhead(now time.Time) (int, bool) {
 	day, dated := p.namedDay()
 	today := passerelle.DateOf(now, time.UTC)
-	return int(day.In(time.UTC).Sub(today.In(time.UTC)).Hours() / 24), dated
+	return int((day.In(time.UTC).Unix() - today.In(time.UTC).Unix()) / secondsPerDay), dated
 }
+
+// secondsPerDay is the length of a day in UTC.
+const secondsPerDay = 24 * 60 * 60
 
 // decimal formats minor units of the payment's currency as an exact number.
 func (p *Payment) decimal(minor int64) json.Number {

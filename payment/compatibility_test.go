@@ -73,7 +73,7 @@ func TestIncompatibilities(t *testing.T) {
 		"too soon":              {func(s *payment.Settings) { s.MinDays = 4 }, deferred("2026-11-24"), &payment.Reason{Code: "minDateDelta", ConnectorValue: 4, PaymentValue: 3}},
 		"series too soon":       {func(s *payment.Settings) { s.MinDays = 4 }, periodic, &payment.Reason{Code: "minDateDelta", ConnectorValue: 4, PaymentValue: 3}},
 		"near enough":           {func(s *payment.Settings) { s.MinDays = 3; s.MaxDays = 3 }, deferred("2026-11-24"), nil},
-		"too far":               {func(s *payment.Settings) { s.MaxDays = 30 }, deferred("9999-12-31"), &payment.Reason{Code: "maxDateDelta", ConnectorValue: 30}},
+		"too far":               {func(s *payment.Settings) { s.MaxDays = 30 }, deferred("9999-12-31"), &payment.Reason{Code: "maxDateDelta", ConnectorValue: 30, PaymentValue: 2912118}},
 		"no day to be too soon": {func(s *payment.Settings) { s.MinDays = 4 }, nil, nil},
 		"closed day":            {openDays, deferred("2026-12-25"), &payment.Reason{Code: "nspExecDate", ConnectorValue: "2026-12-28", PaymentValue: "2026-12-25"}},
 		"closed to one line": {openDays, func(d *payment.Draft) {
