@@ -11,3 +11,6 @@ func Metrics(s *Service) prometheus.Collector { return s.metrics.Registry().(*pr
 
 // Measure reads the metrics of the domains.
 func Measure(ctx context.Context, s *Service) error { return s.measure(ctx) }
+
+// FollowPayments runs one pass of the loop that follows payments.
+func FollowPayments(ctx context.Context, s *Service) error { return s.followPayments(ctx) }

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -8,18 +9,26 @@ import (
 	"passerelle"
 	"passerelle/connector"
 	"passerelle/internal/background"
+	"passerelle/internal/initiation"
 	"passerelle/internal/search"
 )
 
-// followPayments asks banks about due payments of a domain, and expires payments. It ends when a
-// pass finds nothing to do. It does not wait for slow banks.
-func (s *Service) followPayments(ctx context.Context, d passerelle.Domain) error {
-	for {
-		done, err := s.Initiation.Follow(ctx, d)
-		if err != nil || done.Checked+done.Recovered+done.Expired == 0 {
+// followPayments asks banks about due payments, and expires payments. It handles one batch of each
+// domain, and repeats this until no domain has anything to do. A domain with constant work therefore
+// does not delay the others. followPayments does not wait for slow banks. It returns the first
+// failure. A failure in one domain does not affect the others.
+func (s *Service) followPayments(ctx context.Context) error {
+	var failed error
+	for more := true; more; {
+		more = false
+		err := s.eachDomain(func(ctx context.Context, d passerelle.Domain) error {
+			done, err := s.Initiation.Follow(ctx, d)
+			more = more || done != (initiation.Done{})
 			return err
-		}
+		})(ctx)
+		failed = cmp.Or(failed, err)
 	}
+	return failed
 }
 
 // eraseUsers deletes the temporary users of a domain who have expired, and erases the data of

@@ -260,7 +260,7 @@ func (s *Service) assemble(ctx context.Context) error {
 	synchronise := &background.Loop{Name: "synchronise", Every: time.Minute, Pass: s.eachDomain(s.synchronise), Log: c.Log}
 	s.notifications = &notification.Notifications{DB: s.DB, MAC: c.Keys.MAC, Now: c.Now, Sync: synchronise.Wake}
 	send := &background.Loop{Name: "send webhooks", Every: time.Second, Pass: s.sender.Pass, Log: c.Log}
-	follow := &background.Loop{Name: "follow payments", Every: 5 * time.Second, Pass: s.eachDomain(s.followPayments), Log: c.Log}
+	follow := &background.Loop{Name: "follow payments", Every: 5 * time.Second, Pass: s.followPayments, Log: c.Log}
 	s.Initiation = &initiation.Initiation{
 		Callers: &initiation.Callers{}, FollowAgain: follow.Wake,
 		DB: s.DB, Connectors: &s.registry, Random: rand.Reader, Now: c.Now, MAC: c.Keys.MAC, Notifications: s.notifications, Wake: send.Wake, Tracer: s.traces.Tracer(), Log: c.Log,
