@@ -348,6 +348,30 @@ func TestAbandonedAndApproved(t *testing.T) {
 	})
 }
 
+// TestAbandonedAndResumed: after a payer has abandoned a payment, the payer's page asks for the
+// status. The payment must stay abandoned, and end when the bank no longer accepts an approval.
+func TestAbandonedAndResumed(t *testing.T) {
+	onEach(t, func(t *testing.T, w *fixture) {
+		p := w.abandonedAt("actn(decoupled)/done")
+		informed := false
+		waits := func(_ context.Context, o connector.Order, _ exchange) (payment.Report, error) {
+			informed = o.Abandoned
+			return payment.Report{Status: payment.Awaiting, Action: payment.Decoupled}, nil
+		}
+		w.line.interrupts(waits, nil)
+		stands, err := w.Answer(t.Context(), w.later(time.Hour), p.ID, payment.ByPayer, resume)
+		must(t, err)
+		if stands.State != payment.Validating || !informed {
+			t.Errorf("the payment is %s, and the connector was informed: %t", stands.State, informed)
+		}
+		w.line.breaks(nil, waits)
+		w.runDue(t, w.another(), w.later(24*time.Hour), one)
+		if end := w.stored(p.ID); end.State != payment.Rejected || end.ErrorCode != payment.CancelledByUser || !informed {
+			t.Errorf("the payment is %s with %q, and the connector was informed: %t", end.State, end.ErrorCode, informed)
+		}
+	})
+}
+
 // TestAbandonedUnanswered checks that a payment is abandoned even if the bank could not be asked at
 // first. The connector must be informed, so that it offers the payer no new way to approve.
 func TestAbandonedUnanswered(t *testing.T) {

@@ -390,7 +390,8 @@ func TestAttemptsFollowTheOrder(t *testing.T) {
 }
 
 // TestAbandonmentIsRemembered checks that each later attempt has the time of the payer's first
-// refusal of the psuValidation since the last agreement.
+// refusal of the psuValidation since the last agreement. An answer to decoupled must not count as an
+// agreement.
 func TestAbandonmentIsRemembered(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.attempt("key", time.Hour)
@@ -406,8 +407,9 @@ func TestAbandonmentIsRemembered(t *testing.T) {
 			{kind: store.AttemptAnswer, action: payment.PSUValidation, want: hour(4)},
 			{kind: store.AttemptCancellation, want: hour(4)},
 			{kind: store.AttemptAnswer, action: payment.PSUValidation, want: hour(4)},
-			{kind: store.AttemptAnswer, action: payment.Decoupled, agreed: true},
-			{kind: store.AttemptAnswer, action: payment.PSUValidation, want: hour(8)},
+			{kind: store.AttemptAnswer, action: payment.Decoupled, agreed: true, want: hour(4)},
+			{kind: store.AttemptAnswer, action: payment.FillFields, agreed: true},
+			{kind: store.AttemptAnswer, action: payment.PSUValidation, want: hour(9)},
 		} {
 			s.write(func(tx *store.Tx) error { tx.AnswerAttempt(a); return nil })
 			a = store.Attempt{
