@@ -79,6 +79,9 @@ func (i *Initiation) checkAnswer(ctx context.Context, s bankSession, a ActionAns
 	if a.Action != payment.FillFields {
 		return a, nil
 	}
+	if err := limitFields(a.Fields); err != nil {
+		return a, err
+	}
 	values, err := jwe.Open(ctx, &i.DB.Reader, s.domain, fieldPrefix, a.Fields)
 	if err != nil {
 		return a, err

@@ -42,6 +42,9 @@ func (i *Initiation) fieldValues(ctx context.Context, d passerelle.Domain, u unv
 		}
 		return u.stored, nil
 	}
+	if err := limitFields(now); err != nil {
+		return nil, err
+	}
 	if err := i.checkEncrypted(ctx, d, now); err != nil {
 		return nil, err
 	}
@@ -52,11 +55,17 @@ func (i *Initiation) fieldValues(ctx context.Context, d passerelle.Domain, u unv
 	return values, boundFields(values)
 }
 
-// boundFields checks the number of values, and the lengths of their names and texts.
-func boundFields(values map[string]string) error {
+// limitFields checks the number of values. Callers must call it before they decrypt the values,
+// because each decryption takes a read from the database and milliseconds of processor time.
+func limitFields(values map[string]string) error {
 	if len(values) > maxFields {
 		return passerelle.InvalidField("fields", "has more than %d values", maxFields)
 	}
+	return nil
+}
+
+// boundFields checks the lengths of the names and texts of values.
+func boundFields(values map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if utf8.RuneCountInString(name) > maxFieldName {
 			return passerelle.InvalidField("fields", "has a name of more than %d characters", maxFieldName)

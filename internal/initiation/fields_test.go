@@ -1,6 +1,7 @@
 package initiation_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -123,6 +124,24 @@ func TestBadEncryption(t *testing.T) {
 				}
 			})
 		}
+	})
+}
+
+// TestTooManyEncryptedFields sends more values than a payment can have. The service must refuse them
+// before it decrypts one. Decrypting a value would fail, and the error would name the value.
+func TestTooManyEncryptedFields(t *testing.T) {
+	onEach(t, func(t *testing.T, w *fixture) {
+		other, _ := w.createDomain("other", passerelle.Sandbox)
+		foreign, values := w.encrypted(other, "1234"), map[string]string{}
+		for n := range 101 {
+			values[fmt.Sprint("field ", n)] = foreign
+		}
+		id, p := w.create(1), w.steered("actn(otp)/done")
+		rows := w.rows()
+		_, err := w.Validate(t.Context(), w.domain, id, validated(func(c *initiation.Choice) { c.Fields = values }))
+		w.wantRefusal(t, err, rows, passerelle.Invalid, "fields", "100")
+		_, err = w.Answer(t.Context(), w.domain, p.ID, payment.ByPayer, initiation.ActionAnswer{Action: payment.FillFields, Fields: values})
+		w.wantRefusal(t, err, rows, passerelle.Invalid, "fields", "100")
 	})
 }
 
