@@ -325,6 +325,37 @@ func TestNotSentAfterATakeover(t *testing.T) {
 	}
 }
 
+// TestNotSentAfterTheReturn: a payer leaves the page while a bank is called, and the call then sends
+// nothing. An order must be rejected immediately. An answer must fail, and leave the payment as it
+// is.
+func TestNotSentAfterTheReturn(t *testing.T) {
+	onEach(t, func(t *testing.T, w *fixture) {
+		d, id := w.older(), w.create(1)
+		leaves := before(func(context.Context) error {
+			w.Returned(context.Background(), d, w.stored(id))
+			return connector.ErrNotSent
+		})
+		w.line.breaks(leaves, nil)
+		p, err := w.Validate(t.Context(), d, id, validated())
+		must(t, err)
+		if p.State != payment.Rejected || p.ErrorCode != payment.WebsiteUnavailable || p.Returned == nil {
+			t.Errorf("the payment is %s with %q, returned at %v", p.State, p.ErrorCode, p.Returned)
+		}
+		w.wantAttempt(t, id, "answered")
+		w.line.breaks(nil, nil)
+		id = w.steered("actn(psu)/done").ID
+		w.line.interrupts(leaves, nil)
+		_, err = w.Answer(t.Context(), d, id, payment.ByPayer, approved(true))
+		if !errors.Is(err, passerelle.Unavailable) {
+			t.Errorf("the error is %v", err)
+		}
+		if p := w.stored(id); p.State != payment.Validating || p.Action != payment.PSUValidation || p.Returned == nil {
+			t.Errorf("the payment is %s with action %q, returned at %v", p.State, p.Action, p.Returned)
+		}
+		w.wantAttempt(t, id, "answered")
+	})
+}
+
 // TestEndedMeanwhile expires a payment whose order is in flight or whose outcome is unknown. The
 // payment must stay expired, nothing more may be sent, and the checks must end.
 func TestEndedMeanwhile(t *testing.T) {

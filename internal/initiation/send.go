@@ -131,20 +131,43 @@ func (i *Initiation) undecided(ctx context.Context, s bankSession, report paymen
 	return i.load(ctx, s.domain, s.payment.ID)
 }
 
-// unsent closes an attempt whose call sent nothing. It does not close an attempt that a loop has
-// taken over, because the loop may have sent the order.
+// unsent closes an attempt whose call sent nothing. It tries again when the payment has changed in
+// the meantime, because a payer who leaves the page changes the payment. It does not close an
+// attempt that a loop has taken over, because the loop may have sent the order. When the order
+// continues, unsent returns an error that allows the caller to try again.
 func (i *Initiation) unsent(ctx context.Context, s bankSession, kept payment.Report, why error) (*payment.Payment, error) {
 	i.Log.WarnContext(ctx, "a bank could not be reached",
 		"payment", s.payment.ID, "attempt", s.attempt.Kind, "connector", s.attempt.Connector, "error", why)
+	finish := i.keepUnchanged
 	report, ends := s.outcomeIfNotSent()
-	if !ends {
-		return i.keepUnchanged(ctx, s, kept)
+	if ends {
+		finish, kept = i.applyOnce, report
 	}
-	p, err := i.applyOnce(ctx, s, report)
+	p, err := finish(ctx, s, kept)
+	if errors.Is(err, store.ErrConflict) {
+		var now bankSession
+		if now, err = i.reload(ctx, s); err == nil {
+			p, err = finish(ctx, now, kept)
+		}
+	}
 	if err != nil {
 		return i.undecided(ctx, s, payment.Report{}, err)
 	}
+	if !ends {
+		return nil, &passerelle.Error{Kind: passerelle.Unavailable, Code: string(payment.WebsiteUnavailable), Message: "The bank could not be reached, so nothing was sent.", RetryAfter: 10}
+	}
 	return p, nil
+}
+
+// reload loads the session of an open attempt again. It fails with store.ErrConflict when a loop or
+// another caller has taken over or closed the attempt.
+func (i *Initiation) reload(ctx context.Context, s bankSession) (bankSession, error) {
+	now, err := i.bankSession(ctx, s.domain, s.payment.ID)
+	if err == nil && (now.attempt.ID != s.attempt.ID || !now.attempt.Live() || now.attempt.Inquiries != s.attempt.Inquiries) {
+		err = store.ErrConflict
+	}
+	now.attempt.AskedAs(s.attempt) // the bank may have reported since
+	return now, err
 }
 
 // outcomeIfNotSent returns the outcome of an attempt that the bank never received, and reports
@@ -157,8 +180,8 @@ func (s bankSession) outcomeIfNotSent() (payment.Report, bool) {
 	return payment.Report{Status: payment.Declined, Raw: "not sent"}, s.attempt.Kind == store.AttemptAnswer && !s.attempt.Agreed
 }
 
-// keepUnchanged closes an attempt that was not sent, and leaves the order as it is. It returns an
-// error that allows the caller to try again.
+// keepUnchanged closes an attempt that was not sent, and leaves the order as it is. It returns the
+// payment.
 func (i *Initiation) keepUnchanged(ctx context.Context, s bankSession, report payment.Report) (*payment.Payment, error) {
 	p := *s.payment
 	p.RefuseCancellation(payment.ByService, i.now(s.domain))
@@ -167,8 +190,5 @@ func (i *Initiation) keepUnchanged(ctx context.Context, s bankSession, report pa
 		tx.HastenIfReported(s.attempt, i.now(s.domain))
 		return s.remember(tx, report)
 	})
-	if err != nil {
-		return i.undecided(ctx, s, payment.Report{}, err)
-	}
-	return nil, &passerelle.Error{Kind: passerelle.Unavailable, Code: string(payment.WebsiteUnavailable), Message: "The bank could not be reached, so nothing was sent.", RetryAfter: 10}
+	return &p, err
 }
