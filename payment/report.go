@@ -180,12 +180,19 @@ func (p *Payment) follow(r Report, now time.Time) ([]Step, error) {
 		p.applyOccurrences(r.Occurrences, now)
 	}
 	if r.Status == Declined && p.State != Pending && !r.pays() {
-		return p.Refuse(r.refusal(), r.cause(Refused), now)
+		p.openLines() // the payment skips the states in between
+		return p.close(r, nil, now)
 	}
 	steps, err := p.reach(r, now)
 	if err != nil || r.Status == Awaiting {
 		return steps, err
 	}
+	return p.close(r, steps, now)
+}
+
+// close applies the bank's statuses of instructions, and derives the state of the payment from
+// them. It appends the last step to the argument steps.
+func (p *Payment) close(r Report, steps []Step, now time.Time) ([]Step, error) {
 	p.note(r.Lines)
 	p.closeLines(r, now)
 	last, err := p.rollUp(r, now)

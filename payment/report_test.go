@@ -181,12 +181,24 @@ func TestDecliningTakesOpenLines(t *testing.T) {
 	}
 	late := declined
 	late.Lines = []payment.Line{{Position: 1, State: payment.InstructionDone}}
+	reasons, oneReason := declined, declined
+	reasons.Lines = []payment.Line{
+		{Position: 0, State: payment.InstructionRejected, Code: payment.InvalidLabel},
+		{Position: 1, State: payment.InstructionRejected, Code: payment.InvalidBeneficiary},
+	}
+	oneReason.Lines = reasons.Lines[1:]
+	granted := reasons
+	granted.Cancellation = payment.CancellationGranted
 	tests := map[string]struct {
 		reports []payment.Report
 		states  string
 		code    payment.ErrorCode
 		lines   string
 	}{
+		"with reasons of lines":   {[]payment.Report{reasons}, "rejected", payment.InvalidLabel, "rejected invalidLabel, rejected invalidBeneficiary"},
+		"with reasons, later":     {[]payment.Report{awaiting, reasons}, "validating rejected", payment.InvalidLabel, "rejected invalidLabel, rejected invalidBeneficiary"},
+		"with one reason":         {[]payment.Report{oneReason}, "rejected", payment.InsufficientFunds, "rejected insufficientFunds, rejected invalidBeneficiary"},
+		"cancelled with reasons":  {[]payment.Report{awaiting, granted}, "validating rejected", payment.CancelledByUser, "rejected invalidLabel, rejected invalidBeneficiary"},
 		"at once":                 {[]payment.Report{declined}, "rejected", payment.InsufficientFunds, "rejected insufficientFunds, rejected insufficientFunds"},
 		"after one was done":      {[]payment.Report{part(payment.InstructionDone), declined}, "validating pending partial", "", "done , rejected insufficientFunds"},
 		"after one was rejected":  {[]payment.Report{part(payment.InstructionRejected), declined}, "validating pending rejected", payment.InvalidLabel, "rejected invalidLabel, rejected insufficientFunds"},
