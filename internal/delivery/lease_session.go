@@ -165,24 +165,35 @@ func (s *leaseSession) reportable(ctx context.Context, err error) error {
 
 // take takes the lease. It returns false when another sender holds the lease, when the webhook is
 // deleted or disabled, or when its provider was deleted. If wait is true, it tries again while
-// another sender holds the lease, until the context ends.
+// another sender holds the lease, until the context ends. Once it has waited, the end of the context
+// is no error, even in the middle of a query.
 func (s *leaseSession) take(ctx context.Context, wait bool) (bool, error) {
-	for {
-		to, err := s.target(ctx)
-		if errors.Is(err, errHeldUp) {
-			return false, nil
+	for waited := false; ; waited = true {
+		held, taken, err := s.takeOnce(ctx)
+		if waited && ctx.Err() != nil {
+			return held, nil
 		}
-		if err != nil || to.webhook.Deleted != nil || to.webhook.Disabled != nil {
-			return false, err
-		}
-		held, err := s.lease(ctx, to)
-		if wait && !held {
+		if wait && taken {
 			s.d.process.keptLeases.giveUp(s.job.webhook)
 		}
-		if held || err != nil || !wait || !pause(ctx, leasePause) {
+		if !wait || !taken || !pause(ctx, leasePause) {
 			return held, err
 		}
 	}
+}
+
+// takeOnce tries once to take the lease, and reports whether it took the lease. The second result is
+// true when another sender holds the lease.
+func (s *leaseSession) takeOnce(ctx context.Context) (bool, bool, error) {
+	to, err := s.target(ctx)
+	if errors.Is(err, errHeldUp) {
+		return false, false, nil
+	}
+	if err != nil || to.webhook.Deleted != nil || to.webhook.Disabled != nil {
+		return false, false, err
+	}
+	held, err := s.lease(ctx, to)
+	return held, !held && err == nil, err
 }
 
 func (s *leaseSession) lease(ctx context.Context, to target) (bool, error) {

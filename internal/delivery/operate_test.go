@@ -81,6 +81,33 @@ func TestARefusedTestLeavesNothing(t *testing.T) {
 	})
 }
 
+// TestTheWaitForALeaseEndsInAQuery ends the wait of an operator's request while the service tries
+// to take the lease again. The request must be refused as if it had ended between two tries.
+func TestTheWaitForALeaseEndsInAQuery(t *testing.T) {
+	onEach(t, func(t *testing.T, r *fixture) {
+		in, arrived, over := newInbox(t), make(chan struct{}), make(chan struct{})
+		in.answers(func(string) int { close(arrived); <-over; return http.StatusOK })
+		w := r.webhook(in.url, "")
+		r.emit(7, 1)
+		other := r.another("B")
+		ended := make(chan error)
+		go func() { _, err := other.RunDue(context.WithoutCancel(t.Context()), r.domain); ended <- err }()
+		<-arrived
+		waiting, end := context.WithCancel(t.Context())
+		defer end()
+		tries := 0
+		r.Now = func() time.Time { // called before each try
+			if tries++; tries == 3 {
+				end()
+			}
+			return r.clock.Now()
+		}
+		conflict(t, r.Resend(waiting, r.domain, w, 1), "Other requests to the webhook are in progress")
+		close(over)
+		must(t, <-ended)
+	})
+}
+
 // timedReceiver accepts everything, and records the time limit of each request. If before is not
 // nil, it is called before the response.
 type timedReceiver struct {
