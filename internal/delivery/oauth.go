@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"passerelle"
@@ -65,8 +66,10 @@ type tokens struct {
 
 // grant is the last response of a token endpoint.
 type grant struct {
-	of     endpoint
-	client *http.Client
+	of endpoint
+	// client is the client for requests to the endpoint, or nil before the first request. It is
+	// atomic, because a request may set it while a change of the provider replaces the grant.
+	client atomic.Pointer[http.Client]
 	token  string
 	// renew is the time of the next request for a token, and end is the time at which this token
 	// expires.
@@ -164,10 +167,17 @@ func (t *tokens) grant(e endpoint) *grant {
 }
 
 func (t *tokens) forget(id int64) {
-	if g := t.grants[id]; g != nil && g.client != nil && g.client != g.of.client {
-		g.client.CloseIdleConnections()
+	if g := t.grants[id]; g != nil {
+		g.closeIdle()
 	}
 	delete(t.grants, id)
+}
+
+// closeIdle closes the idle connections of a client that only this grant uses.
+func (g *grant) closeIdle() {
+	if client := g.client.Load(); client != nil && client != g.of.client {
+		client.CloseIdleConnections()
+	}
 }
 
 // last returns the present token if it is still valid, after its renewal has failed.
@@ -196,6 +206,9 @@ func (t *tokens) ask(ctx context.Context, g *grant, limit time.Duration) {
 		g.renew = g.end.Add(-min(life/5, earlier))
 		done.token = token
 	}
+	if t.grants[g.of.ID] != g { // forgotten during the request
+		g.closeIdle()
+	}
 	close(done.done)
 }
 
@@ -215,11 +228,13 @@ func (g *grant) survive(ctx context.Context) (token string, life time.Duration, 
 // fetch requests a token from a token endpoint. The client's credentials are in the body (RFC
 // 6749, sections 2.3.1 and 4.4).
 func (g *grant) fetch(ctx context.Context) (string, time.Duration, error) {
-	var err error
-	if g.client == nil {
-		if g.client, err = g.of.certified(); err != nil {
+	client := g.client.Load()
+	if client == nil {
+		var err error
+		if client, err = g.of.certified(); err != nil {
 			return "", 0, err
 		}
+		g.client.Store(client)
 	}
 	e := g.of.Endpoint
 	form := url.Values{"grant_type": {e.GrantType}, "client_id": {e.ClientID}, "client_secret": {g.of.Secret}}
@@ -230,7 +245,7 @@ func (g *grant) fetch(ctx context.Context) (string, time.Duration, error) {
 	r.Header.Set("Accept", "application/json")
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.Header["User-Agent"] = g.of.agent
-	answer, err := g.client.Do(r)
+	answer, err := client.Do(r)
 	if err != nil {
 		return "", 0, tokenFault(unreached(err))
 	}

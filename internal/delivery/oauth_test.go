@@ -1,6 +1,7 @@
 package delivery_test
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -606,6 +607,53 @@ func TestTokenEndpointsThatAskForACertificate(t *testing.T) {
 		}
 		in.want(t, bearer(1)...)
 		tokens.want(t, 1)
+	})
+}
+
+// TestAProviderChangesDuringItsFirstTokenRequest changes a provider with a certificate during its
+// first request for a token. After this request, the service must close the connection, because no
+// later request uses it.
+func TestAProviderChangesDuringItsFirstTokenRequest(t *testing.T) {
+	onEach(t, func(t *testing.T, r *fixture) {
+		in, arrived, over, closed := newGuarded(t), make(chan struct{}), make(chan struct{}), make(chan struct{})
+		public, private := trusted.pair(t, time.Now().AddDate(1, 0, 0))
+		own, err := tls.X509KeyPair([]byte(public), []byte(private))
+		must(t, err)
+		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			close(arrived)
+			<-over
+			io.WriteString(w, token(1, ""))
+		}))
+		server.TLS = &tls.Config{Certificates: []tls.Certificate{own}}
+		server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+			if state == http.StateClosed {
+				close(closed)
+			}
+		}
+		server.StartTLS()
+		t.Cleanup(server.Close)
+		e := endpointAt(server.URL)
+		e.PublicCert, e.PrivateCert = &public, &private
+		a := r.oauth("p", e)
+		first := r.webhook(in.url, "p")
+		tested := make(chan error)
+		test := func(w store.Webhook) {
+			_, err := r.Test(context.WithoutCancel(t.Context()), r.domain, w, nil)
+			tested <- err
+		}
+		go test(first)
+		<-arrived
+		_, err = r.UpdateProvider(t.Context(), r.domain, a.ID, delivery.ProviderChange{Endpoint: delivery.EndpointChange{URL: new(newTokenServer(t).url)}})
+		must(t, err)
+		go test(r.webhook(in.url, "p"))
+		must(t, <-tested)
+		close(over)
+		must(t, <-tested)
+		select {
+		case <-closed:
+		case <-time.After(30 * time.Second): // idle connections stay open for 90 seconds
+			t.Error("the connection of the former provider stays open")
+		}
 	})
 }
 
