@@ -28,9 +28,12 @@ const (
 	// MaxOccurrences limits the executions of a periodic order. It is enough for daily executions
 	// over a century.
 	MaxOccurrences = 36525
-	// MaxFieldName limits the name of a field, its pattern, and the value of each choice. Longer
-	// values are refused, because a shortened value would have a different meaning.
-	MaxFieldName = 1000
+	// MaxFieldName limits the name of a field. A longer name is refused, because the API accepts no
+	// answer with such a name.
+	MaxFieldName = 255
+	// MaxFieldValue limits the value and the pattern of a field, and the value of each choice.
+	// Longer texts are refused, because a shortened text would have a different meaning.
+	MaxFieldValue = 1000
 	// MaxFieldImage is the longest data URL of a picture, in bytes. A longer picture is left out.
 	MaxFieldImage = 128 << 10
 	// MaxValidateURI is the longest address of a bank's page, in bytes. Longer addresses are
@@ -125,11 +128,13 @@ func (f Field) fault() string {
 		return fmt.Sprintf("a field named %.40q", f.Name)
 	case !known(f.Type, "text", "list"):
 		return fmt.Sprintf("field %.40q of unknown type %.40q", f.Name, f.Type)
-	case passerelle.CheckText("regex", f.Regex, MaxFieldName) != nil:
+	case passerelle.CheckText("regex", f.Regex, MaxFieldValue) != nil:
 		return fmt.Sprintf("field %.40q with an unusable pattern", f.Name)
+	case f.Type == "list" && f.Required && !slices.ContainsFunc(f.Values, func(v FieldValue) bool { return v.Value != "" }):
+		return fmt.Sprintf("required field %.40q without a choice", f.Name)
 	}
 	for _, value := range f.Values {
-		if passerelle.CheckText("value", value.Value, MaxFieldName) != nil {
+		if passerelle.CheckText("value", value.Value, MaxFieldValue) != nil {
 			return fmt.Sprintf("field %.40q with an unusable choice", f.Name)
 		}
 	}

@@ -328,6 +328,8 @@ func TestNonsense(t *testing.T) {
 		"a field without a name":  awaitingFields(payment.Field{Type: "text"}),
 		"an unknown field type":   awaitingFields(payment.Field{Name: "a", Type: "file"}),
 		"a field twice":           awaitingFields(payment.Field{Name: "a", Type: "text"}, payment.Field{Name: "a", Type: "list"}),
+		"an endless name":         awaitingFields(payment.Field{Name: strings.Repeat("x", 256), Type: "text"}),
+		"a list without a choice": awaitingFields(payment.Field{Name: "a", Type: "list", Required: true, Values: []payment.FieldValue{{Label: "None"}}}),
 		"an endless pattern":      awaitingFields(payment.Field{Name: "a", Type: "text", Regex: strings.Repeat("x", 1001)}),
 		"a choice with NUL":       awaitingFields(payment.Field{Name: "a", Type: "list", Values: []payment.FieldValue{{Value: "\x00"}}}),
 		"too many fields":         awaitingFields(make([]payment.Field, 101)...),

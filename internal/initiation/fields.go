@@ -20,13 +20,11 @@ import (
 	"passerelle/payment"
 )
 
-// maxFields limits the number of payment fields. The other constants limit their names and values,
-// in characters. The website has a lower limit than other values, because its column is indexed.
+// maxFields limits the number of payment fields. maxWebsite limits the website, in characters. This
+// limit is lower than the limit of other values, because the column of the website is indexed.
 const (
-	maxFields     = 100
-	maxFieldName  = 255
-	maxFieldValue = 1000
-	maxWebsite    = 255
+	maxFields  = payment.MaxReportFields
+	maxWebsite = 255
 )
 
 // fieldPrefix precedes the name of a field in messages.
@@ -67,14 +65,10 @@ func limitFields(values map[string]string) error {
 // boundFields checks the lengths of the names and texts of values.
 func boundFields(values map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if utf8.RuneCountInString(name) > maxFieldName {
-			return passerelle.InvalidField("fields", "has a name of more than %d characters", maxFieldName)
+		if utf8.RuneCountInString(name) > payment.MaxFieldName {
+			return passerelle.InvalidField("fields", "has a name of more than %d characters", payment.MaxFieldName)
 		}
-		most := maxFieldValue
-		if name == websiteField {
-			most = maxWebsite
-		}
-		if err := passerelle.CheckText(fieldPrefix+name, values[name], most); err != nil {
+		if err := passerelle.CheckText(fieldPrefix+name, values[name], payment.MaxFieldValue); err != nil {
 			return err
 		}
 	}
@@ -152,7 +146,7 @@ func takeFields(fields []payment.Field, values map[string]string) (map[string]st
 // checkField checks the value of a field. Its error never contains the value, because the value may
 // be a secret.
 func checkField(path string, field payment.Field, value string) error {
-	if err := passerelle.CheckText(path, value, maxFieldValue); err != nil {
+	if err := passerelle.CheckText(path, value, payment.MaxFieldValue); err != nil {
 		return err
 	}
 	known := func(v payment.FieldValue) bool { return v.Value == value }
@@ -170,7 +164,7 @@ func right(field payment.Field) string {
 	case field.Regex != "":
 		return "must match " + field.Regex
 	}
-	return fmt.Sprintf("must be text of at most %d characters", maxFieldValue)
+	return fmt.Sprintf("must be text of at most %d characters", payment.MaxFieldValue)
 }
 
 // matchTime limits the time for matching a Perl pattern. A hostile value could otherwise make the

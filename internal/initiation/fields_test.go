@@ -145,6 +145,29 @@ func TestTooManyEncryptedFields(t *testing.T) {
 	})
 }
 
+// TestLongWebsites checks that the lower limit of the website applies to validations only. A bank may
+// offer a longer choice in a field of the same name.
+func TestLongWebsites(t *testing.T) {
+	onEach(t, func(t *testing.T, w *fixture) {
+		values := map[string]string{"website": strings.Repeat("w", 256)}
+		id := w.create(1)
+		rows := w.rows()
+		_, err := w.Validate(t.Context(), w.domain, id, validated(func(c *initiation.Choice) { c.Fields = values }))
+		w.wantRefusal(t, err, rows, passerelle.Invalid, "fields.website")
+		w.line.breaks(answers(payment.Report{Status: payment.Awaiting, Action: payment.FillFields, Fields: []payment.Field{
+			{Name: "website", Type: "list", Required: true, Values: []payment.FieldValue{{Label: "Long", Value: values["website"]}}},
+		}}), nil)
+		_, err = w.Validate(t.Context(), w.domain, id, validated())
+		must(t, err)
+		w.line.interrupts(answers(payment.Report{Status: payment.Processing}), nil)
+		p, err := w.Answer(t.Context(), w.domain, id, payment.ByPayer, initiation.ActionAnswer{Action: payment.FillFields, Fields: values})
+		must(t, err)
+		if p.State != payment.Pending {
+			t.Errorf("the payment is %s", p.State)
+		}
+	})
+}
+
 // TestHostilePatterns checks that a validation succeeds despite slow and invalid patterns of
 // fields.
 func TestHostilePatterns(t *testing.T) {

@@ -176,6 +176,9 @@ func (i *Initiation) choose(ctx context.Context, d passerelle.Domain, u unvalida
 	if website, found := values[websiteField]; found {
 		p.Website = website
 	}
+	if err := passerelle.CheckText(fieldPrefix+websiteField, p.Website, maxWebsite); err != nil {
+		return nil, nil, err
+	}
 	fields, err := takeFields(profile.PaymentFields, values)
 	return c, fields, err
 }
