@@ -89,7 +89,8 @@ func (p *Payment) record(kind string, by Actor, text string, now time.Time) {
 	p.add(Note{At: now, Kind: kind, Actor: by, Text: clean(text, MaxDescription)})
 }
 
-func (p *Payment) add(n Note) { p.Notes = append(slices.Clip(p.Notes), n) }
+// add adds notes. It copies the earlier notes, because copies of the payment may share them.
+func (p *Payment) add(notes ...Note) { p.Notes = append(slices.Clip(p.Notes), notes...) }
 
 // recordReport adds a note about a report that was not applied. The text of the note is the reason
 // or, for a stale report, the bank's status word. The reason quotes at most 40 characters of the

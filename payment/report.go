@@ -289,6 +289,7 @@ func (in *Instruction) executed(day passerelle.Date) {
 func (p *Payment) applyOccurrences(all []Occurrence, now time.Time) {
 	in := &p.Instructions[0]
 	reported := cmp.Or(in.Occurred, in.Executed)
+	var notes []Note
 	for _, one := range all {
 		if one.Code == "" {
 			in.executed(one.Day)
@@ -296,9 +297,10 @@ func (p *Payment) applyOccurrences(all []Occurrence, now time.Time) {
 		if one.Day.Compare(reported) > 0 {
 			in.Occurred = one.Day
 			kind, text := one.note()
-			p.add(Note{At: now, Kind: kind, Actor: ByBank, Text: text, Day: one.Day})
+			notes = append(notes, Note{At: now, Kind: kind, Actor: ByBank, Text: text, Day: one.Day})
 		}
 	}
+	p.add(notes...)
 }
 
 // note returns the kind and the text of a note about the occurrence.

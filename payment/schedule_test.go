@@ -3,6 +3,7 @@ package payment_test
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -233,6 +234,27 @@ func TestSeriesWhoseBankTellsNothing(t *testing.T) {
 		t.Errorf("%s executed on %s, %v", p.State, p.Instructions[0].Executed, err)
 	}
 	wantNotes(t, p)
+}
+
+// TestManyExecutions checks that the memory for a long report grows with the number of executions, not
+// with its square. One note has less than 200 bytes.
+func TestManyExecutions(t *testing.T) {
+	p, all := active(t), make([]payment.Occurrence, payment.MaxOccurrences)
+	for n := range all {
+		all[n].Day = day(t, "2026-11-21").AddDays(n)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := p.Apply(payment.Report{Status: payment.Processing, Occurrences: all}, now); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if notes := p.TakeNotes(); len(notes) != len(all) {
+		t.Errorf("%d notes of %d executions", len(notes), len(all))
+	}
+	if used := after.TotalAlloc - before.TotalAlloc; used > 10*200*payment.MaxOccurrences {
+		t.Errorf("the report took %d bytes", used)
+	}
 }
 
 func TestNonsenseAboutASeries(t *testing.T) {
