@@ -80,7 +80,7 @@ func (r Report) leadsNowhere() bool {
 
 // occurrencesFault refuses executions of a payment that is not periodic, and too many executions.
 // It also refuses executions without a day or out of order, because they cannot be matched with
-// earlier reports.
+// earlier reports, and days that cannot be stored.
 func occurrencesFault(all []Occurrence, dates DateType) string {
 	switch {
 	case len(all) > 0 && dates != Periodic:
@@ -91,8 +91,17 @@ func occurrencesFault(all []Occurrence, dates DateType) string {
 		return "occurrences that are not in the order of their days"
 	case len(all) > 0 && all[0].Day.IsZero():
 		return "an occurrence without a day"
+	case len(all) > 0 && !(storable(all[0].Day) && storable(all[len(all)-1].Day)):
+		return "an occurrence outside the calendar"
 	}
 	return ""
+}
+
+// storable reports whether a day can be stored and read again: the year has four digits. The zero
+// date is storable.
+func storable(day passerelle.Date) bool {
+	_, err := passerelle.ParseDate("day", day.String())
+	return day.IsZero() || err == nil
 }
 
 func (l Line) fault(lines int) string {
@@ -101,6 +110,8 @@ func (l Line) fault(lines int) string {
 		return fmt.Sprintf("line %d of %d", l.Position, lines)
 	case !slices.Contains(l.State.Values(), string(l.State)):
 		return fmt.Sprintf("line %d in unknown state %.40q", l.Position, l.State)
+	case !storable(l.Executed):
+		return fmt.Sprintf("line %d executed on a day outside the calendar", l.Position)
 	}
 	return ""
 }

@@ -324,6 +324,7 @@ func TestNonsense(t *testing.T) {
 		"a line before the first": {Status: payment.Settled, Lines: []payment.Line{{Position: -1, State: payment.InstructionDone}}},
 		"a line after the last":   {Status: payment.Settled, Lines: []payment.Line{{Position: 2, State: payment.InstructionDone}}},
 		"unknown line state":      {Status: payment.Settled, Lines: []payment.Line{{Position: 0, State: "ACSC"}}},
+		"a day in the year 10000": {Status: payment.Settled, Lines: []payment.Line{{Position: 0, State: payment.InstructionDone, Executed: day(t, "9999-12-31").AddDays(1)}}},
 		"no line state":           {Status: payment.Settled, Lines: []payment.Line{{Position: 0}}},
 		"a field without a name":  awaitingFields(payment.Field{Type: "text"}),
 		"an unknown field type":   awaitingFields(payment.Field{Name: "a", Type: "file"}),

@@ -262,6 +262,8 @@ func TestNonsenseAboutASeries(t *testing.T) {
 		"no day":   {{}},
 		"disorder": executions(t, "2026-12-30 2026-11-30"),
 		"a flood":  make([]payment.Occurrence, payment.MaxOccurrences+1),
+		"too late": {{Day: day(t, "2026-11-30")}, {Day: day(t, "9999-12-31").AddDays(1)}},
+		"too soon": {{Day: day(t, "0001-01-01").AddDays(-1)}, {Day: day(t, "2026-11-30")}},
 	} {
 		p := active(t)
 		before := *p
