@@ -343,6 +343,27 @@ func TestRestoredWebhookGetsMissedEvents(t *testing.T) {
 	})
 }
 
+// TestStoppedAfterItsDeletion: a sender stores that failures have stopped a webhook, when the webhook
+// was just deleted. Once restored, the webhook must receive new events.
+func TestStoppedAfterItsDeletion(t *testing.T) {
+	onEach(t, func(t *testing.T, r *fixture) {
+		in := newInbox(t)
+		w := r.webhook(in.url, "")
+		r.write(func(tx *store.Tx) error { tx.LeaseWebhook(w, "late", time.Minute); return nil })
+		must(t, r.Delete(t.Context(), r.domain, w.ID, "test"))
+		r.write(func(tx *store.Tx) error {
+			err := tx.RecordBatch(w, store.Batch{Holder: "late", Lease: time.Minute, Stopped: true, NextFlush: r.clock.Now(), Now: r.clock.Now()})
+			tx.ReleaseWebhook(w, "late")
+			return err
+		})
+		_, err := r.Update(t.Context(), r.domain, w.ID, delivery.WebhookUpdate{Deleted: new(false)})
+		must(t, err)
+		r.emit(7, 1)
+		r.run(1, 0)
+		in.want(t, "7.1")
+	})
+}
+
 // TestPartsAreWritten checks that an event is refused when its body is a list, empty or not closed,
 // or when it has two bodies. A purge must keep parts that are less than a day old.
 func TestPartsAreWritten(t *testing.T) {

@@ -88,7 +88,9 @@ type WebhookChange struct {
 // ChangeWebhook changes a registration. Write fails with ErrNotFound when the registration is
 // deleted and the change does not restore it. Write fails with ErrConflict when the change restores
 // it and the domain has MaxWebhooks other webhooks. After the change, the flusher is due
-// immediately for deliveries that were not sent while the webhook was deleted or disabled.
+// immediately for deliveries that were not sent while the webhook was deleted or disabled. A deleted
+// or restored webhook is not stopped. A sender may have stopped it again after the deletion, without
+// planning another run.
 func (tx *Tx) ChangeWebhook(domain passerelle.DomainID, id passerelle.WebhookID, c WebhookChange, now time.Time) {
 	const resumes = `(CASE WHEN $1 = 0 AND deleted IS NOT NULL OR $2 = 0 AND disabled IS NOT NULL THEN TRUE ELSE FALSE END)`
 	event, url := (*string)(c.Event), c.URL
@@ -99,7 +101,7 @@ func (tx *Tx) ChangeWebhook(domain passerelle.DomainID, id passerelle.WebhookID,
 			user_id = CASE WHEN $10 THEN $11 ELSE user_id END,
 			deleted = CASE WHEN $1 = 0 THEN NULL WHEN $1 = 1 THEN COALESCE(deleted, $3) ELSE deleted END,
 			disabled = CASE WHEN $2 = 0 THEN NULL WHEN $2 = 1 THEN COALESCE(disabled, $3) ELSE disabled END,
-			stopped = CASE WHEN $1 = 1 THEN FALSE ELSE stopped END,
+			stopped = CASE WHEN $1 = 1 OR $1 = 0 AND deleted IS NOT NULL THEN FALSE ELSE stopped END,
 			next_flush = CASE WHEN $1 = 1 THEN NULL
 				WHEN `+resumes+` AND EXISTS (SELECT 1 FROM delivery d WHERE d.webhook_id = webhook.id AND d.delivered IS NULL AND d.dropped IS NULL) THEN $3
 				ELSE next_flush END
