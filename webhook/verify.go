@@ -83,7 +83,7 @@ func (v Verifier) Read(r *http.Request, now time.Time) ([]byte, error) {
 		return nil, err
 	}
 	limit := v.limit()
-	payload, err := io.ReadAll(io.LimitReader(body, limit+1))
+	payload, err := io.ReadAll(io.LimitReader(body, max(limit, limit+1))) // one byte more, unless the sum overflows
 	if err != nil {
 		return nil, fmt.Errorf("read webhook body: %w", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -137,6 +138,7 @@ func TestRead(t *testing.T) {
 		{"absolute target", "http://bank.example/hook", "", payload, 0, nil},
 		{"compressed", "/hook", "gzip", squeezed, 0, nil},
 		{"at the limit", "/hook", "", payload, int64(len(payload)), nil},
+		{"below the highest limit", "/hook", "", payload, math.MaxInt64, nil},
 		{"beyond the limit", "/hook", "", payload, int64(len(payload)) - 1, webhook.ErrTooLarge},
 		{"grows beyond the limit", "/hook", "gzip", compressed(t, strings.Repeat(" ", 1<<20)), 1 << 10, webhook.ErrTooLarge},
 		{"not signed for", "/other", "", payload, 0, webhook.ErrSignature},
