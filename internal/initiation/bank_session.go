@@ -271,7 +271,7 @@ func answer(a connector.Answer) bankCall {
 }
 
 // cancel asks the bank to cancel the order. If the bank refuses, cancel asks for the status of the
-// order.
+// order, with the memory that the connector returned with the refusal.
 func cancel(ctx context.Context, bank connector.Initiator, o connector.Order) (payment.Report, error) {
 	canceller, able := bank.(connector.Canceller)
 	if !able {
@@ -279,9 +279,16 @@ func cancel(ctx context.Context, bank connector.Initiator, o connector.Order) (p
 	}
 	report, err := canceller.Cancel(ctx, o)
 	var refusal *payment.Refusal
-	if errors.As(err, &refusal) {
-		report, err = bank.Status(ctx, o)
-		report.Cancellation = payment.CancellationRefused
+	if !errors.As(err, &refusal) {
+		return report, err
 	}
+	memory := report.Memory
+	if memory != nil {
+		o.Memory = slices.Clone(memory)
+	}
+	if report, err = bank.Status(ctx, o); report.Memory == nil {
+		report.Memory = memory
+	}
+	report.Cancellation = payment.CancellationRefused
 	return report, err
 }

@@ -181,6 +181,28 @@ func TestCancellationAnswers(t *testing.T) {
 	}
 }
 
+// TestMemoryOfARefusedCancellation checks that the memory from a refused cancellation reaches the next
+// call, and is stored.
+func TestMemoryOfARefusedCancellation(t *testing.T) {
+	onEach(t, func(t *testing.T, w *fixture) {
+		p, memory := w.onItsWay(), ""
+		w.line.interrupts(nil, func(context.Context, connector.Order, exchange) (payment.Report, error) {
+			return payment.Report{Memory: []byte("refused once")}, &payment.Refusal{Code: payment.NoSpecifiedReason}
+		})
+		w.line.breaks(nil, func(_ context.Context, o connector.Order, _ exchange) (payment.Report, error) {
+			memory = string(o.Memory)
+			return payment.Report{Status: payment.Processing}, nil
+		})
+		_, err := w.Cancel(t.Context(), w.domain, p.ID, withdrawal)
+		must(t, err)
+		stored, err := w.db.Attempt(t.Context(), w.domain.ID, p.ID)
+		must(t, err)
+		if memory != "refused once" || string(stored.Memory) != memory {
+			t.Errorf("the next call has the memory %q, and %q is stored", memory, stored.Memory)
+		}
+	})
+}
+
 func TestCancellationRefusals(t *testing.T) {
 	with := func(change func(*initiation.CancelRequest)) initiation.CancelRequest {
 		c := withdrawal
