@@ -196,6 +196,33 @@ func TestMemoryStoredDuringACall(t *testing.T) {
 	}
 }
 
+// TestConnectorChangesItsOrder: a connector changes the payer and the fields in its order. The stored
+// payment must stay as it is.
+func TestConnectorChangesItsOrder(t *testing.T) {
+	onEach(t, func(t *testing.T, w *fixture) {
+		changes := func(ctx context.Context, o connector.Order, next exchange) (payment.Report, error) {
+			report, err := next(ctx, o)
+			o.Payment.Payer.Label = "changed"
+			for n := range o.Payment.Fields {
+				o.Payment.Fields[n].Label = "changed"
+			}
+			return report, err
+		}
+		w.line.breaks(changes, changes)
+		id := w.create(1)
+		_, err := w.Validate(t.Context(), w.domain, id, validated(func(c *initiation.Choice) {
+			c.Payer = &passerelle.Account{Scheme: passerelle.IBAN, Identification: "FR7699999000000000000000033", Label: "The Payer"}
+			c.Fields = map[string]string{"use_case_pay": "otp_sms"}
+		}))
+		must(t, err)
+		w.runDue(t, w.Initiation, w.later(time.Minute), one)
+		p := w.stored(id)
+		if p.Payer.Label != "The Payer" || len(p.Fields) == 0 || p.Fields[0].Label == "changed" {
+			t.Errorf("the payer is %+v, the fields are %+v", p.Payer, p.Fields)
+		}
+	})
+}
+
 // TestConnectorIsGone checks that the service waits between two checks of payments whose connector
 // was removed. A program with the connector must continue these payments.
 func TestConnectorIsGone(t *testing.T) {
