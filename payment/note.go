@@ -81,8 +81,11 @@ func (p *Payment) NoteUnknownOutcome(r Report, now time.Time) {
 	p.add(Note{At: now, Kind: NoteOutcomeUnknown, Actor: ByService, Requests: clean(r.Requests, MaxBankRequests)})
 }
 
-// Settle adds a note with an operator's reason for ending a payment that had an unknown outcome.
-func (p *Payment) Settle(reason string, now time.Time) { p.record(NoteSettled, ByService, reason, now) }
+// NoteSettlement adds a note with an operator's reason for ending a payment that had an unknown
+// outcome.
+func (p *Payment) NoteSettlement(reason string, now time.Time) {
+	p.record(NoteSettled, ByService, reason, now)
+}
 
 // record adds a note. The notes of earlier copies of the payment stay unchanged.
 func (p *Payment) record(kind string, by Actor, text string, now time.Time) {

@@ -193,7 +193,7 @@ func (p *Payment) follow(r Report, now time.Time) ([]Step, error) {
 // close applies the bank's statuses of instructions, and derives the state of the payment from
 // them. It appends the last step to the argument steps.
 func (p *Payment) close(r Report, steps []Step, now time.Time) ([]Step, error) {
-	p.note(r.Lines)
+	p.applyLines(r.Lines)
 	p.closeLines(r, now)
 	last, err := p.rollUp(r, now)
 	return append(steps, last...), err
@@ -245,14 +245,14 @@ func (p *Payment) openLines() {
 	}
 }
 
-// note applies the bank's statuses of single instructions. An instruction in a final state does not
+// applyLines applies the bank's statuses of single instructions. An instruction in a final state does not
 // change.
-func (p *Payment) note(lines []Line) {
+func (p *Payment) applyLines(lines []Line) {
 	for _, line := range lines {
 		in := &p.Instructions[line.Position]
 		if in.State == InstructionPending && line.State != InstructionPending {
 			in.State, in.ErrorCode, in.ErrorDescription = line.State, line.Code, line.Description
-			in.executed(line.Executed)
+			in.addExecution(line.Executed)
 		}
 	}
 }
@@ -271,14 +271,14 @@ func (p *Payment) finishOpenLines(day passerelle.Date) {
 	for i := range p.Instructions {
 		if in := &p.Instructions[i]; in.State == InstructionPending {
 			in.State = InstructionDone
-			in.executed(cmp.Or(in.Executed, day))
+			in.addExecution(cmp.Or(in.Executed, day))
 		}
 	}
 }
 
-// executed stores the day of execution if it is later than the stored one. A periodic instruction
+// addExecution stores the day of execution if it is later than the stored one. A periodic instruction
 // has several executions.
-func (in *Instruction) executed(day passerelle.Date) {
+func (in *Instruction) addExecution(day passerelle.Date) {
 	if day.Compare(in.Executed) > 0 {
 		in.Executed = day
 	}
@@ -292,7 +292,7 @@ func (p *Payment) applyOccurrences(all []Occurrence, now time.Time) {
 	var notes []Note
 	for _, one := range all {
 		if one.Code == "" {
-			in.executed(one.Day)
+			in.addExecution(one.Day)
 		}
 		if one.Day.Compare(reported) > 0 {
 			in.Occurred = one.Day

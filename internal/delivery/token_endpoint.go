@@ -74,8 +74,7 @@ func (f endpointField) check(domain passerelle.Domain) error {
 	case *f.to == "" && f.required:
 		return passerelle.MissingField(f.name, "is required")
 	case f.name == "config.url":
-		err := checkURL(domain, f.name, *f.to)
-		return err
+		return checkURL(domain, f.name, *f.to)
 	case f.name == "config.grant_type" && *f.to != ClientCredentials:
 		return passerelle.InvalidField(f.name, "must be %s", ClientCredentials)
 	}

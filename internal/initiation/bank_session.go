@@ -184,9 +184,9 @@ func (s bankSession) abandoned() bool {
 	return !s.attempt.Abandoned.IsZero() && p.State == payment.Validating && p.Action != payment.PSUValidation && p.Action != payment.Confirm
 }
 
-// abandons reports whether the attempt is the answer no to psuValidation. The attempt of a payer
+// answersNo reports whether the attempt is the answer no to psuValidation. The attempt of a payer
 // who abandons a payment also has this form.
-func abandons(a store.Attempt) bool {
+func answersNo(a store.Attempt) bool {
 	return a.Kind == store.AttemptAnswer && a.Action == payment.PSUValidation && !a.Agreed
 }
 

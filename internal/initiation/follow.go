@@ -145,7 +145,7 @@ func (i *Initiation) beginDue(ctx context.Context, d passerelle.Domain, except [
 	for _, id := range expired {
 		lapsed = append(lapsed, store.Due{Payment: passerelle.PaymentID(id)})
 	}
-	ended := i.attendAll(ctx, d, []task{{interrupted, i.settle}, {due, i.check}, {lapsed, i.expire}})
+	ended := i.attendAll(ctx, d, []task{{interrupted, i.recoverAttempt}, {due, i.check}, {lapsed, i.expire}})
 	return Done{Checked: len(due), Recovered: len(interrupted), Expired: len(lapsed)}, ended, nil
 }
 
@@ -185,7 +185,7 @@ func (i *Initiation) attend(ctx context.Context, d passerelle.Domain, id passere
 }
 
 // check asks the bank about a payment that was sent, and stores the report. It skips a payment
-// with an unanswered attempt, because settle handles it.
+// with an unanswered attempt, because recoverAttempt handles it.
 func (i *Initiation) check(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) error {
 	s, err := i.bankSession(ctx, d, id)
 	_, err = i.ask(ctx, s, err)
@@ -285,7 +285,7 @@ func (i *Initiation) applyOnce(ctx context.Context, s bankSession, report paymen
 	case !s.attempt.Live() && report.Memory == nil && s.attempt.Callback == nil && reflect.DeepEqual(*s.payment, p):
 		return s.payment, i.postpone(ctx, s, report)
 	}
-	if s.attempt.Live() && abandons(s.attempt) && s.abandoned() && p.State == payment.Validating {
+	if s.attempt.Live() && answersNo(s.attempt) && s.abandoned() && p.State == payment.Validating {
 		p.Abandon(now)
 	}
 	err = i.commit(ctx, s.domain, &p, steps, i.nextCheck(s.domain, &p, report), func(tx *store.Tx) error {

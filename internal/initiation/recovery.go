@@ -14,12 +14,12 @@ import (
 	"passerelle/payment"
 )
 
-// settle asks the bank for the outcome of an attempt, and closes the attempt. The process of this
-// attempt has crashed or received no response. settle does nothing when a response was stored in
-// the meantime. It may send an order again only while the payment is in state created. If such a
-// resend fails before anything is sent, the outcome stays unknown, because the first order may have
-// arrived.
-func (i *Initiation) settle(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) error {
+// recoverAttempt asks the bank for the outcome of an attempt, and closes the attempt. The process of
+// this attempt has crashed or received no response. recoverAttempt does nothing when a response was
+// stored in the meantime. It may send an order again only while the payment is in state created. If
+// such a resend fails before anything is sent, the outcome stays unknown, because the first order may
+// have arrived.
+func (i *Initiation) recoverAttempt(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) error {
 	s, err := i.bankSession(ctx, d, id)
 	if errors.Is(err, store.ErrSealed) && s.attempt.Live() {
 		return errors.Join(err, i.postponeAttempt(ctx, s, s.backoff(), func(*store.Tx) error { return nil }))
@@ -59,6 +59,12 @@ func (s bankSession) recovery() (bankCall, bool) {
 // for which a bank remembers keys is real time, also in a sandbox. After this time, only the bank
 // or a person can report the outcome.
 func (i *Initiation) repeatable(ctx context.Context, s bankSession) (bool, error) {
+	return i.keyKnown(ctx, s, i.answerTime())
+}
+
+// keyKnown reports whether the bank will recognise the key of an unanswered order after a further
+// time. It returns false for attempts of other kinds.
+func (i *Initiation) keyKnown(ctx context.Context, s bankSession, further time.Duration) (bool, error) {
 	if s.bank == nil || s.attempt.Kind != store.AttemptInitiation || !s.bank.Profile().Idempotent {
 		return false, nil
 	}
@@ -66,7 +72,7 @@ func (i *Initiation) repeatable(ctx context.Context, s bankSession) (bool, error
 	if err != nil {
 		return false, fmt.Errorf("read the age of the order of payment %d: %w", s.payment.ID, err)
 	}
-	return age+i.answerTime() < keyLife(s.bank), nil
+	return age+further < keyLife(s.bank), nil
 }
 
 // keyLife returns the time for which a bank recognises the key of an order.
@@ -80,7 +86,7 @@ func keyLife(bank connector.Initiator) time.Duration {
 // executed or declined the order.
 func (s bankSession) conclude(report payment.Report, now time.Time) payment.Report {
 	abandoned := s.abandoned()
-	if s.attempt.Live() && !(abandoned && abandons(s.attempt)) {
+	if s.attempt.Live() && !(abandoned && answersNo(s.attempt)) {
 		report = concludeAct(s.attempt, report)
 	}
 	if abandoned {

@@ -43,9 +43,9 @@ func (i *Initiation) returnState(d passerelle.Domain, id passerelle.PaymentID, m
 	return base64.RawURLEncoding.EncodeToString(append(state, mac[:stateMAC]...))
 }
 
-// returning returns the payment that a state parameter identifies. It compares the whole text with
+// paymentOf returns the payment that a state parameter identifies. It compares the whole text with
 // the issued text, because base64 decoding ignores line breaks.
-func (i *Initiation) returning(d passerelle.Domain, state string) (passerelle.PaymentID, bool) {
+func (i *Initiation) paymentOf(d passerelle.Domain, state string) (passerelle.PaymentID, bool) {
 	raw, err := base64.RawURLEncoding.DecodeString(state)
 	if err != nil || len(raw) < stateNumber+stateMAC {
 		return 0, false
@@ -70,11 +70,11 @@ func FromCancellation(state string) bool {
 // bank. A loop then asks the bank with the callback. Return fails with NotFound when the state
 // parameter was altered.
 func (i *Initiation) Return(ctx context.Context, d passerelle.Domain, state string, callback url.Values) (*payment.Payment, error) {
-	id, authentic := i.returning(d, state)
+	id, authentic := i.paymentOf(d, state)
 	if !authentic {
 		return nil, passerelle.Missing()
 	}
-	p, err := i.returned(ctx, d, id, callback)
+	p, err := i.askOnReturn(ctx, d, id, callback)
 	if err == nil && p != nil {
 		return p, nil
 	}
@@ -87,9 +87,9 @@ func (i *Initiation) Return(ctx context.Context, d passerelle.Domain, state stri
 	return i.load(ctx, d, id)
 }
 
-// returned asks the bank and returns the resulting payment. It returns nil when the bank cannot be
+// askOnReturn asks the bank and returns the resulting payment. It returns nil when the bank cannot be
 // asked now.
-func (i *Initiation) returned(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, callback url.Values) (*payment.Payment, error) {
+func (i *Initiation) askOnReturn(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, callback url.Values) (*payment.Payment, error) {
 	leave, entered := i.Callers.enter(id, maxReturning)
 	if !entered {
 		return nil, nil

@@ -43,7 +43,7 @@ func (i *Initiation) openNext(ctx context.Context, s bankSession, next store.Att
 	switch {
 	case next.Agreed && next.Action != payment.Decoupled: // a page asks for the status without the payer
 		next.Abandoned = time.Time{}
-	case abandons(next) && next.Abandoned.IsZero():
+	case answersNo(next) && next.Abandoned.IsZero():
 		next.Abandoned = next.Created
 	}
 	err := i.begin(ctx, s.payment, &next, i.nextCheck(s.domain, s.payment, payment.Report{}), record)

@@ -3,7 +3,6 @@ package initiation
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -64,7 +63,7 @@ func (i *Initiation) Settle(ctx context.Context, d passerelle.Domain, id passere
 	if err != nil {
 		return nil, err
 	}
-	p.Settle(outcome.Reason, now)
+	p.NoteSettlement(outcome.Reason, now)
 	record := i.onRecord(d, nil, acts)
 	err = i.commit(ctx, d, &p, steps, nil, func(tx *store.Tx) error {
 		tx.AnswerAttempt(s.attempt)
@@ -122,13 +121,8 @@ func (i *Initiation) askInVain(ctx context.Context, s bankSession) error {
 // mayArrive reports whether the service may still send the order again. A repetition is possible
 // while the outcome of the order is unknown and the bank still recognises its key.
 func (i *Initiation) mayArrive(ctx context.Context, s bankSession) (bool, error) {
-	lost := s.attempt.State == store.AttemptUnknown && s.attempt.Kind == store.AttemptInitiation
-	if !lost || s.bank == nil || !s.bank.Profile().Idempotent {
+	if s.attempt.State != store.AttemptUnknown {
 		return false, nil
 	}
-	age, err := i.DB.OrderAge(ctx, s.attempt)
-	if err != nil {
-		return false, fmt.Errorf("read the age of the order of payment %d: %w", s.payment.ID, err)
-	}
-	return age < keyLife(s.bank), nil
+	return i.keyKnown(ctx, s, 0)
 }
