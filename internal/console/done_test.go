@@ -139,9 +139,7 @@ func TestRefunds(t *testing.T) {
 		if a := d.get(form); a.location != d.paymentPath(id) {
 			t.Errorf("what is not paid is refunded: %d", a.status)
 		}
-		for _, state := range []string{"validating", "pending", "done"} {
-			d.OK(d.Call("POST", fmt.Sprintf("/sandbox/payments/%d/simulate", id), d.ConfigToken, map[string]any{"state": state}))
-		}
+		d.simulate(id, "validating", "pending", "done")
 		d.shows(d.paymentPath(id), []string{`href="` + form + `"`})
 		d.shows(form, []string{"12.50 EUR", "Erika M.", "No money moves until"}, "DE89370400440532013000")
 		if a := d.submit(form, form, "amount", "12.51", "label", "Sorry"); a.status != http.StatusUnprocessableEntity || !strings.Contains(a.body, "at most 12.50") {
@@ -177,13 +175,63 @@ func TestRefunds(t *testing.T) {
 		if a := d.submit(d.paymentPath(id), form, "amount", "0.01", "label", "Sorry"); a.status != http.StatusUnprocessableEntity {
 			t.Errorf("what is refunded already is refunded once more: %d %s", a.status, a.body)
 		}
-		d.OK(d.Call("POST", fmt.Sprintf("/sandbox/payments/%d/simulate", rest), d.ConfigToken, map[string]any{"state": "rejected"}))
+		d.simulate(rest, "rejected")
 		d.shows(d.paymentPath(id), []string{`href="` + d.paymentPath(rest) + `"`, "Left: <span class=\"digits\">10.00 EUR", `href="` + form + `"`})
 		viewer := newFixture(t, d.Instance)
 		viewer.enter(operators.Viewer)
 		if a := viewer.submit("/console/account", form, "amount", "1.00", "label", "Mine"); a.status != http.StatusForbidden {
 			t.Errorf("a viewer refunds: %d", a.status)
 		}
+	})
+}
+
+// paid creates a payment of 12.50 EUR with a known payer, and simulates that the bank executed it.
+func (d *fixture) paid() int64 {
+	draft := servicetest.Draft()
+	draft["payer"] = map[string]any{"scheme_name": "iban", "identification": "DE89370400440532013000", "label": "Erika M."}
+	id := d.Create(d.Token("payments:admin"), draft)
+	d.simulate(id, "validating", "pending", "done")
+	return id
+}
+
+// simulate simulates states of a payment in sequence.
+func (d *fixture) simulate(id int64, states ...string) {
+	for _, state := range states {
+		d.OK(d.Call("POST", fmt.Sprintf("/sandbox/payments/%d/simulate", id), d.ConfigToken, map[string]any{"state": state}))
+	}
+}
+
+// TestExpiredRefunds checks that an expired refund counts if the bank may have executed its order.
+// Otherwise, an operator could refund the same amount twice. The pages must give the reason.
+func TestExpiredRefunds(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		bank, _ := d.Initiation.Connectors.Initiator(sandbox.TestConnector)
+		must(t, d.Initiation.Connectors.Replace(forgetful{bank}))
+		d.enter(operators.Administrator)
+		id := d.paid()
+		page, form := d.paymentPath(id), d.paymentPath(id)+"/refund"
+		left := func(amount string) string { return "Left: <span class=\"digits\">" + amount + " EUR" }
+		refund := func(amount string) int64 {
+			return idAt(t, d.submit(form, form, "amount", amount, "label", "Sorry").location)
+		}
+		d.simulate(refund("12.50"), "expired")
+		d.shows(page, []string{left("12.50")}, "expired refunds")
+		d.simulate(refund("10.00"), "validating", "pending", "expired")
+		d.shows(page, []string{left("2.50"), "contains expired refunds"})
+		d.shows(form, []string{"at most 2.50 EUR", "contains expired refunds"})
+		if a := d.submit(form, form, "amount", "2.51", "label", "Sorry"); a.status != http.StatusUnprocessableEntity || !strings.Contains(a.body, "at most 2.50") {
+			t.Errorf("more than is left: %d %s", a.status, a.body)
+		}
+		unknown := refund("2.00")
+		_, err := d.Initiation.Validate(t.Context(), d.Domain, passerelle.PaymentID(unknown), initiation.Choice{Connector: sandbox.TestConnector, Validated: true, WebviewURL: d.Origin + "/before"})
+		must(t, err)
+		clock := d.domainPath("/simulation/clock")
+		d.submit(d.domainPath("/simulation"), clock, "freeze", "yes")
+		d.submit(d.domainPath("/simulation"), clock, "advance", "40d")
+		if got := d.state(unknown); got != "expired" {
+			t.Fatalf("the refund with an unknown outcome is %s", got)
+		}
+		d.shows(page, []string{left("0.50")})
 	})
 }
 

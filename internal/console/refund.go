@@ -38,18 +38,20 @@ func refundState(id passerelle.PaymentID) string { return fmt.Sprint(refundMark,
 // refunds has the refunds of a payment.
 type refunds struct {
 	Rows []listRow
-	// Refunded is the amount of all refunds that have not failed. Left is the rest of the paid
-	// amount.
+	// Refunded is the amount of all refunds that the bank has executed or may execute. Left is the
+	// rest of the paid amount.
 	Refunded, Left passerelle.Money
+	// Unanswered is set when Refunded contains an expired refund.
+	Unanswered bool
 }
 
 // Table returns the refunds as a table.
 func (r refunds) Table() paymentTable { return usualTable(r.Rows) }
 
-// Partial reports whether any refund has not failed.
+// Partial reports whether Refunded contains any refund.
 func (r refunds) Partial() bool { return r.Refunded.Minor > 0 }
 
-// RefundedText formats the amount of all refunds that have not failed.
+// RefundedText formats Refunded.
 func (r refunds) RefundedText() string { return page.Amount(r.Refunded) }
 
 // LeftText formats the amount that can still be refunded.
@@ -88,11 +90,19 @@ func (c *Console) addRefund(pc *page.Context, found *refunds, p, other *payment.
 		return
 	}
 	found.Rows = append(found.Rows, c.newListRow(pc, other))
-	if other.State != payment.Rejected && other.State != payment.Expired {
-		found.Refunded.Minor += other.Total()
-		found.Left.Minor = max(0, found.Left.Minor-other.Total())
+	expired := other.State == payment.Expired
+	if other.State == payment.Rejected || expired && !sent(other) {
+		return
 	}
+	found.Unanswered = found.Unanswered || expired
+	found.Refunded.Minor += other.Total()
+	found.Left.Minor = max(0, found.Left.Minor-other.Total())
 }
+
+// sent reports whether the bank may have the order of a payment. The bank may then execute the
+// order even after the payment has expired. A payment that expires with an unknown outcome has a
+// source, and was never validating.
+func sent(p *payment.Payment) bool { return p.Validated != nil || p.Source != 0 }
 
 // refunded returns the payment that p refunds, or zero. The refund must come from the account that
 // received the payment, because applications choose the client_state of their own payments.
