@@ -26,6 +26,10 @@ var nextByState = map[payment.State]string{
 	payment.Expired:    "The bank gave no final response in time, and the service no longer asks the bank. Check the account before you pay again.",
 }
 
+// nextForEndedSeries is the text about a rejected payment that the bank has executed before, such as
+// a periodic payment that was cancelled later.
+const nextForEndedSeries = "The bank executed the order on the days in the timeline, and does not execute it again."
+
 // nextForUnknown is the text about the next step of a payment with an unknown outcome.
 const nextForUnknown = "The bank did not confirm the order. The service asks again if the bank gave the order an id or recognises repeated orders. Otherwise, ask the bank, and state below what it says."
 
@@ -35,6 +39,8 @@ func nextStep(p *payment.Payment) string {
 	switch {
 	case p.Detail == payment.Cancelling:
 		return "A cancellation is in progress. The bank has not responded yet."
+	case p.State == payment.Rejected && !p.Instructions[0].Executed.IsZero():
+		return nextForEndedSeries
 	case nextByAction[p.Action] != "":
 		return nextByAction[p.Action]
 	}
@@ -64,5 +70,5 @@ var adviceByCode = map[payment.ErrorCode]advice{
 	payment.BankMessage:          {"The bank refused, with a message for the payer.", "Show personal data to see the message below."},
 	payment.InvalidValue:         {"The bank does not accept one of the values in the order.", "The bank's own status is in the timeline; compare the order with the bank's page."},
 	payment.WebsiteUnavailable:   {"The bank was not available.", "Try again later. The bank's page shows its recent calls."},
-	payment.Bug:                  {"An unexpected error occurred, at the bank or in this service.", "The log has the details under the request id. No money moved."},
+	payment.Bug:                  {"An unexpected error occurred, at the bank or in this service.", "The log has the details under the request id."},
 }

@@ -87,6 +87,18 @@ func TestPlayingScenarios(t *testing.T) {
 	})
 }
 
+// TestACancelledSeries checks the text about a periodic payment that was cancelled after the bank had
+// executed it twice.
+func TestACancelledSeries(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		d.enter(operators.Developer)
+		d.OK(d.Call("POST", "/config", d.ConfigToken, map[string]any{"payment.periodic.enabled": "1"}))
+		page := d.domainPath("/simulation/scenarios")
+		d.shows(d.submit(page, page, "scenario", "cancel-series").location, []string{"as expected"})
+		d.shows(d.paymentPath(1), []string{"The bank executed the order once.", "The bank executed the order on the days in the timeline"}, "No money moved")
+	})
+}
+
 func TestReceiverOfASandbox(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Developer)
