@@ -79,6 +79,20 @@ func TestConfirmingIsAskedAbout(t *testing.T) {
 	})
 }
 
+// TestACancellationThatWaits checks the text about a cancellation that waits for the payer.
+func TestACancellationThatWaits(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		d.enter(operators.Acting)
+		draft := servicetest.Draft()
+		line(draft)["execution_date_type"] = "first_open_day"
+		id := d.Create(d.Token("payments:admin"), draft)
+		_, err := d.Initiation.Validate(t.Context(), d.Domain, passerelle.PaymentID(id), initiation.Choice{Connector: sandbox.TestConnector, Validated: true, WebviewURL: d.Origin + "/before"})
+		must(t, err)
+		d.submit(d.paymentPath(id), d.paymentPath(id), "act", "cancel payment")
+		d.shows(d.paymentPath(id), []string{"must approve the cancellation on the bank&#39;s page"}, "has not responded")
+	})
+}
+
 // forgetful is a bank that loses its response to an order, and later does not know the order.
 type forgetful struct{ connector.Initiator }
 

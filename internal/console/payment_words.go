@@ -1,6 +1,10 @@
 package console
 
-import "passerelle/payment"
+import (
+	"cmp"
+
+	"passerelle/payment"
+)
 
 // These texts explain payments to operators who do not know the API well.
 
@@ -11,6 +15,14 @@ var nextByAction = map[payment.Action]string{
 	payment.FillFields:    "The payer must enter what the bank asks for, in the webview.",
 	payment.Confirm:       "The application must confirm or refuse the order.",
 	payment.PSUValidation: "The payer must validate the payment in the webview.",
+}
+
+// nextByCancellation maps an action of the API to a text about a cancellation that waits for the
+// payer.
+var nextByCancellation = map[payment.Action]string{
+	payment.Redirect:   "The payer must approve the cancellation on the bank's page. The API has the address of this page in validate_uri.",
+	payment.Decoupled:  "The payer must approve the cancellation in the bank's app.",
+	payment.FillFields: "The payer must enter what the bank asks for before it cancels, in the webview.",
 }
 
 // nextByState maps a state to a text about the next step of a payment without an action. For a
@@ -38,7 +50,9 @@ const nextForUnknown = "The bank did not confirm the order. The service asks aga
 func nextStep(p *payment.Payment) string {
 	switch {
 	case p.Detail == payment.Cancelling:
-		return "A cancellation is in progress. The bank has not responded yet."
+		return cmp.Or(nextByCancellation[p.Action], "The payer must approve the cancellation at the bank.")
+	case p.CancelCode != "" && !p.State.Final():
+		return "A cancellation was requested. The bank has not responded yet."
 	case p.State == payment.Rejected && !p.Instructions[0].Executed.IsZero():
 		return nextForEndedSeries
 	case nextByAction[p.Action] != "":
