@@ -73,7 +73,7 @@ var adviceByCode = map[payment.ErrorCode]advice{
 	payment.InvalidDate:          {"The bank does not accept this execution date.", "Choose another date. The bank's page shows which kinds of dates it supports."},
 	payment.InvalidBeneficiary:   {"The bank does not know or does not accept the beneficiary's account.", "Check the account number with the beneficiary."},
 	payment.InvalidLabel:         {"The bank does not accept this label.", "Use letters, digits and spaces, at most 140 characters."},
-	payment.InvalidReferenceID:   {"The bank does not accept this reference.", "Use letters and digits, at most 35 characters."},
+	payment.InvalidReferenceID:   {"The bank does not accept this reference.", "Use letters and digits, at most 31 characters (18 in the United Kingdom)."},
 	payment.RegulatoryReason:     {"The bank refused for a legal or regulatory reason, without details.", "The payer must ask the bank."},
 	payment.AuthenticationFailed: {"The payer could not prove who they are.", "Have the payer try again."},
 	payment.NoAnswerFromCustomer: {"The payer did not approve in time.", "Create a new payment when the payer is ready."},
