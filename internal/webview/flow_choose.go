@@ -156,7 +156,7 @@ func (w *Webview) begin(pc *pageContext, t *flowSession, form url.Values) error 
 		return nil
 	}
 	b, on := all[i], wayBy(all[i], query.Get("by"))
-	pc.values = fieldValues(form)
+	pc.values = fieldValues(form, asked(b, on))
 	values := map[string]string{}
 	for _, f := range asked(b, on) {
 		if value := cmp.Or(pc.values[f.Name], t.Filter.Values[b.ID][f.Name]); value != "" {

@@ -149,6 +149,18 @@ func TestConnectWithAWrongPassword(t *testing.T) {
 	})
 }
 
+// Spaces around a password count, as in the API. Spaces around a login do not count.
+func TestConnectKeepsTheSpacesOfAPassword(t *testing.T) {
+	eachWalker(t, func(t *testing.T, p *walker) {
+		page := p.open(p.link("connect", "connector_uuids", sandbox.TestConnector))
+		page = p.settled(p.send(page, "begin", "field.login", "anna", "field.password", " "+customers.Password))
+		page.shows(t, "The login or password is wrong.")
+		page = p.settled(p.send(page, "fill", "field.login", "anna", "field.password", customers.Password+" "))
+		page.shows(t, "The login or password is wrong.")
+		p.settled(p.send(page, "fill", "field.login", " anna ", "field.password", customers.Password)).shows(t, "What do you want to share")
+	})
+}
+
 // When a person chooses the institution's own page, the service redirects the person to this page.
 // Only the same browser can come back.
 func TestConnectByThePageOfTheInstitution(t *testing.T) {

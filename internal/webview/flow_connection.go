@@ -434,7 +434,7 @@ func (w *Webview) fillIn(pc *pageContext, s *flowConnection, form url.Values) er
 	if err != nil {
 		return err
 	}
-	pc.values = fieldValues(form)
+	pc.values = fieldValues(form, fields)
 	values := map[string]string{}
 	for _, f := range fields {
 		if value, supplied := pc.values[f.Name]; supplied {

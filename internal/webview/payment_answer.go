@@ -73,12 +73,16 @@ func (pc *pageContext) form() (url.Values, error) {
 }
 
 // fieldValues returns the values of the form fields that have the prefix fieldPrefix. It removes
-// surrounding spaces and omits empty values.
-func fieldValues(form url.Values) map[string]string {
+// surrounding spaces, except from passwords, in which they count. It omits empty values.
+func fieldValues(form url.Values, fields []payment.Field) map[string]string {
 	values := map[string]string{}
 	for name := range form {
 		field, ok := strings.CutPrefix(name, fieldPrefix)
-		if value := strings.TrimSpace(form.Get(name)); ok && value != "" {
+		value := form.Get(name)
+		if !slices.ContainsFunc(fields, func(f payment.Field) bool { return f.Name == field && secret(f) }) {
+			value = strings.TrimSpace(value)
+		}
+		if ok && value != "" {
 			values[field] = value
 		}
 	}
@@ -88,7 +92,7 @@ func fieldValues(form url.Values) map[string]string {
 // fill sends the requested values to the bank. When the bank requests the same fields again and has
 // not set Further, the values were wrong.
 func (w *Webview) fill(pc *pageContext, s *payerSession, form url.Values) error {
-	pc.values = fieldValues(form)
+	pc.values = fieldValues(form, s.payment.Fields)
 	before := s.payment
 	after, err := w.answer(pc, s, payment.ActFields, initiation.ActionAnswer{Action: payment.FillFields, Fields: pc.values})
 	if err != nil || after.Action != payment.FillFields || !sameFields(before.Fields, after.Fields) {

@@ -142,8 +142,8 @@ func (w *Webview) pay(pc *pageContext, s *payerSession, form url.Values) error {
 	if err != nil {
 		return err
 	}
-	d := readDraft(form)
-	chosen, found := find(all, d.Bank)
+	chosen, found := find(all, form.Get("bank"))
+	d := readDraft(form, chosen.Fields)
 	if !found {
 		d.Bank, d.Problem = listed, "problem.bank"
 		return w.retry(pc, s, d)
@@ -159,10 +159,11 @@ func (w *Webview) retry(pc *pageContext, s *payerSession, d draft) error {
 	return w.choose(pc, s, d)
 }
 
-func readDraft(form url.Values) draft {
+// readDraft returns the payer's input in a form with the fields of a bank.
+func readDraft(form url.Values, fields []payment.Field) draft {
 	terms, _ := strconv.ParseInt(form.Get("terms"), 10, 64) // text that is not a number becomes 0, and no terms have that number
 	return draft{
-		Bank: form.Get("bank"), Holder: form.Get("holder"), Number: form.Get("number"), Fields: fieldValues(form), Terms: terms,
+		Bank: form.Get("bank"), Holder: form.Get("holder"), Number: form.Get("number"), Fields: fieldValues(form, fields), Terms: terms,
 	}
 }
 

@@ -58,17 +58,21 @@ func (q question) Filled() string {
 	return "off"
 }
 
-// Kind returns the type of the input element. Kind also recognises a password by the field's name,
-// because such a payment field has the type text.
+// Kind returns the type of the input element.
 func (q question) Kind() string {
-	if q.Type == "text" && q.Name == passwordType {
+	switch {
+	case secret(q.Field):
 		return passwordType
-	}
-	switch q.Type {
-	case passwordType, "date", "number":
+	case q.Type == "date", q.Type == "number":
 		return q.Type
 	}
 	return "text"
+}
+
+// secret reports whether a field is for a password. It also recognises a password by the field's
+// name, because such a payment field has the type text.
+func secret(f payment.Field) bool {
+	return f.Type == passwordType || f.Type == "text" && f.Name == passwordType
 }
 
 // questions returns fields with the earlier input. The argument wrong is the name of the refused
