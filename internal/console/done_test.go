@@ -79,15 +79,22 @@ func TestConfirmingIsAskedAbout(t *testing.T) {
 	})
 }
 
+// validated creates a payment and sends its order to the simulated bank. The payment can be
+// cancelled.
+func (d *fixture) validated() int64 {
+	draft := servicetest.Draft()
+	line(draft)["execution_date_type"] = "first_open_day"
+	id := d.Create(d.Token("payments:admin"), draft)
+	_, err := d.Initiation.Validate(d.t.Context(), d.Domain, passerelle.PaymentID(id), initiation.Choice{Connector: sandbox.TestConnector, Validated: true, WebviewURL: d.Origin + "/before"})
+	must(d.t, err)
+	return id
+}
+
 // TestACancellationThatWaits checks the text about a cancellation that waits for the payer.
 func TestACancellationThatWaits(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)
-		draft := servicetest.Draft()
-		line(draft)["execution_date_type"] = "first_open_day"
-		id := d.Create(d.Token("payments:admin"), draft)
-		_, err := d.Initiation.Validate(t.Context(), d.Domain, passerelle.PaymentID(id), initiation.Choice{Connector: sandbox.TestConnector, Validated: true, WebviewURL: d.Origin + "/before"})
-		must(t, err)
+		id := d.validated()
 		d.submit(d.paymentPath(id), d.paymentPath(id), "act", "cancel payment")
 		d.shows(d.paymentPath(id), []string{"must approve the cancellation on the bank&#39;s page"}, "has not responded")
 	})
@@ -246,6 +253,26 @@ func TestExpiredRefunds(t *testing.T) {
 			t.Fatalf("the refund with an unknown outcome is %s", got)
 		}
 		d.shows(page, []string{left("0.50")})
+	})
+}
+
+// TestChangedRedirectURIs checks that operators can cancel and refund payments after the application
+// has changed its redirect URIs.
+func TestChangedRedirectURIs(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		d.enter(operators.Acting)
+		done, waiting, created := d.paid(), d.validated(), d.Create(d.Token("payments:admin"), servicetest.Draft())
+		d.OK(d.Call("PUT", "/clients/"+d.ClientID, d.ConfigToken, map[string]any{"redirect_uris": []string{"https://new.example/back"}}))
+		for _, id := range []int64{waiting, created} {
+			d.submit(d.paymentPath(id), d.paymentPath(id), "act", "cancel payment")
+		}
+		d.shows(d.paymentPath(waiting), []string{"must approve the cancellation"})
+		if got := d.state(created); got != "rejected" {
+			t.Errorf("the cancelled payment is %s", got)
+		}
+		form := d.paymentPath(done) + "/refund"
+		a := d.submit(form, form, "amount", "2.50", "label", "Sorry")
+		d.shows(d.paymentPath(idAt(t, a.location)), []string{"This payment refunds", "https://new.example/back"}, "https://shop.example/back")
 	})
 }
 

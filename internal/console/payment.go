@@ -458,7 +458,7 @@ func (c *Console) act(pc *page.Context) error {
 	case actResume:
 		_, err = do.Answer(pc, pc.Domain, p.ID, payment.ByClient, initiation.ActionAnswer{Action: payment.Decoupled, Yes: true}, entry)
 	case actCancel:
-		_, err = do.Cancel(pc, pc.Domain, p.ID, initiation.CancelRequest{By: payment.ByClient, RedirectURI: p.ClientRedirectURI, State: p.ClientState}, entry)
+		_, err = do.Cancel(pc, pc.Domain, p.ID, initiation.CancelRequest{By: payment.ByClient, Operator: true}, entry)
 	case actSettleDone, actSettleAccepted, actSettleRejected:
 		_, err = do.Settle(pc, pc.Domain, p.ID, initiation.Settlement{State: settledStates[act], Reason: pc.Field("reason")}, entry)
 	case actSimulate:

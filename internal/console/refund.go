@@ -3,6 +3,7 @@ package console
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -197,6 +198,9 @@ func (c *Console) refund(pc *page.Context) error {
 	if err != nil {
 		return pc.After(err, "", "", c.askForRefund)
 	}
+	if draft.ClientRedirectURI, err = c.refundReturn(pc, p); err != nil {
+		return err
+	}
 	values, err := settings.Load(pc, &c.DB.Reader, pc.Domain.ID)
 	if err != nil {
 		return err
@@ -212,6 +216,20 @@ func (c *Console) refund(pc *page.Context) error {
 	return pc.Lead(pc.Path("/payments/%d", made.ID), fmt.Sprintf("The refund of payment %d was created. The owner of the account approves it in the webview.", p.ID))
 }
 
+// refundReturn returns the address to which the owner of the account returns from a refund. This is
+// the address of the refunded payment. If the application no longer registers that address, it is
+// the first registered address.
+func (c *Console) refundReturn(pc *page.Context, p *payment.Payment) (string, error) {
+	registered, err := c.DB.RedirectURIs(pc, p.Domain, p.Client)
+	if err != nil {
+		return "", fmt.Errorf("load the redirect URIs of client %d: %w", p.Client, err)
+	}
+	if len(registered) == 0 || slices.Contains(registered, p.ClientRedirectURI) {
+		return p.ClientRedirectURI, nil
+	}
+	return registered[0], nil
+}
+
 // withdrawExcess cancels a new refund when another operator has created a refund at the same time,
 // and all refunds together exceed the paid amount. Nobody has approved the new refund yet.
 func (c *Console) withdrawExcess(pc *page.Context, p, made *payment.Payment) error {
@@ -219,14 +237,14 @@ func (c *Console) withdrawExcess(pc *page.Context, p, made *payment.Payment) err
 	if err != nil || all.Refunded.Minor <= p.Total() {
 		return err
 	}
-	wish := initiation.CancelRequest{By: payment.ByClient, RedirectURI: made.ClientRedirectURI, State: made.ClientState}
+	wish := initiation.CancelRequest{By: payment.ByClient, Operator: true}
 	if _, err := c.Initiation.Cancel(pc, pc.Domain, made.ID, wish, pc.Record(actCancel, "payment", int64(made.ID))); err != nil {
 		return err
 	}
 	return passerelle.Conflicting("Another operator refunds this payment at the same time, so this refund was cancelled. See the refunds of the payment.")
 }
 
-// refundDraft returns the draft of the payment in the other direction.
+// refundDraft returns the draft of the payment in the other direction, without a redirect URI.
 func refundDraft(p *payment.Payment, earlier refunds, amount, label, payee string) (payment.Draft, error) {
 	in := p.Instructions[0]
 	money, err := passerelle.ParseMoney("amount", amount, in.Amount.Currency)
@@ -245,7 +263,7 @@ func refundDraft(p *payment.Payment, earlier refunds, amount, label, payee strin
 		dates = payment.FirstOpenDay
 	}
 	return payment.Draft{
-		Connector: p.Connector, ClientRedirectURI: p.ClientRedirectURI, ClientState: refundState(p.ID), Payer: &from,
+		Connector: p.Connector, ClientState: refundState(p.ID), Payer: &from,
 		Instructions: []payment.Instruction{{Amount: money, Label: label, DateType: dates, Beneficiary: to}},
 	}, nil
 }

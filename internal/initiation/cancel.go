@@ -13,7 +13,11 @@ import (
 // CancelRequest is a request to end a payment. A client must set the address to which the payer
 // returns from the bank. A payer on a page of the webview need not set this address.
 type CancelRequest struct {
-	By          payment.Actor
+	By payment.Actor
+	// Operator is set when an operator acts for the client. The payer then returns to the address
+	// in the payment, even if the client no longer registers that address. RedirectURI and State
+	// are ignored.
+	Operator    bool
 	RedirectURI string
 	State       string
 	// Evidence is the page that the payer saw before cancelling in the webview. It is nil for other
@@ -51,7 +55,9 @@ func (i *Initiation) Cancel(ctx context.Context, d passerelle.Domain, id passere
 	if err != nil {
 		return nil, err
 	}
-	if err := checkWayBack(s, c, registered); err != nil {
+	if c.Operator {
+		c.RedirectURI, c.State = s.payment.ClientRedirectURI, s.payment.ClientState
+	} else if err := checkWayBack(s, c, registered); err != nil {
 		return nil, err
 	}
 	if err := s.payment.MayCancel(c.By, s.cancellable()); err != nil {
