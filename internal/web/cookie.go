@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// maxCookie is the number of bytes in a name and value that every browser can store (RFC 6265,
+// MaxCookie is the number of bytes in a name and value that every browser can store (RFC 6265,
 // section 6.1). A browser may drop a longer cookie without an error.
-const maxCookie = 4096
+const MaxCookie = 4096
 
 // ErrNoCookie means that a cookie is missing, was changed, or was sealed with a different key or
 // under a different name.
@@ -100,7 +100,7 @@ func (s *Sealer) Fits(name string, value any) (bool, error) {
 	return err == nil && !tooLong(name, text), err
 }
 
-func tooLong(name, text string) bool { return len(name)+len(text) > maxCookie }
+func tooLong(name, text string) bool { return len(name)+len(text) > MaxCookie }
 
 // Seal encrypts a value under a name. It is also for texts outside of cookies.
 func (s *Sealer) Seal(name string, value any) (string, error) {

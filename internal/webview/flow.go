@@ -341,25 +341,28 @@ func (w *Webview) fits(t *flowSession) error {
 	return err
 }
 
-// maxFlows is the largest number of flows that a browser stores after a link has begun a flow. The
-// browser sends the cookie of each flow with every request, and a server limits a request's
-// headers.
+// maxFlows is the largest number of flows that a browser stores after a link has begun a flow.
+// maxCookies also limits these flows.
 const maxFlows = 8
 
 // dropOldestFlow makes room for a new flow. It drops the oldest flows in the browser's cookies.
 func (w *Webview) dropOldestFlow(pc *pageContext, t *flowSession) {
 	var former []flowState
+	sizes := map[string]int{}
 	for _, cookie := range pc.request.Cookies() {
 		if handle, is := strings.CutPrefix(cookie.Name, flowCookiePrefix); is {
 			j := flowState{Framed: t.Framed} // used when the cookie cannot be read
 			_ = w.sealer.Open(cookie.Name, cookie.Value, &j)
-			j.handle = handle
+			j.handle, sizes[handle] = handle, len(cookie.Name)+len(cookie.Value)
 			former = append(former, j)
 		}
 	}
 	slices.SortFunc(former, func(a, b flowState) int { return b.Until.Compare(a.Until) })
-	for i := maxFlows - 1; i < len(former); i++ {
-		pc.flowCookie(former[i].handle, former[i].Framed).Forget(pc.writer)
+	room := maxCookies - web.MaxCookie
+	for i, j := range former {
+		if room -= sizes[j.handle]; room < 0 || i >= maxFlows-1 {
+			pc.flowCookie(j.handle, j.Framed).Forget(pc.writer)
+		}
 	}
 }
 

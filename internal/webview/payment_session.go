@@ -6,7 +6,9 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -60,17 +62,45 @@ func (w *Webview) enter(pc *pageContext) error {
 	if err != nil {
 		return err
 	}
-	err = w.sealer.Set(pc.writer, web.Cookie{
-		Name: cookieName(s.Payment), Path: pc.root, Secure: pc.secure(), Life: sessionLife,
-	}, s)
+	err = w.sealer.Set(pc.writer, pc.paymentCookie(s.Payment), s)
 	if errors.Is(err, web.ErrLongCookie) {
 		return errTooLong
 	}
 	if err != nil {
 		return err
 	}
+	pc.dropOldestPayments(s.Payment)
 	web.Redirect(pc.writer, pc.address(s.Payment))
 	return nil
+}
+
+// paymentCookie returns the cookie that gives a browser access to a payment.
+func (pc *pageContext) paymentCookie(id passerelle.PaymentID) web.Cookie {
+	return web.Cookie{Name: cookieName(id), Path: pc.root, Secure: pc.secure(), Life: sessionLife}
+}
+
+// maxCookies limits the bytes of the cookies for payments in a browser, and of the cookies for
+// flows. The browser sends all of them with every request, and the server refuses a request with
+// headers that are too long. The limit leaves room for the flows that other flows start.
+const maxCookies = 16 << 10
+
+// dropOldestPayments makes room for the cookie of an opened payment. It drops the cookies of the
+// payments with the smallest numbers, because these payments are the oldest.
+func (pc *pageContext) dropOldestPayments(opened passerelle.PaymentID) {
+	sizes := map[passerelle.PaymentID]int{}
+	for _, cookie := range pc.request.Cookies() {
+		text, is := strings.CutPrefix(cookie.Name, paymentCookiePrefix)
+		id, err := strconv.ParseInt(text, 10, 64)
+		if is && err == nil && passerelle.PaymentID(id) != opened {
+			sizes[passerelle.PaymentID(id)] += len(cookie.Name) + len(cookie.Value)
+		}
+	}
+	room := maxCookies - web.MaxCookie
+	for _, id := range slices.Backward(slices.Sorted(maps.Keys(sizes))) {
+		if room -= sizes[id]; room < 0 {
+			pc.paymentCookie(id).Forget(pc.writer)
+		}
+	}
 }
 
 // toConfiguredHost redirects a browser to the configured host if the browser uses another host. It
@@ -187,9 +217,11 @@ func (w *Webview) resume(pc *pageContext) (*payerSession, error) {
 	return s, nil
 }
 
+const paymentCookiePrefix = "payment_"
+
 // cookieName returns a different name for each payment, so a person can make two payments in two
 // tabs of one browser.
-func cookieName(id passerelle.PaymentID) string { return "payment_" + paymentText(id) }
+func cookieName(id passerelle.PaymentID) string { return paymentCookiePrefix + paymentText(id) }
 
 func paymentText(id passerelle.PaymentID) string { return strconv.FormatInt(int64(id), 10) }
 

@@ -128,6 +128,38 @@ func TestACookieIsGoodForItsPaymentOnly(t *testing.T) {
 	})
 }
 
+// TestManyPaymentsInOneBrowser opens many payments and flows in one browser. The service drops the
+// oldest cookies, because it would refuse a request with all of them.
+func TestManyPaymentsInOneBrowser(t *testing.T) {
+	each(t, nil, func(t *testing.T, s *stack) {
+		state, page := strings.Repeat("x", 2000), ""
+		for range 25 {
+			page = s.open(t, s.create(t, nil).ID, url.Values{"state": {state}})
+		}
+		for range 8 {
+			query := url.Values{"client_id": {strconv.FormatInt(int64(s.client.ID), 10)}, "redirect_uri": {"https://shop.example/back"}, "state": {state}}
+			if a := s.get(t, "/webview/en/connect?"+query.Encode()); a.status != http.StatusSeeOther {
+				t.Fatalf("the link was answered with %d: %s", a.status, a.body)
+			}
+		}
+		if a := s.get(t, page); a.status != http.StatusOK {
+			t.Errorf("the last payment has %d: %s", a.status, a.body)
+		}
+		root, err := url.Parse(s.absolute("/webview/"))
+		must(t, err)
+		sizes := map[string]int{}
+		for _, cookie := range s.browser.Jar.Cookies(root) {
+			kind, _, _ := strings.Cut(cookie.Name, "_")
+			sizes[kind] += len(cookie.Name) + len(cookie.Value)
+		}
+		for kind, size := range sizes {
+			if size > 16<<10 {
+				t.Errorf("the cookies %s have %d bytes", kind, size)
+			}
+		}
+	})
+}
+
 func TestARevokedTokenEndsTheSession(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		p := s.create(t, nil)
