@@ -272,6 +272,8 @@ func TestWrongOrdersAreRefused(t *testing.T) {
 		{"day 01", standing, periodic(map[string]any{"dayOfExecution": "01"}), nil, 400, "FORMAT_ERROR"},
 		{"months without the frequency", standing, periodic(map[string]any{"monthsOfExecution": []string{"1"}}), nil, 400, "FORMAT_ERROR"},
 		{"the frequency without months", standing, periodic(map[string]any{"frequency": "MonthlyVariable"}), nil, 400, "FORMAT_ERROR"},
+		{"a month with a leading zero", standing, periodic(map[string]any{"frequency": "MonthlyVariable", "monthsOfExecution": []string{"02"}}), nil, 400, "FORMAT_ERROR"},
+		{"a month with a sign", standing, periodic(map[string]any{"frequency": "MonthlyVariable", "monthsOfExecution": []string{"+2"}}), nil, 400, "FORMAT_ERROR"},
 		{"a month twice", standing, periodic(map[string]any{"frequency": "MonthlyVariable", "monthsOfExecution": []string{"1", "1"}}), nil, 400, "FORMAT_ERROR"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

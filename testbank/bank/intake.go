@@ -203,11 +203,13 @@ func (b *Bank) schedule(p paymentBody) (*Schedule, error) {
 	)
 }
 
+// validMonths reports whether a schedule can have these months. A month has no sign and no leading
+// zero, because Schedule.plain compares the texts.
 func validMonths(months []string) bool {
 	seen := map[int]bool{}
 	for _, text := range months {
-		month, err := strconv.Atoi(text)
-		if err != nil || month < 1 || month > 12 || seen[month] {
+		month, _ := strconv.Atoi(text)
+		if strconv.Itoa(month) != text || month < 1 || month > 12 || seen[month] {
 			return false
 		}
 		seen[month] = true
