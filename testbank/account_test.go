@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"passerelle/testbank/bank"
 )
@@ -410,6 +411,35 @@ func TestWrongReportsAreRefused(t *testing.T) {
 	} {
 		use := with(w.consent(c.bank, wish(nil)), headers{"PSU-IP-Address": "192.0.2.7"})
 		w.refused(400, c.code, "GET", w.address(c.bank, "v1/accounts/anna-current/transactions?"+c.query.Encode()), nil, use)
+	}
+}
+
+// TestStatementsOfPastDays checks the balances of a statement that ends before the newest entries.
+func TestStatementsOfPastDays(t *testing.T) {
+	w := newFixture(t, "redirect", "statements")
+	for ago, amount := range map[int]string{10: "100.00", 1: "50.00"} {
+		w.steer("POST", "statements/accounts/anna-current/fill", map[string]any{"amount": amount, "days_ago": ago})
+	}
+	now, err := time.Parse(time.DateOnly, today(w))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, last := now.AddDate(0, 0, -20), now.AddDate(0, 0, -5)
+	address := w.address("statements", "v1/accounts/anna-current/transactions?bookingStatus=booked&dateFrom="+first.Format(time.DateOnly)+"&dateTo="+last.Format(time.DateOnly))
+	use := with(w.consent("statements", wish(nil)), headers{"PSU-IP-Address": "192.0.2.7"})
+	for media, wanted := range map[string][]string{
+		"application/xml": {
+			`<Cd>OPBD</Cd></CdOrPrtry></Tp><Amt Ccy="EUR">0.00</Amt>`,
+			`<Cd>CLBD</Cd></CdOrPrtry></Tp><Amt Ccy="EUR">100.00</Amt><CdtDbtInd>CRDT</CdtDbtInd><Dt><Dt>` + last.Format(time.DateOnly),
+		},
+		"text/plain": {"EUR0,00\r\n:61:", ":62F:C" + last.Format("060102") + "EUR100,00"},
+	} {
+		r := w.call(200, "GET", address, nil, with(use, headers{"Accept": media}))
+		for _, text := range wanted {
+			if !strings.Contains(string(r.raw), text) {
+				t.Errorf("%s has no %s: %s", media, text, r.raw)
+			}
+		}
 	}
 }
 

@@ -157,6 +157,10 @@ type Report struct {
 	// entries.
 	Booked, Pending bool
 	Entries         []ledger.Entry
+	// Until is the last day of the report, or empty. Closing is the booked balance at the end of
+	// that day, or after the newest entry. Only a whole report has these values.
+	Until   string
+	Closing int64
 	// Next is the cursor of the next page, or empty.
 	Next string
 	// All is the cursor of this page. It is empty when Next is empty.
@@ -198,7 +202,11 @@ func (b *Bank) Transactions(ctx context.Context, r Reading, q Query) (Report, er
 		}
 		size := b.Profile.PageSize
 		if q.Whole {
-			size = wholeReport
+			size, report.Until = wholeReport, window.To
+			report.Closing, err = tx.BookedUntil(window.Account, window.AsOf, window.To)
+		}
+		if err != nil {
+			return err
 		}
 		return report.fill(tx, window, size, b.Profile.ByOffset)
 	})

@@ -75,6 +75,15 @@ func (t *Tx) Entries(w Window) ([]Entry, error) {
 	return entries, err
 }
 
+// BookedUntil returns the balance of the entries of an account that were booked until a day, as it
+// was after the change with the number asOf. An empty day means no limit.
+func (t *Tx) BookedUntil(account string, asOf int64, day string) (int64, error) {
+	var sum int64
+	err := t.row("add up a statement", `SELECT COALESCE(SUM(amount), 0) FROM entry WHERE account = ? AND booked_at <= ? AND (? = '' OR booked <= ?)`,
+		[]any{account, asOf, day, day}, []any{&sum})
+	return sum, err
+}
+
 // ChangeOf returns the number of the last change to an entry on an account.
 func (t *Tx) ChangeOf(account string, id int64) (int64, error) {
 	var change int64

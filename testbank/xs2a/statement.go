@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"passerelle/testbank/bank"
 	"passerelle/testbank/ledger"
@@ -29,10 +30,13 @@ var statementFormats = []struct {
 
 // statement is the content of a report in one of these formats: the booked entries, oldest first.
 type statement struct {
-	account      ledger.Account
-	made         string
-	entries      []ledger.Entry
+	account ledger.Account
+	made    string
+	entries []ledger.Entry
+	// before is the balance before the first entry. then is the balance at the end of the last day,
+	// until.
 	before, then int64
+	until        string
 }
 
 // accepts reports whether a caller accepts a media type.
@@ -57,7 +61,11 @@ func (f family) format(a *API, r *request) (func(statement) []byte, string, erro
 
 // written returns the response with a report in a format.
 func (a *API) written(report bank.Report, write func(statement) []byte, media string) answer {
-	s := statement{account: report.Account.Account, made: a.Bank.Now().Format("2006-01-02T15:04:05"), then: report.Account.Booked}
+	s := statement{account: report.Account.Account, made: a.Bank.Now().Format("2006-01-02T15:04:05"), then: report.Closing}
+	s.until = s.made[:len(time.DateOnly)]
+	if report.Until != "" {
+		s.until = min(s.until, report.Until)
+	}
 	for _, e := range slices.Backward(report.Entries) {
 		if e.Booked != "" {
 			s.entries = append(s.entries, e)
@@ -73,9 +81,9 @@ func (a *API) written(report bank.Report, write func(statement) []byte, media st
 // days returns the first and the last day of a statement.
 func (s statement) days() (string, string) {
 	if len(s.entries) == 0 {
-		return s.made[:10], s.made[:10]
+		return s.until, s.until
 	}
-	return s.entries[0].Booked, s.made[:10]
+	return s.entries[0].Booked, s.until
 }
 
 // sign returns an amount without its sign, and the word that stands for the sign.
