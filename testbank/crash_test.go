@@ -155,3 +155,25 @@ func TestARestartKeepsEverything(t *testing.T) {
 		t.Errorf("the order is %s", got)
 	}
 }
+
+// TestSimultaneousAdvances advances a bank's time by several requests at once. The bank must also
+// have the new time after a restart.
+func TestSimultaneousAdvances(t *testing.T) {
+	w := newFixture(t, "redirect")
+	w.steer("GET", "redirect/clock", nil) // makes the client that the callers share
+	var callers sync.WaitGroup
+	for range 40 {
+		callers.Go(func() {
+			if _, err := w.try("POST", w.program.Control+"/banks/redirect/clock", map[string]any{"advance": "1h"}, nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	callers.Wait()
+	before := w.steer("GET", "redirect/clock", nil).text("now")
+	w.stop()
+	w.start("redirect")
+	if now := w.steer("GET", "redirect/clock", nil).text("now"); now < before {
+		t.Errorf("the time is %s, was %s", now, before)
+	}
+}

@@ -103,7 +103,11 @@ func (b *Bank) Advance(ctx context.Context, by time.Duration) error {
 		return wrongFormat("advance", "time goes forward only")
 	}
 	err := b.book.Update(ctx, func(tx *ledger.Tx) error {
-		return tx.SetCounter(aheadCounter, b.ahead.Load()+by.Milliseconds())
+		ahead, err := tx.Counter(aheadCounter) // b.ahead may lack a simultaneous advance
+		if err != nil {
+			return err
+		}
+		return tx.SetCounter(aheadCounter, ahead+by.Milliseconds())
 	})
 	if err != nil {
 		return err

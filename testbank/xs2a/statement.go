@@ -33,8 +33,8 @@ type statement struct {
 	account ledger.Account
 	made    string
 	entries []ledger.Entry
-	// before is the balance before the first entry. then is the balance at the end of the last day,
-	// until.
+	// before is the balance before the first entry, and then is the balance at the end of the last
+	// day, until.
 	before, then int64
 	until        string
 }
