@@ -114,8 +114,10 @@ type ClientUpdate struct {
 	Description, DescriptionBanks, DescriptionProviders *string
 	Pro                                                 *bool
 	// Config replaces the configuration. With MergeConfig, it replaces only the keys in Config.
-	Config      map[string]string
-	MergeConfig bool
+	// RemoveConfig lists keys that the update removes.
+	Config       map[string]string
+	MergeConfig  bool
+	RemoveConfig []string
 	// ResetSecret makes a new secret. The old secret then becomes invalid.
 	ResetSecret bool
 	// GenerateKeys makes a new key pair. Tokens with a signature of the old key pair then become
@@ -184,7 +186,7 @@ func (c ClientUpdate) apply(client *store.Client) string {
 	if c.RedirectURIs != nil {
 		client.RedirectURIs = c.RedirectURIs
 	}
-	if c.Config != nil {
+	if c.Config != nil || c.RemoveConfig != nil {
 		client.Config = c.config(client.Config)
 	}
 	if c.ResetSecret {
@@ -201,12 +203,15 @@ func set[T any](field *T, value *T) {
 }
 
 func (c ClientUpdate) config(present map[string]string) map[string]string {
-	if !c.MergeConfig || present == nil {
-		return c.Config
+	changed := map[string]string{}
+	if c.MergeConfig || c.Config == nil {
+		maps.Copy(changed, present)
 	}
-	merged := maps.Clone(present)
-	maps.Copy(merged, c.Config)
-	return merged
+	maps.Copy(changed, c.Config)
+	for _, key := range c.RemoveConfig {
+		delete(changed, key)
+	}
+	return changed
 }
 
 func checkClient(client store.Client) error {

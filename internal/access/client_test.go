@@ -23,6 +23,7 @@ func TestSimultaneousChangesOfAnApplication(t *testing.T) {
 				{RedirectURIs: []string{fmt.Sprintf("https://shop.example/%d", attempt)}},
 				{Config: map[string]string{name: "x"}, MergeConfig: true},
 				{Config: map[string]string{name + "b": "y"}, MergeConfig: true},
+				{RemoveConfig: []string{fmt.Sprint("shop ", attempt-1)}},
 			}
 			var all sync.WaitGroup
 			for i, change := range changes {
@@ -41,7 +42,7 @@ func TestSimultaneousChangesOfAnApplication(t *testing.T) {
 			if err != nil {
 				t.Fatalf("attempt %d: the new secret: %v", attempt, err)
 			}
-			if got.Name != name || len(got.RedirectURIs) != 1 || got.RedirectURIs[0] != changes[2].RedirectURIs[0] || len(got.Config) != 2*attempt+2 {
+			if got.Name != name || len(got.RedirectURIs) != 1 || got.RedirectURIs[0] != changes[2].RedirectURIs[0] || len(got.Config) != attempt+2 {
 				t.Errorf("attempt %d: %+v", attempt, got)
 			}
 		}

@@ -95,14 +95,7 @@ func (c *Console) configureClient(pc *page.Context) error {
 	switch pc.Field("act") {
 	case "set":
 	case "remove":
-		done = key + " was removed."
-		one, err := c.DB.Client(pc, pc.Domain.ID, id)
-		if err != nil {
-			return fmt.Errorf("load client %d: %w", id, err)
-		}
-		change.Config, change.MergeConfig = map[string]string{}, false
-		maps.Copy(change.Config, one.Config)
-		delete(change.Config, key)
+		change, done = access.ClientUpdate{RemoveConfig: []string{key}}, key+" was removed."
 	default:
 		return page.ErrForm
 	}
