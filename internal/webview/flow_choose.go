@@ -159,7 +159,11 @@ func (w *Webview) begin(pc *pageContext, t *flowSession, form url.Values) error 
 	pc.values = fieldValues(form, asked(b, on))
 	values := map[string]string{}
 	for _, f := range asked(b, on) {
-		if value := cmp.Or(pc.values[f.Name], t.Filter.Values[b.ID][f.Name]); value != "" {
+		value := pc.values[f.Name]
+		if !form.Has(fieldPrefix+f.Name) || f.Type == passwordType { // the page shows no password of the client
+			value = cmp.Or(value, t.Filter.Values[b.ID][f.Name])
+		}
+		if value != "" {
 			values[f.Name] = value
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"passerelle"
 	"passerelle/connector"
 	"passerelle/internal/access"
@@ -42,8 +44,9 @@ func newInstitutionConnector(id int64, name string, countries ...string) institu
 	}
 }
 
-// journey opens a link for a new user, and returns the page.
-func (s *stack) journey(t *testing.T) answer {
+// journey opens a link for a new user, and returns the page. The argument pairs has additional
+// parameters of the link.
+func (s *stack) journey(t *testing.T, pairs ...string) answer {
 	t.Helper()
 	var grant access.Grant
 	u, err := s.data.CreateUser(t.Context(), s.domain, true, func(tx *store.Tx, u passerelle.User) (err error) {
@@ -55,6 +58,9 @@ func (s *stack) journey(t *testing.T) answer {
 	code, err := s.access.IssueCode(t.Context(), maker, false)
 	must(t, err)
 	query := url.Values{"client_id": {fmt.Sprint(s.client.ID)}, "redirect_uri": {"https://shop.example/back"}, "code": {code.Text}}
+	for i := 0; i < len(pairs); i += 2 {
+		query.Set(pairs[i], pairs[i+1])
+	}
 	return s.walk(t, s.get(t, "/webview/en/connect?"+query.Encode()))
 }
 
@@ -121,6 +127,32 @@ func TestTheHandOverOfACodeMayRun(t *testing.T) {
 			t.Errorf("with %d institutions, a known user needs no script: %v", n, known.header)
 		}
 	}
+}
+
+// A person may clear a value that the application has filled in. A password that the page does not
+// show stays.
+func TestClearedValuesAreNotSent(t *testing.T) {
+	each(t, nil, func(t *testing.T, s *stack) {
+		one := newInstitutionConnector(1, "Banque du Lac", "FR")
+		one.profile.Data.Fields = []connector.Field{
+			{Name: "login", Label: "Login", Type: "text", Required: true}, {Name: "branch", Label: "Branch", Type: "text"}, {Name: "password", Label: "Password", Type: "password", Required: true},
+		}
+		var sent map[string]string
+		one.read = func(req connector.DataRequest, _ connector.Sink) (connector.Outcome, error) {
+			sent = req.Values
+			return connector.Outcome{}, nil
+		}
+		s.offer(t, one)
+		uuid := one.profile.UUID
+		page := s.journey(t, uuid+".login", "anna", uuid+".branch", "12", uuid+".password", "1234")
+		form := url.Values{"csrf": {regexpOne(t, `name="csrf" value="([^"]*)"`, page.body)}, "step": {"begin"}, "field.login": {"berta"}, "field.branch": {""}, "field.password": {""}}
+		if a := s.post(t, regexpOne(t, `method="post" action="([^"]*)"`, page.body), "same-origin", form); a.status != http.StatusSeeOther {
+			t.Fatalf("answered %d: %s", a.status, a.body)
+		}
+		if diff := cmp.Diff(map[string]string{"login": "berta", "password": "1234"}, sent); diff != "" {
+			t.Errorf("the institution got: %s", diff)
+		}
+	})
 }
 
 // The pages escape the names and texts of an institution, its fields and its accounts.
