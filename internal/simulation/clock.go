@@ -13,6 +13,10 @@ import (
 // maxAdvance is the longest time by which one change may advance the clock.
 const maxAdvance = 400 * 24 * time.Hour
 
+// maxAhead is the longest time by which a clock may be ahead of real time. A time.Duration, such as
+// passerelle.Clock.Offset, ends at 292 years.
+const maxAhead = 250 * 365 * 24 * time.Hour
+
 // ClockChange is a change of a clock. Exactly one of Advance, Set and Freeze must be set.
 type ClockChange struct {
 	// Advance is a duration in the format of passerelle.ParseDuration.
@@ -72,7 +76,7 @@ func (c ClockChange) apply(clock passerelle.Clock, real time.Time) (passerelle.C
 	case c.Freeze != nil:
 		return frozen(now, real, *c.Freeze), nil
 	}
-	to, err := c.target(now)
+	to, err := c.target(now, real)
 	if err != nil {
 		return clock, err
 	}
@@ -88,8 +92,9 @@ func frozen(now, real time.Time, still bool) passerelle.Clock {
 }
 
 // target returns the instant that Advance or Set requests. It fails for an instant in the past. It
-// also fails for an instant so far in the future that the due work would take too long.
-func (c ClockChange) target(now time.Time) (time.Time, error) {
+// also fails for an instant so far in the future that the due work would take too long, and for an
+// instant that is more than maxAhead after the real time.
+func (c ClockChange) target(now, real time.Time) (time.Time, error) {
 	field, to := "advance", now
 	if c.Set != "" {
 		field = "set"
@@ -110,6 +115,9 @@ func (c ClockChange) target(now time.Time) (time.Time, error) {
 	}
 	if to.Sub(now) > maxAdvance {
 		return to, passerelle.InvalidField(field, "at most 400d at a time")
+	}
+	if to.Sub(real) > maxAhead {
+		return to, passerelle.InvalidField(field, "the clock can be at most 250 years ahead")
 	}
 	return to, nil
 }

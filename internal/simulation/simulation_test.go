@@ -165,3 +165,22 @@ func TestActsAreOnRecord(t *testing.T) {
 		}
 	})
 }
+
+// TestTheClockHasALimit advances a running clock to its limit. Each advance must move the clock or
+// fail.
+func TestTheClockHasALimit(t *testing.T) {
+	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
+		d := domain(t, s)
+		far := passerelle.Clock{Offset: (250*365 - 500) * 24 * time.Hour}
+		must(t, s.DB.Write(t.Context(), func(tx *store.Tx) error { tx.SetClock(d.ID, d.Clock, far); return nil }))
+		change := simulation.ClockChange{Advance: "400d", Zone: time.UTC}
+		moved, _, err := s.Simulation.Move(t.Context(), domain(t, s), change)
+		must(t, err)
+		if moved.Clock.Offset < far.Offset+399*24*time.Hour {
+			t.Errorf("the clock is %s ahead", moved.Clock.Offset)
+		}
+		if _, _, err := s.Simulation.Move(t.Context(), moved, change); !errors.Is(err, passerelle.Invalid) {
+			t.Errorf("beyond the limit: %v", err)
+		}
+	})
+}
