@@ -226,3 +226,28 @@ func TestPaymentsThatWaitLong(t *testing.T) {
 		})
 	})
 }
+
+// TestManyBanksThatWait checks the line that counts the banks beyond the first. It leads to the
+// payments that it counts.
+func TestManyBanksThatWait(t *testing.T) {
+	quiet(t, func(t *testing.T, d *fixture, c *clock) {
+		p, err := d.DB.Payment(t.Context(), d.Domain.ID, passerelle.PaymentID(d.amounted("30.00")), false)
+		must(t, err)
+		banks, err := d.Initiation.Offered(t.Context(), d.Domain, p)
+		must(t, err)
+		waiting := 0
+		for _, bank := range banks {
+			id := passerelle.PaymentID(d.amounted("30.00"))
+			_, err := d.Initiation.Validate(t.Context(), d.Domain, id, initiation.Choice{Connector: bank.UUID, Validated: true, WebviewURL: d.Origin + "/before"})
+			if err == nil && d.state(int64(id)) == "validating" {
+				waiting++
+			}
+			if waiting == 7 {
+				break
+			}
+		}
+		c.seconds.Add(49 * 3600)
+		d.enter(operators.Viewer)
+		d.shows(d.domainPath(""), []string{"2 more banks have payments that have been waiting for approval longer than usual", "/payments?state=validating"})
+	})
+}

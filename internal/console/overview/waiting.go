@@ -40,7 +40,7 @@ func (u usualTimes) text(bank string) string {
 }
 
 // openConcerns returns a problem for each bank and state in which the oldest payment has waited
-// much longer than usual. If there are too many, one problem counts the rest.
+// much longer than usual. If there are too many for a state, one problem counts the other banks.
 func (h *handler) openConcerns(pc *page.Context) ([]concern, error) {
 	var all []concern
 	for _, state := range []payment.State{payment.Validating, payment.Pending} {
@@ -52,9 +52,10 @@ func (h *handler) openConcerns(pc *page.Context) ([]concern, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, found...)
+		rest := concern{Remedy: "See the payments", Address: pc.Path("/payments?state=%s", state)}
+		all = append(all, worst(found, "%d more banks have payments that have been "+waits[state]+" longer than usual", rest)...)
 	}
-	return worst(all, "%d more banks have payments that wait longer than usual", concern{Remedy: "See the payments", Address: pc.Path("/payments?state=%s", payment.Pending)}), nil
+	return all, nil
 }
 
 // slow returns a problem for each queue with an oldest payment that has waited too long. The queue
