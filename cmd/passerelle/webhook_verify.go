@@ -57,7 +57,10 @@ func (v *authVerify) body() (string, error) {
 		defer opened.Close()
 		file = opened
 	}
-	raw, err := io.ReadAll(io.LimitReader(file, maxVerifiedBody))
+	raw, err := io.ReadAll(io.LimitReader(file, maxVerifiedBody+1))
+	if len(raw) > maxVerifiedBody {
+		return "", fmt.Errorf("the body has more than %d bytes", maxVerifiedBody)
+	}
 	return string(raw), err
 }
 
