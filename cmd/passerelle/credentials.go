@@ -94,7 +94,8 @@ func readCredentials(file string) credentials {
 	return kept
 }
 
-// write replaces the file atomically: after a crash, either the old or the new file exists.
+// write replaces the file atomically: after a crash or a power failure, either the old or the new
+// file exists.
 func (k credentials) write(file string) error {
 	raw, err := json.MarshalIndent(k, "", "  ")
 	if err != nil {
@@ -105,7 +106,7 @@ func (k credentials) write(file string) error {
 		return fmt.Errorf("keep the credentials in the data folder: %w", err)
 	}
 	_, err = temporary.Write(raw)
-	if err = errors.Join(err, temporary.Close()); err == nil {
+	if err = errors.Join(err, temporary.Sync(), temporary.Close()); err == nil {
 		err = os.Rename(temporary.Name(), file)
 	}
 	if err != nil {
