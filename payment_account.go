@@ -164,12 +164,13 @@ func (a Account) Country() string {
 // that is too short to be a number is hidden completely.
 func (a Account) Masked() string {
 	const hidden = "****"
-	number := a.Identification
-	switch {
-	case len(number) < 14:
+	number := []rune(a.Identification) // an institution's number may have any characters
+	if len(number) < 14 {
 		return hidden
-	case a.Scheme == IBAN:
-		return number[:4] + " " + hidden + " " + number[len(number)-4:]
 	}
-	return hidden + " " + number[len(number)-4:]
+	masked := hidden + " " + string(number[len(number)-4:])
+	if a.Scheme == IBAN {
+		masked = string(number[:4]) + " " + masked
+	}
+	return masked
 }

@@ -167,6 +167,7 @@ func TestMasked(t *testing.T) {
 	}{
 		{iban("FR1420041010050500013M02606"), "FR14 **** 2606", "FR"},
 		{passerelle.Account{Scheme: passerelle.SortCode, Identification: "20000055779911"}, "**** 9911", "GB"},
+		{passerelle.Account{Identification: "12345678901234€€€"}, "**** 4€€€", ""},
 		{iban("FR1"), "****", "FR"},
 		{passerelle.Account{}, "****", ""},
 	}

@@ -129,6 +129,27 @@ func TestTheHandOverOfACodeMayRun(t *testing.T) {
 	}
 }
 
+// The page shows the last four characters of an account number, not the last four bytes.
+func TestNumbersOfAnyCharacters(t *testing.T) {
+	each(t, nil, func(t *testing.T, s *stack) {
+		one := newInstitutionConnector(1, "Banque du Lac", "FR")
+		one.read = func(_ connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
+			return connector.Outcome{}, out.Accounts([]passerelle.AccountDetails{
+				{Key: "1", Name: "One", Number: "12345€€€", Type: "checking", Currency: "EUR"}, {Key: "2", Name: "Two", IBAN: "12345678901234567€€€", Type: "checking", Currency: "EUR"},
+			})
+		}
+		s.offer(t, one)
+		page := s.journey(t)
+		form := url.Values{"csrf": {regexpOne(t, `name="csrf" value="([^"]*)"`, page.body)}, "step": {"begin"}}
+		page = s.walk(t, s.post(t, regexpOne(t, `method="post" action="([^"]*)"`, page.body), "same-origin", form))
+		for _, text := range []string{"· **** 5€€€", "· 1234 **** 7€€€"} {
+			if !strings.Contains(page.body, text) {
+				t.Errorf("the page does not show %q: %s", text, page.body)
+			}
+		}
+	})
+}
+
 // A person may clear a value that the application has filled in. A password that the page does not
 // show stays.
 func TestClearedValuesAreNotSent(t *testing.T) {

@@ -139,10 +139,20 @@ func (w *Webview) describe(pc *pageContext, t *flowSession, all []bankstore.Conn
 // shortName returns the name of an account and the last four characters of its number.
 func shortName(a passerelle.BankAccount) string {
 	name, number := cmp.Or(a.CustomName, a.Name), cmp.Or(plainNumber(a.IBAN), a.Number)
-	if len(number) > 4 {
-		name += " …" + number[len(number)-4:]
+	if last := lastFour(number); last != "" {
+		name += " …" + last
 	}
 	return name
+}
+
+// lastFour returns the last four characters of an account number. It returns an empty text for a
+// shorter number, because the page must not show a complete number.
+func lastFour(number string) string {
+	characters := []rune(number)
+	if len(characters) <= 4 {
+		return ""
+	}
+	return string(characters[len(characters)-4:])
 }
 
 // loginHint returns a part of a connection's login. The person recognises the login by this part. A

@@ -243,8 +243,8 @@ func newAccountItem(words web.Words, a passerelle.BankAccount) item {
 	switch {
 	case a.IBAN != "":
 		i.Detail += " · " + passerelle.Account{Scheme: passerelle.IBAN, Identification: plainNumber(a.IBAN)}.Masked()
-	case len(a.Number) > 4:
-		i.Detail += " · **** " + a.Number[len(a.Number)-4:]
+	case lastFour(a.Number) != "":
+		i.Detail += " · **** " + lastFour(a.Number)
 	}
 	return i
 }
