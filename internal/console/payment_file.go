@@ -37,7 +37,7 @@ func (c *Console) sendPayments(pc *page.Context, list listing, whole bool) error
 	if err := pc.RecordNow(act, "", 0); err != nil {
 		return err
 	}
-	web.Attach(pc.Writer, fmt.Sprintf("payments-%s.csv", pc.Now().In(pc.Zone).Format("2006-01-02-150405")), "text/csv; charset=utf-8")
+	web.Download(pc.Writer, "text/csv; charset=utf-8", fmt.Sprintf("payments-%s.csv", pc.Now().In(pc.Zone).Format("2006-01-02-150405")))
 	if err := c.writePayments(pc, list, whole); err != nil {
 		if pc.Err() == nil {
 			c.Log.LogAttrs(pc, slog.LevelError, "a file of payments broke off", slog.String("request_id", c.RequestID(pc)), slog.Any("error", err))

@@ -74,7 +74,7 @@ func (c *Console) supportFile(pc *page.Context) error {
 	if err != nil {
 		return fmt.Errorf("write the support file of payment %d: %w", p.ID, err)
 	}
-	web.Attach(pc.Writer, fmt.Sprintf("payment-%d-support.json", p.ID), "application/json")
+	web.Download(pc.Writer, "application/json", fmt.Sprintf("payment-%d-support.json", p.ID))
 	// An error only means that the reader has left.
 	_, _ = pc.Writer.Write(text)
 	return nil

@@ -232,7 +232,7 @@ func TestActsOnUsers(t *testing.T) {
 			t.Errorf("the connection is there: %d", a.status)
 		}
 		export := d.wants(d.userPath(id, ""), d.userPath(id, "/export"), 200, "")
-		if got := export.header.Get("Content-Disposition"); got != fmt.Sprintf("attachment; filename=user-%d.zip", id) || export.header.Get("Cache-Control") != "no-store" {
+		if got := export.header.Get("Content-Disposition"); got != fmt.Sprintf(`attachment; filename="user-%d.zip"`, id) || export.header.Get("Cache-Control") != "no-store" {
 			t.Errorf("the export comes as %s", got)
 		}
 		files := unpacked(t, export.body)

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"mime"
 	"net/http"
 	"net/url"
 	"strings"
@@ -46,15 +45,6 @@ func (p Page) ancestors() string {
 	return strings.Join(p.Ancestors, " ")
 }
 
-// Attach begins a response that browsers save as a file. The file's name may contain letters,
-// digits, hyphens and points.
-func Attach(w http.ResponseWriter, name, mediaType string) {
-	secure(w.Header())
-	w.Header().Set("Content-Type", mediaType)
-	w.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
-	w.WriteHeader(http.StatusOK)
-}
-
 // Origin returns the scheme and host of an absolute http or https URL. It returns an empty text for
 // all other texts.
 func Origin(address string) string {
@@ -88,7 +78,7 @@ func leave(w http.ResponseWriter, status int, address string) {
 func Download(w http.ResponseWriter, mediaType, name string) {
 	secure(w.Header())
 	w.Header().Set("Content-Type", mediaType)
-	w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
+	w.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
 }
 
 // Forged reports whether a request that changes something certainly came from a page of another

@@ -108,7 +108,7 @@ func TestPartsOfPages(t *testing.T) {
 
 func TestAttachmentsAreKept(t *testing.T) {
 	answer := httptest.NewRecorder()
-	web.Attach(answer, "payments-1.csv", "text/csv; charset=utf-8")
+	web.Download(answer, "text/csv; charset=utf-8", "payments-1.csv")
 	for name, want := range map[string]string{
 		"Content-Disposition": `attachment; filename="payments-1.csv"`, "Content-Type": "text/csv; charset=utf-8",
 		"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff",
