@@ -137,7 +137,7 @@ func (b *Bank) Begin(ctx context.Context, c Caller, s Subject, body []byte) (*Au
 	}
 	var a *Authorisation
 	var refusal error
-	err = b.update(ctx, func(tx *ledger.Tx) error {
+	err = b.book.Update(ctx, func(tx *ledger.Tx) error {
 		of, err := b.waiting(tx, c, s)
 		if err != nil {
 			return err
@@ -212,7 +212,7 @@ func (b *Bank) authorisation(tx *ledger.Tx, party string, s Subject, id string) 
 // Authorisation reads an authorisation of a subject.
 func (b *Bank) Authorisation(ctx context.Context, c Caller, s Subject, id string) (*Authorisation, error) {
 	var a *Authorisation
-	err := b.update(ctx, func(tx *ledger.Tx) error {
+	err := b.book.Update(ctx, func(tx *ledger.Tx) error {
 		var err error
 		a, err = b.authorisation(tx, c.Party, s, id)
 		return err
@@ -223,7 +223,7 @@ func (b *Bank) Authorisation(ctx context.Context, c Caller, s Subject, id string
 // Authorisations lists the ids of the authorisations of a subject.
 func (b *Bank) Authorisations(ctx context.Context, c Caller, s Subject) ([]string, error) {
 	ids := []string{}
-	err := b.update(ctx, func(tx *ledger.Tx) error {
+	err := b.book.Update(ctx, func(tx *ledger.Tx) error {
 		if err := b.mustExist(tx, c, s); err != nil {
 			return err
 		}

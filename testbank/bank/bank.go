@@ -119,7 +119,7 @@ func (b *Bank) Advance(ctx context.Context, by time.Duration) error {
 // Accounts lists the accounts of a customer, or all accounts when customer is empty.
 func (b *Bank) Accounts(ctx context.Context, customer string) ([]ledger.Account, error) {
 	var all []ledger.Account
-	err := b.update(ctx, func(tx *ledger.Tx) error {
+	err := b.book.Update(ctx, func(tx *ledger.Tx) error {
 		var err error
 		all, err = tx.Accounts(customer)
 		return err

@@ -87,7 +87,7 @@ func (b *Bank) TakeConsent(ctx context.Context, c Caller, body []byte) (*Consent
 		return nil, nil, err
 	}
 	var a *Authorisation
-	err = b.update(ctx, func(tx *ledger.Tx) error {
+	err = b.book.Update(ctx, func(tx *ledger.Tx) error {
 		if err := b.knowAccounts(tx, consent); err != nil {
 			return err
 		}
@@ -201,7 +201,7 @@ func (b *Bank) consent(tx *ledger.Tx, party, id string) (*Consent, error) {
 // Consent reads a consent of a third party.
 func (b *Bank) Consent(ctx context.Context, c Caller, id string) (*Consent, error) {
 	var consent *Consent
-	err := b.update(ctx, func(tx *ledger.Tx) error {
+	err := b.book.Update(ctx, func(tx *ledger.Tx) error {
 		var err error
 		consent, err = b.consent(tx, c.Party, id)
 		return err
@@ -211,7 +211,7 @@ func (b *Bank) Consent(ctx context.Context, c Caller, id string) (*Consent, erro
 
 // Terminate ends a consent at the request of its third party.
 func (b *Bank) Terminate(ctx context.Context, c Caller, id string) error {
-	return b.update(ctx, func(tx *ledger.Tx) error {
+	return b.book.Update(ctx, func(tx *ledger.Tx) error {
 		consent, err := b.consent(tx, c.Party, id)
 		if err != nil {
 			return err
@@ -222,7 +222,7 @@ func (b *Bank) Terminate(ctx context.Context, c Caller, id string) error {
 
 // Revoke ends a consent at the request of its customer.
 func (b *Bank) Revoke(ctx context.Context, id string) error {
-	return b.update(ctx, func(tx *ledger.Tx) error {
+	return b.book.Update(ctx, func(tx *ledger.Tx) error {
 		var consent Consent
 		if err := tx.Get(consentKind, id, &consent); err != nil {
 			return err

@@ -40,7 +40,7 @@ type Question struct {
 // Ask returns the question on the page that a ticket opens.
 func (b *Bank) Ask(ctx context.Context, ticket string) (Question, error) {
 	var q Question
-	err := b.update(ctx, func(tx *ledger.Tx) error {
+	err := b.book.Update(ctx, func(tx *ledger.Tx) error {
 		a, err := b.byTicket(tx, ticket)
 		if err != nil {
 			return err
@@ -60,7 +60,7 @@ func (b *Bank) question(tx *ledger.Tx, a *Authorisation) (Question, error) {
 	q.Order = new(Order)
 	err := tx.Get(orderKind, a.Subject.ID, q.Order)
 	if err == nil {
-		q.Silent = mannerOf(q.Order).Silent && a.Subject.Kind == OfPayment
+		q.Silent = MannerOf(q.Order).Silent && a.Subject.Kind == OfPayment
 	}
 	return q, err
 }
@@ -80,7 +80,7 @@ func (b *Bank) byTicket(tx *ledger.Tx, ticket string) (*Authorisation, error) {
 // because the ledger orders them only by milliseconds.
 func (b *Bank) Waiting(ctx context.Context, psu string) ([]Question, error) {
 	var waiting []Question
-	err := b.update(ctx, func(tx *ledger.Tx) error {
+	err := b.book.Update(ctx, func(tx *ledger.Tx) error {
 		all, err := ledger.ListDue[Authorisation](tx, authorisationKind)
 		if err != nil {
 			return err
@@ -104,7 +104,7 @@ func (b *Bank) Waiting(ctx context.Context, psu string) ([]Question, error) {
 // Decide applies a customer's decision.
 func (b *Bank) Decide(ctx context.Context, ticket string, d Decision) (*Authorisation, error) {
 	var a *Authorisation
-	err := b.update(ctx, func(tx *ledger.Tx) error {
+	err := b.book.Update(ctx, func(tx *ledger.Tx) error {
 		var err error
 		if a, err = b.byTicket(tx, ticket); err != nil {
 			return err
@@ -219,7 +219,7 @@ func (b *Bank) approve(tx *ledger.Tx, a *Authorisation) error {
 	if err := tx.Get(orderKind, a.Subject.ID, &o); err != nil {
 		return err
 	}
-	manner := mannerOf(&o)
+	manner := MannerOf(&o)
 	switch {
 	case manner.Fails:
 		return b.fail(tx, a, "")
@@ -305,7 +305,7 @@ func (b *Bank) fail(tx *ledger.Tx, a *Authorisation, reason string) error {
 	switch {
 	case a.Subject.Kind == OfCancellation:
 		o.Cancelling = false
-	case o.waits() && !mannerOf(&o).Again:
+	case o.waits() && !MannerOf(&o).Again:
 		o.finish("RJCT", reason)
 	}
 	return b.putOrder(tx, &o)

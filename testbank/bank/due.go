@@ -13,7 +13,7 @@ import (
 func (b *Bank) Run(ctx context.Context) error {
 	for {
 		done := false
-		err := b.update(ctx, func(tx *ledger.Tx) error {
+		err := b.book.Update(ctx, func(tx *ledger.Tx) error {
 			kind, id, at, err := tx.NextDue(b.Now())
 			if errors.Is(err, ledger.ErrNotFound) {
 				done = true
@@ -69,9 +69,4 @@ func (b *Bank) orderDue(tx *ledger.Tx, o *Order, at time.Time) error {
 		return b.settle(tx, o, at)
 	}
 	return b.execute(tx, o, at)
-}
-
-// update runs f in a transaction on the bank's file.
-func (b *Bank) update(ctx context.Context, f func(*ledger.Tx) error) error {
-	return b.book.Update(ctx, f)
 }

@@ -141,7 +141,7 @@ func (b *Bank) Granted(ctx context.Context, c *Consent) (Access, error) {
 	if c.Kind != Global || len(c.Shown) == 0 {
 		return access, nil
 	}
-	err := b.update(ctx, func(tx *ledger.Tx) error {
+	err := b.book.Update(ctx, func(tx *ledger.Tx) error {
 		for _, granted := range []struct {
 			ids []string
 			to  *[]Reference

@@ -28,11 +28,11 @@ func (b *Bank) Take(ctx context.Context, c Caller, service, product string, body
 	if err != nil {
 		return Taken{}, err
 	}
-	if refusal := order.Lines[0].refusal(mannerOf(order)); refusal != nil {
+	if refusal := order.Lines[0].refusal(MannerOf(order)); refusal != nil {
 		return Taken{}, refusal
 	}
 	var taken Taken
-	err = b.update(ctx, func(tx *ledger.Tx) error {
+	err = b.book.Update(ctx, func(tx *ledger.Tx) error {
 		if b.Profile.Idempotent {
 			again, err := sameOrder(tx, order)
 			if again.Order != nil || err != nil {
@@ -99,7 +99,7 @@ func (b *Bank) read(c Caller, service, product string, body []byte) (*Order, err
 	if err := serviceReaders[service](b, o, parsed); err != nil {
 		return nil, err
 	}
-	o.Manner = mannerOf(o).Word
+	o.Manner = MannerOf(o).Word
 	return o, b.checkDebtorIsWanted(parsed.DebtorAccount)
 }
 

@@ -147,18 +147,15 @@ func (l Line) manner() Manner {
 	return Manner{}
 }
 
-// mannerOf returns the manner that an order selects. In a bulk, a refused line does not affect the
+// MannerOf returns the manner that an order selects. In a bulk, a refused line does not affect the
 // other lines.
-func mannerOf(o *Order) Manner {
+func MannerOf(o *Order) Manner {
 	m := o.Lines[0].manner()
 	if o.Service == Bulk {
 		m.Reason = ""
 	}
 	return m
 }
-
-// MannerOf returns the manner that an order selects.
-func MannerOf(o *Order) Manner { return mannerOf(o) }
 
 // refusal returns the refusal with which the bank responds to the order, or nil. A refusal with a
 // code names the member that selects the manner.

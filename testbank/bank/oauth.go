@@ -55,7 +55,7 @@ func (b *Bank) Apply(ctx context.Context, application Application) (*Authorisati
 		return nil, InvalidScope
 	}
 	var found *Authorisation
-	err := b.update(ctx, func(tx *ledger.Tx) error {
+	err := b.book.Update(ctx, func(tx *ledger.Tx) error {
 		for _, of := range kinds {
 			all, err := ledger.List[Authorisation](tx, authorisationKind, of+" "+id)
 			if err != nil {
@@ -111,7 +111,7 @@ func (b *Bank) Exchange(ctx context.Context, party, code, redirect, verifier str
 		err     error
 	)
 	id, secret, _ := strings.Cut(code, "-")
-	err = b.update(ctx, func(tx *ledger.Tx) error {
+	err = b.book.Update(ctx, func(tx *ledger.Tx) error {
 		var a Authorisation
 		err := tx.Get(authorisationKind, id, &a)
 		if errors.Is(err, ledger.ErrNotFound) {
@@ -180,7 +180,7 @@ func (b *Bank) Refresh(ctx context.Context, party, token string) (*Token, *Token
 		access  *Token
 		refresh *Token
 	)
-	err := b.update(ctx, func(tx *ledger.Tx) error {
+	err := b.book.Update(ctx, func(tx *ledger.Tx) error {
 		var t Token
 		err := tx.Get(refreshToken, token, &t)
 		if errors.Is(err, ledger.ErrNotFound) || err == nil && (t.Party != party || b.Now().After(t.Ends)) {
@@ -202,7 +202,7 @@ func (b *Bank) Refresh(ctx context.Context, party, token string) (*Token, *Token
 // call.
 func (b *Bank) CheckToken(ctx context.Context, party, token, scope string) error {
 	var t Token
-	err := b.update(ctx, func(tx *ledger.Tx) error { return tx.Get(accessToken, token, &t) })
+	err := b.book.Update(ctx, func(tx *ledger.Tx) error { return tx.Get(accessToken, token, &t) })
 	switch {
 	case errors.Is(err, ledger.ErrNotFound) || err == nil && t.Party != party:
 		return Refuse("TOKEN_UNKNOWN", "Authorization", "the bank did not give this token")

@@ -11,7 +11,7 @@ import (
 // Order reads a third party's order.
 func (b *Bank) Order(ctx context.Context, c Caller, id string) (*Order, error) {
 	var o *Order
-	err := b.update(ctx, func(tx *ledger.Tx) error {
+	err := b.book.Update(ctx, func(tx *ledger.Tx) error {
 		var err error
 		o, err = b.order(tx, c.Party, id)
 		return err
@@ -38,7 +38,7 @@ func (b *Bank) Cancel(ctx context.Context, c Caller, id string) (*Order, bool, e
 		o        *Order
 		needsSCA bool
 	)
-	err := b.update(ctx, func(tx *ledger.Tx) error {
+	err := b.book.Update(ctx, func(tx *ledger.Tx) error {
 		var err error
 		if o, err = b.order(tx, c.Party, id); err != nil {
 			return err

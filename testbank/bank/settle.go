@@ -22,7 +22,7 @@ func (b *Bank) putOrder(tx *ledger.Tx, o *Order) error {
 
 // accept continues with an order that its customers have authorised.
 func (b *Bank) accept(tx *ledger.Tx, o *Order, at time.Time) error {
-	manner := mannerOf(o)
+	manner := MannerOf(o)
 	switch {
 	case manner.Stays != "":
 		o.Status, o.Next = manner.Stays, time.Time{}
@@ -43,7 +43,7 @@ func (b *Bank) accept(tx *ledger.Tx, o *Order, at time.Time) error {
 
 // execute enters the movements of an order as pending. The settlement books these movements.
 func (b *Bank) execute(tx *ledger.Tx, o *Order, at time.Time) error {
-	if reason := mannerOf(o).Reason; reason != "" {
+	if reason := MannerOf(o).Reason; reason != "" {
 		o.finish("RJCT", reason)
 		return b.putOrder(tx, o)
 	}
@@ -172,7 +172,7 @@ func settledStatus(tx *ledger.Tx, o *Order) (string, error) {
 // occur executes a periodic order once. Then it schedules the next execution or ends the order. It
 // skips an execution that the bank refuses, for example for lack of funds.
 func (b *Bank) occur(tx *ledger.Tx, o *Order, at time.Time) error {
-	reason := mannerOf(o).Reason
+	reason := MannerOf(o).Reason
 	if reason == "" {
 		var err error
 		if reason, err = b.enter(tx, o, at); err != nil {

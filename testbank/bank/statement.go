@@ -37,7 +37,7 @@ type Visible struct {
 // List lists the accounts of a consent.
 func (b *Bank) List(ctx context.Context, r Reading) ([]Visible, error) {
 	var list []Visible
-	err := b.update(ctx, func(tx *ledger.Tx) error {
+	err := b.book.Update(ctx, func(tx *ledger.Tx) error {
 		c, err := b.access(tx, r)
 		if err != nil {
 			return err
@@ -63,7 +63,7 @@ func (c *Consent) visible(a ledger.Account) Visible {
 // One reads an account. It refuses a request for parts that the consent does not cover.
 func (b *Bank) One(ctx context.Context, r Reading, needs func(Visible) bool) (Visible, error) {
 	var v Visible
-	err := b.update(ctx, func(tx *ledger.Tx) error {
+	err := b.book.Update(ctx, func(tx *ledger.Tx) error {
 		var err error
 		v, err = b.one(tx, r, needs)
 		return err
@@ -192,7 +192,7 @@ func (b *Bank) Transactions(ctx context.Context, r Reading, q Query) (Report, er
 		return Report{}, err
 	}
 	report := Report{Booked: window.Booked, Pending: window.Pending}
-	err = b.update(ctx, func(tx *ledger.Tx) error {
+	err = b.book.Update(ctx, func(tx *ledger.Tx) error {
 		var err error
 		if report.Account, err = b.one(tx, r, func(v Visible) bool { return v.Transactions }); err != nil {
 			return err
@@ -252,7 +252,7 @@ func (b *Bank) Transaction(ctx context.Context, r Reading, id string) (ledger.En
 		return ledger.Entry{}, unknown
 	}
 	var found []ledger.Entry
-	err = b.update(ctx, func(tx *ledger.Tx) error {
+	err = b.book.Update(ctx, func(tx *ledger.Tx) error {
 		if _, err := b.one(tx, r, func(v Visible) bool { return v.Transactions }); err != nil {
 			return err
 		}

@@ -106,7 +106,7 @@ func (b *Bank) Update(ctx context.Context, c Caller, s Subject, id string, body 
 	}
 	var a *Authorisation
 	var refusal error
-	err = b.update(ctx, func(tx *ledger.Tx) error {
+	err = b.book.Update(ctx, func(tx *ledger.Tx) error {
 		var err error
 		if a, err = b.authorisation(tx, c.Party, s, id); err != nil {
 			return err

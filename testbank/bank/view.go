@@ -29,7 +29,7 @@ type Summary struct {
 // Orders lists all orders with their movements in the books.
 func (b *Bank) Orders(ctx context.Context) ([]Summary, error) {
 	list := []Summary{}
-	err := b.update(ctx, func(tx *ledger.Tx) error {
+	err := b.book.Update(ctx, func(tx *ledger.Tx) error {
 		orders, err := ledger.List[Order](tx, orderKind, "")
 		if err != nil {
 			return err
@@ -51,7 +51,7 @@ func (b *Bank) Orders(ctx context.Context) ([]Summary, error) {
 // Consents lists all consents.
 func (b *Bank) Consents(ctx context.Context) ([]*Consent, error) {
 	list := []*Consent{}
-	err := b.update(ctx, func(tx *ledger.Tx) error {
+	err := b.book.Update(ctx, func(tx *ledger.Tx) error {
 		all, err := ledger.List[Consent](tx, consentKind, "")
 		list = append(list, all...)
 		return err
@@ -62,7 +62,7 @@ func (b *Bank) Consents(ctx context.Context) ([]*Consent, error) {
 // OpenAuthorisations lists the authorisations that wait for a customer.
 func (b *Bank) OpenAuthorisations(ctx context.Context) ([]*Authorisation, error) {
 	list := []*Authorisation{}
-	err := b.update(ctx, func(tx *ledger.Tx) error {
+	err := b.book.Update(ctx, func(tx *ledger.Tx) error {
 		all, err := ledger.ListDue[Authorisation](tx, authorisationKind)
 		for _, a := range all {
 			if a.Open() {
@@ -77,7 +77,7 @@ func (b *Bank) OpenAuthorisations(ctx context.Context) ([]*Authorisation, error)
 // TicketOf returns the ticket that opens the page of an authorisation.
 func (b *Bank) TicketOf(ctx context.Context, id string) (string, error) {
 	var a Authorisation
-	err := b.update(ctx, func(tx *ledger.Tx) error { return tx.Get(authorisationKind, id, &a) })
+	err := b.book.Update(ctx, func(tx *ledger.Tx) error { return tx.Get(authorisationKind, id, &a) })
 	return a.Ticket(), err
 }
 
@@ -161,7 +161,7 @@ func (b *Bank) Fill(ctx context.Context, account string, f Filling) error {
 		b.planned.plan(account, f)
 		return nil
 	}
-	return b.update(ctx, func(tx *ledger.Tx) error {
+	return b.book.Update(ctx, func(tx *ledger.Tx) error {
 		to, err := tx.AccountByID(account)
 		if err != nil {
 			return err
@@ -201,7 +201,7 @@ func (b *Bank) fillOne(tx *ledger.Tx, account ledger.Account, f Filling, amount,
 // Pending entries of orders are booked when the orders settle.
 func (b *Bank) BookPending(ctx context.Context, account string) (int, error) {
 	var causes []string
-	err := b.update(ctx, func(tx *ledger.Tx) error {
+	err := b.book.Update(ctx, func(tx *ledger.Tx) error {
 		var err error
 		if causes, err = tx.Pending(account, fillCause); err != nil {
 			return err
