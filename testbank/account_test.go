@@ -443,6 +443,24 @@ func TestStatementsOfPastDays(t *testing.T) {
 	}
 }
 
+// TestLongNamesInMT940 checks that field 86 has parts of at most 27 characters, and no question mark
+// within a part.
+func TestLongNamesInMT940(t *testing.T) {
+	w := newFixture(t, "redirect", "statements")
+	use := with(w.consent("statements", wish(nil)), headers{"PSU-IP-Address": "192.0.2.7", "Accept": "text/plain"})
+	p, _ := bank.ProfileNamed("statements")
+	first := w.call(201, "POST", w.address("statements", single), order(map[string]any{
+		"debtorAccount": map[string]any{"iban": w.mine("statements")}, "creditorName": "Lake? Side Trading Company and Sons of the Northern Shore Limited",
+	}), present(nil))
+	w.authorise(p, first, approves)
+	day := today(w) // the clock may pass midnight
+	w.pass("statements", "2h")
+	r := w.call(200, "GET", w.address("statements", "v1/accounts/anna-current/transactions?bookingStatus=booked&dateFrom="+day), nil, use)
+	if want := "?32Lake  Side Trading Company ?33and Sons of the Northern Sh\r\n"; !strings.Contains(string(r.raw), want) {
+		t.Errorf("the statement has no %q: %s", want, r.raw)
+	}
+}
+
 // TestTransfersShowOnBothStatements checks that a transfer between two accounts of the bank appears
 // on both statements.
 func TestTransfersShowOnBothStatements(t *testing.T) {

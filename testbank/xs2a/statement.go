@@ -155,20 +155,26 @@ func mt940(s statement) []byte {
 		if e.Reference != "" {
 			purpose = "EREF+" + e.Reference + " SVWZ+" + e.Text
 		}
-		for i, part := range parts(purpose, 27) {
+		for i, part := range parts(purpose) {
 			fmt.Fprintf(&out, "\r\n?%d%s", 20+i, part)
 		}
-		fmt.Fprintf(&out, "\r\n?31%s?32%s\r\n", e.OtherNumber, e.OtherName)
+		fmt.Fprintf(&out, "\r\n?31%s", e.OtherNumber)
+		names := parts(e.OtherName)
+		for i, part := range names[:min(2, len(names))] { // the field has two parts for the name
+			fmt.Fprintf(&out, "?%d%s", 32+i, part)
+		}
+		out.WriteString("\r\n")
 	}
 	then, side := amount(s.then)
 	fmt.Fprintf(&out, ":62F:%s%sEUR%s\r\n-\r\n", side, day(to), then)
 	return []byte(out.String())
 }
 
-// parts cuts a text into parts of a number of characters.
-func parts(text string, size int) []string {
+// parts cuts a text into the parts of field 86. A part has at most 27 characters, and a question
+// mark would begin the next part.
+func parts(text string) []string {
 	var all []string
-	for part := range slices.Chunk([]rune(text), size) {
+	for part := range slices.Chunk([]rune(strings.ReplaceAll(text, "?", " ")), 27) {
 		all = append(all, string(part))
 	}
 	return all
