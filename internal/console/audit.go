@@ -123,11 +123,11 @@ func (c *Console) auditFilter(pc *page.Context, data *auditData) (operatorstore.
 	data.Since, data.Until = supplied("since"), supplied("until")
 	f.Act, f.Subject, f.Refused = data.Act, data.Subject, data.Refused
 	data.Selected = data.Deployment || data.Refused || data.Act+data.Subject+data.ID+data.Since+data.Until+supplied("operator") != ""
-	if f.Operator, err = numberIn[store.OperatorID]("operator", supplied("operator")); err != nil {
+	if f.Operator, err = page.ParseID[store.OperatorID]("operator", supplied("operator")); err != nil {
 		return f, err
 	}
 	data.Operator = f.Operator
-	if f.SubjectID, err = numberIn[int64]("id", data.ID); err != nil {
+	if f.SubjectID, err = page.ParseID[int64]("id", data.ID); err != nil {
 		return f, err
 	}
 	err = auditDays(pc, data, &f)
@@ -210,16 +210,4 @@ func newActRow(pc *page.Context, a operatorstore.AuditLink, names map[store.Oper
 		row.Address = fmt.Sprintf("%sdomains/%d/domain", page.Root, a.SubjectID)
 	}
 	return row
-}
-
-// numberIn reads the id in a field. It returns zero when the field is empty.
-func numberIn[T ~int64](field, text string) (T, error) {
-	if text == "" {
-		return 0, nil
-	}
-	id, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || id <= 0 {
-		return 0, passerelle.InvalidField(field, "must be a number")
-	}
-	return T(id), nil
 }

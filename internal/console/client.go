@@ -131,7 +131,7 @@ type clientData struct {
 }
 
 func (c *Console) client(pc *page.Context) error {
-	one, err := c.DB.Client(pc, pc.Domain.ID, passerelle.ClientID(pc.Numbers[1]))
+	one, err := c.DB.Client(pc, pc.Domain.ID, clientID(pc))
 	if err != nil {
 		return fmt.Errorf("load client %d: %w", pc.Numbers[1], err)
 	}
@@ -158,7 +158,7 @@ func (c *Console) changeClient(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden
 	}
-	id := passerelle.ClientID(pc.Numbers[1])
+	id := clientID(pc)
 	_, _, err := c.Access.Update(pc, pc.Domain.ID, id, typedClient(pc).change(), pc.Record(actChangeClient, "client", int64(id)))
 	return pc.After(err, "The application was changed.", pc.Path("/clients/%d", id), c.client)
 }
@@ -168,7 +168,7 @@ func (c *Console) resetSecret(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden
 	}
-	id := passerelle.ClientID(pc.Numbers[1])
+	id := clientID(pc)
 	one, secret, err := c.Access.Update(pc, pc.Domain.ID, id, access.ClientUpdate{ResetSecret: true}, pc.Record(actResetSecret, "client", int64(id)))
 	if err != nil {
 		return pc.After(err, "", "", c.client)
@@ -181,7 +181,7 @@ func (c *Console) deleteClient(pc *page.Context) error {
 	if !pc.MaySetUp() {
 		return page.ErrForbidden
 	}
-	id := passerelle.ClientID(pc.Numbers[1])
+	id := clientID(pc)
 	err := pc.Confirmed(int64(id))
 	if err == nil {
 		_, err = c.Access.Delete(pc, pc.Domain.ID, id, pc.Record(actDeleteClient, "client", int64(id)))

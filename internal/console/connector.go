@@ -182,7 +182,7 @@ func (c *Console) addHealth(pc *page.Context, data *connectorData) {
 	if data.Refused = h.Refused; h.Refused {
 		state = "refused by the bank: it does not accept the service's certificate, signature, role or clock"
 	}
-	data.Health = page.Details("State", state, "Failures in a row", number(h.Failures))
+	data.Health = page.Details("State", state, "Failures in a row", page.OrNothing(h.Failures))
 	data.Health = slices.Concat(data.Health, page.At("Last success", since(pc, h.LastSuccess)), page.At("Last failure", since(pc, h.LastFailure)))
 	for _, one := range h.Certificates {
 		remark, ends := "", " expires"
@@ -268,7 +268,7 @@ func readingFacts(b wire.Bank) []page.DetailRow {
 		"Fields", strings.Join(fields, ", "),
 	)
 	if len(b.Capabilities) > 0 {
-		facts = append(facts, page.Details("Months of history", cmp.Or(number(b.MonthsToFetch), "all available"))...)
+		facts = append(facts, page.Details("Months of history", cmp.Or(page.OrNothing(b.MonthsToFetch), "all available"))...)
 	}
 	return facts
 }
@@ -285,14 +285,6 @@ func forWhom(all []passerelle.Usage) string {
 	return strings.Join(texts, ", ")
 }
 
-// number formats a number. It returns an empty text for zero.
-func number(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return strconv.Itoa(n)
-}
-
 // payingFacts returns the rows that describe the payments that a connector accepts.
 func payingFacts(s payment.Settings) []page.DetailRow {
 	facts := page.Details(
@@ -301,12 +293,12 @@ func payingFacts(s payment.Settings) []page.DetailRow {
 		"Execution", listed(s.DateTypes),
 		"Frequencies", listed(s.Frequencies),
 		"Currencies", listed(s.Currencies),
-		"Maximum instructions", number(s.MaxInstructions),
+		"Maximum instructions", page.OrNothing(s.MaxInstructions),
 		"Payer's account", string(s.PayerAccount),
 		"May end as accepted", listed(s.PartialTracking),
 		"Requires a trusted beneficiary", listed(s.TrustedBeneficiary),
-		"Minimum days ahead", number(s.MinDays),
-		"Maximum days ahead", number(s.MaxDays),
+		"Minimum days ahead", page.OrNothing(s.MinDays),
+		"Maximum days ahead", page.OrNothing(s.MaxDays),
 		"Cancels", map[bool]string{true: "yes", false: "no"}[s.Cancellable],
 	)
 	if s.OpenDaysOnly {

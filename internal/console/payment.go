@@ -233,7 +233,7 @@ func (c *Console) facts(pc *page.Context, p *payment.Payment, revealed bool) []p
 	facts := append(page.At("Registered", pc.When(p.Created)), page.Details(
 		"Execution", dateTypeText(p.DateType()),
 		"State in the API", strings.Join(strings.Fields(string(p.State)+" "+string(p.Detail)+" "+string(p.Action)), ", "),
-		"Connector", c.connector(p),
+		"Connector", c.connectorName(p.Connector),
 		"Bank's reference", p.BankPaymentID,
 		"Application", fmt.Sprint(p.Client),
 		"Payer returns to", p.ClientRedirectURI,
@@ -263,10 +263,8 @@ func payeeText(pc *page.Context, p *payment.Payment, revealed bool) string {
 	return first
 }
 
-// connector returns the name of a payment's connector. It returns the UUID for a connector that
-// this program no longer has.
-func (c *Console) connector(p *payment.Payment) string { return c.connectorName(p.Connector) }
-
+// connectorName returns the name of a connector. It returns the UUID for a connector that this
+// program no longer has.
 func (c *Console) connectorName(uuid string) string {
 	if one, known := c.Initiation.Connectors.Initiator(uuid); known {
 		return one.Profile().Name

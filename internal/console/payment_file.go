@@ -87,7 +87,7 @@ func (c *Console) writeLines(pc *page.Context, file *csv.Writer, p *payment.Paym
 	}
 	shared := []string{
 		strconv.FormatInt(int64(p.ID), 10), passerelle.FormatDateTime(p.Created, pc.Zone), validated, string(p.State), string(p.ErrorCode),
-		c.connector(p), strconv.FormatInt(int64(p.Client), 10), p.BankPaymentID, string(p.DateType()), payer,
+		c.connectorName(p.Connector), strconv.FormatInt(int64(p.Client), 10), p.BankPaymentID, string(p.DateType()), payer,
 	}
 	for i := range p.Instructions {
 		in := &p.Instructions[i]

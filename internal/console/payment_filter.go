@@ -244,7 +244,8 @@ func takeClient(_ *page.Context, l *listing, value string) error {
 	return err
 }
 
-// endLength is the number of characters that the filter for the end of an account number compares.
+// endLength is the number of characters that the search and the filters accept as the end of an
+// account number.
 const endLength = 4
 
 // takeAccount returns the function for a field that contains a complete account number or its last

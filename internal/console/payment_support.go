@@ -84,7 +84,7 @@ func (c *Console) supportPayment(pc *page.Context, p *payment.Payment) supportPa
 	total := passerelle.Money{Minor: p.Total(), Currency: p.Currency()}
 	return supportPayment{
 		ID: p.ID, Version: p.Version, Client: p.Client, State: p.State, Detail: p.Detail, Action: p.Action, ErrorCode: p.ErrorCode,
-		Registered: pc.Time(p.Created), Connector: c.connector(p), ConnectorUUID: p.Connector, Mechanism: p.Mechanism, BankPaymentID: p.BankPaymentID,
+		Registered: pc.Time(p.Created), Connector: c.connectorName(p.Connector), ConnectorUUID: p.Connector, Mechanism: p.Mechanism, BankPaymentID: p.BankPaymentID,
 		Total: json.Number(total.Decimal()), Currency: total.Currency, DateType: p.DateType(),
 	}
 }

@@ -148,7 +148,7 @@ func (c *Console) newListRow(pc *page.Context, p *payment.Payment) listRow {
 	return listRow{
 		ID: p.ID, Address: pc.Path("/payments/%d", p.ID), Registered: pc.When(p.Created), State: page.StateWord(p.State), Code: page.Code(p.ErrorCode),
 		Amount: totalText(p), Payee: nameText(pc, p.Instructions[0].Beneficiary.Label, false), Label: nameText(pc, p.Instructions[0].Label, false),
-		Bank: c.connector(p), More: len(p.Instructions) - 1, Client: fmt.Sprint(p.Client), Execution: dateTypeText(p.DateType()), Reference: p.Instructions[0].ReferenceID,
+		Bank: c.connectorName(p.Connector), More: len(p.Instructions) - 1, Client: fmt.Sprint(p.Client), Execution: dateTypeText(p.DateType()), Reference: p.Instructions[0].ReferenceID,
 	}
 }
 

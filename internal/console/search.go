@@ -71,9 +71,6 @@ type textSearch struct {
 // requestNumber matches the id of a request.
 var requestNumber = regexp.MustCompile(`^[0-9]{10,20}$`)
 
-// accountEnd is the length of a text that can be the end of an account number.
-const accountEnd = 4
-
 // accountsFirst moves the groups of payments from or to an account before other groups. Four digits
 // are more often the end of an account number than the number of an object.
 func (d *searchData) accountsFirst() {
@@ -143,7 +140,7 @@ func (c *Console) findAll(pc *page.Context, data *searchData, recorded *bool) er
 	if err := c.findWords(pc, data, recorded); err != nil {
 		return err
 	}
-	if len(pc.Query) == accountEnd {
+	if len(pc.Query) == endLength {
 		data.accountsFirst()
 	}
 	findEvent(pc, data)

@@ -38,6 +38,26 @@ func AtWith(name string, at When, remark string) []DetailRow {
 	return []DetailRow{{name, remark, at}}
 }
 
+// OrNothing formats a number. It returns an empty text for zero.
+func OrNothing[T ~int | ~int64](n T) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatInt(int64(n), 10)
+}
+
+// ParseID reads the id in a field. It returns zero for an empty text.
+func ParseID[T ~int64](field, text string) (T, error) {
+	if text == "" {
+		return 0, nil
+	}
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || id <= 0 {
+		return 0, passerelle.InvalidField(field, "must be a number, or empty for none")
+	}
+	return T(id), nil
+}
+
 // Percent formats a fraction as a percentage, rounded down.
 func Percent(part, whole int64) string {
 	tenths := 1000 * part / whole

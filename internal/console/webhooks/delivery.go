@@ -111,7 +111,7 @@ func (h *hooks) showDelivery(pc *page.Context, whole bool) error {
 func deliveryFacts(pc *page.Context, w store.Webhook, d store.WebhookData) []page.DetailRow {
 	event, _ := webhook.Lookup(string(d.Event))
 	return slices.Concat(
-		page.Details("Event", string(d.Event), "Sent", event.Description, "To", w.URL), page.At("Occurred", pc.When(d.Created)), page.Details("User", orNothing(int64(d.User))),
+		page.Details("Event", string(d.Event), "Sent", event.Description, "To", w.URL), page.At("Occurred", pc.When(d.Created)), page.Details("User", page.OrNothing(d.User)),
 		page.At("Held back until then", pc.WhenEver(d.NotBefore)), page.At("Accepted", pc.WhenEver(d.Delivered)), dropped(pc, d),
 		page.Details("Requests", strconv.FormatInt(d.Attempts, 10)), page.At("Next attempt", nextTryOf(pc, w, d)), page.Details("Media type", d.MediaType),
 	)

@@ -172,7 +172,7 @@ func webhookFacts(pc *page.Context, w store.Webhook, row webhookRow) []page.Deta
 	return slices.Concat(
 		page.Details(
 			"Event", row.Event, "Sent", event.Description, "URL", w.URL,
-			"Provider", row.Provider, "Application", orNothing(int64(w.Client)), "Only for user", orNothing(int64(w.User)),
+			"Provider", row.Provider, "Application", page.OrNothing(w.Client), "Only for user", page.OrNothing(w.User),
 		),
 		page.At("Registered", pc.When(w.Created)), page.At("Changed", pc.WhenEver(w.Updated)),
 		page.At("Disabled", pc.WhenEver(w.Disabled)), page.At("Deleted", pc.WhenEver(w.Deleted)), page.At("Next attempt", nextTry(pc, w)),

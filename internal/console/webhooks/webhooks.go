@@ -170,8 +170,8 @@ func (h *hooks) newWebhook(pc *page.Context) error {
 	if event, known := webhook.Lookup(pc.Request.URL.Query().Get("event")); known {
 		form.Event = string(event.Event)
 	}
-	if client, err := numberOf("id_service", pc.Request.URL.Query().Get("service")); err == nil {
-		form.Client = orNothing(client)
+	if client, err := page.ParseID[int64]("id_service", pc.Request.URL.Query().Get("service")); err == nil {
+		form.Client = page.OrNothing(client)
 	}
 	return h.askForWebhook(pc, form)
 }
@@ -218,29 +218,17 @@ func typedWebhook(pc *page.Context) webhookForm {
 
 // change converts the form to a change. The change sets all fields.
 func (f webhookForm) change() (delivery.WebhookUpdate, error) {
-	client, err := numberOf("id_service", f.Client)
+	client, err := page.ParseID[passerelle.ClientID]("id_service", f.Client)
 	if err != nil {
 		return delivery.WebhookUpdate{}, err
 	}
-	user, err := numberOf("id_user", f.User)
+	user, err := page.ParseID[passerelle.UserID]("id_user", f.User)
 	if err != nil {
 		return delivery.WebhookUpdate{}, err
 	}
 	return delivery.WebhookUpdate{
-		Event: &f.Event, URL: &f.URL, Auth: &f.Provider, Client: new(passerelle.ClientID(client)), User: new(passerelle.UserID(user)),
+		Event: &f.Event, URL: &f.URL, Auth: &f.Provider, Client: &client, User: &user,
 	}, nil
-}
-
-// numberOf reads an id. It returns zero for an empty field.
-func numberOf(field, text string) (int64, error) {
-	if text == "" {
-		return 0, nil
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n <= 0 {
-		return 0, passerelle.InvalidField(field, "must be a number, or empty for none")
-	}
-	return n, nil
 }
 
 // registerWebhook registers the webhook in the form.
@@ -285,7 +273,7 @@ func (h *hooks) editWebhook(pc *page.Context) error {
 		return fmt.Errorf("read the name of provider %d: %w", w.Auth, err)
 	}
 	return h.askForWebhook(pc, webhookForm{
-		ID: w.ID, Event: string(w.Event), URL: w.URL, Provider: providerText(w.Auth, names[w.Auth]), Client: orNothing(int64(w.Client)), User: orNothing(int64(w.User)),
+		ID: w.ID, Event: string(w.Event), URL: w.URL, Provider: providerText(w.Auth, names[w.Auth]), Client: page.OrNothing(w.Client), User: page.OrNothing(w.User),
 	})
 }
 
@@ -296,14 +284,6 @@ func providerText(id int64, name string) string {
 		return strconv.FormatInt(id, 10)
 	}
 	return name
-}
-
-// orNothing formats a number. It returns an empty text for zero.
-func orNothing(n int64) string {
-	if n == 0 {
-		return ""
-	}
-	return strconv.FormatInt(n, 10)
 }
 
 // changeWebhook changes a webhook to the values in the form.
