@@ -88,6 +88,8 @@ func randomText() string {
 	return hex.EncodeToString(raw)
 }
 
+// flowCookiePrefix has an older word for flows. Another text would end the flows that are under way
+// during an upgrade.
 const flowCookiePrefix = "journey_"
 
 func flowCookieName(handle string) string { return flowCookiePrefix + handle }

@@ -73,7 +73,7 @@ func (p *browserWalker) see(selector, name string) {
 func step(name string) string { return `form:has(input[name="step"][value="` + name + `"])` }
 
 // The complete flows work in a real browser, in two languages and on a phone.
-func TestJourneysInABrowser(t *testing.T) {
+func TestFlowsInABrowser(t *testing.T) {
 	t.Parallel()
 	for _, w := range windows {
 		t.Run(w.name, func(t *testing.T) {

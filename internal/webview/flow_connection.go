@@ -205,7 +205,7 @@ func (pc *pageContext) flowFrame(t *flowSession) frame {
 
 // body returns the body of a page. The keys of the page's texts begin with key.
 func (pc *pageContext) body(t *flowSession, key string) flowBody {
-	leaving := "journey.leave"
+	leaving := "flow.leave"
 	if t.Flow == flowManage {
 		leaving = "list.done" // the person has nothing to continue
 	} else if t.Parent != "" {

@@ -44,9 +44,9 @@ func newInstitutionConnector(id int64, name string, countries ...string) institu
 	}
 }
 
-// journey opens a link for a new user, and returns the page. The argument pairs has additional
+// openFlow opens a link for a new user, and returns the page. The argument pairs has additional
 // parameters of the link.
-func (s *stack) journey(t *testing.T, pairs ...string) answer {
+func (s *stack) openFlow(t *testing.T, pairs ...string) answer {
 	t.Helper()
 	var grant access.Grant
 	u, err := s.data.CreateUser(t.Context(), s.domain, true, func(tx *store.Tx, u passerelle.User) (err error) {
@@ -81,14 +81,14 @@ func TestInstitutionsToChooseFrom(t *testing.T) {
 		hidden.profile.Hidden = true
 		all := []connector.Connector{newInstitutionConnector(1, "Banque du Lac", "FR"), newInstitutionConnector(2, "Island Bank", "GB", "IE"), hidden}
 		s.offer(t, all...)
-		if page := s.journey(t); strings.Contains(page.body, "<select") || !strings.Contains(page.body, "Island Bank") {
+		if page := s.openFlow(t); strings.Contains(page.body, "<select") || !strings.Contains(page.body, "Island Bank") {
 			t.Errorf("a short list is narrowed: %s", page.body)
 		}
 		for id := int64(4); id < 12; id++ {
 			all = append(all, newInstitutionConnector(id, fmt.Sprintf("Bank %d", id), "DE"))
 		}
 		s.offer(t, all...)
-		page := s.journey(t)
+		page := s.openFlow(t)
 		for _, text := range []string{"Banque du Lac", "Island Bank", "Banks in all countries: 10", `<span class="place">France</span>`} {
 			if !strings.Contains(page.body, text) {
 				t.Errorf("the page lacks %s: %s", text, page.body)
@@ -123,7 +123,7 @@ func TestTheHandOverOfACodeMayRun(t *testing.T) {
 		if policy := page.header.Get("Content-Security-Policy"); !strings.Contains(policy, "script-src 'self'") || !strings.Contains(page.body, `src="/assets/handover.`) {
 			t.Errorf("with %d institutions, no code is handed over under %q: %s", n, policy, page.body)
 		}
-		if known := s.journey(t); strings.Contains(known.body, "handover") || n < 9 && strings.Contains(known.header.Get("Content-Security-Policy"), "script-src") {
+		if known := s.openFlow(t); strings.Contains(known.body, "handover") || n < 9 && strings.Contains(known.header.Get("Content-Security-Policy"), "script-src") {
 			t.Errorf("with %d institutions, a known user needs no script: %v", n, known.header)
 		}
 	}
@@ -139,7 +139,7 @@ func TestNumbersOfAnyCharacters(t *testing.T) {
 			})
 		}
 		s.offer(t, one)
-		page := s.journey(t)
+		page := s.openFlow(t)
 		form := url.Values{"csrf": {regexpOne(t, `name="csrf" value="([^"]*)"`, page.body)}, "step": {"begin"}}
 		page = s.walk(t, s.post(t, regexpOne(t, `method="post" action="([^"]*)"`, page.body), "same-origin", form))
 		for _, text := range []string{"· **** 5€€€", "· 1234 **** 7€€€"} {
@@ -165,7 +165,7 @@ func TestClearedValuesAreNotSent(t *testing.T) {
 		}
 		s.offer(t, one)
 		uuid := one.profile.UUID
-		page := s.journey(t, uuid+".login", "anna", uuid+".branch", "12", uuid+".password", "1234")
+		page := s.openFlow(t, uuid+".login", "anna", uuid+".branch", "12", uuid+".password", "1234")
 		form := url.Values{"csrf": {regexpOne(t, `name="csrf" value="([^"]*)"`, page.body)}, "step": {"begin"}, "field.login": {"berta"}, "field.branch": {""}, "field.password": {""}}
 		if a := s.post(t, regexpOne(t, `method="post" action="([^"]*)"`, page.body), "same-origin", form); a.status != http.StatusSeeOther {
 			t.Fatalf("answered %d: %s", a.status, a.body)
@@ -206,7 +206,7 @@ func TestHostileInstitutions(t *testing.T) {
 			}
 			return a
 		}
-		page := clean(s.journey(t))
+		page := clean(s.openFlow(t))
 		handle := regexpOne(t, `href="([^"]*bank=[^"]*)"`, page.body)
 		page = clean(s.get(t, handle))
 		send := func(a answer, pairs ...string) answer {

@@ -121,7 +121,7 @@ func TestCodesOfLinks(t *testing.T) {
 		p.open(page.at.String()).shows(t, "Connect to") // the flow continues
 		stranger := newWalker(t, p.Instance)
 		if got := stranger.open(page.at.String()); got.status != http.StatusUnauthorized {
-			t.Errorf("another browser is on the journey: %d", got.status)
+			t.Errorf("another browser is in the flow: %d", got.status)
 		}
 		p.JSON(p.OK(p.Call("GET", "/auth/token/code?type=singleAccess", p.token, nil)), &single)
 		p.open(p.link("connect", "code", single.Code, "account_ibans", strings.Repeat("FR7630006000011234567890189,", 500))).shows(t, "This link is too long")

@@ -69,7 +69,7 @@ func TestManageAddsAConnection(t *testing.T) {
 			t.Errorf("there are %+v", all)
 		}
 		if a := p.post(form, form.at.Path+"?session=x", url.Values{"step": {"add"}}); a.status < 400 {
-			t.Errorf("without a journey: %d", a.status)
+			t.Errorf("without a flow: %d", a.status)
 		}
 	})
 }
@@ -356,7 +356,7 @@ func TestSharingAll(t *testing.T) {
 }
 
 // A flow ends after two hours. The flow of a new user ends no later than the user's expiry.
-func TestJourneysTakeTooLong(t *testing.T) {
+func TestFlowsTakeTooLong(t *testing.T) {
 	for _, c := range []struct {
 		code  bool
 		after time.Duration
@@ -384,7 +384,7 @@ func TestJourneysTakeTooLong(t *testing.T) {
 
 // A flow ends when its user is deleted. The application then gets an error, if the link has a
 // redirect address.
-func TestJourneysEnd(t *testing.T) {
+func TestFlowsEnd(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		page := p.open(p.link("connect"))
 		p.OK(p.Call("DELETE", "/users/me", p.token, nil))
@@ -414,7 +414,7 @@ func (p *walker) remembers(want int) {
 
 // When a person ends a flow in any way, the browser keeps no data of the flow. The address of the
 // flow's page then gives no access.
-func TestEndedJourneysAreForgotten(t *testing.T) {
+func TestEndedFlowsAreForgotten(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		sharing := func(pairs ...string) shown { return p.connecting("one", pairs...) }
 		share := func(page shown) shown {
@@ -461,7 +461,7 @@ func TestUnfinishedFlowsAreLimited(t *testing.T) {
 		p.remembers(8)
 		p.open(pages[4].at.String()).shows(t, "Connect to")
 		if got := p.open(pages[3].at.String()); got.status != http.StatusUnauthorized {
-			t.Errorf("the first journeys go on: %d", got.status)
+			t.Errorf("the first flows go on: %d", got.status)
 		}
 	})
 }

@@ -110,7 +110,7 @@ func TestManyInstitutionsToConnect(t *testing.T) {
 			all = append(all, newInstitutionConnector(int64(i+1), fmt.Sprintf("Caisse régionale de crédit mutuel agricole de la ville %04d", i), []string{"FR", "DE"}[i%2]))
 		}
 		s.offer(t, all...)
-		first := s.journey(t)
+		first := s.openFlow(t)
 		s.light(t, first)
 		if len(seen(first.body)) != 60 || !strings.Contains(first.body, "Banks in all countries: 1000") || !strings.Contains(first.body, "Next page") {
 			t.Errorf("%d institutions on the first page: %s", len(seen(first.body)), first.body)
@@ -146,7 +146,7 @@ func TestManyAccountsToShare(t *testing.T) {
 			return connector.Outcome{}, out.Accounts(all)
 		}
 		s.offer(t, rich)
-		page := s.journey(t)
+		page := s.openFlow(t)
 		action := func() string { return html.UnescapeString(regexpOne(t, `method="post" action="([^"]*)"`, page.body)) }
 		token := regexpOne(t, `name="csrf" value="([^"]*)"`, page.body)
 		page = s.walk(t, s.post(t, action(), "same-origin", url.Values{"csrf": {token}, "step": {"begin"}}))

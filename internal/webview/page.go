@@ -21,11 +21,11 @@ type frame struct {
 	// Form is the token in every form.
 	Form string
 	// Steps lists the steps of the flow. It is empty when the page does not show them.
-	Steps []journeyStep
+	Steps []flowStep
 }
 
-// journeyStep is one step of a flow. Name is the key of its text.
-type journeyStep struct {
+// flowStep is one step of a flow. Name is the key of its text.
+type flowStep struct {
 	Name          string
 	Done, Current bool
 }
@@ -38,10 +38,10 @@ const (
 )
 
 // at sets the page's step in the flow. The first step is 1.
-func (f frame) at(journey string, current int) frame {
+func (f frame) at(steps string, current int) frame {
 	f.Steps = nil
 	for n := 1; n <= stepsOfEither; n++ {
-		f.Steps = append(f.Steps, journeyStep{fmt.Sprintf("%s.%d", journey, n), n < current, n == current})
+		f.Steps = append(f.Steps, flowStep{fmt.Sprintf("%s.%d", steps, n), n < current, n == current})
 	}
 	return f
 }

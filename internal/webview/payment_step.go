@@ -33,7 +33,7 @@ var actions = map[payment.Action]func(*Webview, *pageContext, *payerSession) err
 	payment.Redirect:      (*Webview).onward,
 	payment.Decoupled:     (*Webview).approve,
 	payment.FillFields:    (*Webview).ask,
-	payment.PSUValidation: (*Webview).consent,
+	payment.PSUValidation: (*Webview).askValidation,
 }
 
 // show shows the page for the payment's current state. When the payer need not act or wait, show
@@ -230,8 +230,8 @@ func (w *Webview) ask(pc *pageContext, s *payerSession) error {
 	return w.send(pc, s, "fields", body)
 }
 
-// consent asks the payer to answer yes or no.
-func (w *Webview) consent(pc *pageContext, s *payerSession) error {
+// askValidation asks the payer to answer yes or no.
+func (w *Webview) askValidation(pc *pageContext, s *payerSession) error {
 	body := w.step(pc, s, "psu")
 	return w.send(pc, s, "psu", body)
 }

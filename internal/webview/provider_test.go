@@ -11,10 +11,10 @@ import (
 
 var bankWord = regexp.MustCompile(`(?i)\b(bank|banque|banken|banks|banco|bancos|banca|banche)`)
 
-// journeyTexts lists the prefixes of the keys of texts about institutions.
-var journeyTexts = []string{"journey.", "institutions.", "credentials.", "stand.", "leading.", "more.", "list.", "forget.", "steps.connect.", "countries.", "problem.refused", "reading."}
+// flowTexts lists the prefixes of the keys of texts about institutions.
+var flowTexts = []string{"flow.", "institutions.", "credentials.", "stand.", "leading.", "more.", "list.", "forget.", "steps.connect.", "countries.", "problem.refused", "reading."}
 
-// TestTextsAboutProviders checks that each text with a prefix in journeyTexts and the word bank has
+// TestTextsAboutProviders checks that each text with a prefix in flowTexts and the word bank has
 // a variant about a provider, in every language. bankWord must have the word bank of each language.
 func TestTextsAboutProviders(t *testing.T) {
 	for name, words := range texts(t) {
@@ -28,7 +28,7 @@ func TestTextsAboutProviders(t *testing.T) {
 				t.Errorf("%s: there is no text %s", name, base)
 			case isVariant && bankWord.MatchString(text):
 				t.Errorf("%s: %s speaks of a bank: %s", name, key, text)
-			case !isVariant && bankWord.MatchString(text) && hasPrefixOf(key, journeyTexts) && words[key+".provider"] == "":
+			case !isVariant && bankWord.MatchString(text) && hasPrefixOf(key, flowTexts) && words[key+".provider"] == "":
 				t.Errorf("%s: %s has no variant about a provider: %s", name, key, text)
 			}
 		}

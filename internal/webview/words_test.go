@@ -155,7 +155,7 @@ func TestEveryTextIsThere(t *testing.T) {
 		used = append(used, step+".title", step+".text")
 	}
 	used = append(used, "arrived.title", "arrived.text", "unarrived.title", "unarrived.text")
-	used = append(used, keysOfJourneys()...)
+	used = append(used, keysOfFlows()...)
 	used = append(used, "cancel.created.text", "cancel.bank.text", "notice.unseen", "notice.unreached", "notice.kept", "problem.refused")
 	for _, frequency := range payment.Frequencies() {
 		used = append(used, "frequency."+string(frequency))
@@ -170,8 +170,8 @@ func TestEveryTextIsThere(t *testing.T) {
 	}
 }
 
-// keysOfJourneys returns the keys that pages about connections compose.
-func keysOfJourneys() (keys []string) {
+// keysOfFlows returns the keys that pages about connections compose.
+func keysOfFlows() (keys []string) {
 	for _, page := range []string{"institutions", "share", "more", "code", "list", "forget", "reading", "finished"} {
 		keys = append(keys, page+".title", page+".text")
 	}
@@ -187,7 +187,7 @@ func keysOfJourneys() (keys []string) {
 	for _, kind := range []string{"card", "current", "savings", "loan", "invested", "other"} {
 		keys = append(keys, "account."+kind)
 	}
-	return append(keys, "journey.leave", "list.done", "credentials.title", "problem.entry", "problem.nothing", "notice.reading")
+	return append(keys, "flow.leave", "list.done", "credentials.title", "problem.entry", "problem.nothing", "notice.reading")
 }
 
 // keysOfPages returns the keys that templates and code contain in full.
