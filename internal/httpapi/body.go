@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"mime"
@@ -15,20 +16,20 @@ import (
 
 // formats maps the media types of bodies to their parsers. Clients of this API family send all
 // three types. A body without a type counts as JSON.
-var formats = map[string]func(body []byte, parameters map[string]string) (node, error){
-	"application/json":                  func(body []byte, _ map[string]string) (node, error) { return parseJSON(body) },
+var formats = map[string]func(ctx context.Context, body []byte, parameters map[string]string) (node, error){
+	"application/json":                  func(ctx context.Context, body []byte, _ map[string]string) (node, error) { return parseJSON(ctx, body) },
 	"application/x-www-form-urlencoded": parseForm,
 	"multipart/form-data":               parseMultipart,
 }
 
 // parseBody parses a body into an object, or a JSON array into a list. An empty body of any type is
 // an empty object. When a field accepts the media type, the whole body is the value of that field.
-func parseBody(body []byte, contentType string, whole *field) (node, error) {
+func parseBody(ctx context.Context, body []byte, contentType string, whole *field) (node, error) {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return node{shape: object}, nil
 	}
 	if contentType == "" {
-		return parseJSON(body)
+		return parseJSON(ctx, body)
 	}
 	media, parameters, err := mime.ParseMediaType(contentType)
 	if err != nil {
@@ -48,10 +49,10 @@ func parseBody(body []byte, contentType string, whole *field) (node, error) {
 		}
 		return node{}, passerelle.InvalidField("Content-Type", "must be one of %s", strings.Join(accepted, ", "))
 	}
-	return parse(body, parameters)
+	return parse(ctx, body, parameters)
 }
 
-func parseForm(body []byte, _ map[string]string) (node, error) {
+func parseForm(_ context.Context, body []byte, _ map[string]string) (node, error) {
 	values, err := url.ParseQuery(string(body))
 	if err != nil {
 		return node{}, malformed("not a form: %s", err)
@@ -82,7 +83,7 @@ func flat(values url.Values) (node, error) {
 // maxParts limits the parts of a multipart body.
 const maxParts = 1000
 
-func parseMultipart(body []byte, parameters map[string]string) (node, error) {
+func parseMultipart(_ context.Context, body []byte, parameters map[string]string) (node, error) {
 	if parameters["boundary"] == "" {
 		return node{}, passerelle.InvalidField("Content-Type", "multipart/form-data needs a boundary")
 	}

@@ -89,6 +89,9 @@ func TestBodiesRefused(t *testing.T) {
 		"too deep":                {post(`{"name":"a","x":` + strings.Repeat("[", 33) + strings.Repeat("]", 33) + "}"), invalid("nested deeper than 32 levels")},
 		"absurdly deep":           {post(`{"x":` + strings.Repeat("[", 200000)), invalid("body: not JSON")},
 		"many keys, one twice":    {post(`{` + manyKeys(1000) + `"k500":1}`), invalid("k500: given twice")},
+		"too many values":         {post(`{"name":"a","x":[{}` + strings.Repeat(",{}", 125000) + `]}`), outcome{413, "payloadTooLarge", "at most 250000 JSON values", ""}},
+		"many values":             {post(`{"name":"a","x":[0` + strings.Repeat(",0", 249900) + `]}`), outcome{status: 200}},
+		"commas in a text":        {post(`{"name":"a","x":"` + strings.Repeat(`,[{\"`, 100000) + `"}`), outcome{status: 200}},
 		"too large":               {post(`{"name":"` + strings.Repeat("x", 1<<20) + `"}`), outcome{413, "payloadTooLarge", "1 MiB", ""}},
 
 		"media type":            {post("x").as("text/plain"), invalid("Content-Type: must be one of application/json, ")},

@@ -72,7 +72,7 @@ func FuzzDecodeJSON(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		parsed, err := parseJSON(body)
+		parsed, err := parseJSON(t.Context(), body)
 		if err != nil {
 			return
 		}
@@ -100,12 +100,12 @@ func FuzzFlatBodies(f *testing.F) {
 	f.Add("é&=%\x00", "9223372036854775808", true, "1e3")
 	f.Fuzz(func(t *testing.T, content, count string, flag bool, amount string) {
 		values := url.Values{"text": {content}, "count": {count}, "amount": {amount}, "words": {content}, "flag": {map[bool]string{true: "true", false: "false"}[flag]}}
-		form, formError := parseForm([]byte(values.Encode()), nil)
+		form, formError := parseForm(t.Context(), []byte(values.Encode()), nil)
 		quoted, err := json.Marshal(map[string]any{"text": content, "amount": amount, "words": content, "flag": flag, "count": json.RawMessage(count)})
 		if err != nil || !utf8.ValidString(content) || !utf8.ValidString(amount) || !json.Valid([]byte(count)) || strings.TrimLeft(count, "-0123456789") != "" {
 			return // JSON cannot contain this text
 		}
-		body, bodyError := parseJSON(quoted)
+		body, bodyError := parseJSON(t.Context(), quoted)
 		if (formError == nil) != (bodyError == nil) {
 			t.Fatalf("form: %v, JSON: %v", formError, bodyError)
 		}

@@ -41,9 +41,13 @@ func readingError(err error) error {
 	case errors.Is(err, passerelle.Unavailable):
 		return err // the service has no memory for the body now
 	case errors.As(err, &limit):
-		return &passerelle.Error{Kind: passerelle.TooLarge, Code: "payloadTooLarge", Message: fmt.Sprintf("The body may have at most %d MiB.", limit.Limit>>20)}
+		return tooLarge("The body may have at most %d MiB.", limit.Limit>>20)
 	}
 	return &passerelle.Error{Kind: passerelle.Invalid, Code: "badRequest", Message: "The request body is incomplete.", Cause: err}
+}
+
+func tooLarge(format string, args ...any) error {
+	return &passerelle.Error{Kind: passerelle.TooLarge, Code: "payloadTooLarge", Message: fmt.Sprintf(format, args...)}
 }
 
 // bind fills the endpoint's input from the path, the headers, the query and the body. It then calls
@@ -135,7 +139,7 @@ func (x *exchange) bindBody(b *binding, in reflect.Value) error {
 	if !hasBody(x.request.Method) {
 		return nil
 	}
-	body, err := parseBody(x.raw, x.request.Header.Get("Content-Type"), x.endpoint.plan.rawField())
+	body, err := parseBody(x.request.Context(), x.raw, x.request.Header.Get("Content-Type"), x.endpoint.plan.rawField())
 	if err != nil {
 		return err
 	}

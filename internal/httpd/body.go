@@ -97,6 +97,20 @@ type counted struct {
 
 func (c *counted) Read(p []byte) (int, error) { return c.readInto(p, c.from) }
 
+// Reserve counts memory for the parsed form of a request's body like the memory for the body. It
+// fails with Limiter.Full when there is no room.
+func Reserve(ctx context.Context, bytes int64) error {
+	h := exchangeOf(ctx).body
+	if h == nil {
+		return nil
+	}
+	if !h.makeRoom(h.read + bytes - free - h.room) {
+		return h.limiter.Full
+	}
+	h.read += bytes
+	return nil
+}
+
 // free is the number of bytes of its body that a request may hold in memory even when the limiter
 // has no room.
 const free = 16 << 10
@@ -106,8 +120,8 @@ const free = 16 << 10
 type holding struct {
 	limiter *Limiter
 	answer  http.ResponseWriter
-	// read is the number of bytes read from the body. room is the number of bytes that the request
-	// has from the limiter.
+	// read is the number of bytes of the body in all its forms. room is the number of bytes that the
+	// request has from the limiter.
 	read, room int64
 	refused    bool
 }

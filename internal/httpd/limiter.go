@@ -14,8 +14,9 @@ import (
 type Limiter struct {
 	// Limit is the largest number of concurrent requests.
 	Limit int64
-	// Bodies is the largest number of bytes that all requests together may hold of their bodies. It
-	// does not count the first 16 KiB of each body, because the limit of connections limits them.
+	// Bodies is the largest number of bytes that all requests together may hold of their bodies, and
+	// of the forms of the bodies that Counted and Reserve count. It does not count the first 16 KiB
+	// of each request, because the limit of connections limits them.
 	// Small bodies therefore take no room from large bodies.
 	Bodies int64
 	// Full is the error of a refused request. Reading a body fails with Full when there is no room

@@ -129,13 +129,14 @@ func TestCompressedBodiesThatNeverEnd(t *testing.T) {
 }
 
 // TestNoRoomForABody checks that the API, the built-in receiver and the forms of the console refuse
-// a body that exceeds the memory limit.
+// a body that exceeds the memory limit. The API also refuses a small body with too many values.
 func TestNoRoomForABody(t *testing.T) {
 	s := opened(t, service.Config{Database: storetest.SQLite(t), Loopback: true, MaxBodies: 1})
 	s.Start()
 	large := strings.Repeat("b", 40<<10)
 	for name, place := range map[string]struct{ path, media, body string }{
 		"the interface": {"/2.0/auth/init", "application/json", `{"a":"` + large + `"}`},
+		"many values":   {"/2.0/auth/init", "application/json", `{"a":[0` + strings.Repeat(",0", 1000) + `]}`},
 		"the receiver":  {"/sandbox/receiver/n", "text/plain", large},
 		"a form":        {"/console/sign-in", "application/x-www-form-urlencoded", "name=" + large},
 		"an upload": {

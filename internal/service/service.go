@@ -120,7 +120,8 @@ const NoConsole = "none"
 const DefaultMaxRequests = 512
 
 // DefaultMaxBodies is the default limit for request bodies in memory, in bytes. It does not count
-// the first 16 KiB of each body. Four bodies of the largest accepted size fit, 32 MiB each.
+// the first 16 KiB of each request. Four bodies of the largest accepted size fit, 32 MiB each. The
+// limit counts no copies: for a file in base64, there are up to three.
 const DefaultMaxBodies = 128 << 20
 
 // DefaultDatabaseTimeout is the longest time of a query. Queries normally take less than a second.
