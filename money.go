@@ -26,11 +26,11 @@ type Money struct {
 // currency. Other digits beyond the precision are Invalid errors for the field, and so are amounts
 // beyond 63 bits of minor units.
 func ParseMoney(field, text string, c Currency) (Money, error) {
-	digits, negative := strings.CutPrefix(text, "-")
-	whole, fraction, pointed := strings.Cut(digits, ".")
-	if !isWhole(whole) || pointed && !isDigits(fraction) {
+	if !IsDecimal(text) {
 		return Money{}, InvalidField(field, "must be a plain decimal number such as 12.50, without exponent, plus sign, spaces or leading zeros")
 	}
+	digits, negative := strings.CutPrefix(text, "-")
+	whole, fraction, _ := strings.Cut(digits, ".")
 	precision := c.Digits()
 	fraction = strings.TrimRight(fraction, "0")
 	if len(fraction) > precision {
@@ -44,6 +44,13 @@ func ParseMoney(field, text string, c Currency) (Money, error) {
 		minor = -minor
 	}
 	return Money{Minor: minor, Currency: c}, nil
+}
+
+// IsDecimal reports whether a text is a JSON number without an exponent: digits without leading
+// zeros, with at most one point between them and at most one minus sign before them.
+func IsDecimal(text string) bool {
+	whole, fraction, pointed := strings.Cut(strings.TrimPrefix(text, "-"), ".")
+	return isWhole(whole) && (!pointed || isDigits(fraction))
 }
 
 func isDigits(s string) bool {

@@ -55,6 +55,8 @@ func TestCategoryScenarios(t *testing.T) {
 
 		{name: "categorize", status: 200, ask: by("POST", "/categorize", `[{"wording":"CARTE CAFE","value":-2.50,"type":"card"},{"wording":"x","type":"withdrawal","value":"-20"},{"wording":"x","type":"card","more":1},{"wording":"Café","type":"cheque"},{"type":"card"}]`)},
 		{name: "categorize in an object", status: 200, ask: by("POST", "/categorize", `{"transactions":[{"wording":"TAXI","type":"card"}]}`)},
+		{name: "categorize leading zeros", status: 400, ask: by("POST", "/categorize", `[{"wording":"x","type":"card","value":"007"}]`)},
+		{name: "categorize an exponent", status: 400, ask: by("POST", "/categorize", `[{"wording":"x","type":"card","value":1e2}]`)},
 		{name: "categorize nothing", status: 400, ask: by("POST", "/categorize", `[]`)},
 		{name: "categorize what is none", status: 400, ask: by("POST", "/categorize", `["CAFE"]`)},
 		{name: "categorize too much", status: 400, ask: by("POST", "/categorize", "["+strings.Repeat(`{"wording":"a"},`, 1000)+`{"wording":"a"}]`)},

@@ -29,6 +29,7 @@ func TestConnectorConfigScenarios(t *testing.T) {
 		{name: "the other name does not", status: 400, ask: config("PUT", test, `{"sync_frequency":1,"sync_periodicity":2}`)},
 		{name: "a mechanism that is not available", status: 400, ask: config("PUT", "/connectors/64", `{"auth_mechanism":"webauth"}`)},
 		{name: "a frequency that is none", status: 400, ask: config("PUT", test, `{"sync_frequency":0}`)},
+		{name: "a frequency with leading zeros", status: 400, ask: config("PUT", test+"?sync_frequency=007", `{}`)},
 		{name: "a text that is no flag", status: 400, ask: config("PUT", test, `{"hidden":"perhaps"}`)},
 		{name: "unknown, strictly", status: 400, ask: ask{method: "PUT", path: test, token: "config", body: `{"hiden":true}`, header: map[string]string{"Prefer": "handling=strict"}}},
 		{name: "none", status: 404, ask: config("PUT", "/connectors/9999", `{"hidden":true}`)},

@@ -73,6 +73,7 @@ func TestManualTransactions(t *testing.T) {
 			"no such day":        {`[{"wording":"a","date":"2026-11-31","value":1}]`, "transactions[0].date"},
 			"a type of none":     {`[{"wording":"a","date":"2026-11-04","value":1,"type":"gift"}]`, "transactions[0].type"},
 			"a long value":       {`[{"wording":"a","date":"2026-11-04","value":1e30}]`, "transactions[0].value"},
+			"an exponent":        {`[{"wording":"a","date":"2026-11-04","value":1e2}]`, "transactions[0].value"},
 			"the second one":     {`[{"wording":"a","date":"2026-11-04","value":1},{"wording":"a","date":"x","value":1}]`, "transactions[1].date"},
 			"an unknown subject": {`[{"wording":"a","date":"2026-11-04","value":1,"id_category":77777}]`, "transactions[0].id_category"},
 		} {

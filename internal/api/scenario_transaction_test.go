@@ -239,7 +239,7 @@ func TestTransactionsSelected(t *testing.T) {
 		}
 		for query, field := range map[string]string{
 			"limit=0": "limit", fmt.Sprintf("limit=%d", httpapi.MaxLimit()+1): "limit", "offset=-1": "offset", "min_date=2026-13": "min_date", "max_date=x": "max_date", "filter=vdate": "filter",
-			"last_update=yesterday": "last_update", "income=maybe": "income", "min_value=x": "min_value", "max_value=1e5": "max_value", "value=1|2|3": "value",
+			"last_update=yesterday": "last_update", "income=maybe": "income", "min_value=x": "min_value", "max_value=1e5": "max_value", "value=1|2|3": "value", "value=1e2": "value", "value=05": "value",
 			"value=|": "value", "value=" + url.QueryEscape("±-1"): "value", "min_value=1234567890123456789": "min_value", "min_value=0.12345678901": "min_value",
 			"search=" + strings.Repeat("a", 201): "search", "wording=" + strings.Repeat("a", 201): "wording", "cursor=x": "cursor", "expand=a[": "expand",
 		} {

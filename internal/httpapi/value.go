@@ -6,11 +6,13 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"passerelle"
 )
 
 // Number is a decimal with the digits of the request. The request has it as a JSON number or as a
-// string. Amounts are Numbers, and so are identifiers that clients also send as strings. The code
-// that parses a Number checks the digits.
+// string. Amounts are Numbers, and so are identifiers that clients also send as strings. A Number
+// is a valid json.Number, unless it is empty. The code that parses a Number checks its range.
 type Number string
 
 func (d *Number) readNode(at *path, n *node) error {
@@ -21,25 +23,14 @@ func (d *Number) readNode(at *path, n *node) error {
 	if n.shape != number && n.shape != text && n.shape != loose {
 		return at.wrong("a number", n)
 	}
-	if n.shape != number && !decimal(n.text) {
-		return at.invalid("must be a number")
+	if !passerelle.IsDecimal(n.text) {
+		return at.invalid("must be a number without exponent or leading zeros")
 	}
 	if err := at.bounded(n); err != nil {
 		return err
 	}
 	*d = Number(n.text)
 	return nil
-}
-
-// decimal reports whether a text is a decimal: digits, with at most one point between them and at
-// most one minus sign before them.
-func decimal(s string) bool {
-	whole, fraction, point := strings.Cut(strings.TrimPrefix(s, "-"), ".")
-	return digits(whole) && (!point || digits(fraction))
-}
-
-func digits(s string) bool {
-	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
 // Nullable is a field in which null and absence have different meanings. For example, null clears a

@@ -188,10 +188,10 @@ func whole(low, high int64) func(string) string {
 	}
 }
 
-// days accepts decimals from 0.01 to 365.
+// days accepts decimals from 0.01 to 365. Responses contain them as JSON numbers.
 func days(value string) string {
 	n, err := strconv.ParseFloat(value, 64)
-	if err != nil || strings.Trim(value, "0123456789.") != "" || n < 0.01 || n > 365 {
+	if err != nil || !passerelle.IsDecimal(value) || n < 0.01 || n > 365 {
 		return "a number of days from 0.01 to 365, such as 1 or 0.5"
 	}
 	return ""

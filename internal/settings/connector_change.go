@@ -13,7 +13,7 @@ import (
 type ConnectorChange struct {
 	// Connector is the UUID or the number of the connector.
 	Connector string
-	// Hidden is "0" or "1", and SyncDays is a decimal number of days.
+	// Hidden is "0" or "1". SyncDays is a number of days as passerelle.IsDecimal accepts it.
 	Hidden, Mechanism, SyncDays *string
 }
 

@@ -72,7 +72,7 @@ func TestCheck(t *testing.T) {
 		settings.Authorities:       {[]string{"", authority(t, true), authority(t, true) + "\n" + authority(t, true)}, []string{"x", authority(t, false), authority(t, true) + "x", strings.Replace(authority(t, true), "CERTIFICATE", "PRIVATE KEY", 2), strings.Replace(authority(t, true), "M", "A", 1)}},
 		settings.Compression:       {[]string{"0", "1"}, []string{"", "gzip"}},
 		settings.AutosyncEnabled:   {[]string{"0", "1"}, []string{"", "yes"}},
-		settings.AutosyncFrequency: {[]string{"1", "0.5", "7"}, []string{"", "0", "-1", "1e1", "daily"}},
+		settings.AutosyncFrequency: {[]string{"1", "0.5", "7"}, []string{"", "0", "-1", "1e1", "daily", ".5", "1.", "01", "00.50"}},
 		settings.RetryWrongpass:    {[]string{"0", "1"}, []string{"", "2"}},
 		settings.ConnectionExpire:  {[]string{"1", "120", "525600"}, []string{"", "0", "525601", "1.5"}},
 		settings.OwnerCertificate:  {[]string{"0", "1"}, []string{"", "yes"}},

@@ -298,7 +298,7 @@ func bound(field, text string) (*decimal.Decimal, error) {
 		return nil, nil
 	}
 	d, err := decimal.Parse(text)
-	if err != nil || d.Prec() > 18 || d.Scale() > bankstore.ValueDigits {
+	if err != nil || !passerelle.IsDecimal(text) || d.Prec() > 18 || d.Scale() > bankstore.ValueDigits {
 		return nil, passerelle.InvalidField(field, "must be a number of at most 18 digits, such as -12.50")
 	}
 	return &d, nil
