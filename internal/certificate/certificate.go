@@ -10,6 +10,7 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"codeberg.org/go-pdf/fpdf"
 	"golang.org/x/image/font/gofont/gobold"
@@ -132,13 +133,19 @@ func (p *page) fact(label, value string) {
 	p.SetTextColor(90, 90, 90)
 	p.CellFormat(labels, line, label, "", 0, "L", false, 0, "")
 	p.SetTextColor(0, 0, 0)
-	p.MultiCell(0, line, value, "", "L", false)
+	p.wrapped(line, value)
 }
 
 func (p *page) text(style string, size float64, text string) {
 	p.SetFont("go", style, size)
 	p.SetTextColor(0, 0, 0)
-	p.MultiCell(0, size*0.55, text, "", "L", false)
+	p.wrapped(size*0.55, text)
+}
+
+// wrapped writes a text with line breaks. Names may contain characters above U+FFFF, such as emoji.
+// The PDF library fails for these characters, so wrapped writes U+FFFD instead.
+func (p *page) wrapped(height float64, text string) {
+	p.MultiCell(0, height, strings.Map(func(r rune) rune { return min(r, utf8.RuneError) }, text), "", "L", false)
 }
 
 func (p *page) foot() {

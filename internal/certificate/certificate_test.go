@@ -79,6 +79,19 @@ func TestEverythingIsOnThePages(t *testing.T) {
 	}
 }
 
+// TestCharactersAboveFFFF checks that names with emoji and rare ideographs do not make a certificate
+// fail.
+func TestCharactersAboveFFFF(t *testing.T) {
+	c := sample(1)
+	c.Institution, c.Accounts[0].Name, c.Accounts[0].Holders[0].Name = "\U00010000", "💰 Épargne", "𠮷田"
+	got := shown(t, written(t, c))
+	for _, text := range []string{"\ufffd Épargne", "\ufffd田"} {
+		if !strings.Contains(got, encoded(text)) {
+			t.Errorf("%q is not shown", text)
+		}
+	}
+}
+
 func TestCertificateIsDeterministic(t *testing.T) {
 	once, twice := written(t, sample(2)), written(t, sample(2))
 	if !bytes.Equal(once, twice) || !bytes.HasPrefix(once, []byte("%PDF-")) {
