@@ -181,5 +181,5 @@ const lockedCode = "connectionLocked"
 
 // locked returns the error for a call while another run reads the connection.
 func locked() error {
-	return &passerelle.Error{Kind: passerelle.Conflict, Code: lockedCode, Message: "the connection is being synchronised; try again in a few seconds"}
+	return &passerelle.Error{Kind: passerelle.Conflict, Code: lockedCode, Message: "the connection is being synchronised; try again in a few seconds", RetryAfter: 2}
 }

@@ -295,7 +295,8 @@ func TestEncryptedValuesOfConnections(t *testing.T) {
 }
 
 // Other calls cannot change a connection while the service reads it. With the parameter background,
-// the call returns before the read ends, and the response says that the read is running.
+// the call returns before the read ends, and the response says that the read is running. The service
+// does not store the refusal for an idempotency key, so a repetition succeeds later.
 func TestLockedConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		c := s.connected(t, "", "otp")
@@ -310,12 +311,16 @@ func TestLockedConnections(t *testing.T) {
 		}
 		s.do(t, ask{method: "POST", path: path + "?background", token: "user"}).says(t, 409, "connectionLocked", "")
 		s.untouched(t, before)
+		keyed := ask{method: "POST", path: path + "?background=true", token: "user", body: `{"otp":"123456"}`, header: map[string]string{"Idempotency-Key": "k"}}
+		if refused := s.do(t, keyed).says(t, 409, "connectionLocked", ""); refused.header.Get("Retry-After") != "2" {
+			t.Errorf("refused with %v", refused.header)
+		}
 		s.write(t, func(tx *store.Tx) error {
 			bankstore.In(tx).ReleaseConnection(c.Domain, c.ID, "somebody", false)
 			return nil
 		})
 
-		r := s.do(t, ask{method: "POST", path: path + "?background=true", token: "user", body: `{"otp":"123456"}`}).says(t, 200, "", "")
+		r := s.do(t, keyed).says(t, 200, "", "")
 		if !strings.Contains(string(r.body), `"state":"validating"`) {
 			t.Errorf("the answer is %s", r.body)
 		}
