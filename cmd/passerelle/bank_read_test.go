@@ -576,8 +576,8 @@ func (c *customer) coming() map[int64]bool {
 	return ids
 }
 
-// TestDisturbedBankIsMarked: the webview marks a failing bank before the user chooses it. The
-// health of the bank contains its certificate.
+// TestDisturbedBankIsMarked: the API and the webview mark a failing bank before the user chooses it.
+// The health of the bank contains its certificate.
 func TestDisturbedBankIsMarked(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	uuid := banks.uuid("redirect")
@@ -592,6 +592,10 @@ func TestDisturbedBankIsMarked(t *testing.T) {
 		h, _ := s.Aggregation.Connectors.Health(uuid)
 		if state := c.connection().State; state == nil || *state != "websiteUnavailable" || !h.Open || len(h.Certificates) != 1 {
 			t.Errorf("the state is %v, the health %+v", state, h)
+		}
+		var shown struct{ Stability struct{ Status string } }
+		if c.JSON(c.OK(c.Call("GET", "/connectors/"+uuid, c.token, nil)), &shown); shown.Stability.Status != "unstable" {
+			t.Errorf("the connector is %q", shown.Stability.Status)
 		}
 		var code struct{ Code string }
 		c.JSON(c.OK(c.Call("GET", "/auth/token/code", c.token, nil)), &code)

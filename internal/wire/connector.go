@@ -227,7 +227,7 @@ func NewConnector(b Bank, v ConnectorView) Connector {
 		ID: b.ID, UUID: b.UUID, Name: b.Name, Hidden: b.Hidden, Charged: b.Charged, Beta: b.Beta, Restricted: b.Restricted,
 		Slug: optional(b.Slug), Code: optional(b.Code), Color: optional(b.Color), Siret: optional(b.Siret), DocumentsType: b.Documents, AuthMechanism: mechanisms[0], AvailableAuthMechanisms: mechanisms,
 		Capabilities: listed(b.Capabilities), Products: b.products(), AccountTypes: listed(b.AccountTypes), AccountUsages: listed(b.Usages), Categories: b.categories(),
-		MonthsToFetch: optional(b.MonthsToFetch), SyncFrequency: optional(json.Number(b.SyncDays)), SyncPeriodicity: optional(json.Number(b.SyncDays)), Stability: Stability{Status: "stable"}, AvailableTransferMechanisms: []string{},
+		MonthsToFetch: optional(b.MonthsToFetch), SyncFrequency: optional(json.Number(b.SyncDays)), SyncPeriodicity: optional(json.Number(b.SyncDays)), Stability: b.stability(), AvailableTransferMechanisms: []string{},
 		TransferBeneficiaryTypes: []string{}, TransferExecutionDateTypes: []string{},
 	}
 	if b.Payments != nil {
@@ -235,6 +235,13 @@ func NewConnector(b Bank, v ConnectorView) Connector {
 	}
 	out.expand(b, v)
 	return out
+}
+
+func (b Bank) stability() Stability {
+	if b.Disturbed {
+		return Stability{Status: "unstable"}
+	}
+	return Stability{Status: "stable"}
 }
 
 func (c *Connector) expand(b Bank, v ConnectorView) {
