@@ -35,7 +35,7 @@ type searchInput struct {
 
 type changeConfigInput struct {
 	searchInput
-	Values map[string]httpapi.Nullable[string] `body:"*" doc:"values by key; null restores the default"`
+	Values map[string]httpapi.Nullable[string] `body:"*" max:"32768" doc:"values by key; null restores the default"`
 }
 
 func (s *Service) readConfig(_ context.Context, c *httpapi.Caller, in searchInput) (map[string]string, error) {

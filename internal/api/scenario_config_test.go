@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -104,6 +105,20 @@ func TestConfigHasAnEffect(t *testing.T) {
 		s.do(t, create).says(t, 400, "invalidValue", "10")
 		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"payment.max_amount":null}`}).says(t, 200, "", "")
 		s.do(t, create).says(t, 200, "", "")
+	})
+}
+
+// The certificates of authorities may be longer than other values.
+func TestLongConfigValues(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		authority, _ := certificate(t, opening.AddDate(1, 0, 0))
+		long, err := json.Marshal(map[string]string{"webhooks.ca_cert": strings.Repeat(authority, 20)})
+		must(t, err)
+		s.do(t, ask{method: "POST", path: "/config", token: "config", body: string(long)}).says(t, 200, "", "")
+		longer := `{"webhooks.ca_cert":"` + strings.Repeat("x", 32769) + `"}`
+		s.do(t, ask{method: "POST", path: "/config", token: "config", body: longer}).says(t, 400, "invalidValue", "webhooks.ca_cert: longer than 32768 characters")
+		other := `{"svc.manager.email":"` + strings.Repeat("x", 4097) + `"}`
+		s.do(t, ask{method: "POST", path: "/config", token: "config", body: other}).says(t, 400, "invalidValue", "svc.manager.email: ")
 	})
 }
 

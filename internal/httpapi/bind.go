@@ -25,9 +25,9 @@ type binding struct {
 type setter func(b *binding, v reflect.Value, n *node) error
 
 // nodeReader is the interface of types that parse their own value. For example, a value may be a
-// string or an array.
+// string or an array. The rules come from the tags of the field.
 type nodeReader interface {
-	readNode(at *path, n *node) error
+	readNode(r rules, at *path, n *node) error
 	// schema returns the schema of the accepted values.
 	schema() *schema
 }
@@ -99,7 +99,7 @@ func setReader(r rules) setter {
 		if r.max != nil && r.exceeds(n) {
 			return b.path.invalid("longer than %d characters", *r.max)
 		}
-		return as[nodeReader](v).readNode(&b.path, n)
+		return as[nodeReader](v).readNode(r, &b.path, n)
 	}
 }
 

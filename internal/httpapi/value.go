@@ -15,7 +15,7 @@ import (
 // is a valid json.Number, unless it is empty. The code that parses a Number checks its range.
 type Number string
 
-func (d *Number) readNode(at *path, n *node) error {
+func (d *Number) readNode(_ rules, at *path, n *node) error {
 	if n.shape == null {
 		*d = ""
 		return nil
@@ -44,29 +44,29 @@ type Nullable[T ~string | ~int64 | ~bool] struct {
 	Value T
 }
 
-func (o *Nullable[T]) readNode(at *path, n *node) error {
+func (o *Nullable[T]) readNode(r rules, at *path, n *node) error {
 	o.Present = true
 	if n.shape == null || n.shape == loose && n.text == "null" {
 		o.Null = true
 		return nil
 	}
-	return o.read(at, n)
+	return o.read(r, at, n)
 }
 
-func (o *Nullable[T]) read(at *path, n *node) error {
+func (o *Nullable[T]) read(r rules, at *path, n *node) error {
 	if reader, ok := any(&o.Value).(nodeReader); ok {
-		return reader.readNode(at, n)
+		return reader.readNode(r, at, n)
 	}
 	var b binding
 	v := reflect.ValueOf(&o.Value).Elem()
 	var set setter
 	switch v.Kind() {
 	case reflect.Int64:
-		set = setInteger(rules{})
+		set = setInteger(r)
 	case reflect.Bool:
 		set = setFlag
 	default:
-		set = setText(rules{})
+		set = setText(r)
 	}
 	b.path = *at
 	return set(&b, v, n)
@@ -76,7 +76,7 @@ func (o *Nullable[T]) read(at *path, n *node) error {
 // the list splits that string.
 type WordList []string
 
-func (w *WordList) readNode(at *path, n *node) error {
+func (w *WordList) readNode(_ rules, at *path, n *node) error {
 	switch n.shape {
 	case null:
 		return nil
@@ -108,7 +108,7 @@ func (w *WordList) readItems(at *path, n *node) error {
 // Ignored is a parameter that clients of this API family send and that has no effect here.
 type Ignored struct{}
 
-func (*Ignored) readNode(at *path, n *node) error { return at.bounded(n) }
+func (*Ignored) readNode(_ rules, at *path, n *node) error { return at.bounded(n) }
 
 func (*Ignored) schema() *schema { return &schema{Type: anyType} }
 
@@ -116,7 +116,7 @@ func (*Ignored) schema() *schema { return &schema{Type: anyType} }
 // value.
 type IDOrName string
 
-func (r *IDOrName) readNode(at *path, n *node) error {
+func (r *IDOrName) readNode(_ rules, at *path, n *node) error {
 	switch n.shape {
 	case null:
 		*r = ""
@@ -133,7 +133,7 @@ func (r *IDOrName) readNode(at *path, n *node) error {
 // numbers keep their digits. A RawObject is nil when the request omits the object or has null.
 type RawObject []byte
 
-func (o *RawObject) readNode(at *path, n *node) error {
+func (o *RawObject) readNode(_ rules, at *path, n *node) error {
 	if n.shape == null {
 		return nil
 	}
@@ -182,7 +182,7 @@ func quoted(out []byte, s string) []byte {
 // a base64 string.
 type FileContent []byte
 
-func (f *FileContent) readNode(at *path, n *node) error {
+func (f *FileContent) readNode(_ rules, at *path, n *node) error {
 	switch n.shape {
 	case file:
 		*f = FileContent(n.text)
@@ -206,9 +206,9 @@ type UploadedFile struct {
 	Content FileContent
 }
 
-func (u *UploadedFile) readNode(at *path, n *node) error {
+func (u *UploadedFile) readNode(r rules, at *path, n *node) error {
 	u.Name = plainName(n.fileName)
-	return u.Content.readNode(at, n)
+	return u.Content.readNode(r, at, n)
 }
 
 func (*UploadedFile) schema() *schema { return (*FileContent)(nil).schema() }
@@ -259,7 +259,7 @@ func (*IDOrName) schema() *schema {
 // Bit is a boolean. Clients may also send it as 0 or 1.
 type Bit bool
 
-func (b *Bit) readNode(at *path, n *node) error {
+func (b *Bit) readNode(_ rules, at *path, n *node) error {
 	value, known := map[string]bool{"true": true, "1": true, "false": false, "0": false}[strings.ToLower(n.text)]
 	if !known || n.shape == text {
 		return at.invalid("must be true, false, 1 or 0")
