@@ -630,22 +630,36 @@ func TestWrongSecretsAreThrottledByAddress(t *testing.T) {
 	})
 }
 
-// Calls under /auth ignore idempotency keys. Each call creates a new token.
+// Calls that return a token ignore idempotency keys. Each call creates a new token, and the service
+// stores no response that contains a token.
 func TestAuthenticationIsNotRepeated(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
-		key := map[string]string{"Idempotency-Key": "same"}
-		var tokens []string
-		for range 2 {
-			var p person
-			r := s.do(t, ask{method: "POST", path: "/auth/init", token: "config", header: key})
-			r.decode(t, &p)
-			tokens = append(tokens, p.Token)
-			if r.header.Get("Idempotency-Replayed") != "" {
-				t.Error("replayed")
+		var p struct{ ID int64 }
+		s.do(t, ask{method: "POST", path: "/payments", token: "admin", body: minimalDraft}).decode(t, &p)
+		for _, a := range []ask{
+			{method: "POST", path: "/auth/init", token: "config"},
+			{method: "POST", path: fmt.Sprintf("/payments/%d/scopedtoken", p.ID), token: "admin", body: `{"scope":"payments:validate"}`},
+		} {
+			a.header = map[string]string{"Idempotency-Key": "same"}
+			var tokens []string
+			for range 2 {
+				var out struct {
+					Token string
+					Init  string `json:"auth_token"`
+				}
+				r := s.do(t, a)
+				r.decode(t, &out)
+				tokens = append(tokens, out.Token+out.Init)
+				if r.header.Get("Idempotency-Replayed") != "" {
+					t.Errorf("%s: replayed", a.path)
+				}
+			}
+			if tokens[0] == tokens[1] {
+				t.Errorf("%s: one token was handed out twice", a.path)
 			}
 		}
-		if tokens[0] == tokens[1] {
-			t.Error("one token was handed out twice")
+		if n := s.eyes.Count("SELECT count(*) FROM idempotency"); n != 0 {
+			t.Errorf("%d responses are stored", n)
 		}
 	})
 }

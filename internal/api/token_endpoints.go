@@ -16,7 +16,7 @@ func (s *Service) tokenRoutes() []httpapi.Route {
 			Doc: "Exchanges an application's credentials, in the body or as HTTP Basic, for a token with the requested scopes. The token is valid for 30 minutes.",
 		},
 		{
-			Method: http.MethodPost, Pattern: "/payments/{paymentId}/scopedtoken", Needs: validatePayments, Endpoint: httpapi.Handle(s.paymentToken),
+			Method: http.MethodPost, Pattern: "/payments/{paymentId}/scopedtoken", Tokens: true, Needs: validatePayments, Endpoint: httpapi.Handle(s.paymentToken),
 			Summary: "Get a token for one payment", Errors: []string{"conflict"},
 			Doc: "Creates a token for this payment only, which is also the code for the payment webview. The token is valid for 7 days, or until an hour after the payment is final.",
 		},
