@@ -138,6 +138,31 @@ func TestSearchHasFive(t *testing.T) {
 	})
 }
 
+// TestSearchInBulkPayments checks that a search finds the words and the e-mail address of the last
+// instruction of a bulk payment whose other instructions repeat their words.
+func TestSearchInBulkPayments(t *testing.T) {
+	each(t, func(t *testing.T, d *fixture) {
+		d.enter(operators.Viewer)
+		draft := servicetest.Draft()
+		line(draft)["label"] = "Remboursement frais de voyage agence nord"
+		draft["instructions"] = slices.Repeat(draft["instructions"].([]any), 100)
+		last := servicetest.Draft()
+		line(last)["label"] = "Lyon"
+		line(last)["beneficiary"].(map[string]any)["label"] = "Dupont"
+		line(last)["beneficiary_identity"] = map[string]any{"kind": "individual", "first_name": "Jeanne", "last_name": "Dupont", "email": "jeanne@home.example"}
+		draft["instructions"] = append(draft["instructions"].([]any), line(last))
+		id := d.Create(d.Token("payments:admin"), draft)
+		for query, group := range map[string]string{
+			"lyon voyage": "Payments by words of label or beneficiary", "dupont": "Payments by words of label or beneficiary", "jeanne@home.example": "Payments by e-mail address",
+		} {
+			body := d.shows(d.domainPath("/search?q="+url.QueryEscape(query)), []string{group}).body
+			if found := linksIn(t, body, group); !slices.Equal(found, []string{d.paymentPath(id)}) {
+				t.Errorf("%q finds %v", query, found)
+			}
+		}
+	})
+}
+
 // TestSearchInLiveDomains checks that only operators who may reveal personal data can search in it.
 // The service must record each of their searches once.
 func TestSearchInLiveDomains(t *testing.T) {

@@ -33,9 +33,9 @@ const (
 	// words are cut off.
 	minWord = 2
 	maxWord = 32
-	// maxWords is the largest number of stored words of a payment's labels and e-mail addresses.
-	// The same limit applies to the words of the beneficiaries' names. The limit is enough for most
-	// bulk payments, because they repeat their words.
+	// maxWords is the largest number of different words of a payment's labels that are stored. The
+	// same limit applies to the words of the beneficiaries' names, and to the e-mail addresses. The
+	// limit is enough for most bulk payments, because they repeat their words.
 	maxWords = 100
 )
 
@@ -83,28 +83,29 @@ func rowsOf(tx *store.Tx, p *payment.Payment) []any {
 	return rows
 }
 
-// wordsOf returns the words of a payment. Each word occurs once. Names of beneficiaries have a
-// limit of their own, so that they displace no words of labels.
+// wordsOf returns the words of a payment, sorted. Each word occurs once. Labels, names and addresses
+// have separate limits, so that none of them displaces the others.
 func wordsOf(ring *keys.Ring, p *payment.Payment) []string {
-	words := mailOf(ring, p.Domain, p.PayerIdentity)
-	var names []string
+	labels, names, mails := []string{}, []string{}, mailOf(ring, p.Domain, p.PayerIdentity)
 	for i := range p.Instructions {
 		in := &p.Instructions[i]
-		words = append(words, mailOf(ring, p.Domain, in.BeneficiaryIdentity)...)
-		words = append(words, Words(in.Label)...)
-		names = append(names, Words(in.Beneficiary.Label)...)
-		if len(words)+len(names) > 4*maxWords {
-			break
-		}
+		mails = joined(mails, mailOf(ring, p.Domain, in.BeneficiaryIdentity))
+		labels = joined(labels, Words(in.Label))
+		names = joined(names, Words(in.Beneficiary.Label))
 	}
-	return distinct(append(distinct(words, maxWords), distinct(names, maxWords)...), 2*maxWords)
+	all := slices.Concat(labels, names, mails)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
-// distinct returns at most limit of the words, sorted and without repetitions.
-func distinct(words []string, limit int) []string {
-	slices.Sort(words)
-	words = slices.Compact(words)
-	return words[:min(len(words), limit)]
+// joined adds those words to a list that it lacks, up to maxWords words.
+func joined(list, words []string) []string {
+	for _, word := range words {
+		if len(list) < maxWords && !slices.Contains(list, word) {
+			list = append(list, word)
+		}
+	}
+	return list
 }
 
 func mailOf(ring *keys.Ring, domain passerelle.DomainID, identity *passerelle.Identity) []string {
