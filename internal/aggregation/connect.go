@@ -54,15 +54,10 @@ type Request struct {
 // other outcome of the read is a state of the connection. With Background, refused credentials
 // are also a state. Connect fails with Invalid for an unknown connector or a wrong value.
 func (a *Aggregation) Connect(ctx context.Context, d passerelle.Domain, user passerelle.UserID, r Request) (bankstore.Connection, error) {
-	var err error
-	if r.Values, err = jwe.Open(ctx, &a.DB.Reader, d, "", r.Values); err != nil {
-		return bankstore.Connection{}, err
-	}
 	run, reader, err := a.open(ctx, d, user, r)
 	if err != nil {
 		return bankstore.Connection{}, err
 	}
-	run.values = own(run.profile.Data.Fields, r.Values)
 	if err := run.lease.create(ctx, run.values, r.Execution); err != nil {
 		return run.lease.c, err
 	}
@@ -85,7 +80,7 @@ func wrongpass(message string) error {
 	return &passerelle.Error{Kind: passerelle.Invalid, Code: string(passerelle.Wrongpass), Message: cmp.Or(message, "The institution refuses these credentials.")}
 }
 
-// open checks a request for a new connection.
+// open checks a request for a new connection. It decrypts only values of the connector's fields.
 func (a *Aggregation) open(ctx context.Context, d passerelle.Domain, id passerelle.UserID, r Request) (*syncRun, connector.DataReader, error) {
 	reader, known := a.Connectors.DataReader(r.Connector)
 	if !known || !Usable(d, reader.Profile()) {
@@ -103,6 +98,9 @@ func (a *Aggregation) open(ctx context.Context, d passerelle.Domain, id passerel
 	if err != nil {
 		return nil, nil, err
 	}
+	if r.Values, err = jwe.Open(ctx, &a.DB.Reader, d, "", own(profile.Data.Fields, r.Values)); err != nil {
+		return nil, nil, err
+	}
 	if err := connector.CheckValues(profile.Data.Fields, mechanism, source.Name, r.Values); err != nil {
 		return nil, nil, err
 	}
@@ -111,7 +109,7 @@ func (a *Aggregation) open(ctx context.Context, d passerelle.Domain, id passerel
 		return nil, nil, err
 	}
 	run := a.newRun(d, user, profile, values)
-	run.attended, run.lease.sync = true, 1
+	run.attended, run.values, run.lease.sync = true, r.Values, 1
 	expire := run.started.Add(time.Duration(values.Int(settings.ConnectionExpire)) * time.Minute)
 	run.lease.c = bankstore.Connection{Domain: d.ID, User: id, Connector: profile.UUID, Created: run.started, State: passerelle.Validating, Active: true, Expire: &expire}
 	run.lease.source = bankstore.ConnectionSource{ConnectorSource: source.ID, Name: source.Name, Created: run.started}

@@ -270,7 +270,8 @@ func TestNothingIsLeftOfConnections(t *testing.T) {
 }
 
 // Values that are encrypted with the domain's key work like plain values, for a new connection and
-// for later changes. The log contains no password.
+// for later changes. The log contains no password. The number of encrypted values is limited. The
+// service decrypts no values of a new connection that its connector does not have.
 func TestEncryptedValuesOfConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		body := func(domainName, password string) string {
@@ -288,6 +289,12 @@ func TestEncryptedValuesOfConnections(t *testing.T) {
 		path := fmt.Sprint("/connections/", made.ID)
 		send(path, `{"password":"`+s.encrypt(t, "", "secret-4321")+`"}`).says(t, 400, "wrongpass", "")
 		send(path, `{"password":"`+s.encrypt(t, "", "1234")+`"}`).says(t, 200, "", "")
+		send("/connections", strings.Replace(connecting, "{", `{"unknown":"`+s.encrypt(t, "other", "x")+`",`, 1)).says(t, 200, "", "")
+		var many strings.Builder
+		for i := range 101 {
+			fmt.Fprintf(&many, `,"v%03d":"%s"`, i, s.encrypt(t, "", "x"))
+		}
+		send(path, "{"+many.String()[1:]+"}").says(t, 400, "invalidValue", "v100: at most 100 values may be encrypted")
 		if strings.Contains(s.Logs.String(), "secret-4321") {
 			t.Error("the log has a password")
 		}
