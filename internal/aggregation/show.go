@@ -133,9 +133,9 @@ func (r *reporter) connector() *wire.Connector {
 	return &shown
 }
 
-// ShowDocument renders a document with links below the base URL of its domain.
-func (a *Aggregation) ShowDocument(d passerelle.Domain, document passerelle.Document, zone *time.Location) wire.Document {
-	return showDocument(d, document, zone)
+// ShowDocument renders a document with links below a base URL.
+func (a *Aggregation) ShowDocument(base string, document passerelle.Document, zone *time.Location) wire.Document {
+	return showDocument(passerelle.Domain{BaseURL: base}, document, zone)
 }
 
 func showDocument(d passerelle.Domain, document passerelle.Document, zone *time.Location) wire.Document {

@@ -90,7 +90,7 @@ func (s *Service) webauthURL(ctx context.Context, c *httpapi.Caller, in webauthU
 	if in.IDConnection != nil {
 		query.Set("id_connection", strconv.FormatInt(int64(*in.IDConnection), 10))
 	}
-	return webauthURLOutput{URL: c.Domain.BaseURL + "/webauth?" + query.Encode()}, nil
+	return webauthURLOutput{URL: c.Base + "/webauth?" + query.Encode()}, nil
 }
 
 // receives checks that the named application exists, and that it may use the redirect address. If
