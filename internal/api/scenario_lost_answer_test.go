@@ -84,6 +84,26 @@ func TestLostAnswersOfCreations(t *testing.T) {
 	})
 }
 
+// A repetition after a lost response is signed, like the first response.
+func TestLostSignedAnswer(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		s.configure(t, "home", map[string]string{"api.sign_responses": "1"})
+		a := ask{method: "POST", path: "/clients?sign_response", token: "config", body: `{"name":"signed"}`, header: map[string]string{"Idempotency-Key": "k"}}
+		for range 2 {
+			response, err := s.client.Do(s.request(t, a))
+			must(t, err)
+			response.Body.Close()
+			if response.StatusCode != http.StatusOK || response.Header.Get("Content-Type") != "application/jose" {
+				t.Errorf("%d %v", response.StatusCode, response.Header)
+			}
+			storetest.Break(t, s.url, `UPDATE idempotency SET answer = NULL, lease_until = 0`)
+		}
+		if n := s.eyes.Count("SELECT count(*) FROM client WHERE name = 'signed'"); n != 1 {
+			t.Errorf("%d applications were created", n)
+		}
+	})
+}
+
 // accepted returns a token that may make a call.
 func accepted(status map[string]int) string {
 	for _, token := range columns {

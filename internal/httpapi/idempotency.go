@@ -118,7 +118,8 @@ func (a *API) execute(ctx context.Context, x *exchange, claim store.Claim) (answ
 }
 
 // showMade replaces a call by the call that reads the object that an earlier execution has created.
-// It keeps the parameter expand. It changes nothing for a route without Creates or with Resumes.
+// It keeps the parameters expand and sign_response. It changes nothing for a route without Creates
+// or with Resumes.
 func (a *API) showMade(x *exchange, made int64) {
 	if x.endpoint.route.Creates == "" || x.endpoint.route.Resumes {
 		return
@@ -126,7 +127,7 @@ func (a *API) showMade(x *exchange, made int64) {
 	found, values := a.router.find(append(slices.Clone(x.segments), strconv.FormatInt(made, 10)), nil)
 	h := found.methods[http.MethodGet]
 	x.endpoint, x.pattern, x.names, x.values, x.raw = h.endpoint, h.pattern, h.names, values, nil
-	maps.DeleteFunc(x.query, func(name string, _ []string) bool { return name != "expand" })
+	maps.DeleteFunc(x.query, func(name string, _ []string) bool { return name != "expand" && name != signParameter })
 }
 
 // keeps reports whether repetitions receive the same response. The API does not store responses
