@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"passerelle/internal/store/storetest"
 )
 
 // webhookFor creates a webhook that sends to the built-in receiver.
@@ -257,6 +259,23 @@ func TestLifeOfADelivery(t *testing.T) {
 			t.Fatalf("delivered %+v", delivered)
 		}
 		s.resent(t, base, delivered[0])
+	})
+}
+
+// Without min_date, the range of the logs is one month. The month before the end of 30 March begins on
+// the last day of February.
+func TestMonthOfWebhookLogs(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, s *fixture) {
+		base := "/webhooks/" + s.webhookFor(t, "", "PAYMENT_STATE_UPDATED")
+		s.deliveredEvents(t)
+		for moment, want := range map[string]int{"2026-02-27": 0, "2026-02-28": 1, "2026-03-01": 1} {
+			at, err := time.Parse(time.DateOnly, moment)
+			must(t, err)
+			storetest.Break(t, s.url, fmt.Sprintf(`UPDATE delivery_attempt SET at = %d`, at.UnixMicro()))
+			if logs, _ := s.items(t, base+"/logs?max_date=2026-03-30"); len(logs) != want {
+				t.Errorf("%d logs of %s, want %d", len(logs), moment, want)
+			}
+		}
 	})
 }
 

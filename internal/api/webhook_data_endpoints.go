@@ -228,12 +228,13 @@ func (s *Service) webhookLogs(ctx context.Context, c *httpapi.Caller, in webhook
 }
 
 // monthBefore returns the time one month before the end of a range. A range without an end ends
-// now.
+// now. In a shorter month without this day, it returns a time on the last day.
 func monthBefore(c *httpapi.Caller, end time.Time) time.Time {
 	if end.IsZero() {
 		end = c.Now
 	}
-	return end.In(c.Location).AddDate(0, -1, 0)
+	day := passerelle.DateOf(end, c.Location)
+	return day.AddMonths(-1).In(c.Location).Add(end.Sub(day.In(c.Location)))
 }
 
 type resendInput struct {
