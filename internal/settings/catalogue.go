@@ -85,7 +85,7 @@ var catalogue = append([]Key{
 	{Name: AutosyncFrequency, Default: "1", Help: "Days between two synchronisations of a connection; 0.5 is twice a day.", check: days},
 	{Name: RetryWrongpass, Default: "1", Help: "Whether established connections are retried after their institution refused the credentials.", check: boolean},
 	{Name: ConnectionExpire, Default: "120", Help: "Minutes after which a connection that was never established is removed.", check: whole(1, 525600)},
-	{Name: QuestionsCode, Default: "202", Help: "HTTP status of responses whose connection needs the user, from 200 to 299, for programs that expect a status other than 202.", check: whole(200, 299)},
+	{Name: QuestionsCode, Default: "202", Help: "HTTP status of responses whose connection needs the user, from 200 to 299 except 204, 205 and 206, for programs that expect a status other than 202.", check: statusWithBody},
 	{Name: OwnerCertificate, Default: "1", Help: "Whether certificates of account ownership are available, and CONNECTION_CERTIFICATE_AVAILABLE is sent.", check: boolean},
 	{Name: Favourites, Default: "", Help: "UUIDs of connectors, separated by commas, that hosted pages list before others, in this order; empty for none.", check: uuids},
 	{Name: MaxAmount, Default: "0", Help: "Maximum total of a payment, in units of its currency; 0 for no limit.", check: amount},
@@ -186,6 +186,14 @@ func whole(low, high int64) func(string) string {
 		}
 		return ""
 	}
+}
+
+// statusWithBody accepts the statuses of success whose responses have a complete body.
+func statusWithBody(value string) string {
+	if whole(200, 299)(value) != "" || slices.Contains([]string{"204", "205", "206"}, value) {
+		return "a whole number from 200 to 299 except 204, 205 and 206"
+	}
+	return ""
 }
 
 // days accepts decimals from 0.01 to 365. Responses contain them as JSON numbers.

@@ -80,7 +80,7 @@ func TestCheck(t *testing.T) {
 			[]string{"", "338178e6-3d01-564f-9a7b-52ca442459bf", "338178e6-3d01-564f-9a7b-52ca442459bf, 6d9b2682-5fa0-496c-9a61-950c1cca8bf7"},
 			[]string{"40", "338178E6-3D01-564F-9A7B-52CA442459BF", "338178e6", strings.Repeat("338178e6-3d01-564f-9a7b-52ca442459bf,", 21)},
 		},
-		settings.QuestionsCode:   {[]string{"200", "202", "299"}, []string{"", "199", "300", "2xx"}},
+		settings.QuestionsCode:   {[]string{"200", "202", "203", "207", "299"}, []string{"", "199", "204", "205", "206", "300", "2xx"}},
 		settings.CFONB:           {[]string{"0", "1"}, []string{"", "true", "120"}},
 		settings.AlertsFrequency: {[]string{"1", "0.5", "0.01", "365"}, []string{"", "0", "-1", "1e1", "366", "NaN", "Inf", "0x1", "1_0", "1 "}},
 		settings.RetentionDays:   {[]string{"1", "90", "3650"}, []string{"", "0", "3651", "-1", "90.0", "+90"}},
