@@ -6,8 +6,10 @@
 package secretfile
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -25,8 +27,11 @@ func Text(flag, name string) (string, error) {
 		return "", nil
 	}
 	file, err := os.Open(name)
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return "", passerelle.InvalidField(flag, "the file does not exist: %s", name)
+	case err != nil:
+		return "", passerelle.InvalidField(flag, "cannot read the file: %v", err)
 	}
 	defer file.Close()
 	if err := keys.CheckPrivate(file); err != nil {
