@@ -98,7 +98,8 @@ func TestUserScenarios(t *testing.T) {
 		{name: "note about nobody", status: 404, ask: by("users", "POST", "/users/"+noID+"/config", `{}`)},
 		{name: "read notes", status: 200, ask: by("user", "GET", "/users/me/config", "")},
 		{name: "read notes of nobody", status: 404, ask: by("users", "GET", "/users/"+noID+"/config", "")},
-		{name: "forget a note", status: 204, rows: map[string]int64{"user_setting": -1}, ask: by("user", "DELETE", "/users/me/config?keys=theme,nothing", "")},
+		{name: "forget too many notes", status: 400, ask: by("user", "DELETE", "/users/me/config?keys="+noteKeys(101), "")},
+		{name: "forget a note", status: 204, rows: map[string]int64{"user_setting": -1}, ask: by("user", "DELETE", "/users/me/config?keys=theme,nothing"+strings.Repeat(",theme", 101), "")},
 		{name: "forget without keys", status: 400, ask: by("user", "DELETE", "/users/me/config", "")},
 
 		{name: "delete another", status: 404, ask: by("user", "DELETE", "/users/"+noID, "")},
@@ -115,6 +116,14 @@ func manyNotes(n int) string {
 	}
 	raw, _ := json.Marshal(notes)
 	return string(raw)
+}
+
+func noteKeys(n int) string {
+	keys := make([]string, n)
+	for i := range keys {
+		keys[i] = fmt.Sprint("key", i)
+	}
+	return strings.Join(keys, ",")
 }
 
 // person is a user with the data that a client of this API family stores.

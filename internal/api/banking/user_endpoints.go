@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 
 	"passerelle"
 	"passerelle/internal/access"
@@ -139,6 +140,9 @@ func (s *Service) setUserConfig(ctx context.Context, c *httpapi.Caller, in setUs
 	return s.DB.UserSettings(ctx, c.Domain.ID, id)
 }
 
+// maxDeletedKeys is the largest number of keys that a user can have.
+const maxDeletedKeys = 100
+
 type deleteUserConfigInput struct {
 	oneUserInput
 	Keys []string `query:"keys,required" doc:"keys, separated by commas"`
@@ -149,7 +153,12 @@ func (s *Service) deleteUserConfig(ctx context.Context, c *httpapi.Caller, in de
 	if err != nil {
 		return httpapi.Nothing{}, err
 	}
-	return httpapi.Nothing{}, s.Aggregation.DeleteConfig(ctx, c.Domain, id, in.Keys)
+	slices.Sort(in.Keys)
+	keys := slices.Compact(in.Keys)
+	if len(keys) > maxDeletedKeys {
+		return httpapi.Nothing{}, passerelle.InvalidField("keys", "names more than %d keys", maxDeletedKeys)
+	}
+	return httpapi.Nothing{}, s.Aggregation.DeleteConfig(ctx, c.Domain, id, keys)
 }
 
 type listConsentsInput struct {
