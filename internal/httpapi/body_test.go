@@ -124,6 +124,7 @@ func TestBodiesRefused(t *testing.T) {
 
 		"query against body":       {post(`{"name":"a"}`).with("name=b"), invalid("name: has one value in the body and another in the query string")},
 		"query against object":     {post(`{"name":"a","scope":["x"]}`).with("scope=x"), invalid("scope: has one value in the body and another")},
+		"query against body, long": {call{method: "POST", url: "/2.0/others?" + longKey + "=1", token: "second", contentType: "application/json", body: `{"` + longKey + `":"2"}`}, invalid(longKey[:59] + "…: has one value")},
 		"query, two values":        {post("").with("name=a&name=b"), invalid("name: given twice with different values")},
 		"query, escape":            {post(`{"name":"a"}`).with("x=%zz"), invalid("query string: ")},
 		"query, scalar for object": {post("").with("first=x&name=a").strict(), outcome{status: 200}},
@@ -137,6 +138,8 @@ func TestBodiesRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) { s.check(t, test.call, test.want) })
 	}
 }
+
+var longKey = strings.Repeat("k", 200)
 
 func manyKeys(n int) string {
 	var b strings.Builder

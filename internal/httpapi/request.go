@@ -198,7 +198,7 @@ func merge(body *node, query url.Values, names []string) error {
 		if present == nil {
 			body.nodes = append(body.nodes, extra)
 		} else if present.shape >= list || present.text != extra.text {
-			return passerelle.InvalidField(name, "has one value in the body and another in the query string")
+			return passerelle.InvalidField(shown(name), "has one value in the body and another in the query string")
 		}
 	}
 	return nil
