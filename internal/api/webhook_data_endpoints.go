@@ -97,8 +97,8 @@ func newWebhookLog(c *httpapi.Caller, w store.Webhook, l store.WebhookLog) webho
 	out := webhookLogOutput{
 		ID: l.ID, IDData: int64(l.Delivery), IDService: optionalInt(int64(w.Client)), IDUser: optionalInt(int64(l.User)),
 		Timestamp: passerelle.FormatDateTime(l.At, c.Location), ResponseCode: optionalInt(int64(l.Status)), Duration: l.Duration.Milliseconds(),
-		Error: optionalWord(l.Failure), Answer: optionalWord(l.Answer), Detail: optionalWord(l.Detail),
-		Signed: optionalWord(l.Signed.Opening), Signature: optionalWord(l.Signed.Signature), Next: optionalWord(l.Signed.Next),
+		Error: optionalText(l.Failure), Answer: optionalText(l.Answer), Detail: optionalText(l.Detail),
+		Signed: optionalText(l.Signed.Opening), Signature: optionalText(l.Signed.Signature), Next: optionalText(l.Signed.Next),
 	}
 	if answered := l.At.Add(l.Duration); l.Status != 0 {
 		out.ResponseDate = optionalTime(c, &answered)
@@ -109,13 +109,6 @@ func newWebhookLog(c *httpapi.Caller, w store.Webhook, l store.WebhookLog) webho
 	return out
 }
 
-func optionalWord(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
 func newWebhookData(c *httpapi.Caller, w store.Webhook, d store.WebhookData) webhookDataOutput {
 	out := webhookDataOutput{
 		ID: int64(d.ID), IDWebhook: int64(w.ID), IDService: optionalInt(int64(w.Client)), IDUser: optionalInt(int64(d.User)), Event: d.Event,
@@ -123,7 +116,7 @@ func newWebhookData(c *httpapi.Caller, w store.Webhook, d store.WebhookData) web
 		State: d.State(), Delivered: optionalTime(c, d.Delivered), Count: d.Attempts,
 	}
 	if d.State() == store.WebhookDropped {
-		out.Dropped, out.Reason = optionalTime(c, d.Dropped), optionalWord(d.DropReason)
+		out.Dropped, out.Reason = optionalTime(c, d.Dropped), optionalText(d.DropReason)
 	}
 	if d.Body != nil {
 		payload := delivery.Payload(d)

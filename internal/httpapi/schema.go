@@ -40,17 +40,8 @@ type schemas struct {
 	types map[string]reflect.Type
 }
 
-// selfDescribed is the interface of output types whose JSON differs from the Go type. JSONSchema
-// returns the members of the JSON Schema. A type of another package can have this method without
-// importing this package.
-type selfDescribed interface{ JSONSchema() map[string]any }
-
 // output returns the schema of the JSON that encoding/json renders for a type.
 func (s *schemas) output(t reflect.Type) *schema {
-	zero := reflect.Zero(t).Interface()
-	if own, ok := zero.(selfDescribed); ok && t.Kind() != reflect.Pointer {
-		return fromMembers(own.JSONSchema())
-	}
 	if t == reflect.TypeFor[json.Number]() {
 		return &schema{Type: "number"}
 	}
@@ -99,18 +90,6 @@ func scalar(t reflect.Type, words []string) *schema {
 		out.Format = "int64"
 	}
 	return out
-}
-
-func fromMembers(members map[string]any) *schema {
-	var out schema
-	raw, err := json.Marshal(members)
-	if err == nil {
-		err = json.Unmarshal(raw, &out)
-	}
-	if err != nil {
-		panic(fmt.Sprintf("httpapi: a type describes itself wrongly: %s", err))
-	}
-	return &out
 }
 
 // nullable returns a schema that also permits null.

@@ -158,14 +158,11 @@ func own[T ~string | ~int64 | ~bool, U any](into *bankstore.Own[U], supplied htt
 	return err
 }
 
-// maxDocumentName is the largest number of characters in the name of a document.
-const maxDocumentName = 255
-
 func documentName(name string) (string, error) {
 	if name == "" {
 		return "", passerelle.InvalidField("name", "must not be empty; null restores the provider's name")
 	}
-	return name, passerelle.CheckText("name", name, maxDocumentName)
+	return name, nil
 }
 
 func documentCategory(id int64) (int64, error) {
