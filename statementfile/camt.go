@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/text/encoding/htmlindex"
-
 	"passerelle"
 )
 
@@ -41,16 +39,12 @@ func readCAMT(in *input, _ *Mapping, emit func(Record) error) error {
 }
 
 // charset decodes text in the encoding with the name label. It leaves UTF-16 unchanged, because the
-// function decoded has already converted the text.
+// function open has already converted the text.
 func charset(label string, r io.Reader) (io.Reader, error) {
 	if strings.HasPrefix(strings.ToLower(label), "utf-16") {
 		return r, nil
 	}
-	e, err := htmlindex.Get(label)
-	if err != nil {
-		return nil, errEncoding
-	}
-	return e.NewDecoder().Reader(r), nil
+	return encoded(label, r)
 }
 
 var errEncoding = errors.New("the encoding is unknown; use UTF-8")

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/unicode"
 
 	"passerelle/statementfile"
 )
@@ -86,6 +88,27 @@ func listedWith(text, mapping string) ([]string, error) {
 		}
 	}
 	return listedThrough(strings.NewReader(text), m)
+}
+
+// A mapping can name UTF-16. The file may have a byte order mark.
+func TestCSVInUTF16(t *testing.T) {
+	text := csvOf("account,currency,date,amount,wording", "1,EUR,2026-11-02,1.00,Café")
+	want := []string{`2 2026-11-02  1.00  ref= e2e= "Café" "" `, "CSV  1 EUR none..none"}
+	for name, encoding := range map[string]encoding.Encoding{
+		"utf-16":   unicode.UTF16(unicode.BigEndian, unicode.UseBOM),
+		"utf-16le": unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM),
+		"utf-16be": unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM),
+		"UTF-16BE": unicode.UTF16(unicode.BigEndian, unicode.UseBOM),
+	} {
+		file, err := encoding.NewEncoder().String(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := listedWith(file, `{"encoding":"`+name+`"}`)
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v %s", name, err, diff)
+		}
+	}
 }
 
 func TestCSVRefused(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/htmlindex"
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
 )
@@ -46,9 +47,11 @@ func open(r io.Reader, m *Mapping) (*input, Format, error) {
 			return nil, "", at(0, "", "the file is %s", f.what).because(OtherFile)
 		}
 	}
-	text, err := decoded(raw, first)
+	var text io.Reader
 	if m != nil && m.Encoding != "" {
-		text, err = charset(m.Encoding, raw)
+		text, err = encoded(m.Encoding, raw)
+	} else {
+		text, err = decoded(raw, first)
 	}
 	if err != nil {
 		return nil, "", readError(0, err)
@@ -59,6 +62,15 @@ func open(r io.Reader, m *Mapping) (*input, Format, error) {
 	}
 	format, err := detect(in.first, m)
 	return in, format, err
+}
+
+// encoded decodes text in the encoding of a mapping. A byte order mark wins over the name.
+func encoded(name string, r io.Reader) (io.Reader, error) {
+	e, err := htmlindex.Get(name)
+	if err != nil {
+		return nil, errEncoding
+	}
+	return transform.NewReader(r, unicode.BOMOverride(e.NewDecoder())), nil
 }
 
 // readError converts an error of the underlying reader.
