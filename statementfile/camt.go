@@ -34,8 +34,21 @@ const (
 func readCAMT(in *input, _ *Mapping, emit func(Record) error) error {
 	tokens := &tokenLimit{in: in}
 	c := &camt{emit: emit, xml: xml.NewDecoder(tokens), tokens: tokens}
-	c.xml.CharsetReader = charset
+	c.xml.CharsetReader = c.charset
 	return c.read()
+}
+
+// charset decodes the rest of the file in the declared encoding. Joined messages may repeat the
+// declaration. Another encoding is refused, because each one would add a decoder with buffers.
+func (c *camt) charset(label string, r io.Reader) (io.Reader, error) {
+	switch label = strings.ToLower(label); {
+	case label == c.encoding:
+		return r, nil
+	case c.encoding != "":
+		return nil, errEncodings
+	}
+	c.encoding = label
+	return charset(label, r)
 }
 
 // charset decodes text in the encoding with the name label. It leaves UTF-16 unchanged, because the
@@ -47,7 +60,10 @@ func charset(label string, r io.Reader) (io.Reader, error) {
 	return encoded(label, r)
 }
 
-var errEncoding = errors.New("the encoding is unknown; use UTF-8")
+var (
+	errEncoding  = errors.New("the encoding is unknown; use UTF-8")
+	errEncodings = errors.New("the file declares a second encoding; use UTF-8")
+)
 
 // tokenLimit limits the memory of one token of the XML parser.
 type tokenLimit struct {
@@ -78,6 +94,8 @@ type camt struct {
 	emit   func(Record) error
 	xml    *xml.Decoder
 	tokens *tokenLimit
+	// encoding is the declared encoding, empty for UTF-8.
+	encoding string
 
 	// open lists the open elements. inside is the number of open elements when the statement
 	// begins, including the statement.
@@ -164,6 +182,8 @@ func (c *camt) broken(err error) error {
 		return c.fail("", errToken)
 	case errors.Is(err, errEncoding):
 		return c.fail("", errEncoding)
+	case errors.Is(err, errEncodings):
+		return c.fail("", errEncodings)
 	}
 	return at(c.line(), "", "not well-formed XML: %s", c.plain(err)).because(Damaged)
 }

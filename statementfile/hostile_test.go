@@ -1,6 +1,7 @@
 package statementfile_test
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 
@@ -29,6 +30,7 @@ func TestWrongForEveryFormat(t *testing.T) {
 		{"camt, a long number", strings.Replace(camt("2026-11-05", ""), "FR7630006000011234567890189", strings.Repeat("9", 201), 1), "an account number can have at most 200 bytes"},
 		{"CSV, a long number", "Date;Amount;Currency;Account;Description\n2026-11-05;5,00;EUR;" + strings.Repeat("9", 201) + ";x\n", "an account number can have at most 200 bytes"},
 		{"camt, an unknown encoding", `<?xml version="1.0" encoding="IBM037"?>` + camt("2026-11-05", ""), "line 1: the encoding is unknown; use UTF-8"},
+		{"camt, a second encoding", `<?xml version="1.0" encoding="l1"?><?xml version="1.0" encoding="l2"?>` + camt("2026-11-05", ""), "line 1: the file declares a second encoding; use UTF-8"},
 	} {
 		var last error
 		for _, err := range statementfile.Read(strings.NewReader(c.file), nil) {
@@ -37,5 +39,32 @@ func TestWrongForEveryFormat(t *testing.T) {
 		if last == nil || !strings.HasPrefix(last.Error(), "line ") || !strings.Contains(last.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.name, last, c.want)
 		}
+	}
+}
+
+// A declaration of an encoding needs memory for a decoder. A file cannot repeat the declaration to
+// exhaust the memory.
+func TestRepeatedEncoding(t *testing.T) {
+	const declaration, repeats = `<?xml version="1.0" encoding="l1"?>`, 2000
+	message := declaration + `<Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.053.001.08"><BkToCstmrStmt><Stmt><Id>1</Id><Acct><Id><IBAN>FR7630006000011234567890189</IBAN></Id>` +
+		"<Ccy>EUR</Ccy><Ownr><Nm>Caf\xe9</Nm></Ownr></Acct></Stmt></BkToCstmrStmt></Document>\n"
+	allocated := func(file string) uint64 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		records := 0
+		for r, err := range statementfile.Read(strings.NewReader(file), nil) {
+			if records++; err != nil || r.Statement.Account.Owner != "Café" {
+				t.Fatalf("%v, owner %q", err, r.Statement.Account.Owner)
+			}
+		}
+		runtime.ReadMemStats(&after)
+		if want := strings.Count(file, "<Stmt>"); records != want {
+			t.Fatalf("%d records of %d", records, want)
+		}
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	once := allocated(message + message)
+	if again := allocated(strings.Repeat(declaration, repeats) + message); again > once+repeats*1000 {
+		t.Errorf("%d declarations need %d bytes more", repeats, again-once)
 	}
 }
