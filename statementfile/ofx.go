@@ -22,6 +22,10 @@ var ofxAggregates = map[string]bool{
 	"BANKACCTTO": true, "CCACCTTO": true, "BALLIST": true, "BANKTRANLISTP": true, "STMTTRNP": true,
 }
 
+// entryAggregates lists the aggregates that belong to an entry. Outside an entry, for example in
+// STMTTRNP, their values are ignored.
+var entryAggregates = []string{"STMTTRN", "BANKACCTTO", "CCACCTTO"}
+
 // ofxVersion matches the version in the header, which is text in OFX 1 and a processing
 // instruction in OFX 2.
 var ofxVersion = regexp.MustCompile(`VERSION(?::|=")\s*([0-9]{3})`)
@@ -229,6 +233,9 @@ func (o *ofx) begin(name string) error {
 	if len(o.open) >= maxDepth {
 		return at(o.line, "", "elements are nested too deeply")
 	}
+	if name == "STMTTRN" && slices.Contains(o.open, name) {
+		return at(o.line, "", "the element %s is within another one", name).because(Damaged)
+	}
 	o.open = append(o.open, name)
 	switch name {
 	case "STMTRS", "CCSTMTRS":
@@ -284,8 +291,8 @@ func (o *ofx) endValue() error {
 		return nil
 	}
 	take := ofxFields[o.top()+"/"+name]
-	inEntry := slices.Contains(o.open, "STMTTRN")
-	if take == nil || o.statement == nil || inEntry && o.entry == nil {
+	ofEntry := slices.Contains(entryAggregates, o.top())
+	if take == nil || o.statement == nil || ofEntry && o.entry == nil {
 		return nil
 	}
 	if err := take(o, text); err != nil {

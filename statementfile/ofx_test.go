@@ -53,6 +53,9 @@ func TestOFX(t *testing.T) {
 			`4 2026-11-02  -1.5 card ref=7 e2e= "Café a > b & c" "Café" `,
 			`OFX 211  49701234 EUR none..none`,
 		}},
+		"counterparty outside an entry": {ofx2(purchase + "<STMTTRNP><BANKACCTTO><ACCTID>1</ACCTID></BANKACCTTO></STMTTRNP><CCACCTTO><ACCTID>1</ACCTID></CCACCTTO>"), []string{
+			`4 2026-11-02  -1.5 card ref=7 e2e= "Café a > b & c" "Café" `, `OFX 211  49701234 EUR none..none`,
+		}},
 		"no header":    {ofx2("")[strings.Index(ofx2(""), "<OFX>"):], []string{`OFX  49701234 EUR none..none`}},
 		"endless list": {strings.Replace(ofx2(""), "</BANKTRANLIST>", "", 1), []string{`OFX 211  49701234 EUR none..none`}},
 		"declared encoding": {
@@ -75,6 +78,7 @@ func TestOFXRefused(t *testing.T) {
 		"cut short":         {ofx1[:strings.Index(ofx1, "</BANKTRANLIST>")], "ends within the element BANKTRANLIST"},
 		"within a tag":      {ofx1[:len(ofx1)-4], "ends within an element"},
 		"wrong nesting":     {strings.Replace(ofx1, "</STMTTRN>\n</BANK", "</BANK", 1), "line 18: the element BANKTRANLIST is closed, but another one is open"},
+		"entry in an entry": {strings.Replace(ofx1, "<STMTTRN>", "<STMTTRN><STMTTRN>", 1), "line 15: the element STMTTRN is within another one"},
 		"no statement":      {"<OFX><SIGNONMSGSRSV1></SIGNONMSGSRSV1></OFX>", "has no statement"},
 		"amount of letters": {strings.Replace(ofx1, "-110,50", "1e9", 1), "line 15, STMTTRN/TRNAMT: must be an amount"},
 		"no amount":         {strings.Replace(ofx1, "<TRNAMT>-110,50", "", 1), "line 15, STMTTRN/TRNAMT: must be an amount"},
