@@ -1,8 +1,10 @@
 package statementfile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 	"unicode"
@@ -108,17 +110,23 @@ func (o *output) mtEntry(s *Written, e *StatementEntry) error {
 			value = day
 		}
 	}
-	reference := "NONREF"
-	if e.EndToEnd != "" {
-		reference = cut(strings.ReplaceAll(swift(e.EndToEnd), "//", "/"), max16)
-	}
-	o.text(":61:%s%s%s%s%s%s", value, booked[2:], mtMark(e.Amount.IsNeg()), amount, mtKind(e.Type), reference)
+	o.text(":61:%s%s%s%s%s%s", value, booked[2:], mtMark(e.Amount.IsNeg()), amount, mtKind(e.Type), mtReference(e.EndToEnd))
 	if e.Reference != "" {
 		o.text("//%s", cut(swift(e.Reference), max16))
 	}
 	o.text("\r\n")
 	o.mtInformation(e)
 	return nil
+}
+
+// slashes matches the separator of the customer's reference from the bank's reference.
+var slashes = regexp.MustCompile("//+")
+
+// mtReference returns the customer's reference. It contains no separator, and does not end with a
+// slash, which would move the separator.
+func mtReference(endToEnd string) string {
+	text := cut(slashes.ReplaceAllString(swift(endToEnd), "/"), max16)
+	return cmp.Or(strings.TrimRight(text, "/ "), "NONREF")
 }
 
 // tellsYear reports whether a reader can derive the year of the booking day from the value day.

@@ -172,6 +172,37 @@ func (g *generated) lost(t *testing.T, format statementfile.Format) string {
 	return diff
 }
 
+// The customer's reference in MT940 does not change the bank's reference after it.
+func TestMT940References(t *testing.T) {
+	g := generate(t, 3)
+	entry := g.entries[0]
+	g.entries, g.Entries, entry.Reference = nil, g.each, "R1"
+	want := []string{"INVOICE/2026/11", "A/B", "A/B", "/A", "", "", "A"}
+	for _, endToEnd := range []string{"INVOICE/2026/11/15", "A//B", "A///B", "//A/", "/", "ß", "A /"} {
+		entry.EndToEnd = endToEnd
+		g.entries = append(g.entries, entry)
+	}
+	var file bytes.Buffer
+	if err := statementfile.Write(&file, statementfile.MT940, g.Written); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for r, err := range statementfile.Read(&file, nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Entry == nil {
+			continue
+		}
+		if got = append(got, r.Entry.EndToEnd); r.Entry.Reference != entry.Reference {
+			t.Errorf("reference %q after %q", r.Entry.Reference, g.entries[len(got)-1].EndToEnd)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // Write fails when a value does not fit the format, and when the entries return an error.
 func TestWriteRefused(t *testing.T) {
 	failure := errors.New("no more")
