@@ -2,7 +2,6 @@ package aggregation
 
 import (
 	"context"
-	"fmt"
 
 	"passerelle/internal/settings"
 	"passerelle/internal/statement"
@@ -34,7 +33,7 @@ func (r *reporter) finish(w *payloadWriter, e store.EmittedEvent, failed error) 
 	}
 	r.makeStatement(w.ctx, &e, e.Body)
 	e.Domain = r.lease.domain.ID
-	err = InParts(w.ctx, r.lease.db, &e)
+	err = r.lease.db.InParts(w.ctx, &e)
 	return e, err
 }
 
@@ -51,24 +50,4 @@ func (r *reporter) makeStatement(ctx context.Context, e *store.EmittedEvent, pay
 		return
 	}
 	e.MediaType, e.Body, e.Omitted = statement.MediaType, text, omitted
-}
-
-// maxInline is the size of the largest body that is stored in one piece, in bytes. Each request in
-// flight keeps one such body in memory.
-const maxInline = 64 << 10
-
-// InParts moves the body of an event to parts, if it is too long to be stored in one piece.
-func InParts(ctx context.Context, db *store.DB, e *store.EmittedEvent) error {
-	if len(e.Body) <= maxInline {
-		return nil
-	}
-	parts := db.WriteBody(ctx, e.Domain)
-	if _, err := parts.Write(e.Body); err != nil {
-		return fmt.Errorf("store a large body: %w", err)
-	}
-	if err := parts.Close(); err != nil {
-		return fmt.Errorf("store a large body: %w", err)
-	}
-	e.Body, e.Parts = nil, parts
-	return nil
 }

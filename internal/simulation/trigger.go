@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"passerelle"
-	"passerelle/internal/aggregation"
 	"passerelle/internal/settings"
 	"passerelle/internal/statement"
 	"passerelle/internal/store"
@@ -148,7 +147,7 @@ func (l *Simulation) emitTriggered(ctx context.Context, d passerelle.Domain, e *
 		return err
 	}
 	stored := *e
-	if err := aggregation.InParts(ctx, l.DB, &stored); err != nil {
+	if err := l.DB.InParts(ctx, &stored); err != nil {
 		return err
 	}
 	err = store.ErrConflict

@@ -34,6 +34,26 @@ func (db *DB) WriteBody(ctx context.Context, domain passerelle.DomainID) *EventB
 	return &EventBody{ctx: ctx, db: db, domain: domain}
 }
 
+// maxInline is the size of the largest body that is stored in one piece, in bytes. Each request in
+// flight keeps one such body in memory.
+const maxInline = 64 << 10
+
+// InParts moves the body of an event to parts, if it is too long to be stored in one piece.
+func (db *DB) InParts(ctx context.Context, e *EmittedEvent) error {
+	if len(e.Body) <= maxInline {
+		return nil
+	}
+	parts := db.WriteBody(ctx, e.Domain)
+	if _, err := parts.Write(e.Body); err != nil {
+		return fmt.Errorf("store a large body: %w", err)
+	}
+	if err := parts.Close(); err != nil {
+		return fmt.Errorf("store a large body: %w", err)
+	}
+	e.Body, e.Parts = nil, parts
+	return nil
+}
+
 // Write appends to the body.
 func (b *EventBody) Write(piece []byte) (int, error) {
 	if b.closed {
