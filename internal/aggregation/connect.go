@@ -338,9 +338,13 @@ func (a *Aggregation) disconnectWhile(ctx context.Context, d passerelle.Domain, 
 	return changing(id)
 }
 
-// DisconnectAll deletes the connections of a user.
+// DisconnectAll deletes the connections of a user. It fails with NotFound when the user does not
+// exist.
 func (a *Aggregation) DisconnectAll(ctx context.Context, d passerelle.Domain, user passerelle.UserID) error {
 	for {
+		if _, err := a.User(ctx, d, user); err != nil {
+			return err // otherwise the connections of an expired user would be listed without end
+		}
 		page, err := bankstore.From(a.DB).Connections(ctx, d.ID, user, store.Window{Limit: maxDue})
 		if err != nil {
 			return fmt.Errorf("list the connections of user %d: %w", user, err)

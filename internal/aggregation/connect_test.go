@@ -362,6 +362,24 @@ func TestConnectingInTheBackground(t *testing.T) {
 	})
 }
 
+// TestDisconnectingAllAfterTheUserHasExpired checks that a request that deletes the connections of a
+// user ends when the user expires during the request.
+func TestDisconnectingAllAfterTheUserHasExpired(t *testing.T) {
+	onEachFixture(t, func(t *testing.T, h *fixture) {
+		var err error
+		h.user, err = h.CreateUser(t.Context(), h.domain, false, func(*store.Tx, passerelle.User) error { return nil })
+		must(t, err)
+		_, err = h.connect("one", "1234")
+		must(t, err)
+		h.now = *h.user.Expires
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		if err := h.DisconnectAll(ctx, h.domain, h.user.ID); !errors.Is(err, passerelle.NotFound) {
+			t.Error(err)
+		}
+	})
+}
+
 // TestReadsWithoutThePerson checks that reads without the user count towards the institution's
 // daily limit, even when a program requests them.
 func TestReadsWithoutThePerson(t *testing.T) {
