@@ -165,6 +165,7 @@ func (run *syncRun) outcomeOf(outcome connector.Outcome, err error, late bool) c
 // These are the limits of an outcome.
 const (
 	maxMessage    = 1000
+	maxAddress    = 8192 // as for the pages of payments
 	maxMemory     = 1 << 20
 	maxFields     = 192 << 10
 	maxRetryAfter = 7 * 24 * time.Hour
@@ -176,8 +177,8 @@ func bounded(o connector.Outcome, now time.Time) (connector.Outcome, error) {
 	switch {
 	case !o.State.Known() || o.State == passerelle.Validating:
 		return o, fmt.Errorf("%w: no run ends in such a state", errInvalidData)
-	case len(o.Memory) > maxMemory || len(o.URL) > maxMessage || len(wire.Encode(o.Fields)) > maxFields:
-		return o, fmt.Errorf("%w: a run leaves at most %d bytes, an address of %d and fields of %d", errInvalidData, maxMemory, maxMessage, maxFields)
+	case len(o.Memory) > maxMemory || len(o.URL) > maxAddress || len(wire.Encode(o.Fields)) > maxFields:
+		return o, fmt.Errorf("%w: a run leaves at most %d bytes, an address of %d and fields of %d", errInvalidData, maxMemory, maxAddress, maxFields)
 	case o.ConsentUntil != nil && (o.ConsentUntil.Before(now) || o.ConsentUntil.Sub(now) > maxConsent):
 		return o, fmt.Errorf("%w: a consent ends after now, and within ten years", errInvalidData)
 	}
