@@ -74,7 +74,7 @@ func (a *Aggregation) readOne(ctx context.Context, d passerelle.Domain, c bankst
 	if err != nil {
 		return nil, fmt.Errorf("read connection %d: %w", c.ID, err)
 	}
-	if run.lease.c.Sync != c.Sync || !attended && !run.lease.c.Active {
+	if run.lease.c.Sync != c.Sync || !attended && !run.lease.c.Active && run.lease.c.State != passerelle.Validating {
 		return nil, run.lease.release(ctx) // the connection was read or paused after the caller listed it
 	}
 	if run.attended = attended; !attended {

@@ -377,8 +377,9 @@ func (tx Tx) DeleteConnection(domain passerelle.DomainID, user passerelle.UserID
 }
 
 // ConnectionsDue lists the active connections of a domain that are due at now, in the domain's
-// time, and that no process is reading. It leaves out the connections of the connectors in except.
-// Connections that have been overdue for the longest time come first.
+// time, and that no process is reading. It also lists inactive connections whose read a process
+// broke off, because they would stay in the state validating. It leaves out the connections of the
+// connectors in except. Connections that have been overdue for the longest time come first.
 func (r Reader) ConnectionsDue(ctx context.Context, domain passerelle.DomainID, now time.Time, except []string, limit int) ([]Connection, error) {
 	return r.connectionsDue(ctx, domain, now, except, "", limit)
 }
@@ -393,7 +394,7 @@ func (r Reader) ConnectionsAwaited(ctx context.Context, domain passerelle.Domain
 func (r Reader) connectionsDue(ctx context.Context, domain passerelle.DomainID, now time.Time, except []string, condition string, limit int) ([]Connection, error) {
 	others, args := database.Without(except, "connector_uuid", []any{int64(domain), database.Micros(now)})
 	return database.Collect(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection
-		WHERE domain_id = $1 AND next_try <= $2 AND deleted IS NULL AND active AND lease_until < {now}`+condition+others+` ORDER BY next_try, id`+database.UpTo(limit),
+		WHERE domain_id = $1 AND next_try <= $2 AND deleted IS NULL AND (active OR state = 'validating') AND lease_until < {now}`+condition+others+` ORDER BY next_try, id`+database.UpTo(limit),
 		args...)
 }
 
