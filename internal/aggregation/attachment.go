@@ -34,7 +34,7 @@ func validAttachments(supplied []passerelle.AttachmentDetails) ([]passerelle.Att
 // attached adds the events about new attachments: one for each transaction with new attachments.
 func (r *reporter) attached(ctx context.Context, events []store.EmittedEvent, accounts []*syncedAccount) ([]store.EmittedEvent, error) {
 	for _, a := range accounts {
-		if !a.changedTransactions {
+		if !a.changedTransactions && !r.lease.brokenOff {
 			continue // attachments change only together with transactions
 		}
 		err := r.foundAttachments(ctx, a.StoredAccount, func(of wire.FoundAttachments) error {

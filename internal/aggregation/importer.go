@@ -223,9 +223,10 @@ func (im *importer) refreshed(a bankstore.StoredAccount, details passerelle.Acco
 	return a, err
 }
 
-// lost marks an account that the institution no longer lists.
+// lost marks an account that the institution no longer lists. It marks the account again if only an
+// interrupted run, which had the same number, did so.
 func (im *importer) lost(a bankstore.StoredAccount) error {
-	if a.Deleted != nil {
+	if a.Deleted != nil && a.Changed != im.lease.sync {
 		return nil
 	}
 	now := im.lease.now()

@@ -2,6 +2,8 @@ package aggregation_test
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 
 	"passerelle"
@@ -10,14 +12,89 @@ import (
 )
 
 // stopping returns a read that ends the process after its first part, and the process that it ends.
-func stopping(t *testing.T, first func(out connector.Sink) error) (reading, context.Context) {
+func stopping(t *testing.T, first reading) (reading, context.Context) {
 	process, stop := context.WithCancel(t.Context())
-	return func(ctx context.Context, _ connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
-		must(t, first(out))
+	return func(ctx context.Context, req connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
+		_, err := first(ctx, req, out)
+		must(t, err)
 		stop()
 		<-ctx.Done()
 		return connector.Outcome{}, ctx.Err()
 	}, process
+}
+
+// rowsOf counts the transactions and documents of an event, and its deleted accounts.
+func rowsOf(e event) (transactions, documents, deleted int) {
+	all := e.body
+	if c, is := e.body["connection"].(map[string]any); is {
+		all = c
+	}
+	if of, is := all["transactions"].([]any); is {
+		transactions += len(of)
+	}
+	accounts, _ := all["accounts"].([]any)
+	for _, a := range accounts {
+		account := a.(map[string]any)
+		of, _ := account["transactions"].([]any) // ACCOUNTS_FETCHED has none
+		transactions += len(of)
+		if account["deleted"] != nil {
+			deleted++
+		}
+	}
+	subscriptions, _ := all["subscriptions"].([]any)
+	for _, s := range subscriptions {
+		documents += len(s.(map[string]any)["documents"].([]any))
+	}
+	return transactions, documents, deleted
+}
+
+// TestInterruptedSyncsAreReported checks that the events at the end of a sync contain the data that
+// interrupted syncs before it have read, even when a failed sync was between them. A later sync must
+// not report this data again.
+func TestInterruptedSyncsAreReported(t *testing.T) {
+	for name, between := range map[string]int{"next": 0, "after a failure": 1} {
+		t.Run(name, func(t *testing.T) {
+			amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
+				c := h.established(s)
+				for _, a := range h.accounts(true) {
+					h.share(a, true)
+				}
+				h.shareSubscription(c.ID, "s")
+				h.events()
+				b := soundBooks()
+				b.accounts = b.accounts[:1]
+				b.transactions[0].Attachments = receipts(1)
+				for range 2 {
+					read, process := stopping(t, b.read)
+					s.read = read
+					if _, err := h.SyncDue(process, h.domain); !errors.Is(err, context.Canceled) {
+						t.Fatal(err)
+					}
+				}
+				for range between {
+					s.read = ending(connector.Outcome{State: passerelle.WebsiteUnavailable})
+					_, err := h.resume(c.ID)
+					must(t, err)
+				}
+				h.events()
+				s.read = b.read
+				for _, want := range [][3]int{{3, 1, 1 - between}, {0, 0, 0}} {
+					_, err := h.resume(c.ID)
+					must(t, err)
+					events := h.events()
+					if between == 0 && strings.Contains(names(events), "ATTACHMENTS") != (want[0] > 0) {
+						t.Errorf("events %s", names(events))
+					}
+					for _, e := range events {
+						transactions, documents, deleted := rowsOf(e)
+						if e.name == "CONNECTION_SYNCED" && [3]int{transactions, documents, deleted} != want || e.name == "ACCOUNT_CATEGORIZED" && transactions != want[0] {
+							t.Errorf("%s has %d transactions, %d documents and %d deleted accounts, want %v", e.name, transactions, documents, deleted, want)
+						}
+					}
+				}
+			})
+		})
+	}
 }
 
 // TestInterruptedReadOfAnInactiveConnection checks that the service repeats a read in the background
@@ -26,7 +103,7 @@ func stopping(t *testing.T, first func(out connector.Sink) error) (reading, cont
 func TestInterruptedReadOfAnInactiveConnection(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id, inactive := h.shared(s), false
-		read, process := stopping(t, func(connector.Sink) error { return nil })
+		read, process := stopping(t, ending(connector.Outcome{}))
 		s.read = read
 		_, err := h.Resume(t.Context(), h.domain, h.user.ID, id, aggregation.Request{Background: true, Active: &inactive})
 		must(t, err)

@@ -105,7 +105,7 @@ func TestManualTransactionsDuringSyncs(t *testing.T) {
 // account or subscription.
 func (h *fixture) atTheEndOfARead(change func() error) {
 	h.DB.Database.Observe(func(_ context.Context, statements []database.Statement) error {
-		ends := slices.ContainsFunc(statements, func(s database.Statement) bool { return strings.Contains(s.SQL, "readings = readings + 1") })
+		ends := slices.ContainsFunc(statements, func(s database.Statement) bool { return strings.Contains(s.SQL, "SET last_update = $1, error = NULL") })
 		if !ends || change == nil {
 			return nil
 		}

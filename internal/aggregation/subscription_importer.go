@@ -109,7 +109,7 @@ func (im *importer) refreshedSubscription(s bankstore.StoredSubscription, detail
 }
 
 func (im *importer) lostSubscription(s bankstore.StoredSubscription) error {
-	if s.Deleted != nil {
+	if s.Deleted != nil && s.Changed != im.lease.sync {
 		return nil
 	}
 	now := im.lease.now()

@@ -168,6 +168,7 @@ func (run *syncRun) end(ctx context.Context, im *importer, o connector.Outcome) 
 		bankstore.In(tx).SaveConnection(c, c.Version)
 		bankstore.In(tx).SaveSource(run.lease.domain.ID, run.lease.source)
 		bankstore.In(tx).SetUpdateError(c)
+		bankstore.In(tx).CountReadings(run.lease.domain.ID, run.events.report.accounts, run.events.report.subscriptions)
 		run.storeReturn(tx)
 		if o.Memory != nil {
 			if err := bankstore.In(tx).SetConnectionMemory(c, o.Memory, run.terminable); err != nil {

@@ -21,9 +21,9 @@ type StoredAccount struct {
 	// Changed is the number of the sync that last changed the row.
 	Changed int64
 	// Readings counts the complete reads of the account, in which all of its transactions were
-	// read. A transaction that a sync changes gets the number of the next complete read. The first
-	// complete sync after an interrupted sync therefore also reports the changes of the interrupted
-	// sync.
+	// read, once the last event of the sync has reported them. A transaction that a sync changes gets
+	// the number of the next complete read. The first complete sync after an interrupted sync
+	// therefore also reports the changes of the interrupted sync.
 	Readings int64
 }
 
@@ -158,9 +158,25 @@ func (tx Tx) UpdateAccount(domain passerelle.DomainID, a *StoredAccount) error {
 	return nil
 }
 
+// CountReadings records that the last event of a sync reports the changes of these accounts and
+// subscriptions. It leaves out those without a number of their complete reads.
+func (tx Tx) CountReadings(domain passerelle.DomainID, accounts []StoredAccount, subscriptions []StoredSubscription) {
+	count := func(table string, id, readings int64) {
+		if readings >= 0 {
+			tx.unit.Exec(`UPDATE `+table+` SET readings = $1 WHERE +domain_id = $2 AND id = $3`, readings+1, int64(domain), id)
+		}
+	}
+	for _, a := range accounts {
+		count("bank_account", int64(a.ID), a.Readings)
+	}
+	for _, s := range subscriptions {
+		count("subscription", int64(s.ID), s.Readings)
+	}
+}
+
 // TouchAccount records that an account was read completely.
 func (tx Tx) TouchAccount(domain passerelle.DomainID, id passerelle.AccountID, at time.Time, coveredFrom passerelle.Date) {
-	tx.unit.ExecOne(store.ErrNotFound, `UPDATE bank_account SET last_update = $1, error = NULL, readings = readings + 1, covered_from = COALESCE($2, covered_from) WHERE +domain_id = $3 AND id = $4`,
+	tx.unit.ExecOne(store.ErrNotFound, `UPDATE bank_account SET last_update = $1, error = NULL, covered_from = COALESCE($2, covered_from) WHERE +domain_id = $3 AND id = $4`,
 		database.Micros(at), database.OptionalDate(coveredFrom), int64(domain), int64(id))
 }
 

@@ -138,7 +138,7 @@ func (tx Tx) UpdateSubscription(domain passerelle.DomainID, s *StoredSubscriptio
 
 // TouchSubscription records that a subscription was read completely.
 func (tx Tx) TouchSubscription(domain passerelle.DomainID, id passerelle.SubscriptionID, at time.Time) {
-	tx.unit.ExecOne(store.ErrNotFound, `UPDATE subscription SET last_update = $1, error = NULL, readings = readings + 1 WHERE +domain_id = $2 AND id = $3`, database.Micros(at), int64(domain), int64(id))
+	tx.unit.ExecOne(store.ErrNotFound, `UPDATE subscription SET last_update = $1, error = NULL WHERE +domain_id = $2 AND id = $3`, database.Micros(at), int64(domain), int64(id))
 }
 
 // EnableSubscription records that the user shares a subscription. Write fails with ErrConflict

@@ -356,7 +356,7 @@ func (s *TransactionSpan) add(row database.Row) error {
 }
 
 // ChangedTransactions lists an account's transactions that have changed since the account's last
-// complete read, ordered by id.
+// complete read that a last event of a sync reported, ordered by id.
 func (r Reader) ChangedTransactions(ctx context.Context, a StoredAccount, after passerelle.TransactionID, limit int) ([]passerelle.Transaction, error) {
 	return database.Collect(ctx, r.rows, scanTransaction, `SELECT `+transactionColumns+` FROM bank_transaction t
 		WHERE t.account_id = $1 AND t.epoch = $2 AND t.changed = $3 AND t.id > $4 ORDER BY t.id LIMIT $5`,
