@@ -193,7 +193,7 @@ func (a *Aggregation) firstRead(ctx context.Context, run *syncRun, reader connec
 	if begun {
 		return shown, nil
 	}
-	run.lease.c = former
+	former.StoredTry, run.lease.c = run.lease.c.StoredTry, former
 	busy := &passerelle.Error{Kind: passerelle.Unavailable, Code: "unavailable", Message: "Too many connections are being synchronised; try again later.", RetryAfter: 10}
 	return former, errors.Join(busy, run.lease.save(ctx), run.lease.release(ctx))
 }

@@ -137,10 +137,14 @@ func (l *lease) release(ctx context.Context) error {
 }
 
 func (l *lease) save(ctx context.Context) error {
-	return l.write(ctx, func(tx *store.Tx) error {
+	err := l.write(ctx, func(tx *store.Tx) error {
 		bankstore.In(tx).SaveConnection(l.c, l.c.Version)
 		return nil
 	})
+	if err == nil {
+		l.c.StoredTry = l.c.NextTry
+	}
+	return err
 }
 
 // renew renews the lease. It ends the run when the lease is lost.

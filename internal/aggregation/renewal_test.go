@@ -1,6 +1,7 @@
 package aggregation_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -72,6 +73,49 @@ func TestNotificationAboutAnEndedConsent(t *testing.T) {
 			after := h.loaded(c.ID)
 			if after.State != test.want || after.ConsentUntil.After(end) != (test.want == "") {
 				t.Errorf("%s: %+v", test.before.State, after)
+			}
+			must(t, h.Disconnect(t.Context(), h.domain, h.user.ID, c.ID))
+		}
+	})
+}
+
+// TestNotificationDuringARead checks that a notification that arrives during a read makes the
+// connection due after the read. A state that waits for other actions of the user keeps its own
+// next try.
+func TestNotificationDuringARead(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
+		minute := h.now.Add(time.Minute)
+		for _, test := range []struct {
+			before, after passerelle.ConnectionState
+			background    bool
+			want          time.Time
+		}{
+			{"", "", false, h.now},
+			{"", "", true, minute},
+			{passerelle.Decoupled, passerelle.Decoupled, false, minute},
+			{passerelle.Decoupled, passerelle.Decoupled, true, minute},
+			{passerelle.WebauthRequired, "", false, minute},
+			{"", passerelle.Wrongpass, false, h.now.Add(12 * time.Hour)},
+		} {
+			c := h.established(s)
+			s.read = ending(connector.Outcome{State: test.before})
+			_, err := h.resume(c.ID)
+			must(t, err)
+			s.read = func(context.Context, connector.DataRequest, connector.Sink) (connector.Outcome, error) {
+				must(t, h.DB.Write(t.Context(), func(tx *store.Tx) error {
+					bankstore.In(tx).HastenRead(h.domain.ID, c.ID, h.now, minute)
+					return nil
+				}))
+				return connector.Outcome{State: test.after}, nil
+			}
+			_, err = h.Resume(t.Context(), h.domain, h.user.ID, c.ID, aggregation.Request{Background: test.background})
+			must(t, err)
+			for _, work := range h.waiting {
+				work(t.Context())
+			}
+			h.waiting = nil
+			if c := h.loaded(c.ID); c.NextTry == nil || !c.NextTry.Equal(test.want) || c.State != test.after {
+				t.Errorf("%+v: state %q, next try %v", test, c.State, c.NextTry)
 			}
 			must(t, h.Disconnect(t.Context(), h.domain, h.user.ID, c.ID))
 		}

@@ -36,6 +36,9 @@ type Connection struct {
 	Expire       *time.Time
 	NextTry      *time.Time
 	ConsentUntil *time.Time
+	// StoredTry is the stored NextTry. SaveConnection recognises by this time that HastenRead has
+	// changed NextTry.
+	StoredTry *time.Time
 	// Failures counts consecutive failures.
 	Failures int64
 	// Unattended is the number of reads without the user since UnattendedFrom.
@@ -67,6 +70,7 @@ func scanConnection(row database.Row) (Connection, error) {
 	c.Created, c.UnattendedFrom = database.Instant(created), database.Instant(unattended)
 	c.Established, c.LastUpdate, c.LastPush = database.OptionalInstant(established), database.OptionalInstant(update), database.OptionalInstant(push)
 	c.Expire, c.NextTry, c.ConsentUntil = database.OptionalInstant(expire), database.OptionalInstant(next), database.OptionalInstant(agreement)
+	c.StoredTry = c.NextTry
 	return c, err
 }
 
@@ -303,16 +307,25 @@ func (tx Tx) ReleaseConnection(domain passerelle.DomainID, id passerelle.Connect
 
 // SaveConnection stores the changeable fields of a connection, if the connection still has the
 // version in the argument former. Write fails with ErrConflict when the connection has a different
-// version.
+// version. If the institution sent a notification since the connection was loaded, the connection
+// stays due at the time that HastenRead has set, unless its new state excludes such a read.
 func (tx Tx) SaveConnection(c Connection, former int64) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE connection SET state = $1, message = $2, fields = $3, url = $4, active = $5, established = $6,
-			last_update = $7, last_push = $8, expire = $9, next_try = $10, consent_until = $11, failures = $12,
+			last_update = $7, last_push = $8, expire = $9, next_try = `+kept("$10", "$21", "$1")+`, consent_until = $11, failures = $12,
 			unattended_from = $13, unattended = $14, read_soon = $15, version = $16, sync = $17
 		WHERE +domain_id = $18 AND id = $19 AND version = $20 AND deleted IS NULL`,
 		database.OptionalText(c.State), database.OptionalText(c.Message), database.OptionalText(c.Fields), database.OptionalText(c.URL), c.Active, database.OptionalMicros(c.Established),
 		database.OptionalMicros(c.LastUpdate), database.OptionalMicros(c.LastPush), database.OptionalMicros(c.Expire), database.OptionalMicros(c.NextTry), database.OptionalMicros(c.ConsentUntil), c.Failures,
 		database.Micros(c.UnattendedFrom), c.Unattended, c.Soon, c.Version, c.Sync,
-		int64(c.Domain), int64(c.ID), former)
+		int64(c.Domain), int64(c.ID), former, database.OptionalMicros(c.StoredTry))
+}
+
+// kept returns the SQL expression for the time of the next try that SaveConnection stores. It is the
+// argument next, or the time that HastenRead has set since the connection was loaded with the time
+// in the argument former.
+func kept(next, former, state string) string {
+	return `CASE WHEN next_try IS DISTINCT FROM ` + former + ` AND next_try < COALESCE(` + next + `, 9223372036854775807)
+		AND COALESCE(` + state + `, 'decoupled') IN ('webauthRequired', 'decoupled') THEN next_try ELSE ` + next + ` END`
 }
 
 // SetUpdateError stores the state of a connection as the error of its enabled accounts and
@@ -445,11 +458,11 @@ func (tx Tx) VersionConnection(domain passerelle.DomainID, id passerelle.Connect
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE connection SET version = $1 WHERE +domain_id = $2 AND id = $3 AND version = $4`, version, int64(domain), int64(id), former)
 }
 
-// HastenRead makes a healthy connection due at the instant now. If the user is at the institution,
-// the connection is due at the instant later. It does not change a connection that is due earlier,
-// inactive or in a different state.
+// HastenRead makes a healthy connection due at the instant now. If the user is at the institution, or
+// a read in the background is under way, the connection is due at the instant later. It does not
+// change a connection that is due earlier, inactive or in a different state.
 func (tx Tx) HastenRead(domain passerelle.DomainID, id passerelle.ConnectionID, now, later time.Time) {
-	for states, at := range map[string]time.Time{"state IS NULL": now, "state IN ('webauthRequired', 'decoupled')": later} {
+	for states, at := range map[string]time.Time{"state IS NULL": now, "state IN ('webauthRequired', 'decoupled', 'validating')": later} {
 		tx.unit.Exec(`UPDATE connection SET next_try = $1 WHERE +domain_id = $2 AND id = $3 AND active AND (next_try IS NULL OR next_try > $1) AND `+database.Opaque(states+" AND deleted IS NULL"), database.Micros(at), int64(domain), int64(id))
 	}
 }

@@ -43,7 +43,7 @@ func TestConnections(t *testing.T) {
 		if err != nil || len(got) != 1 {
 			t.Fatalf("due: %v (%v)", got, err)
 		}
-		c.UnattendedFrom = got[0].UnattendedFrom
+		c.UnattendedFrom, c.StoredTry = got[0].UnattendedFrom, &due
 		wantSame(t, c, got[0], nil)
 		_, err = bankstore.From(s.db).Connection(t.Context(), s.domain, 8, c.ID)
 		wantError(t, err, store.ErrNotFound)
