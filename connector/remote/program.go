@@ -30,13 +30,14 @@ const (
 	// callTime limits a call that is not a stream. dialTime limits opening a connection.
 	callTime = 20 * time.Second
 	dialTime = 5 * time.Second
-	// silence is the longest pause in a stream.
-	silence = time.Minute
 	// A stream may take streamTime, plus one second for each 16 KiB. The time that its consumer
 	// needs does not count. A slower stream would delay other calls.
 	streamTime = 5 * time.Minute
 	slowest    = 16 << 10
 )
+
+// silence is the longest pause in a stream. Only tests change it.
+var silence = time.Minute
 
 // Program is a program that speaks the protocol at an address.
 type Program struct {
@@ -210,7 +211,9 @@ func (p *Program) measured(ctx context.Context, name string, call func() error) 
 		return p.fault(name, connector.ErrNotSent, "it has failed several times in a row, so Passerelle pauses its calls for a moment")
 	}
 	err := call()
-	if errors.Is(err, context.Canceled) || errors.Is(ctx.Err(), context.Canceled) || errors.As(err, new(*sinkError)) {
+	silent := errors.Is(context.Cause(ctx), context.DeadlineExceeded)
+	left := !silent && (errors.Is(err, context.Canceled) || errors.Is(ctx.Err(), context.Canceled))
+	if left || errors.As(err, new(*sinkError)) {
 		p.circuit.Leave(name) // the result says nothing about the program
 		return err
 	}

@@ -357,6 +357,27 @@ func TestProgramsThatHang(t *testing.T) {
 	}
 }
 
+// TestSilentStreams checks that reads count as failures when the program sends nothing for too long.
+func TestSilentStreams(t *testing.T) {
+	defer remote.SetSilence(remote.SetSilence(time.Millisecond))
+	over := make(chan struct{})
+	reader := connectorAt(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/accounts") {
+			signed(w, r, `{"accounts":[{"key":"a","currency":"EUR"}]}`)
+			return
+		}
+		<-over
+	}), readProfile()).(connector.DataReader)
+	t.Cleanup(func() { close(over) })
+	const failures = 20
+	for call := range failures {
+		_, err := reader.Read(t.Context(), connector.DataRequest{Source: "openapi"}, &sink{})
+		if disturbed := reader.Profile().Disturbed; !errors.Is(err, context.DeadlineExceeded) || disturbed != (call == failures-1) {
+			t.Fatalf("read %d: %v, disturbed: %t", call+1, err, disturbed)
+		}
+	}
+}
+
 // TestEndlessLine checks that a read of a line without an end stops and closes the connection.
 func TestEndlessLine(t *testing.T) {
 	var sent atomic.Int64
