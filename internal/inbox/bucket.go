@@ -48,7 +48,7 @@ func (b *bucket) Done(ctx context.Context, file WaitingFile, refused string) err
 	if refused != "" {
 		to = refusedFolder
 	}
-	name, err := freeName(path.Join(path.Dir(file.Name), to, path.Base(file.Name)), func(key string) (bool, error) { return b.place.Has(ctx, key) })
+	name, err := freeName(path.Join(path.Dir(file.Name), to, path.Base(file.Name)), refused != "", func(key string) (bool, error) { return b.place.Has(ctx, key) })
 	if err == nil && refused != "" {
 		err = b.place.WriteText(ctx, name+reasonEnding, refused+"\n")
 	}

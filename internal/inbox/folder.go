@@ -100,7 +100,7 @@ func (f *folder) Done(_ context.Context, file WaitingFile, refused string) error
 	if refused != "" {
 		to = refusedFolder
 	}
-	name, err := freeName(filepath.Join(f.name, to, filepath.Base(file.Name)), func(name string) (bool, error) {
+	name, err := freeName(filepath.Join(f.name, to, filepath.Base(file.Name)), refused != "", func(name string) (bool, error) {
 		_, err := os.Lstat(name)
 		if errors.Is(err, os.ErrNotExist) {
 			return false, nil

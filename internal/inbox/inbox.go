@@ -66,10 +66,14 @@ func (f WaitingFile) Read(ctx context.Context) ([]byte, error) {
 }
 
 // freeName returns the name if it is free. Otherwise it returns the name with the first number that
-// makes it free.
-func freeName(name string, taken func(string) (bool, error)) (string, error) {
+// makes it free. With a reason, the name of the reason's file must be free too.
+func freeName(name string, reason bool, taken func(string) (bool, error)) (string, error) {
 	for n, one := 1, name; ; n++ {
-		if is, err := taken(one); err != nil || !is {
+		is, err := taken(one)
+		if err == nil && !is && reason {
+			is, err = taken(one + reasonEnding)
+		}
+		if err != nil || !is {
 			return one, err
 		}
 		one = fmt.Sprintf("%s.%d", name, n)

@@ -147,6 +147,29 @@ func TestInbox(t *testing.T) {
 	}
 }
 
+// TestReasonsReplaceNoFile checks that the reason for a refusal does not replace a refused file.
+func TestReasonsReplaceNoFile(t *testing.T) {
+	for name, open := range map[string]func(*testing.T) place{"folder": folder, "bucket": bucket} {
+		p := open(t)
+		p.put("refused/a.txt", "a statement")
+		p.put("a", "another one")
+		var files []inbox.WaitingFile
+		for range 2 { // a file in a folder must stay unchanged between two calls
+			var err error
+			if files, err = p.Files(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := p.Done(t.Context(), files[0], "it is damaged"); err != nil {
+			t.Error(err)
+		}
+		want := map[string]string{"refused/a.txt": "a statement", "refused/a.1": "another one", "refused/a.1.txt": "it is damaged\n"}
+		if diff := cmp.Diff(want, p.all()); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
 // TestInboxRefuses checks that a file larger than MaxSize fails with ErrSize. For an unreachable
 // server, Away must return true.
 func TestInboxRefuses(t *testing.T) {
