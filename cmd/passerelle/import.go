@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"unicode/utf8"
 
 	"passerelle"
 	"passerelle/internal/inbox"
 	"passerelle/internal/secretfile"
 	"passerelle/internal/uploads"
+	"passerelle/statementfile"
 )
 
 type importCommand struct {
@@ -70,12 +72,29 @@ func (i *importCommand) open(ctx context.Context) (*uploads.Uploader, error) {
 		return nil, fmt.Errorf("read the file of --mapping: %w", err)
 	}
 	if mapping != nil {
-		to.Mapping = *mapping
+		to.Mapping, err = *mapping, checkMapping(*mapping)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if to.Connection == 0 {
 		err = to.FindConnection(ctx, !i.DryRun)
 	}
 	return to, err
+}
+
+// maxMapping is the largest number of characters of a mapping that the service accepts.
+const maxMapping = 4096
+
+// checkMapping refuses a mapping that the service would refuse with each file.
+func checkMapping(text string) error {
+	if utf8.RuneCountInString(text) > maxMapping {
+		return passerelle.InvalidField("mapping", "can have at most %d characters", maxMapping)
+	}
+	if _, err := statementfile.ParseMapping(text); err != nil {
+		return passerelle.InvalidField("mapping", "%s", err)
+	}
+	return nil
 }
 
 // sendAll sends files one after the other. It reports whether the service refused any file.

@@ -113,6 +113,9 @@ func (f *folder) Done(_ context.Context, file WaitingFile, refused string) error
 	if err == nil {
 		err = os.Rename(file.Name, name)
 	}
+	if _, there := os.Lstat(file.Name); err != nil && errors.Is(there, os.ErrNotExist) {
+		return nil // somebody else has moved the file
+	}
 	if err != nil {
 		return fmt.Errorf("move a file that is done: %w", err)
 	}

@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"path"
@@ -46,6 +47,8 @@ type Uploaded struct {
 	Removed      int           `json:"removed,omitempty"`
 	Gaps         []MissingPart `json:"gaps,omitempty"`
 	Refused      string        `json:"refused,omitempty"`
+	// unread is the error from reading the file on this machine.
+	unread error
 }
 
 // MissingPart is the sum of the entries that are missing between the balances of two days.
@@ -127,7 +130,7 @@ func (c *Uploader) Send(ctx context.Context, file inbox.WaitingFile, preview boo
 		return view, err
 	}
 	if err != nil {
-		view.Refused = err.Error()
+		view.Refused, view.unread = err.Error(), err
 		return view, nil //nolint:nilerr // the error is part of the result
 	}
 	query := url.Values{"name": {cut(path.Base(filepath.ToSlash(file.Name)))}, "preview": {strconv.FormatBool(preview)}, "unbalanced": {strconv.FormatBool(c.Unbalanced)}}
@@ -218,8 +221,9 @@ func (c *Uploader) call(ctx context.Context, method, path, contentType string, b
 // Watch imports the files of an inbox when they arrive. It reports the result for each file, and
 // moves the file to a folder in the inbox. It runs until the context ends, or until the inbox or
 // the report fails, or until the service refuses the token or no longer has the connection. When
-// another call of the service fails, or the server of the inbox cannot be reached, Watch calls the
-// function away with the error. It leaves the files in their place and tries again after in.Pause.
+// another call of the service fails, or the server of the inbox cannot be reached, or a file cannot
+// be read, Watch calls the function away with the error. It leaves the files in their place and
+// tries again after in.Pause.
 func (c *Uploader) Watch(ctx context.Context, in inbox.Inbox, report func(Uploaded) error, away func(error)) error {
 	for {
 		err := c.takeFiles(ctx, in, report)
@@ -238,16 +242,18 @@ func (c *Uploader) Watch(ctx context.Context, in inbox.Inbox, report func(Upload
 	}
 }
 
-// errAway means that a call of the service failed, or that the server of the inbox cannot be
-// reached.
+// errAway means that a call of the service failed, that the server of the inbox cannot be reached, or
+// that a file cannot be read.
 var errAway = errors.New("something is away")
 
-// takeFiles imports the waiting files.
+// takeFiles imports the waiting files. A file that cannot be read now stays in its place, unless it
+// has disappeared or is too large. It does not hold up the files after it.
 func (c *Uploader) takeFiles(ctx context.Context, in inbox.Inbox, report func(Uploaded) error) error {
 	files, err := in.Files(ctx)
 	if err != nil {
 		return later(err)
 	}
+	var waiting error
 	for _, file := range files {
 		result, err := c.Send(ctx, file, false)
 		var refused *refusedError
@@ -257,6 +263,12 @@ func (c *Uploader) takeFiles(ctx context.Context, in inbox.Inbox, report func(Up
 		if err != nil {
 			return fmt.Errorf("%w: %w", errAway, err)
 		}
+		if result.unread != nil && !errors.Is(result.unread, inbox.ErrSize) {
+			if !errors.Is(result.unread, fs.ErrNotExist) {
+				waiting = fmt.Errorf("%w: %w", errAway, result.unread)
+			}
+			continue
+		}
 		if err := in.Done(ctx, file, result.Refused); err != nil {
 			return later(err)
 		}
@@ -264,7 +276,7 @@ func (c *Uploader) takeFiles(ctx context.Context, in inbox.Inbox, report func(Up
 			return err
 		}
 	}
-	return nil
+	return waiting
 }
 
 // later marks an error when the server of the inbox cannot be reached now.

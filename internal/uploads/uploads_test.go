@@ -1,0 +1,68 @@
+package uploads_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"passerelle/internal/inbox"
+	"passerelle/internal/uploads"
+)
+
+// changing is an inbox in a folder. The function change changes the files after they are listed.
+type changing struct {
+	inbox.Inbox
+	folder string
+	change func()
+}
+
+func (c changing) Files(context.Context) ([]inbox.WaitingFile, error) {
+	files, err := inbox.Named([]string{c.folder})
+	c.change()
+	return files, err
+}
+
+// TestFilesThatCannotBeRead checks that Watch imports the other files when a file disappears after
+// it was listed, or cannot be read now. It must refuse neither of them.
+func TestFilesThatCannotBeRead(t *testing.T) {
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"message":"CSV","accounts":[{"transactions":1,"new":1}]}`)
+	}))
+	t.Cleanup(server.Close)
+	folder := t.TempDir()
+	in, err := inbox.NewFolder(folder)
+	must(err)
+	for _, name := range []string{"a disappears", "b is locked", "c"} {
+		must(os.WriteFile(filepath.Join(folder, name), []byte("text"), 0o600))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var imported []string
+	err = (&uploads.Uploader{Base: server.URL}).Watch(ctx, changing{in, folder, func() {
+		must(os.Remove(filepath.Join(folder, "a disappears")))
+		must(os.Remove(filepath.Join(folder, "b is locked")))
+		must(os.Mkdir(filepath.Join(folder, "b is locked"), 0o700)) // even root cannot read a folder as a file
+	}}, func(r uploads.Uploaded) error {
+		imported = append(imported, filepath.Base(r.File)+r.Refused)
+		return nil
+	}, func(error) { cancel() })
+	must(err)
+	if diff := cmp.Diff([]string{"c"}, imported); diff != "" {
+		t.Error(diff)
+	}
+	if refused, err := os.ReadDir(filepath.Join(folder, "refused")); err != nil || len(refused) > 0 {
+		t.Errorf("refused: %v (%v)", refused, err)
+	}
+}
