@@ -20,7 +20,7 @@ const payloadPage = 500
 // of a long history therefore needs little memory.
 
 // changed returns an account's transactions that the run changed.
-func (r *reporter) changed(ctx context.Context, a bankstore.StoredAccount) wire.Each[wire.Transaction] {
+func (r *reporter) changed(ctx context.Context, w *payloadWriter, a bankstore.StoredAccount) wire.Each[wire.Transaction] {
 	return func(write func(wire.Transaction)) error {
 		for after := passerelle.TransactionID(0); ; {
 			page, err := bankstore.From(r.lease.db).ChangedTransactions(ctx, a, after, payloadPage)
@@ -28,7 +28,10 @@ func (r *reporter) changed(ctx context.Context, a bankstore.StoredAccount) wire.
 				return fmt.Errorf("list the changes in account %d: %w", a.ID, err)
 			}
 			for _, t := range page {
-				write(wire.NewTransaction(t, a.Currency, r.zone()))
+				if t.BookedBefore && w.parts == nil {
+					w.bookedBefore = append(w.bookedBefore, int64(t.ID))
+				}
+				write(wire.NewTransaction(t.Transaction, a.Currency, r.zone()))
 				after = t.ID
 			}
 			if len(page) < payloadPage {
@@ -41,7 +44,7 @@ func (r *reporter) changed(ctx context.Context, a bankstore.StoredAccount) wire.
 // accountRead returns an account and its changed rows, for an event body.
 func (r *reporter) accountRead(ctx context.Context, w *payloadWriter, a bankstore.StoredAccount) wire.AccountRead {
 	w.hold(r.lease.c, a.Holding())
-	return wire.AccountRead{BankAccount: wire.NewBankAccount(a.BankAccount, r.zone()), Investments: r.changedInvestments(ctx, a), Transactions: r.changed(ctx, a)}
+	return wire.AccountRead{BankAccount: wire.NewBankAccount(a.BankAccount, r.zone()), Investments: r.changedInvestments(ctx, a), Transactions: r.changed(ctx, w, a)}
 }
 
 func (r *reporter) accountSynced(ctx context.Context, a *syncedAccount) (store.EmittedEvent, error) {
@@ -148,7 +151,7 @@ func (r *reporter) categorized(ctx context.Context, accounts []*syncedAccount) (
 	return w.attachTo(e, w.payload.Transactions(func(write func(wire.Transaction)) error {
 		for _, a := range accounts {
 			w.hold(r.lease.c, a.Holding())
-			if err := r.changed(ctx, a.StoredAccount)(write); err != nil {
+			if err := r.changed(ctx, w, a.StoredAccount)(write); err != nil {
 				return err
 			}
 		}

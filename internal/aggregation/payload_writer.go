@@ -26,6 +26,8 @@ type payloadWriter struct {
 	limit  int
 	buffer []byte
 	parts  *store.EventBody
+	// bookedBefore lists the transactions in the body that are no longer new in a statement.
+	bookedBefore []int64
 	// holds lists the data in the body that the user may withdraw.
 	holds []store.Holding
 }

@@ -170,6 +170,48 @@ func TestWhatIsTooLongForAStatementIsJSON(t *testing.T) {
 	})
 }
 
+// TestMovementsComeOnce checks that a transaction is a movement of one statement: of the statement of
+// the sync that found it booked. A corrected or restored transaction is no movement.
+func TestMovementsComeOnce(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
+		must(t, settings.Set(t.Context(), h.DB, h.domain.ID, map[string]string{settings.CFONB: "1"}, h.now))
+		b := soundBooks()
+		balance := decimal.MustNew(9000, 2)
+		b.accounts[0].IBAN, b.accounts[0].Balance = "FR7630006000011234567890189", &balance
+		s.read = b.read
+		c, err := h.connect("anna", "1234")
+		must(t, err)
+		h.share(h.accounts(true)[0], true)
+		one := func(change func(all []passerelle.TransactionDetails) []passerelle.TransactionDetails) reading {
+			all := b
+			all.transactions = change(slices.Clone(b.transactions))
+			return all.read
+		}
+		type transactions = []passerelle.TransactionDetails
+		corrected := func(all transactions) transactions { all[0].Wording = "corrected"; return all }
+		coming := func(all transactions) transactions { all[2].Coming = true; return corrected(all) }
+		for i, step := range []struct {
+			read reading
+			want int
+		}{
+			{one(func(all transactions) transactions { all[1].Coming = true; return all[:2] }), 1},
+			{one(corrected), 2}, // the second is booked now, the third is new
+			{one(coming), 0},
+			{one(corrected), 0},
+			{one(func(all transactions) transactions { return all[:2] }), 0}, // the third disappears
+			{b.read, 0},
+		} {
+			s.read = step.read
+			_, err := h.resume(c.ID)
+			must(t, err)
+			synced, bodies := h.sent(webhook.ConnectionSynced)
+			if got := movements(t, bodies[newest(synced)]); len(got) != 1 || got["12345678901"] != step.want {
+				t.Errorf("step %d: movements %v, want %d", i+1, got, step.want)
+			}
+		}
+	})
+}
+
 // rich is an institution with accounts whose values do not fit the columns of a statement.
 type rich struct{ connector.DataReader }
 

@@ -105,7 +105,8 @@ var transactionRow = database.NewRowType(`bank_transaction (id, domain_id, user_
 	wording, coming, categories, details, digest, scraped, last_update, changed, connection_id, folded, manual)`)
 
 // UpdateTransaction stores an institution's new details of a transaction. It does not change the
-// user's values. It restores a deleted transaction.
+// user's values. It restores a deleted transaction. It also stores which complete read found the
+// transaction booked, because changed no longer has this number.
 func (tx Tx) UpdateTransaction(domain passerelle.DomainID, a StoredAccount, id passerelle.TransactionID, d passerelle.TransactionDetails, at time.Time, reading int64) error {
 	details, err := EncodeDetails(d)
 	if err != nil {
@@ -116,7 +117,8 @@ func (tx Tx) UpdateTransaction(domain passerelle.DomainID, a StoredAccount, id p
 		return fmt.Errorf("store the value of a transaction: %w", err)
 	}
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE bank_transaction SET date = $1, application_date = CASE WHEN moved THEN application_date ELSE $2 END, value = $3, value_scale = $4,
-			wording = $5, coming = $6, details = $7, digest = $8, last_update = $9, deleted = NULL, changed = $10, folded = $11
+			wording = $5, coming = $6, details = $7, digest = $8, last_update = $9, deleted = NULL, changed = $10, folded = $11,
+			booked = COALESCE(booked, CASE WHEN NOT coming THEN changed WHEN NOT $6 THEN $10 END)
 		WHERE domain_id = $12 AND account_id = $13 AND epoch = $14 AND id = $15`,
 		d.Date.String(), d.RDate.String(), value, d.Value.Scale(), d.Wording, d.Coming, details.text, details.Digest, database.Micros(at), reading, database.Fold(d.Wording),
 		int64(domain), int64(a.ID), a.Epoch, int64(id))

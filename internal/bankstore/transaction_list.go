@@ -355,10 +355,26 @@ func (s *TransactionSpan) add(row database.Row) error {
 	return err
 }
 
+// ChangedTransaction is a transaction that has changed. BookedBefore means that an earlier complete
+// read already found it booked.
+type ChangedTransaction struct {
+	passerelle.Transaction
+	BookedBefore bool
+}
+
+func scanChanged(row database.Row) (ChangedTransaction, error) {
+	var (
+		c   ChangedTransaction
+		err error
+	)
+	c.Transaction, err = scanTransaction(after{row, []any{&c.BookedBefore}})
+	return c, err
+}
+
 // ChangedTransactions lists an account's transactions that have changed since the account's last
 // complete read that a last event of a sync reported, ordered by id.
-func (r Reader) ChangedTransactions(ctx context.Context, a StoredAccount, after passerelle.TransactionID, limit int) ([]passerelle.Transaction, error) {
-	return database.Collect(ctx, r.rows, scanTransaction, `SELECT `+transactionColumns+` FROM bank_transaction t
+func (r Reader) ChangedTransactions(ctx context.Context, a StoredAccount, after passerelle.TransactionID, limit int) ([]ChangedTransaction, error) {
+	return database.Collect(ctx, r.rows, scanChanged, `SELECT COALESCE(t.booked < t.changed, FALSE), `+transactionColumns+` FROM bank_transaction t
 		WHERE t.account_id = $1 AND t.epoch = $2 AND t.changed = $3 AND t.id > $4 ORDER BY t.id LIMIT $5`,
 		int64(a.ID), a.Epoch, a.NextReading(), int64(after), limit)
 }

@@ -66,11 +66,12 @@ type transaction struct {
 }
 
 // Of returns one statement for each account of a payload, in order. The statement of a newly found
-// account has no movements. Of also returns the number of accounts that it omits. It omits deleted
+// account has no movements. The argument bookedBefore lists the ids of transactions that are movements
+// of earlier statements. Of omits them, although the payload contains their new details. Of also returns the number of accounts that it omits. It omits deleted
 // accounts, disabled accounts except a newly found one, and accounts without a French IBAN. It also
 // omits accounts whose balance, currency or update is not in the payload. All amounts of a
 // statement have as many decimals as its currency, or more if one of them needs more.
-func Of(body []byte) ([]byte, int, error) {
+func Of(body []byte, bookedBefore ...int64) ([]byte, int, error) {
 	var (
 		text    []byte
 		omitted int
@@ -80,12 +81,16 @@ func Of(body []byte) ([]byte, int, error) {
 		return nil, 0, err
 	}
 	text = []byte{}
+	earlier := map[int64]bool{}
+	for _, id := range bookedBefore {
+		earlier[id] = true
+	}
 	for i := range accounts {
 		if !accounts[i].carried() {
 			omitted++
 			continue
 		}
-		lines, err := accounts[i].write()
+		lines, err := accounts[i].write(earlier)
 		if err != nil {
 			return nil, 0, passerelle.InvalidField("data", "account %d cannot be written as a statement: %s", accounts[i].ID, err)
 		}
@@ -129,8 +134,8 @@ func (a *account) carried() bool {
 }
 
 // write returns the statement of an account. The caller must have checked the account with carried.
-func (a *account) write() ([]byte, error) {
-	booked := a.booked()
+func (a *account) write(earlier map[int64]bool) ([]byte, error) {
+	booked := a.booked(earlier)
 	decimals := a.decimals(booked)
 	s := cfonb.Statement{Account: cfonb.Account{Currency: a.Currency.ID, Decimals: decimals}}
 	s.Account.Bank, s.Account.Branch, s.Account.Number, _ = cfonb.Split(*a.IBAN)
@@ -153,9 +158,10 @@ func (a *account) write() ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// booked returns the transactions that are part of the balance, oldest first.
-func (a *account) booked() []transaction {
-	kept := slices.DeleteFunc(slices.Clone(a.Transactions), func(t transaction) bool { return t.Coming || t.Deleted != nil })
+// booked returns the transactions that are part of the balance, oldest first. It leaves out
+// movements of earlier statements.
+func (a *account) booked(earlier map[int64]bool) []transaction {
+	kept := slices.DeleteFunc(slices.Clone(a.Transactions), func(t transaction) bool { return t.Coming || t.Deleted != nil || earlier[t.ID] })
 	slices.SortStableFunc(kept, func(a, b transaction) int { return cmp.Or(cmp.Compare(a.Date, b.Date), cmp.Compare(a.ID, b.ID)) })
 	return kept
 }

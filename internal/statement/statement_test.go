@@ -83,6 +83,19 @@ func TestWhatAStatementCarries(t *testing.T) {
 	}
 }
 
+// TestEarlierMovements checks that a statement leaves out the movements of earlier statements.
+func TestEarlierMovements(t *testing.T) {
+	text, _, err := statement.Of([]byte(`{"connection":{"accounts":[{`+base+`,"transactions":[{"id":1,"value":1,"date":"2026-11-20"},{"id":2,"value":2,"date":"2026-11-20"}]}]}}`), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for s, err := range cfonb.Parse(strings.NewReader(string(text))) {
+		if err != nil || len(s.Movements) != 1 || s.Movements[0].Reference != "2" {
+			t.Errorf("%v %+v", err, s)
+		}
+	}
+}
+
 // TestDecimals checks that an amount with more digits than its currency is not rounded.
 func TestDecimals(t *testing.T) {
 	s, _ := onlyStatement(t, `,"transactions":[{"id":1,"value":-0.00012,"date":"2026-11-20"}]`)

@@ -255,7 +255,9 @@ func (h *userAccounts) syncQueries() map[string]query {
 		"transactions by key":     {run: known(bankstore.SyncedTransactions(a)), index: "bank_transaction_1 (account_id=? AND epoch=? AND key=?)"},
 		"transactions from a day": {run: keys(bankstore.SyncedTransactions(a), bankstoretest.Day(0)), index: "transaction_of_account_by_date (account_id=? AND epoch=? AND date>?)"},
 		"transactions at all":     {run: bare(bankstore.SyncedTransactions(a)), index: "(account_id=? AND epoch=?)"},
-		"what changed":            {run: reading(func() ([]passerelle.Transaction, error) { return bankstore.From(db).ChangedTransactions(ctx, a, 1, 5) }), index: "transaction_changed (account_id=? AND epoch=? AND changed=? AND id>?)"},
+		"what changed": {run: reading(func() ([]bankstore.ChangedTransaction, error) {
+			return bankstore.From(db).ChangedTransactions(ctx, a, 1, 5)
+		}), index: "transaction_changed (account_id=? AND epoch=? AND changed=? AND id>?)"},
 		"attachments found": {run: reading(func() ([]passerelle.Attachment, error) {
 			return bankstore.From(db).FoundAttachments(ctx, a, passerelle.Attachment{}, 5)
 		}), index: "attachment_changed (account_id=? AND epoch=? AND changed=?"},

@@ -207,6 +207,7 @@ column bank_transaction.folded text NOT NULL DEFAULT ''::text
 column bank_transaction.custom_folded text
 column bank_transaction.connection_id bigint NOT NULL DEFAULT 0
 column bank_transaction.manual boolean NOT NULL DEFAULT false
+column bank_transaction.booked bigint
 constraint bank_transaction.bank_transaction_account_id_epoch_key_key UNIQUE (account_id, epoch, key)
 constraint bank_transaction.bank_transaction_pkey PRIMARY KEY (id)
 CREATE UNIQUE INDEX bank_transaction_account_id_epoch_key_key ON bank_transaction USING btree (account_id, epoch, key)

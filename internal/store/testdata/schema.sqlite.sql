@@ -204,7 +204,7 @@ CREATE TABLE bank_transaction (
   scraped          BIGINT NOT NULL,
   last_update      BIGINT NOT NULL,
   deleted          BIGINT,
-  changed          BIGINT NOT NULL, folded TEXT NOT NULL DEFAULT '', custom_folded TEXT, connection_id BIGINT NOT NULL DEFAULT 0, manual BOOLEAN NOT NULL DEFAULT FALSE,
+  changed          BIGINT NOT NULL, folded TEXT NOT NULL DEFAULT '', custom_folded TEXT, connection_id BIGINT NOT NULL DEFAULT 0, manual BOOLEAN NOT NULL DEFAULT FALSE, booked BIGINT,
   UNIQUE (account_id, epoch, key)
 );
 CREATE INDEX transaction_changed ON bank_transaction (account_id, epoch, changed, id);
