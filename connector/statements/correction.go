@@ -112,8 +112,13 @@ type corrected struct {
 	references, settled map[string]bool
 }
 
-func newCorrected() *corrected {
-	return &corrected{outdated: map[int]bool{}, kept: map[string]bool{}, references: map[string]bool{}, settled: map[string]bool{}}
+// newCorrected begins with the references that earlier files have corrected.
+func newCorrected(settled []string) *corrected {
+	c := &corrected{outdated: map[int]bool{}, kept: map[string]bool{}, references: map[string]bool{}, settled: map[string]bool{}}
+	for _, reference := range settled {
+		c.settled[reference] = true
+	}
+	return c
 }
 
 // correct records that an entry corrects another.
@@ -122,8 +127,8 @@ func (a *account) correct(e *statementfile.StatementEntry, c *corrected) {
 		return
 	}
 	reference := identity.Hash(e.Corrects)
-	if c.references[reference] = true; !slices.Contains(a.Corrected, reference) {
-		a.Corrected = append(a.Corrected, reference)
+	if c.references[reference] = true; !c.settled[reference] {
+		c.settled[reference], a.Corrected = true, append(a.Corrected, reference)
 	}
 }
 
@@ -147,6 +152,7 @@ func (a *account) issue(one issue, line int, before []issue, c *corrected) {
 		return !other.Corrected && other.Digest != before[i].Digest && other.within(&one)
 	}) {
 		a.replace(&a.Issues[i], &one, line, c)
+		before[i].Corrected = a.Issues[i].Corrected
 	}
 	a.Issues = append(a.Issues, one)
 }

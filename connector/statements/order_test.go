@@ -1,6 +1,7 @@
 package statements_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -220,5 +221,32 @@ func TestCorrectionOfTheOpeningDay(t *testing.T) {
 		if got := slices.Sorted(maps.Values(out.wordings)); !slices.Equal(got, test.want) {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
+	}
+}
+
+// TestManyCorrections checks that the time to read a file grows in proportion to its corrections,
+// and that a later file does not restore a corrected entry.
+func TestManyCorrections(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second) // in the square of the corrections, a read takes a minute
+	defer cancel()
+	const corrections = 100_000
+	ofx := func(entries string) string {
+		return "<OFX><BANKMSGSRSV1><STMTTRNRS><STMTRS><CURDEF>EUR<BANKACCTFROM><BANKID>1<ACCTID>77<ACCTTYPE>CHECKING</BANKACCTFROM><BANKTRANLIST>" + entries + "</BANKTRANLIST></STMTRS></STMTTRNRS></BANKMSGSRSV1></OFX>"
+	}
+	var all strings.Builder
+	for n := range corrections {
+		fmt.Fprintf(&all, "<STMTTRN><DTPOSTED>20261105<TRNAMT>0<FITID>d%[1]d<CORRECTFITID>%[1]d<CORRECTACTION>DELETE</STMTTRN>", n)
+	}
+	r, out := request(), &stored{wordings: map[string]string{}}
+	for _, entries := range []string{all.String(), fmt.Sprintf("<STMTTRN><DTPOSTED>20261105<TRNAMT>1.00<FITID>%d<NAME>Tea</STMTTRN>", corrections-1)} {
+		r.File = handed(ofx(entries))
+		o, err := statements.Connector{}.Read(ctx, r, out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Memory = o.Memory
+	}
+	if len(out.wordings) > 0 {
+		t.Errorf("stored: %v", out.wordings)
 	}
 }

@@ -214,9 +214,6 @@ func (f statementFile) survey(ctx context.Context, known map[string]*account) (m
 		a := known[key]
 		a.settle()
 		a.forget(maxIssues)
-		for _, reference := range a.Corrected {
-			s.inFile[key].settled[reference] = true
-		}
 	}
 	return s.inFile, err
 }
@@ -262,7 +259,7 @@ func (s *surveying) account(key string, line int) (*account, error) {
 		return nil, &statementfile.FileError{Line: line, Err: fmt.Errorf("a connection has at most %d accounts", maxAccounts)}
 	}
 	if s.inFile[key] == nil {
-		s.inFile[key] = newCorrected()
+		s.inFile[key] = newCorrected(s.known[key].Corrected)
 		s.before[key], s.drafts[key] = slices.Clone(s.known[key].Issues), &draft{}
 	}
 	return s.known[key], nil
@@ -307,7 +304,10 @@ func (a *account) addSpan(span statementfile.BalanceSpan) {
 
 func (a *account) removeSpan(span statementfile.BalanceSpan) {
 	name := span.String()
-	a.Spans, a.covered = slices.DeleteFunc(a.Spans, func(one statementfile.BalanceSpan) bool { return one.String() == name }), nil
+	if i := slices.IndexFunc(a.Spans, func(one statementfile.BalanceSpan) bool { return one.String() == name }); i >= 0 {
+		a.Spans = slices.Delete(a.Spans, i, i+1)
+	}
+	delete(a.covered, name)
 }
 
 // settle limits the number of spans. It also takes over the balance at the end of the last span,
