@@ -151,7 +151,7 @@ var labelWords = []struct{ word, code string }{
 	{"CINEMA", "leisure.culture"},
 	{"IMPOT", "taxes.income_tax"},
 	{"TAX ", "taxes.income_tax"},
-	{"RETRAIT", "cash.withdrawal"},
+	{"RETRAIT ", "cash.withdrawal"},
 	{"WITHDRAWAL", "cash.withdrawal"},
 }
 

@@ -47,7 +47,7 @@ func TestCategoryNumber(t *testing.T) {
 // Categorize finds the category by a word in the label and, without such a word, by the type.
 func TestCategorize(t *testing.T) {
 	for label, want := range map[string]string{
-		"vir salaire novembre": "[income.salary] 2", "CARTE CAFE DE LA GARE": "[food.restaurants] 22", "Rent": "[home.rent] 11", "Parent's club": "[] 9998", "": "[] 9998",
+		"vir salaire novembre": "[income.salary] 2", "CARTE CAFE DE LA GARE": "[food.restaurants] 22", "Rent": "[home.rent] 11", "Retrait DAB": "[cash.withdrawal] 71", "VIR CARSAT RETRAITE": "[] 9998", "Parent's club": "[] 9998", "": "[] 9998",
 	} {
 		got := passerelle.Categorize(label, "card")
 		if text := fmt.Sprint(got, " ", passerelle.CategoryNumber(got)); text != want {
