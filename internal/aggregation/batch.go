@@ -145,20 +145,20 @@ func (a *Aggregation) current(ctx context.Context, u passerelle.User, runs []*re
 	if err != nil {
 		return nil, fmt.Errorf("load the connections of user %d: %w", u.ID, err)
 	}
-	accounts, err := bankstore.From(a.DB).BankAccounts(ctx, bankstore.AccountFilter{Domain: u.Domain, User: u.ID, Connections: ids}, store.Window{Limit: maxAccounts * len(ids)})
+	accounts, err := bankstore.From(a.DB).BankAccounts(ctx, bankstore.AccountFilter{Domain: u.Domain, User: u.ID, Connections: ids, All: true}, store.Window{Limit: 2 * maxAccounts * len(ids)})
 	if err != nil {
 		return nil, fmt.Errorf("load the accounts of user %d: %w", u.ID, err)
 	}
-	subscriptions, err := bankstore.From(a.DB).Subscriptions(ctx, bankstore.SubscriptionFilter{Domain: u.Domain, User: u.ID, IDs: subscribed}, store.Window{Limit: len(subscribed)})
+	subscriptions, err := bankstore.From(a.DB).Subscriptions(ctx, bankstore.SubscriptionFilter{Domain: u.Domain, User: u.ID, IDs: subscribed, All: true}, store.Window{Limit: len(subscribed)})
 	if err != nil {
 		return nil, fmt.Errorf("load the subscriptions of user %d: %w", u.ID, err)
 	}
 	shared := map[store.Holding]bool{}
 	for _, account := range accounts {
-		shared[account.Holding()] = true
+		shared[account.Holding()] = account.Disabled == nil
 	}
 	for _, s := range subscriptions {
-		shared[s.Holding()] = true
+		shared[s.Holding()] = s.Disabled == nil
 	}
 	return withoutWithdrawn(runs, there, shared), nil
 }

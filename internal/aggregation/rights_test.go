@@ -272,6 +272,35 @@ func TestUserSynced(t *testing.T) {
 	})
 }
 
+// TestUserSyncedWithLostAccounts checks that USER_SYNCED contains the accounts and subscriptions that
+// the institutions no longer list, like CONNECTION_SYNCED.
+func TestUserSyncedWithLostAccounts(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
+		h.shared(s)
+		h.shared(s)
+		b := soundBooks()
+		b.accounts, b.subscriptions = b.accounts[1:], b.subscriptions[1:]
+		s.read = b.read
+		h.now = h.now.Add(24 * time.Hour)
+		h.sync()
+		for _, e := range h.events() {
+			connections, _ := e.body["connections"].([]any)
+			for _, c := range connections {
+				for _, list := range []string{"accounts", "subscriptions"} {
+					lost := c.(map[string]any)[list].([]any)
+					if len(lost) != 1 || lost[0].(map[string]any)["deleted"] == nil {
+						t.Errorf("%s: %v", list, lost)
+					}
+				}
+			}
+			if e.name == "USER_SYNCED" && len(connections) == 2 {
+				return
+			}
+		}
+		t.Error("USER_SYNCED is missing")
+	})
+}
+
 // TestUserSyncedOnRequest checks that a request for all connections is a batch, and that a request
 // for a single connection is not a batch. When the user stops sharing an account, an undelivered
 // USER_SYNCED with its data must be dropped.
