@@ -179,6 +179,7 @@ func (run *syncRun) prepare(ctx context.Context, r Request) (map[string]string, 
 // connection is validating. If the process crashes, the connection becomes due.
 func (a *Aggregation) firstRead(ctx context.Context, run *syncRun, reader connector.DataReader, r readRequest) (bankstore.Connection, error) {
 	former, overdue := run.lease.c, run.started.Add(maxRunTime)
+	run.former = former.State
 	run.lease.c.State, run.lease.c.Message, run.lease.c.Fields, run.lease.c.URL, run.lease.c.NextTry = passerelle.Validating, "", "", "", &overdue
 	if err := run.lease.save(ctx); err != nil {
 		return run.lease.c, err

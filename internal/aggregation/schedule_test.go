@@ -256,3 +256,21 @@ func TestWrongPasswordAfterAnOutage(t *testing.T) {
 		}
 	})
 }
+
+// TestWrongPasswordInTheBackground checks that a read that an operator starts in the background does
+// not begin the pauses after wrong passwords anew.
+func TestWrongPasswordInTheBackground(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
+		id := h.shared(s)
+		s.read = ending(connector.Outcome{State: passerelle.Wrongpass})
+		for _, want := range []time.Duration{12 * time.Hour, 7 * 24 * time.Hour} {
+			_, err := h.Resume(t.Context(), h.domain, h.user.ID, id, aggregation.Request{Background: true})
+			must(t, err)
+			h.waiting[0](t.Context())
+			h.waiting = nil
+			if got := h.loaded(id).NextTry.Sub(h.now); got != want {
+				t.Errorf("the next try is after %s, want %s", got, want)
+			}
+		}
+	})
+}

@@ -1,6 +1,7 @@
 package aggregation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,6 +35,8 @@ type syncRun struct {
 	// terminable means that the connector can end consents at the institution.
 	terminable bool
 	started    time.Time
+	// former is the state before a read in the background, which sets the state validating.
+	former passerelle.ConnectionState
 	// back is the return address for a user who is sent to a page of the institution.
 	back bankstore.ConnectionReturn
 	// ended is true once the end of the run is stored. lost means that the end was stored without
@@ -191,7 +194,7 @@ func (run *syncRun) end(ctx context.Context, im *importer, o connector.Outcome) 
 
 func (run *syncRun) applyOutcome(now time.Time, o connector.Outcome) {
 	c := &run.lease.c
-	if o.State == passerelle.Wrongpass && c.State != passerelle.Wrongpass {
+	if o.State == passerelle.Wrongpass && cmp.Or(run.former, c.State) != passerelle.Wrongpass {
 		c.Failures = 0 // earlier failures had other reasons
 	}
 	c.State, c.Message, c.URL, c.Fields = o.State, o.Message, o.URL, ""
