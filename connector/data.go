@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"passerelle"
+	"passerelle/payment"
 )
 
 // Field describes a value that a connector requests from the user.
@@ -24,6 +25,9 @@ type Field struct {
 	// Image is a data URL with the picture that the user needs to find the value. It may be empty.
 	Image string
 }
+
+// Picture returns Image if it is a picture that a page may show, and "" otherwise.
+func (f Field) Picture() string { return payment.Picture(f.Image) }
 
 // FieldValue is one choice of a list.
 type FieldValue struct{ Label, Value string }

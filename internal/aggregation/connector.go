@@ -100,7 +100,7 @@ func shownFields(fields []connector.Field) []wire.ConnectorField {
 	shown := make([]wire.ConnectorField, len(fields))
 	for i, f := range fields {
 		shown[i] = wire.ConnectorField{
-			Name: f.Name, Type: f.Type, Label: f.Label, Required: f.Required, Regex: optional(f.Regex), Description: optional(f.Description), Image: f.Image,
+			Name: f.Name, Type: f.Type, Label: f.Label, Required: f.Required, Regex: optional(f.Regex), Description: optional(f.Description), Image: f.Picture(),
 			AuthMechanisms: append([]passerelle.AuthMechanism{}, f.Mechanisms...), ConnectorSources: append([]string{}, f.Sources...),
 		}
 		if f.Type == "list" {

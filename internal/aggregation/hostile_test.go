@@ -445,6 +445,23 @@ func TestIllegibleTextIsMarked(t *testing.T) {
 	})
 }
 
+// TestPicturesOfFields checks that a client gets the picture for a field only if it is a data URL of a
+// picture.
+func TestPicturesOfFields(t *testing.T) {
+	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
+		id := h.shared(s)
+		const picture = "data:image/png;base64,iVBORw0KGgo="
+		for image, want := range map[string]bool{picture: true, "https://bank.example/track.png": false, "javascript:alert(1)": false} {
+			s.read = ending(connector.Outcome{State: passerelle.AdditionalInformationNeeded, Fields: []connector.Field{{Name: "otp", Type: "text", Image: image}}})
+			_, err := h.resume(id)
+			must(t, err)
+			if shown := h.loaded(id).Fields; strings.Contains(shown, image) != want || !strings.Contains(shown, "otp") {
+				t.Errorf("%s: %s", image, shown)
+			}
+		}
+	})
+}
+
 // TestAttachmentsAreBounded checks that the service reports the largest allowed number of
 // attachments in one event.
 func TestAttachmentsAreBounded(t *testing.T) {
