@@ -170,16 +170,16 @@ func WorthOf(a Asset[InvestmentDetails]) Worth {
 func TotalWorth(all []Asset[InvestmentDetails]) Worth {
 	var w Worth
 	valuation, diff := &decimal.Zero, &decimal.Zero
-	var since *decimal.Decimal
+	since, changed := &decimal.Zero, false
 	for _, one := range all {
 		part := WorthOf(one)
 		valuation, diff = SumAmounts(valuation, part.Valuation), SumAmounts(diff, part.Diff)
-		switch {
-		case since == nil:
-			since = part.PrevDiff
-		case part.PrevDiff != nil:
-			since = SumAmounts(since, part.PrevDiff)
+		if part.PrevDiff != nil {
+			since, changed = SumAmounts(since, part.PrevDiff), true
 		}
+	}
+	if !changed {
+		since = nil
 	}
 	w.calculate("valuation", &w.Valuation, valuation)
 	w.calculate("diff", &w.Diff, diff)

@@ -24,6 +24,8 @@ func TestWorth(t *testing.T) {
 	supplied.Details.Valuation, supplied.Details.Diff, supplied.Details.DiffPercent = amount("101"), amount("1"), amount("0.5")
 	unknown := position("1", "1", "1", nil)
 	unknown.Details.UnitValue = nil
+	nothing, large := position("1", "0", "0", nil).Details, position("1", "0", "9999999999999999999", nil)
+	large.Previous = &nothing
 	for name, test := range map[string]struct {
 		got  passerelle.Worth
 		want string
@@ -34,6 +36,7 @@ func TestWorth(t *testing.T) {
 		"unknown":          {passerelle.WorthOf(unknown), "<nil> <nil> <nil> <nil> <nil> []"},
 		"together":         {passerelle.TotalWorth([]passerelle.Asset[passerelle.InvestmentDetails]{first, second}), "250 -130.02 -0.3421 10 0.0417 [valuation diff prev_diff diff_percent prev_diff_percent]"},
 		"with one unknown": {passerelle.TotalWorth([]passerelle.Asset[passerelle.InvestmentDetails]{first, unknown}), "<nil> <nil> <nil> 10 <nil> [prev_diff]"},
+		"too many digits":  {passerelle.TotalWorth([]passerelle.Asset[passerelle.InvestmentDetails]{large, large, first}), "<nil> <nil> <nil> <nil> <nil> []"},
 		"of nothing":       {passerelle.TotalWorth(nil), "0 0 <nil> <nil> <nil> [valuation diff]"},
 	} {
 		if got := text(test.got); got != test.want {
