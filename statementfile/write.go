@@ -7,16 +7,14 @@ import (
 	"io"
 	"iter"
 	"strings"
-	"time"
 
 	"github.com/govalues/decimal"
 )
 
-// Written is a statement to write. Account, Opening, Closing and Entries are required.
+// Written is a statement to write. Account, Opening, Closing and Entries are required. Created is
+// also the creation time of the file.
 type Written struct {
 	FileStatement
-	// Created is the creation time in the file.
-	Created time.Time
 	// Entries must lead from the opening to the closing balance, oldest first. A reference must be
 	// unique among the entries.
 	Entries iter.Seq2[StatementEntry, error]

@@ -63,8 +63,7 @@ func generate(t *testing.T, n int) generated {
 	currency := currencies[r.IntN(len(currencies))]
 	day := passerelle.DateOf(time.Date(2019, 12, 1, 0, 0, 0, 0, time.UTC).AddDate(0, 0, r.IntN(4000)), time.UTC)
 	g := generated{Written: statementfile.Written{
-		FileStatement: statementfile.FileStatement{ID: fmt.Sprintf("%d-1", n), Account: statementfile.StatementAccount{IBAN: french(n), Currency: currency, Type: "checking", Name: sentence(r)}, From: day},
-		Created:       time.Date(2026, 11, 25, 9, 0, 0, 0, time.UTC),
+		FileStatement: statementfile.FileStatement{ID: fmt.Sprintf("%d-1", n), Account: statementfile.StatementAccount{IBAN: french(n), Currency: currency, Type: "checking", Name: sentence(r)}, From: day, Created: time.Date(2026, 11, 25, 9, 0, 0, 0, time.UTC)},
 	}}
 	balance := amount(r, currency)
 	g.Opening = &statementfile.StatementBalance{Date: day.AddDays(-1), Amount: balance}
