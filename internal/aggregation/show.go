@@ -134,11 +134,7 @@ func (r *reporter) connector() *wire.Connector {
 }
 
 // ShowDocument renders a document with links below a base URL.
-func (a *Aggregation) ShowDocument(base string, document passerelle.Document, zone *time.Location) wire.Document {
-	return showDocument(passerelle.Domain{BaseURL: base}, document, zone)
-}
-
-func showDocument(d passerelle.Domain, document passerelle.Document, zone *time.Location) wire.Document {
-	base := fmt.Sprintf("%s/users/%d/documents/%d", d.BaseURL, document.User, document.ID)
-	return wire.NewDocument(document, passerelle.DocumentTypeNumber(document.Type), base, zone)
+func ShowDocument(base string, document passerelle.Document, zone *time.Location) wire.Document {
+	address := fmt.Sprintf("%s/users/%d/documents/%d", base, document.User, document.ID)
+	return wire.NewDocument(document, passerelle.DocumentTypeNumber(document.Type), address, zone)
 }

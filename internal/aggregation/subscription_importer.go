@@ -210,7 +210,7 @@ func (r *reporter) subscriptionRead(ctx context.Context, w *payloadWriter, s ban
 				return fmt.Errorf("list the changes in subscription %d: %w", s.ID, err)
 			}
 			for _, d := range page {
-				write(showDocument(r.lease.domain, d.Document, r.zone()))
+				write(ShowDocument(r.lease.domain.BaseURL, d.Document, r.zone()))
 				after = d.ID
 			}
 			if len(page) < payloadPage {

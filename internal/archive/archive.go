@@ -251,7 +251,7 @@ func (z *archive) addDocuments(to map[passerelle.TransactionID]*wire.Transaction
 	found, err := bankstore.From(z.DB).DocumentsOf(z.ctx, bankstore.DocumentFilter{Domain: z.domain.ID, User: z.user, All: true}, slices.Collect(maps.Keys(to)))
 	for _, d := range found {
 		list := to[d.Transaction].Documents
-		*list = append(*list, z.ShowDocument(z.domain.BaseURL, d.Document, z.zone))
+		*list = append(*list, aggregation.ShowDocument(z.domain.BaseURL, d.Document, z.zone))
 	}
 	return err
 }
@@ -313,9 +313,7 @@ func (z *archive) documents() error {
 		func(w store.Window) ([]bankstore.StoredDocument, error) {
 			return bankstore.From(z.DB).Documents(z.ctx, filter, w)
 		}, bankstore.StoredDocument.Place,
-		each(func(d bankstore.StoredDocument) wire.Document {
-			return z.ShowDocument(z.domain.BaseURL, d.Document, z.zone)
-		}))
+		each(func(d bankstore.StoredDocument) wire.Document { return aggregation.ShowDocument(z.domain.BaseURL, d.Document, z.zone) }))
 }
 
 func (z *archive) investments() error {

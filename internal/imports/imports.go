@@ -369,18 +369,14 @@ func (i *Imports) read(ctx context.Context, d passerelle.Domain, f File) error {
 
 // number adds the ids of the accounts to the report.
 func (i *Imports) number(ctx context.Context, d passerelle.Domain, f File, report *FileReport) error {
-	stored, err := i.accounts(ctx, d.ID, f.Connection)
+	stored, err := accountsOf(ctx, i.DB, d.ID, f.Connection)
 	for n := range report.Accounts {
 		report.Accounts[n].ID = stored[statements.KeyOf(report.Summary.Accounts[n].Account)].ID
 	}
 	return err
 }
 
-// accounts returns the accounts of a connection, by key.
-func (i *Imports) accounts(ctx context.Context, domain passerelle.DomainID, connection passerelle.ConnectionID) (map[string]bankstore.StoredAccount, error) {
-	return accountsOf(ctx, i.DB, domain, connection)
-}
-
+// accountsOf returns the accounts of a connection, by key.
 func accountsOf(ctx context.Context, db *store.DB, domain passerelle.DomainID, connection passerelle.ConnectionID) (map[string]bankstore.StoredAccount, error) {
 	all, err := bankstore.From(db).AccountsOf(ctx, domain, connection)
 	if err != nil {

@@ -352,7 +352,7 @@ func (e embedding) attachmentsBelow(ctx context.Context, of rendered[wire.Transa
 
 func (e embedding) documents(ctx context.Context, rows []bankstore.StoredDocument, asked httpapi.Expansion) (rendered[wire.Document], error) {
 	out := show(rows, asked, func(d bankstore.StoredDocument) wire.Document {
-		return e.Aggregation.ShowDocument(e.c.Base, d.Document, e.c.Location)
+		return aggregation.ShowDocument(e.c.Base, d.Document, e.c.Location)
 	})
 	return embed(out, asked, embeds{"type", func(httpapi.Expansion) error {
 		types, err := e.documentTypes(ctx, e.c)
