@@ -147,7 +147,8 @@ func (l *lease) save(ctx context.Context) error {
 	return err
 }
 
-// renew renews the lease. It ends the run when the lease is lost.
+// renew renews the lease. When the lease is lost, it calls the function end: a call to the
+// institution then ends, and a run that is storing its end fails with its next write.
 func (l *lease) renew(ctx context.Context, end context.CancelCauseFunc) {
 	err := l.db.Write(ctx, func(tx *store.Tx) error {
 		bankstore.In(tx).KeepConnection(l.domain.ID, l.c.ID, l.holder, runLease)

@@ -78,7 +78,8 @@ type fileAnswer struct {
 type Uploader struct {
 	Base, Token string
 	Connection  int64
-	// Mapping says how to read CSV files. Without it, the connection uses its stored mapping.
+	// Mapping says how to read CSV files. Without it, the connection uses its stored mapping. The
+	// caller must check it: the service refuses each file with a wrong mapping.
 	Mapping string
 	// Unbalanced is set to import statements whose entries do not match their balances.
 	Unbalanced bool
@@ -177,7 +178,7 @@ func (r *refusedError) Error() string {
 }
 
 // ofFile reports whether the error is about the file. Other errors are about the call or the
-// service.
+// service. A 400 is about the file, because the caller has checked the mapping.
 func (r *refusedError) ofFile() bool {
 	return r.status == http.StatusBadRequest || r.Code == "conflict" || r.status == http.StatusRequestEntityTooLarge
 }
