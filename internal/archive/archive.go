@@ -313,7 +313,9 @@ func (z *archive) documents() error {
 		func(w store.Window) ([]bankstore.StoredDocument, error) {
 			return bankstore.From(z.DB).Documents(z.ctx, filter, w)
 		}, bankstore.StoredDocument.Place,
-		each(func(d bankstore.StoredDocument) wire.Document { return aggregation.ShowDocument(z.domain.BaseURL, d.Document, z.zone) }))
+		each(func(d bankstore.StoredDocument) wire.Document {
+			return aggregation.ShowDocument(z.domain.BaseURL, d.Document, z.zone)
+		}))
 }
 
 func (z *archive) investments() error {
