@@ -102,10 +102,10 @@ func TestManualTransactionsDuringSyncs(t *testing.T) {
 }
 
 // atTheEndOfARead executes a change once, before the unit that completes the next read of an
-// account or subscription.
+// account.
 func (h *fixture) atTheEndOfARead(change func() error) {
 	h.DB.Database.Observe(func(_ context.Context, statements []database.Statement) error {
-		ends := slices.ContainsFunc(statements, func(s database.Statement) bool { return strings.Contains(s.SQL, "SET last_update = $1, error = NULL") })
+		ends := slices.ContainsFunc(statements, func(s database.Statement) bool { return strings.Contains(s.SQL, "UPDATE bank_account SET last_update") })
 		if !ends || change == nil {
 			return nil
 		}

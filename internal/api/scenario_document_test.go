@@ -54,9 +54,9 @@ func TestDocumentScenarios(t *testing.T) {
 // Links in responses have the host that the client called. This can be another name of this machine.
 func TestLinksOfTheCalledHost(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
-		home := s.domainOf("")
-		_, port, _ := strings.Cut(home.host, ":")
-		home.host = "localhost:" + port
+		called := s.domainOf("")
+		_, port, _ := strings.Cut(called.host, ":")
+		called.host = "localhost:" + port
 		for _, path := range []string{"/documents/{document}", "/webauth-url?client_id={client}&redirect_uri=https://shop.example/back&id_connector=40"} {
 			var out struct{ URL string }
 			s.do(t, s.fill(t, ask{method: "GET", path: path, token: "user"})).says(t, 200, "", "").decode(t, &out)

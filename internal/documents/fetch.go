@@ -147,7 +147,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	switch b.left -= int64(n); {
 	case b.left < 0:
 		return 0, errLarge
-	case b.left == maxFile && err == io.EOF: //nolint:errorlint // the unwrapped error is the end of the file
+	case b.left == maxFile && err == io.EOF:
 		return 0, errEmpty
 	}
 	return n, err
