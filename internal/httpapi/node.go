@@ -30,7 +30,6 @@ const (
 // shapeNames lists the names of the shapes in error messages.
 var shapeNames = [...]string{null: "null", boolean: "a boolean", number: "a number", text: "a string", loose: "a string", list: "an array", object: "an object", file: "a file"}
 
-// maxDepth limits the nesting of arrays and objects in a body. maxValues limits the values of a
 // maxDepth limits the nesting of arrays and objects in a body, and maxValues limits its values. A
 // payment with 1,000 instructions and all identities has 50,000 values. An event of 4 MiB, which
 // sandboxes accept, has about 200,000 values.
