@@ -33,19 +33,18 @@ func (p postgresProgram) run(ctx context.Context, target string, args ...string)
 	if err != nil {
 		return passerelle.InvalidField("--database", "%v", err)
 	}
-	service, remove, err := serviceFile(to.KeyPassword)
-	if err != nil {
-		return err
-	}
-	defer remove()
-	environment := slices.Concat(to.Environment, service, []string{"LC_ALL=C"}) // the program then writes in English
 	path, err := exec.LookPath(p.name)
 	if err != nil {
 		return fmt.Errorf("%s is required but not installed: install PostgreSQL's client programs, in the server's version or newer: %w", p.name, err)
 	}
 	command := exec.CommandContext(ctx, path, append([]string{"--dbname=" + to.URL}, args...)...)
+	service, remove, err := serviceFile(to.KeyPassword, command.Environ())
+	if err != nil {
+		return err
+	}
+	defer remove()
 	output := &programOutput{said: p.said}
-	command.Env, command.Stderr = append(command.Environ(), environment...), output
+	command.Env, command.Stderr = slices.Concat(command.Environ(), to.Environment, service, []string{"LC_ALL=C"}), output // the program then writes in English
 	err = command.Run()
 	if err != nil && ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", p.name, ctx.Err()) // the program only says that it was killed
@@ -59,12 +58,12 @@ func (p postgresProgram) run(ctx context.Context, target string, args ...string)
 
 // serviceFile writes the password of a private key into a temporary service file. It returns the
 // variables that name the service, and a function that removes the file. Parameters of an address
-// override the parameters of a service.
-func serviceFile(keyPassword string) ([]string, func(), error) {
+// override the parameters of a service. serviceFile fails when the environment already names one.
+func serviceFile(keyPassword string, environment []string) ([]string, func(), error) {
 	if keyPassword == "" {
 		return nil, func() {}, nil
 	}
-	if os.Getenv("PGSERVICE") != "" {
+	if slices.ContainsFunc(environment, func(v string) bool { return strings.HasPrefix(v, "PGSERVICE=") }) {
 		return nil, nil, passerelle.InvalidField("--database", "has the parameter sslpassword beside the variable PGSERVICE: write sslpassword into the file of the service instead")
 	}
 	file, err := os.CreateTemp("", "passerelle-service-*.conf") // only its owner can read it

@@ -56,14 +56,14 @@ func ForPrograms(address string) (ProgramAddress, error) {
 	query, kept := at.Query(), url.Values{}
 	settings := query.Get("options")
 	query.Del("options")
+	to.KeyPassword = query.Get("sslpassword")
+	query.Del("sslpassword")
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		value := query.Get(name)
 		switch {
 		case slices.Contains(driverParameters, name):
 		case name == "database":
 			kept.Set("dbname", value)
-		case name == "sslpassword":
-			to.KeyPassword = value
 		case slices.Contains(commonParameters, name):
 			kept.Set(name, value)
 		case variableParameters[name] != "":

@@ -171,7 +171,7 @@ func (s *leaseSession) take(ctx context.Context, wait bool) (bool, error) {
 	for waited := false; ; waited = true {
 		held, taken, err := s.takeOnce(ctx)
 		if waited && ctx.Err() != nil {
-			return held, nil
+			return held, nil //nolint:nilerr // the end of the wait is no failure
 		}
 		if wait && taken {
 			s.d.process.keptLeases.giveUp(s.job.webhook)

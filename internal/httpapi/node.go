@@ -228,9 +228,10 @@ func halved(raw string) bool {
 	for at := strings.IndexByte(raw, '\\'); at >= 0; at = strings.IndexByte(raw, '\\') {
 		raw = raw[at:]
 		size := len(`\n`)
-		if escapedPair.MatchString(raw) {
+		switch {
+		case escapedPair.MatchString(raw):
 			size = escapedPairSize
-		} else if escapedHalf.MatchString(raw) {
+		case escapedHalf.MatchString(raw):
 			return true
 		}
 		raw = raw[size:]
