@@ -138,8 +138,7 @@ var mayImport = map[string][]string{
 }
 
 // ownImport lists imports that only one package and the packages below it may have, with the
-// reason. A prefix ends in a slash. Programs that measure a limit are exempt, because they work
-// without the store. The test bank is also exempt, because its books are not part of the service.
+// reason. A prefix ends in a slash. The packages bench, testbank/ledger and storetest are exempt.
 var ownImport = []struct{ prefix, owner, why string }{
 	{"database/sql", "internal/database", "one package connects to databases"},
 	{"github.com/jackc/", "internal/database", "one package connects to databases"},

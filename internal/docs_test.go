@@ -483,7 +483,8 @@ var (
 	dottedInput = regexp.MustCompile(` -d ([a-z_]+(?:\.[a-z_]+)+)=`)
 )
 
-// dotted lists names with dots that are neither settings nor files. Each has its meaning.
+// dotted lists names with dots that are neither settings nor files of the module. Each has its
+// meaning.
 var dotted = map[string]string{
 	"_links.next":      "a member of lists",
 	"connection.state": "a member of the body of CONNECTION_SYNCED",

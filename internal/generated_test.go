@@ -88,8 +88,8 @@ func literals(n ast.Node) []string {
 	return all
 }
 
-// TestGeneratedFilesNameTheCommand checks that each function with the flag -update names make
-// generate in a text, so that a contributor whose test fails knows the command.
+// TestGeneratedFilesNameTheCommand checks that each function with the flag -update names "make
+// generate" in a text, so that a contributor whose test fails knows the command.
 func TestGeneratedFilesNameTheCommand(t *testing.T) {
 	all := generators(t)
 	for _, g := range all {

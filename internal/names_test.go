@@ -288,7 +288,7 @@ var sharedTypeNames = map[string]string{
 	"FieldValue": "a choice of such a field",
 }
 
-// TestATypeNameHasOneMeaning checks that packages do not export one name for different things.
+// TestATypeNameHasOneMeaning checks that packages do not export one type name for different things.
 func TestATypeNameHasOneMeaning(t *testing.T) {
 	places := map[string][]string{}
 	for _, p := range modulePackages(t) {

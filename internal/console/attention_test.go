@@ -227,8 +227,8 @@ func TestPaymentsThatWaitLong(t *testing.T) {
 	})
 }
 
-// TestManyBanksThatWait checks the line that counts the banks beyond the first. It leads to the
-// payments that it counts.
+// TestManyBanksThatWait checks the line that counts the banks that the page does not name. The line
+// must link to the validating payments.
 func TestManyBanksThatWait(t *testing.T) {
 	quiet(t, func(t *testing.T, d *fixture, c *clock) {
 		p, err := d.DB.Payment(t.Context(), d.Domain.ID, passerelle.PaymentID(d.amounted("30.00")), false)

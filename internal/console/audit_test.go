@@ -109,8 +109,8 @@ func TestSigningInWithAProviderInABrowser(t *testing.T) {
 	}
 }
 
-// A sign-in that did not begin in this browser fails. Without a provider, the addresses for such a
-// sign-in do not exist.
+// A sign-in that did not begin in this browser fails. Without a provider, the addresses for
+// sign-ins with a provider do not exist.
 func TestProviderSignInFromAnotherBrowserFails(t *testing.T) {
 	id := oidctest.Start(t, false)
 	config := oidc.Config{Issuer: id.URL, ClientID: oidctest.ClientID, ClientSecret: oidctest.Secret}

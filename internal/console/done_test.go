@@ -19,8 +19,8 @@ import (
 	"passerelle/payment"
 )
 
-// TestThePageAfterAnAct checks that the page after each kind of act shows a confirmation once: after
-// acts on a webhook, a payment, an application and the receiver, and after the deletion of a user.
+// TestThePageAfterAnAct checks that the page after an act shows a confirmation once: after acts on
+// a webhook, a payment, an application and the receiver, and after the deletion of a user.
 func TestThePageAfterAnAct(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Administrator)
@@ -223,7 +223,8 @@ func (d *fixture) simulate(id int64, states ...string) {
 }
 
 // TestExpiredRefunds checks that an expired refund counts if the bank may have executed its order.
-// Otherwise, an operator could refund the same amount twice. The pages must give the reason.
+// Otherwise, an operator could refund the same amount twice. The pages must mention the expired
+// refund.
 func TestExpiredRefunds(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		bank, _ := d.Initiation.Connectors.Initiator(sandbox.TestConnector)

@@ -27,8 +27,8 @@ var personal = []string{
 	"fr7630006000011234567890189", "30006000011234567890189", "de89370400440532013000", "370400440532013000", "de93999999990000000001", "999999990000000001",
 }
 
-// people is a live domain in which every kind of object names a person. The map numbers has the
-// numbers of these objects, by the word before the number in an address.
+// people is a live domain in which objects of many kinds name a person. numbers maps the word
+// before a number in an address to the number of an object.
 type people struct {
 	*fixture
 	numbers map[string]int64

@@ -171,8 +171,8 @@ func (c *Console) show(pc *page.Context, revealed bool) error {
 // maxLines is the largest number of instructions or banks that the page lists.
 const maxLines = 50
 
-// showRest adds the data outside the part of the page that the script updates. It omits the command
-// for a payment with many instructions, because that command would be too long for the page.
+// showRest adds the data outside the part of the page that the script updates. It omits the curl
+// command for a payment with many instructions, because that command would be too long.
 func (c *Console) showRest(pc *page.Context, p *payment.Payment, revealed bool, data *paymentData) error {
 	if pc.Part() {
 		return nil

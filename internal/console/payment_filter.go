@@ -27,7 +27,7 @@ type listField struct {
 	// choices returns the values to choose from. The function is nil for a text field. When there
 	// are more values than a page shows, it may return only the first values.
 	choices func(*Console, *page.Context) ([]choice, error)
-	// among reports whether a value is a valid choice that the function choices does not return.
+	// among reports whether a value outside the returned choices is valid.
 	among func(c *Console, pc *page.Context, value string) (bool, error)
 	// take adds a value of the field to the filter of the list. The value is not empty.
 	take func(*page.Context, *listing, string) error
@@ -274,8 +274,7 @@ func takeAmount(of func(*listing) *int64) func(*page.Context, *listing, string) 
 	}
 }
 
-// choicesOf returns the choices of a field with these values. The function word returns the label
-// of a value.
+// choicesOf returns the choices of a field with these values. The label of a value v is word(v).
 func choicesOf[T, W ~string](values []T, word func(W) string) func(*Console, *page.Context) ([]choice, error) {
 	return func(*Console, *page.Context) ([]choice, error) {
 		var all []choice

@@ -318,8 +318,8 @@ func TestSearchesByPersonalDataInLiveDomains(t *testing.T) {
 	})
 }
 
-// searchResults creates a payment with the function planted. The bank's texts and the payer's pages
-// also contain the person's name.
+// searchResults extends the payment of planted. The bank's texts and the payer's pages also contain
+// the person's name.
 func (d *fixture) searchResults() int64 {
 	d.t.Helper()
 	p, err := d.DB.Payment(d.t.Context(), d.Domain.ID, d.planted(), true)

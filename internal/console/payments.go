@@ -58,8 +58,8 @@ type listRow struct {
 	Code                         page.Code
 	Amount, Payee, Label, Bank   string
 	Client, Execution, Reference string
-	// More is the number of instructions after the first instruction. The texts belong to the first
-	// instruction.
+	// More is the number of instructions after the first instruction. Payee, Label and Reference
+	// belong to the first instruction.
 	More int
 	// Found is the field in which a search found the payment. Only the results of a search have it.
 	Found string

@@ -217,8 +217,8 @@ func (c *Console) refund(pc *page.Context) error {
 }
 
 // refundReturn returns the address to which the owner of the account returns from a refund. This is
-// the address of the refunded payment. If the application no longer registers that address, it is
-// the first registered address.
+// the address of the refunded payment. If the application registers only other addresses, it is the
+// first of these.
 func (c *Console) refundReturn(pc *page.Context, p *payment.Payment) (string, error) {
 	registered, err := c.DB.RedirectURIs(pc, p.Domain, p.Client)
 	if err != nil {

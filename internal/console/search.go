@@ -175,7 +175,7 @@ func (c *Console) findPayments(pc *page.Context, s textSearch, data *searchData,
 	return nil
 }
 
-// foundRow returns the row of a found payment. The function in returns the field that has the text.
+// foundRow returns the row of a found payment, with the field that has the text.
 func (c *Console) foundRow(pc *page.Context, p *payment.Payment, in func(*page.Context, *payment.Payment, string) string) listRow {
 	row := c.newListRow(pc, p)
 	row.Found = in(pc, p, pc.Query)
@@ -271,15 +271,15 @@ func (c *Console) findRequest(pc *page.Context, data *searchData) error {
 	return nil
 }
 
-// numbered is a kind of object that has a number. The function find returns the path of the
-// object's page.
+// numbered is a kind of object that has a number. The function find returns the path of a page with
+// the object.
 type numbered struct {
 	name string
 	find func(ctx context.Context, r *store.Reader, domain passerelle.DomainID, id int64) (path string, err error)
 }
 
-// numberedThings lists the kinds of objects that a search finds by number, in their order on the
-// page.
+// numberedThings lists the kinds of objects, besides payments, that a search finds by number. They
+// have the order of the page.
 var numberedThings = []numbered{
 	{"User %d", func(ctx context.Context, r *store.Reader, domain passerelle.DomainID, id int64) (string, error) {
 		_, err := r.User(ctx, domain, passerelle.UserID(id))

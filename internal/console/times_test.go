@@ -31,8 +31,8 @@ var written = regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}\b|\b\d{1,2}:\d{2}(:\d{2})?
 // chart cannot contain a time element.
 var quoted = []string{"pre", "textarea", "option", "label", "script", "style", "svg", "json", "headers", "value", "code"}
 
-// timesOn appends all times that a page shows outside a time element to the argument bare. It
-// counts the time elements, and also appends each time element that lacks the exact time.
+// timesOn counts the time elements of a page. It collects in bare the times outside these elements,
+// and the elements that lack the exact time.
 func timesOn(n *html.Node, bare *[]string) (elements int) {
 	if n.Type == html.TextNode {
 		*bare = append(*bare, written.FindAllString(n.Data, -1)...)

@@ -56,7 +56,7 @@ func inFolder(folder string) ([]WaitingFile, error) {
 	return files, nil
 }
 
-// folder is an inbox in a folder. It remembers the files that it has seen.
+// folder is an inbox in a folder. It remembers the files that the last call of Files found.
 type folder struct {
 	name string
 	seen map[string]os.FileInfo

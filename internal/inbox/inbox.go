@@ -24,9 +24,9 @@ type Inbox interface {
 	// Files returns the complete files, ordered by name. A file in a folder is complete when it has
 	// not changed since the previous call.
 	Files(ctx context.Context) ([]WaitingFile, error)
-	// Done moves a processed file into the folder imported. With a reason for a refusal, it moves
-	// the file into the folder refused, and writes the reason into a text file beside it. Done does
-	// not replace a file of the same name.
+	// Done moves a processed file into the folder "imported". With a reason for a refusal, it moves
+	// the file into the folder "refused", and writes the reason into a text file beside it. Done
+	// does not replace a file of the same name.
 	Done(ctx context.Context, f WaitingFile, refused string) error
 	// Pause returns the time to wait between two calls of Files.
 	Pause() time.Duration

@@ -20,8 +20,8 @@ import (
 	"passerelle/internal/inbox"
 )
 
-// place is an inbox for a test. The function put stores a file in the inbox. The function all
-// returns the contents of all stored files by name.
+// place is an inbox for a test. put stores a file in the inbox, and all returns the contents of its
+// files by name.
 type place struct {
 	inbox.Inbox
 	put func(name, text string)

@@ -98,7 +98,7 @@ func wordsOf(ring *keys.Ring, p *payment.Payment) []string {
 	return slices.Compact(all)
 }
 
-// joined adds those words to a list that it lacks, up to maxWords words.
+// joined returns a list with further words, without repetitions and with at most maxWords words.
 func joined(list, words []string) []string {
 	for _, word := range words {
 		if len(list) < maxWords && !slices.Contains(list, word) {
@@ -129,9 +129,9 @@ const (
 )
 
 // ByWords returns a domain's payments whose labels and beneficiaries' names contain the first
-// maxSought words of a text, newest first. A position is the time of registration in microseconds,
-// and the id. For several words, ByWords reads at most 2,000 payments with the rarest word, from
-// the position on, and compares their other words.
+// maxSought words of a text, newest first, or oldest first for a backward window. A position is the
+// time of registration in microseconds, and the id. For several words, ByWords reads at most 2,000
+// payments with the rarest word, from the position on, and compares their other words.
 func ByWords(ctx context.Context, from source, domain passerelle.DomainID, text string, w store.Window) ([]passerelle.PaymentID, error) {
 	words := Words(text)
 	if len(words) == 0 {

@@ -15,7 +15,7 @@ import (
 	"passerelle/internal/uploads"
 )
 
-// changing is an inbox in a folder. The function change changes the files after they are listed.
+// changing is an inbox in a folder. Files calls change after it has listed the files.
 type changing struct {
 	inbox.Inbox
 	folder string

@@ -82,9 +82,9 @@ func Download(w http.ResponseWriter, mediaType, name string) {
 }
 
 // Forged reports whether a request that changes something certainly came from a page of another
-// site. A request that only reads is never forged. The service's pages send no referrer, so some
+// origin. A request that only reads is never forged. The service's pages send no referrer, so some
 // browsers hide the origin of the pages' forms too. When the browser does not report whether the
-// form is from the same site, the token in the form decides. Each page must check that token.
+// form is from the same origin, the token in the form decides. Each page must check that token.
 func Forged(r *http.Request) bool {
 	if r.Header.Get("Sec-Fetch-Site") == "" && r.Header.Get("Origin") == "null" {
 		return false

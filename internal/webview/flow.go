@@ -131,8 +131,8 @@ func (w *Webview) serveFlow(pc *pageContext) error {
 
 const handleParameter = "session"
 
-// openLink handles a person who comes back from an institution to a waiting flow. When the person
-// comes back in a window other than the flow's window, openLink shows the result on a page.
+// openLink handles a person who comes back from an institution to a waiting flow. When findFlow
+// fails, as in another browser, openLink shows the result on a page.
 func (w *Webview) openLink(pc *pageContext, query url.Values) error {
 	t, err := w.findFlow(pc, query.Get(stateParameter))
 	if err != nil {

@@ -86,7 +86,7 @@ func TestConnectMakesAUser(t *testing.T) {
 	})
 }
 
-// For each state of a connection, the pages ask for the needed values or show a message.
+// The pages ask for the values that a connection's state needs, or show a message.
 func TestConnectStates(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		for _, c := range []struct {
@@ -190,8 +190,7 @@ func TestConnectByThePageOfTheInstitution(t *testing.T) {
 	})
 }
 
-// decide returns the address that the form on the bank's page opens. The argument with has
-// additional values of the form.
+// decide adds values to the form on the bank's page, and returns the address that the form opens.
 func (p *walker) decide(bank string, with url.Values) string {
 	p.t.Helper()
 	body := p.open(bank).body

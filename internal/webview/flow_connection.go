@@ -310,7 +310,7 @@ func (w *Webview) showState(pc *pageContext, s *flowConnection) error {
 }
 
 // stateBody returns the content about the state of a connection, and what the person can do about
-// it. The argument step is the step of the page with the form.
+// it. The form's address contains the step.
 func (w *Webview) stateBody(pc *pageContext, s *flowConnection, step string) (flowBody, error) {
 	here := stateTexts[s.c.State]
 	if s.bank.UUID == "" {

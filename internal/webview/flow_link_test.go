@@ -66,7 +66,7 @@ func TestLinks(t *testing.T) {
 	})
 }
 
-// An incomplete or invalid link shows a page with the mistake, and does not redirect.
+// An incomplete or invalid link shows an error page, and does not redirect.
 func TestWrongLinks(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		other := newWalker(t, p.Instance)

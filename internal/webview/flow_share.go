@@ -346,8 +346,7 @@ func newSelection(all shareable, form url.Values) selection {
 	return c
 }
 
-// take counts an item if it is ticked. If the choice changes the item, it also adds the item to the
-// map changed.
+// take counts a ticked item. If ticked and shared differ, it also stores the change in the map.
 func take[T ~int64](c *selection, changed map[T]bool, id T, ticked, shared bool) {
 	if ticked != shared {
 		changed[id] = ticked

@@ -80,7 +80,7 @@ type summary struct {
 	payment.ShownPayment
 	// Repeated is set for a periodic payment.
 	Repeated bool
-	// Payee is the beneficiary in one line.
+	// Payee describes the beneficiaries in one line.
 	Payee string
 	// Omitted is the number of instructions that Lines does not list.
 	Omitted int

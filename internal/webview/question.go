@@ -75,8 +75,7 @@ func secret(f payment.Field) bool {
 	return f.Type == passwordType || f.Type == "text" && f.Name == passwordType
 }
 
-// questions returns fields with the earlier input. The argument wrong is the name of the refused
-// field.
+// questions returns fields with the earlier input. wrong names the refused field, or is empty.
 func questions(fields []payment.Field, supplied map[string]string, wrong string) []question {
 	all := make([]question, len(fields))
 	for i, field := range fields {
@@ -99,7 +98,7 @@ func pattern(perl string) string {
 }
 
 // shapes lists the most frequent patterns of input. Each row has the key of a text that describes
-// the pattern. The submatches are the number of characters, or the two limits of a range.
+// the pattern. The submatches, if any, are the number of characters, or the two limits of a range.
 var shapes = []struct {
 	pattern *regexp.Regexp
 	key     string

@@ -223,8 +223,8 @@ func worst(all []concern, words string, rest concern) []concern {
 	return append(all[:maxConcerns:maxConcerns], rest)
 }
 
-// unanswered describes how calls to a bank fail. If the argument here is set, this replica has seen
-// the failures. Otherwise another replica has seen them.
+// unanswered describes how calls to a bank fail. Either this replica or another one has seen the
+// failures.
 func unanswered(here bool, failures int) string {
 	if !here {
 		return "Reported by another replica; this one still reaches the bank. The service retries automatically."

@@ -110,8 +110,8 @@ const (
 	sendingLimit = time.Minute
 )
 
-// addTrouble adds the problem of a webhook with its remedy. The argument failure is the failure of
-// the last request. While the service sends undelivered events, addTrouble ignores the failure.
+// addTrouble adds the problem of a webhook with its remedy. failure says why the last request
+// failed, or is empty. While the service sends undelivered events, addTrouble ignores the failure.
 func (d *webhookData) addTrouble(pc *page.Context, w store.Webhook, failure string) {
 	switch {
 	case w.Deleted != nil:
