@@ -90,8 +90,7 @@ func await[T any](ctx context.Context, limits Limits, answers <-chan answer[T]) 
 	}
 }
 
-// awaitLate waits for the response of a connector whose time has ended. The argument grace limits
-// the wait.
+// awaitLate waits for the response of a connector whose time has ended, but at most for grace.
 func awaitLate[T any](ctx context.Context, grace time.Duration, answers <-chan answer[T]) answer[T] {
 	timer := time.NewTimer(grace)
 	defer timer.Stop()

@@ -69,7 +69,7 @@ func (c *Console) backToAccount(pc *page.Context, err error, done string) error 
 	return pc.After(err, done, page.Root+"account", c.account)
 }
 
-// These are the messages about a wrong password or code on the account page. They name the field.
+// These are the messages about a wrong password or code. They name the field.
 const (
 	wrongPassword = "Your current password is not correct. Nothing was changed."
 	wrongCode     = "The six digits are not correct. Type the digits that the app shows now. If they stay wrong, correct the clock of the phone."

@@ -167,7 +167,7 @@ func statesNamed(text string) ([]passerelle.ConnectionState, bool) {
 }
 
 // connections lists the domain's connections that cannot be read, newest first. With the parameter
-// ends, it lists connections with consents that end soon.
+// "ends", it lists connections with consents that end soon.
 func (c *Console) connections(pc *page.Context) error {
 	banks, err := c.Aggregation.Banks(pc, pc.Domain)
 	if err != nil {

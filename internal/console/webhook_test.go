@@ -484,7 +484,7 @@ func TestSignaturesAreChecked(t *testing.T) {
 	})
 }
 
-// webhookForms returns all forms about webhooks, with all fields except the token.
+// webhookForms returns forms about webhooks, without their tokens.
 func webhookForms(d *fixture, hook, data int64) map[string][]string {
 	return map[string][]string{
 		"resend":   {d.dataPath(hook, data) + "/resend"},

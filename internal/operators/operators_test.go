@@ -28,8 +28,8 @@ type fixture struct {
 	*operators.Operators
 	t   *testing.T
 	now time.Time
-	// meanwhile runs once, in the middle of an operation. The field after is the number of clock
-	// readings before that moment.
+	// meanwhile is a function that runs once, in the middle of an operation. The clock is read
+	// d.after times before that moment.
 	meanwhile func()
 	after     int
 }

@@ -137,8 +137,8 @@ type pageInspection struct {
 	lang    string
 }
 
-// at opens and checks the page of a payment. It adds the argument more, such as "&step=cancel", to
-// the page's query.
+// at opens and checks the page of a payment. It appends a query such as "&step=cancel" to the
+// page's address.
 func (l pageInspection) at(name string, p *payment.Payment, more, visible string) {
 	l.t.Helper()
 	must(l.t, chromedp.Do(l.browser,

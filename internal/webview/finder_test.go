@@ -161,8 +161,8 @@ func TestCountriesOfBanks(t *testing.T) {
 	}
 }
 
-// The banks with which a person paid come first the next time. Only the person's browser stores
-// this list of banks.
+// The banks with which a person last paid come first the next time. Only the person's browser
+// stores this list of banks.
 func TestBanksUsedBeforeComeFirst(t *testing.T) {
 	each(t, european, func(t *testing.T, s *stack) {
 		pay := func(bank string) {

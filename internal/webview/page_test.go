@@ -178,8 +178,7 @@ func TestEveryStateHasItsPage(t *testing.T) {
 		name    string
 		reports []payment.Report
 		// page is a text on the shown page. When page is empty, the service redirects the payer to
-		// the client. The field at is the path of that redirect, and state and code are in its
-		// query.
+		// the client. c.at is the path of that redirect, and c.state and c.code are in its query.
 		page            string
 		at, state, code string
 	}{

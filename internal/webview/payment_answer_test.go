@@ -47,7 +47,7 @@ func labelled(script string) func(*payment.Draft) {
 	}
 }
 
-// move is a form to send. The field shows is a text on the page with the form.
+// move is a form to send, with a text that is on the page with the form.
 type move struct {
 	shows string
 	form  url.Values

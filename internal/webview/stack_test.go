@@ -226,8 +226,8 @@ func (s *stack) request(t *testing.T, method, address string) *http.Request {
 	return request
 }
 
-// post sends a form. The argument site is the value of the header Sec-Fetch-Site. If the form has
-// no token, post adds the token of the payment's forms.
+// post sends a form. site is the value of the header Sec-Fetch-Site. If the form has no token, post
+// adds the token of the payment's forms.
 func (s *stack) post(t *testing.T, address, site string, form url.Values) answer {
 	t.Helper()
 	if token := s.token(t, address); token != "" && !form.Has("csrf") {

@@ -58,8 +58,8 @@ func (p *walker) code() string {
 	return out.Code
 }
 
-// link returns the address to which the application sends the person. The argument pairs has
-// additional parameters. An empty value omits a parameter.
+// link returns the address to which the application sends the person. pairs lists additional
+// parameters. An empty value omits a parameter.
 func (p *walker) link(flow string, pairs ...string) string {
 	p.t.Helper()
 	query := url.Values{"client_id": {p.ClientID}, "redirect_uri": {returnURL}, "code": {p.code()}, "state": {"a b&c=ü"}}

@@ -212,8 +212,8 @@ func expiry(left time.Duration) string {
 	return "expires in " + page.Age(left)
 }
 
-// worst keeps the first maxConcerns problems. If there are several others, the argument rest
-// replaces them. Its text is the argument words, formatted with the number of the others.
+// worst keeps the first maxConcerns problems. If there are several others, rest replaces them. Its
+// text has the number of the others.
 func worst(all []concern, words string, rest concern) []concern {
 	more := len(all) - maxConcerns
 	if more <= 1 {
@@ -232,8 +232,8 @@ func unanswered(here bool, failures int) string {
 	return fmt.Sprintf("%d calls failed in a row. The service retries automatically.", failures)
 }
 
-// troubles lists the kinds of connections that cannot be read. The field by says who can repair
-// them. Connections that a sync reads now need no repair.
+// troubles lists the kinds of connections that cannot be read. Each kind says who can repair them.
+// Connections that a sync reads now need no repair.
 var troubles = []struct {
 	by                                 passerelle.Resolution
 	filter, one, many, forOne, forMany string

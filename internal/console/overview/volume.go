@@ -42,8 +42,8 @@ func spanOf(pc *page.Context) (span, span) {
 	return spans[0], spans[1]
 }
 
-// first returns the number of the first part of a period. The last part of that period contains the
-// argument now. Parts are counted in local time, with the UTC offset of now.
+// first returns the number of the first part of a period. The last part of that period contains
+// now. Parts are counted in local time, with the UTC offset of now.
 func (s span) first(now time.Time) int64 { return s.at(now) - s.parts + 1 }
 
 func (s span) at(t time.Time) int64 {
@@ -236,8 +236,8 @@ func (v *volumes) keep(key volumeKey, since time.Time, all []store.Volume) {
 	}
 }
 
-// volumeFigures calculates the figures of the period for each part, each bank, each state and each
-// reason of a rejection. For each part, it also adds the same part of the previous period.
+// volumeFigures calculates the figures of the period by part, by bank, by state and by reason of a
+// rejection. For each part, it also adds the same part of the previous period.
 func (h *handler) volumeFigures(pc *page.Context, data *overviewData) error {
 	data.Span, data.Other = spanOf(pc)
 	all, err := h.volumes.count(pc, data.Span)
@@ -362,8 +362,8 @@ func total(all []store.Volume, selected func(store.Volume) bool) *counts {
 	return sum
 }
 
-// newBankRow returns the row for the payments n. The argument earlier has the payments of the
-// previous period, or is nil.
+// newBankRow returns the row for the payments in n. earlier contains the payments of the previous
+// period, or is nil.
 func newBankRow(name, address string, n, earlier *counts) bankRow {
 	row := bankRow{
 		Name: name, Address: address, Registered: countText(n.registered),

@@ -24,8 +24,7 @@ var stateWords = map[StateWord]string{
 	Unknown:      "outcome unknown",
 }
 
-// ConnectionWord is the state of a connection that cannot be read. The zero value means that the
-// connection works.
+// ConnectionWord is the state of a connection. The zero value means that the connection works.
 type ConnectionWord string
 
 // Word returns the state in words.
@@ -78,7 +77,7 @@ var codeWords = map[Code]string{
 // BankStatus is a status that a bank reports, with reason codes, such as RJCT AC04.
 type BankStatus string
 
-// Word returns a status of ISO 20022 in words. It returns an empty text for other statuses.
+// Word returns a common status of ISO 20022 in words. It returns an empty text for other statuses.
 func (b BankStatus) Word() string {
 	status, _, _ := strings.Cut(string(b), " ")
 	return bankStatuses[status]

@@ -183,7 +183,7 @@ func (h *hooks) changeProvider(pc *page.Context) error {
 	return pc.After(err, "The provider was changed.", pc.Path("/webhooks/auth/%d", a.ID), func(pc *page.Context) error { return h.askForProvider(pc, form) })
 }
 
-// shownUsers is the number of webhooks that a provider's page names.
+// shownUsers is the largest number of webhooks that a provider's page names.
 const shownUsers = 20
 
 // providerData is the content of a provider's page. The secret is set only directly after its
