@@ -22,8 +22,8 @@ import (
 // to decrypt.
 const maxEncrypted = 100
 
-// Open returns the values with plain text in place of encrypted values. The argument prefix is the
-// text before a value's name in the request: "fields." or an empty text. Open loads each key once.
+// Open returns the values with plain text in place of encrypted values. The prefix is the text
+// before a value's name in the request: "fields." or an empty text. Open loads each key once.
 func Open(ctx context.Context, r *store.Reader, d passerelle.Domain, prefix string, values map[string]string) (map[string]string, error) {
 	plain, opened, encrypted := make(map[string]string, len(values)), map[string]*keys.FieldKey{}, 0
 	for _, name := range slices.Sorted(maps.Keys(values)) {

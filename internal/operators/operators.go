@@ -107,7 +107,7 @@ func (a *Operators) SignIn(ctx context.Context, at SignInAttempt) (IssuedSession
 }
 
 // admit opens a session for a recognised operator. It fails when the operator may no longer sign
-// in. The argument twice is set when an identity provider has checked a second factor.
+// in. If twice is true, an identity provider has checked a second factor.
 func (a *Operators) admit(ctx context.Context, o operatorstore.Operator, twice bool, request string, also func(*store.Tx) error) (IssuedSession, error) {
 	step, life := single, sessionLife
 	switch {

@@ -48,9 +48,9 @@ var (
 	ink   = color.RGBA{0x22, 0x22, 0x22, 0xff}
 )
 
-// Logo returns a square tile with the initials of a name. The argument side is the width and height
-// in pixels. The argument tint is the colour in hexadecimal. Without a valid tint, the name
-// determines the colour.
+// Logo returns a square tile with the initials of a name. The side is the width and height in
+// pixels, and the tint is the colour in hexadecimal. Without a valid tint, the name determines the
+// colour.
 func Logo(name, tint string, side int) []byte {
 	ground, own := hexadecimal(tint)
 	if !own {
@@ -161,8 +161,7 @@ var letters = sync.OnceValue(func() *sfnt.Font {
 	return parsed
 })
 
-// write draws a text into the middle of an area. The argument size is the height of the letters in
-// pixels.
+// write draws a text into the middle of an area. The size is the height of the letters in pixels.
 func write(on draw.Image, area image.Rectangle, text string, size int, c color.RGBA) {
 	face, err := opentype.NewFace(letters(), &opentype.FaceOptions{Size: float64(size), DPI: 72, Hinting: font.HintingNone})
 	if err != nil {

@@ -48,7 +48,7 @@ type Program struct {
 // Number returns the deprecated number of the connector.
 func (p Program) Number() int64 { return firstNumber + p.ID }
 
-// Connector returns the connector that calls the program through the argument calls.
+// Connector returns the program's connector. That connector calls the program through the argument.
 func (p Program) Connector(calls *remote.Program) (connector.Connector, error) {
 	if p.Err != nil {
 		return nil, fmt.Errorf("read the profile of connector %s: %w", p.UUID, p.Err)

@@ -194,8 +194,8 @@ func (p *play) advance(ctx context.Context, length time.Duration) error {
 // password is the password that simulated institutions accept.
 const password = "1234"
 
-// Connect creates a user with a connection. The argument word selects the behaviour of the
-// connection, and must be the Word of one of customers.Logins.
+// Connect creates a user with a connection. The word selects the behaviour of the connection. It
+// must be the Word of one of customers.Logins.
 func (l *Simulation) Connect(ctx context.Context, d passerelle.Domain, word string, acts ...store.Audit) (bankstore.Connection, error) {
 	if err := Open(d); err != nil {
 		return bankstore.Connection{}, err

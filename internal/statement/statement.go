@@ -66,12 +66,12 @@ type transaction struct {
 }
 
 // Of returns one statement for each account of a payload, in order. The statement of a newly found
-// account has no movements. The argument bookedBefore lists the ids of transactions that are
-// movements of earlier statements. Of omits them, although the payload contains their new details.
-// Of also returns the number of accounts that it omits. It omits deleted accounts, disabled
-// accounts except a newly found one, and accounts without a French IBAN. It also omits accounts
-// whose balance, currency or update is not in the payload. All amounts of a statement have as many
-// decimals as its currency, or more if one of them needs more.
+// account has no movements. bookedBefore lists the ids of transactions that are movements of
+// earlier statements. Of omits them, although the payload contains their new details. Of also
+// returns the number of accounts that it omits. It omits deleted accounts, disabled accounts except
+// a newly found one, and accounts without a French IBAN. It also omits accounts whose balance,
+// currency or update is not in the payload. All amounts of a statement have as many decimals as its
+// currency, or more if one of them needs more.
 func Of(body []byte, bookedBefore ...int64) ([]byte, int, error) {
 	var (
 		text    []byte

@@ -24,7 +24,7 @@ type Supervision struct {
 }
 
 // Start reports that the service is ready. If systemd requests it, Start also reports regularly
-// that the service is alive, as long as the function alive returns no error. This function should
+// that the service is alive, as long as its last argument returns no error. This function should
 // return before its context ends.
 func Start(ctx context.Context, log *slog.Logger, alive func(context.Context) error) *Supervision {
 	s := &Supervision{log: log}

@@ -59,9 +59,9 @@ func (t *Tracer) Serve(ctx context.Context, header http.Header) (context.Context
 	return ctx, TraceSpan{span}
 }
 
-// Continue returns a context for work that continues a stored trace. The argument parent is the
-// result of [Parent] for that trace. If ctx belongs to another trace, Continue links that trace's
-// span to the stored trace.
+// Continue returns a context for work that continues a stored trace. The parent is the result of
+// [Parent] for that trace. If ctx belongs to another trace, Continue links that trace's span to the
+// stored trace.
 func (t *Tracer) Continue(ctx context.Context, parent string) context.Context {
 	if t == nil || parent == "" {
 		return ctx

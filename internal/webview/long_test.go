@@ -31,7 +31,7 @@ func (s *stack) light(t *testing.T, a answer) {
 	}
 }
 
-// turned returns the address of another part of the list. The argument rel is prev or next.
+// turned returns the address of another part of the list. The link's rel is "prev" or "next".
 func turned(t *testing.T, a answer, rel string) string {
 	t.Helper()
 	return html.UnescapeString(regexpOne(t, `<a href="([^"]*)" rel="`+rel+`"`, a.body))

@@ -65,7 +65,7 @@ type Provider struct {
 	calls    map[string]int
 }
 
-// Start runs a provider until the test ends. If the argument secure is true, the provider uses TLS.
+// Start runs a provider until the test ends. If secure is true, the provider uses TLS.
 func Start(t testing.TB, secure bool) *Provider {
 	t.Helper()
 	p := &Provider{t: t, requests: map[string]url.Values{}, calls: map[string]int{}, Claims: map[string]any{}, Faults: map[string]string{}, Answer: url.Values{}, Now: time.Now}

@@ -22,7 +22,8 @@ type Manager struct {
 }
 
 // Listen sets the environment variables that systemd sets for a service with a watchdog. The
-// interval watchdog is in microseconds. An empty interval means that there is no watchdog.
+// argument is the watchdog's interval in microseconds. An empty interval means that there is no
+// watchdog.
 func Listen(t *testing.T, watchdog string) Manager {
 	t.Helper()
 	address := filepath.Join(t.TempDir(), "notify")

@@ -2,8 +2,8 @@
 
 // The script requests the live part again from the address of the page. It asks less often while
 // nothing changes. It does not ask while the page is hidden, while the user selects a text in the
-// live part, or after the user has not touched the page for the time patience. An update keeps the
-// focus, the scroll position and the open details.
+// live part, or when the user has not touched the page for a long time. An update keeps the focus,
+// the scroll position and the open details.
 const live = document.querySelector("[data-live]");
 const said = document.getElementById("said");
 const shortest = 1000 * (live?.dataset.live ?? 5);
@@ -75,7 +75,8 @@ const plan = (soon) => {
   clearTimeout(timer);
   if (document.hidden || wait === 0 || Date.now() - touched > patience) return;
   timer = setTimeout(async () => {
-    // After an error, such as the end of the session, the page stays and the script stops asking.
+    // If look throws, for example because the session has ended, the page stays and the script
+    // stops asking.
     wait = await look().catch(() => 0);
     plan(wait);
   }, soon);

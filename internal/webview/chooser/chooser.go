@@ -78,7 +78,7 @@ type List struct {
 // Parameter is one parameter of an address.
 type Parameter struct{ Name, Value string }
 
-// These are the query parameters of a search. The value everywhere means all countries.
+// These are the query parameters of a search. The country "any" means all countries.
 const (
 	SearchParameter  = "search"
 	CountryParameter = "country"
@@ -162,8 +162,7 @@ func (c *List) keep(query url.Values) {
 	}
 }
 
-// withRecent returns the institutions of the argument there, and the found institutions that the
-// user used before.
+// withRecent adds to a list those found institutions that the user used before.
 func withRecent(there, found []Institution, recent []string) []Institution {
 	for _, e := range found {
 		same := func(other Institution) bool { return other.UUID == e.UUID }
