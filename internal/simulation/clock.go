@@ -28,8 +28,8 @@ type ClockChange struct {
 	Freeze *bool
 }
 
-// Move changes the clock of a sandbox, and does all work that becomes due. It returns the domain
-// with the new clock.
+// Move changes the clock of a sandbox, and does the due work with the same limit as Run. It returns
+// the domain with the new clock.
 func (l *Simulation) Move(ctx context.Context, d passerelle.Domain, c ClockChange, acts ...store.Audit) (passerelle.Domain, Result, error) {
 	leave, err := l.enter(d)
 	if err != nil {

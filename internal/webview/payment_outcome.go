@@ -37,7 +37,7 @@ func (s *payerSession) outcome() result {
 type result url.Values
 
 // outcome returns the state of a payment and, for a rejected payment, the reason. The parameter
-// error means that the payer cancelled. It does not matter who reported the cancellation first.
+// "error" means that the payer cancelled. It does not matter who reported the cancellation first.
 func outcome(p *payment.Payment, state string) result {
 	reported := url.Values{"id_payment": {paymentText(p.ID)}, "payment_state": {string(p.State)}}
 	add := func(name, value string) {
