@@ -60,8 +60,8 @@ func (r *reporter) attachmentsFound(ctx context.Context, a bankstore.StoredAccou
 	return w.attachTo(e, w.payload.Object(of))
 }
 
-// foundAttachments calls the function pass with the attachments that this run found in an account,
-// once for each transaction.
+// foundAttachments calls the function pass with the new attachments in an account, once for each
+// transaction.
 func (r *reporter) foundAttachments(ctx context.Context, a bankstore.StoredAccount, pass func(wire.FoundAttachments) error) error {
 	found := wire.FoundAttachments{IDConnection: int64(r.lease.c.ID), IDAccount: int64(a.ID)}
 	for after := (passerelle.Attachment{}); ; {

@@ -362,8 +362,8 @@ func TestConnectingInTheBackground(t *testing.T) {
 	})
 }
 
-// TestDisconnectingAllAfterTheUserHasExpired checks that a request that deletes the connections of a
-// user ends when the user expires during the request.
+// TestDisconnectingAllAfterTheUserHasExpired checks that deleting all connections of an expired
+// user fails with NotFound and ends.
 func TestDisconnectingAllAfterTheUserHasExpired(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		var err error

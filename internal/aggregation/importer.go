@@ -223,8 +223,8 @@ func (im *importer) refreshed(a bankstore.StoredAccount, details passerelle.Acco
 	return a, err
 }
 
-// lost marks an account that the institution no longer lists. It marks the account again if only an
-// interrupted run, which had the same number, did so.
+// lost marks an account that the institution no longer lists. It also marks an account that an
+// interrupted run with the same number has marked.
 func (im *importer) lost(a bankstore.StoredAccount) error {
 	if a.Deleted != nil && a.Changed != im.lease.sync {
 		return nil

@@ -83,7 +83,7 @@ var changedByReads = map[string][]string{
 }
 
 // kept returns a query for each column that a read without changes must not write. These are all
-// columns except those of changedByReads and tellTale, so a new column needs no entry.
+// columns except those of changedByReads and tellTale.
 func kept(eyes *storetest.Inspection) map[string]string {
 	queries := map[string]string{}
 	for table, columns := range eyes.Columns() {

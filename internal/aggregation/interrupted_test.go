@@ -11,7 +11,8 @@ import (
 	"passerelle/internal/aggregation"
 )
 
-// stopping returns a read that ends the process after its first part, and the process that it ends.
+// stopping returns a read that executes another read and then ends the process. It also returns the
+// context of this process.
 func stopping(t *testing.T, first reading) (reading, context.Context) {
 	process, stop := context.WithCancel(t.Context())
 	return func(ctx context.Context, req connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
@@ -48,9 +49,10 @@ func rowsOf(e event) (transactions, documents, deleted int) {
 	return transactions, documents, deleted
 }
 
-// TestInterruptedSyncsAreReported checks that the events at the end of a sync contain the data that
-// interrupted syncs before it have read, even when a failed sync was between them. A later sync must
-// not report this data again.
+// TestInterruptedSyncsAreReported checks that the events at the end of a sync contain the
+// transactions and documents that interrupted syncs have read, even after a failed sync. Without a
+// failed sync, they also contain the deleted account and the attachments. A later sync must not
+// report this data again.
 func TestInterruptedSyncsAreReported(t *testing.T) {
 	for name, between := range map[string]int{"next": 0, "after a failure": 1} {
 		t.Run(name, func(t *testing.T) {

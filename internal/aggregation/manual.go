@@ -17,7 +17,7 @@ type ManualTransaction struct {
 	Edit    bankstore.TransactionEdit
 }
 
-// CreateTransactions creates all of the transactions in an account, or fails. It returns their ids
+// CreateTransactions creates transactions in an account, all of them or none. It returns their ids
 // in order. No synchronisation deletes these transactions. CreateTransactions fails with Conflict
 // when the account is not shared.
 func (a *Aggregation) CreateTransactions(ctx context.Context, d passerelle.Domain, in bankstore.StoredAccount, supplied []ManualTransaction) ([]passerelle.TransactionID, error) {

@@ -19,7 +19,7 @@ const payloadPage = 500
 // The body of an event is written page by page, from stored data, after the change. The first read
 // of a long history therefore needs little memory.
 
-// changed returns an account's transactions that the run changed.
+// changed returns an account's changed transactions, for an event body.
 func (r *reporter) changed(ctx context.Context, w *payloadWriter, a bankstore.StoredAccount) wire.Each[wire.Transaction] {
 	return func(write func(wire.Transaction)) error {
 		for after := passerelle.TransactionID(0); ; {

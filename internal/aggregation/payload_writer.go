@@ -26,7 +26,8 @@ type payloadWriter struct {
 	limit  int
 	buffer []byte
 	parts  *store.EventBody
-	// bookedBefore lists the transactions in the body that are no longer new in a statement.
+	// bookedBefore lists the transactions in the body that were movements of earlier statements.
+	// The statement made from this body omits them.
 	bookedBefore []int64
 	// holds lists the data in the body that the user may withdraw.
 	holds []store.Holding
@@ -71,8 +72,8 @@ func (w *payloadWriter) hold(of bankstore.Connection, what store.Holding) {
 	w.holds = append(w.holds, what)
 }
 
-// attachTo returns the event with the written body. The argument failed is an error from writing
-// the body.
+// attachTo returns the event with the written body. Callers pass the error from writing the body,
+// if any, and attachTo returns it.
 func (w *payloadWriter) attachTo(e store.EmittedEvent, failed error) (store.EmittedEvent, error) {
 	e.Holds = w.holds
 	if w.parts == nil || failed != nil {

@@ -29,8 +29,8 @@ type reconciler[D any] struct {
 	details func(d D) any
 	rows    bankstore.SyncedRows
 	// create and update store reported rows. An update also restores a deleted row. markDeleted
-	// marks rows that were not reported. count receives the changes of the numbers of existing and
-	// of deleted rows.
+	// marks rows that were not reported. count changes the stored numbers of existing and deleted
+	// rows.
 	create      func(tx *store.Tx, found []newRow[D], at time.Time) error
 	update      func(tx *store.Tx, id int64, d D, at time.Time) error
 	markDeleted func(tx *store.Tx, id int64, at time.Time)
@@ -38,7 +38,7 @@ type reconciler[D any] struct {
 	// seen contains the hashes of the keys that were reported in the run.
 	seen map[uint64]struct{}
 	// empty means that no row was stored before the run, so no row is known or missing. own means
-	// that clients changed rows before the run. Both are valid once checked is true.
+	// that rows have the number bankstore.Unreported. Both are valid once checked is true.
 	empty, own, checked bool
 	// from is the day from which a row that was not reported counts as missing. A zero date means
 	// all days. Once listed is true, stored contains the stored rows from that day on.
@@ -122,7 +122,7 @@ func (rc *reconciler[D]) known(im *importer, keys []string) (map[string]bankstor
 	return known, nil
 }
 
-// checkEmpty finds out, once in a run, whether any row was stored before the run.
+// checkEmpty sets rc.empty and rc.own, once in a run.
 func (rc *reconciler[D]) checkEmpty(ctx context.Context, r *store.Reader) error {
 	var err error
 	if !rc.checked {
@@ -237,8 +237,8 @@ func (rc *reconciler[D]) list(ctx context.Context, r *store.Reader) error {
 	return err
 }
 
-// markMissing marks the rows in rc.missing as deleted. It prepares the changes of clients for the
-// events of the run.
+// markMissing marks the rows in rc.missing as deleted. It also gives the unreported rows of clients
+// the number of this read.
 func (rc *reconciler[D]) markMissing(im *importer) error {
 	for rc.own || len(rc.missing) > 0 {
 		some := rc.missing[:min(pageSize, len(rc.missing))]

@@ -80,8 +80,7 @@ func TestNotificationAboutAnEndedConsent(t *testing.T) {
 }
 
 // TestNotificationDuringARead checks that a notification that arrives during a read makes the
-// connection due after the read. A state that waits for other actions of the user keeps its own
-// next try.
+// connection due after the read. A read that ends in wrongpass keeps its own next try.
 func TestNotificationDuringARead(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		minute := h.now.Add(time.Minute)

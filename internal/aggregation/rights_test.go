@@ -272,8 +272,8 @@ func TestUserSynced(t *testing.T) {
 	})
 }
 
-// TestUserSyncedWithLostAccounts checks that USER_SYNCED contains the accounts and subscriptions that
-// the institutions no longer list, like CONNECTION_SYNCED.
+// TestUserSyncedWithLostAccounts checks that USER_SYNCED contains the accounts and subscriptions
+// that the institutions no longer list.
 func TestUserSyncedWithLostAccounts(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		h.shared(s)

@@ -257,8 +257,8 @@ func TestWrongPasswordAfterAnOutage(t *testing.T) {
 	})
 }
 
-// TestWrongPasswordInTheBackground checks that a read that an operator starts in the background does
-// not begin the pauses after wrong passwords anew.
+// TestWrongPasswordInTheBackground checks that a read in the background does not begin the pauses
+// after wrong passwords anew.
 func TestWrongPasswordInTheBackground(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id := h.shared(s)

@@ -170,8 +170,8 @@ func TestWhatIsTooLongForAStatementIsJSON(t *testing.T) {
 	})
 }
 
-// TestMovementsComeOnce checks that a transaction is a movement of one statement: of the statement of
-// the sync that found it booked. A corrected or restored transaction is no movement.
+// TestMovementsComeOnce checks that a transaction is a movement in one statement only, after the
+// sync that first finds it booked. A later correction or restoration adds no movement.
 func TestMovementsComeOnce(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		must(t, settings.Set(t.Context(), h.DB, h.domain.ID, map[string]string{settings.CFONB: "1"}, h.now))

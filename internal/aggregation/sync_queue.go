@@ -108,7 +108,7 @@ func (a *Aggregation) readQueue(ctx context.Context, key queueKey) {
 	}
 }
 
-// readQueued reads a connection. It stores in the argument read whether the connection was read.
+// readQueued reads a connection. It sets *read if the connection was read, and clears it otherwise.
 func (a *Aggregation) readQueued(ctx context.Context, next queuedSync, read *bool) error {
 	run, err := a.readOne(ctx, next.domain, next.connection, false)
 	*read = run != nil && err == nil

@@ -35,7 +35,7 @@ type syncRun struct {
 	// terminable means that the connector can end consents at the institution.
 	terminable bool
 	started    time.Time
-	// former is the state before a read in the background, which sets the state validating.
+	// former is the state before a read in the background sets it to validating.
 	former passerelle.ConnectionState
 	// back is the return address for a user who is sent to a page of the institution.
 	back bankstore.ConnectionReturn

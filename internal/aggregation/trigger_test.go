@@ -154,7 +154,8 @@ func TestTriggeredEventsKeepTheirOrder(t *testing.T) {
 	})
 }
 
-// TestTriggerOfAUser checks that the event of a temporary user is held until the user is permanent.
+// TestTriggerOfAUser checks that the event of a temporary user has no delivery until the user is
+// permanent.
 func TestTriggerOfAUser(t *testing.T) {
 	onBench(t, func(t *testing.T, b *bench) {
 		permanent, temporary := b.user(true), b.user(false)

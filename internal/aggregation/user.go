@@ -78,7 +78,7 @@ func (a *Aggregation) userBy(ctx context.Context, r *store.Reader, d passerelle.
 }
 
 // KeepUser makes a temporary user permanent and releases the user's events. For a permanent user,
-// it writes only what the argument also adds. In both cases, it fails if the user does not exist.
+// it only executes the caller's writes. In both cases, it fails if the user does not exist.
 func (a *Aggregation) KeepUser(ctx context.Context, d passerelle.Domain, id passerelle.UserID, also Also) (passerelle.User, error) {
 	for range attempts {
 		u, err := a.User(ctx, d, id)

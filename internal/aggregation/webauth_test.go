@@ -127,7 +127,7 @@ func TestWebauthOnce(t *testing.T) {
 				t.Errorf("%q: %v", used, err)
 			}
 		}
-		// After a refusal, the client's landing and the way to the bank are still stored.
+		// After a refusal, the user can still return from the bank to the client's landing.
 		if arrival, err = h.returns(next, h.granted(c, "one")); err != nil || arrival.URL != "https://app.example/back?id_connection=1&state=opaque" {
 			t.Errorf("after all: %+v, %v", arrival, err)
 		}

@@ -256,7 +256,7 @@ func (z *archive) addDocuments(to map[passerelle.TransactionID]*wire.Transaction
 	return err
 }
 
-// note adds to transactions the values that clients stored for them.
+// note adds the values that clients stored for transactions.
 func (z *archive) note(of map[passerelle.TransactionID]*wire.Transaction) error {
 	noted, err := bankstore.From(z.DB).Informations(z.ctx, z.domain.ID, slices.Collect(maps.Keys(of)))
 	for _, n := range noted {

@@ -274,8 +274,8 @@ func TestBrokenChainDoesNotAffectOthers(t *testing.T) {
 	})
 }
 
-// TestBrokenChainIsReportedWithoutALease checks that Chain reports a chain that it cannot extend when
-// another process takes the lease before the next chain.
+// TestBrokenChainIsReportedWithoutALease makes another process take the lease after Chain has found
+// a chain that it cannot extend. Chain must still report this chain.
 func TestBrokenChainIsReportedWithoutALease(t *testing.T) {
 	onEach(t, func(t *testing.T, o fixture) {
 		o.act(o.domain, 5)

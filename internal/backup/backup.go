@@ -122,7 +122,7 @@ func write(ctx context.Context, address, part string, meter *progress.Meter) err
 
 // Restore restores a copy into the database at an address. For SQLite, the database file must not
 // exist, and its logs must be missing or empty. For PostgreSQL, the database must exist and have no
-// tables. In each table, the restored database skips as many ids as the argument skipped says,
+// tables. The argument skipped is the number of ids that the restored database skips in each table,
 // because the lost database may have assigned them after the copy. The meter shows the progress.
 func Restore(ctx context.Context, file, address string, skipped int64, meter *progress.Meter) error {
 	path, sqlite := strings.CutPrefix(address, "sqlite:")

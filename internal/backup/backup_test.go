@@ -223,7 +223,7 @@ func TestCopiesThatOverlap(t *testing.T) {
 }
 
 // TestAddressesOfTheService copies and restores with an address that has parameters for the
-// service. The password must not be in an argument.
+// service. Passwords must not be in arguments.
 func TestAddressesOfTheService(t *testing.T) {
 	const more = "&pool_max_conns=3&pool_max_conn_lifetime=1h&default_query_exec_mode=exec&statement_cache_capacity=0&description_cache_capacity=0" +
 		"&search_path=%22Tenant%20A%22&jit=off&password=hidden%20one&sslpassword=hidden%20two"

@@ -12,8 +12,8 @@ import (
 	"passerelle/internal/database"
 )
 
-// The database calculates a sum in two parts. It divides each value by the constant halves, and
-// adds up the quotients and the remainders separately. No part can overflow.
+// The database calculates a sum in two parts. It divides each value by this constant, and adds up
+// the quotients and the remainders separately. No part can overflow.
 const halves = 1_000_000_000
 
 // partialSums are the two parts of the sum of incoming values, and the two parts of the sum of
@@ -22,9 +22,9 @@ const partialSums = `CAST(SUM(CASE WHEN t.value > 0 THEN t.value / 1000000000 EL
 	CAST(SUM(CASE WHEN t.value < 0 THEN t.value / 1000000000 ELSE 0 END) AS BIGINT), CAST(SUM(CASE WHEN t.value < 0 THEN t.value % 1000000000 ELSE 0 END) AS BIGINT)`
 
 // Movements returns the sums of booked transactions of accounts in one currency. It returns one
-// movement for each day with transactions, from the day first to the day last. The days are booking
-// days, because an index contains them. If there are later transactions, one more movement, on the
-// day after the day last, contains all of them.
+// movement for each day with transactions in the period. The days are booking days, because an
+// index contains them. If there are later transactions, one more movement, on the day after the
+// period, contains all of them.
 func (r Reader) Movements(ctx context.Context, accounts []StoredAccount, first, last passerelle.Date) ([]passerelle.Movement, error) {
 	var c database.Clauses
 	later := c.Bind(last.AddDays(1).String())

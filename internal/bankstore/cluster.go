@@ -86,10 +86,10 @@ func (r Reader) ClustersOf(ctx context.Context, a StoredAccount, limit int) ([]S
 		int64(a.ID), a.Epoch, limit)
 }
 
-// CreateCluster stores a cluster of an account and sets its id. Write fails with the error beyond
-// when the account already has as many clusters as the argument most. Write fails with ErrConflict
-// when the user has stopped sharing the account since the account was read. Clusters that the user
-// removed do not count.
+// CreateCluster stores a cluster of an account and sets its id. Write fails with the caller's error
+// when the account already has the maximum number of clusters. Clusters that the user removed do
+// not count. Write fails with ErrConflict when the user has stopped sharing the account since the
+// account was read.
 func (tx Tx) CreateCluster(domain passerelle.DomainID, a StoredAccount, c *passerelle.Cluster, most int, beyond error) error {
 	id, err := tx.unit.NewID("transaction_cluster")
 	if err != nil {

@@ -36,8 +36,8 @@ type Connection struct {
 	Expire       *time.Time
 	NextTry      *time.Time
 	ConsentUntil *time.Time
-	// StoredTry is the stored NextTry. SaveConnection recognises by this time that HastenRead has
-	// changed NextTry.
+	// StoredTry is the stored NextTry. SaveConnection compares it with the row, to find a change by
+	// HastenRead.
 	StoredTry *time.Time
 	// Failures counts consecutive failures.
 	Failures int64
@@ -307,8 +307,8 @@ func (tx Tx) ReleaseConnection(domain passerelle.DomainID, id passerelle.Connect
 
 // SaveConnection stores the changeable fields of a connection, if the connection still has the
 // version in the argument former. Write fails with ErrConflict when the connection has a different
-// version. If the institution sent a notification since the connection was loaded, the connection
-// stays due at the time that HastenRead has set, unless its new state excludes such a read.
+// version. If HastenRead has set an earlier next try since the connection was loaded, a connection
+// without a state, or with webauthRequired or decoupled, keeps this time.
 func (tx Tx) SaveConnection(c Connection, former int64) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE connection SET state = $1, message = $2, fields = $3, url = $4, active = $5, established = $6,
 			last_update = $7, last_push = $8, expire = $9, next_try = `+kept("$10", "$21", "$1")+`, consent_until = $11, failures = $12,
@@ -320,9 +320,8 @@ func (tx Tx) SaveConnection(c Connection, former int64) {
 		int64(c.Domain), int64(c.ID), former, database.OptionalMicros(c.StoredTry))
 }
 
-// kept returns the SQL expression for the time of the next try that SaveConnection stores. It is the
-// argument next, or the time that HastenRead has set since the connection was loaded with the time
-// in the argument former.
+// kept returns the SQL expression for the time of the next try that SaveConnection stores: the new
+// time, or an earlier time that HastenRead has set since the connection was loaded.
 func kept(next, former, state string) string {
 	return `CASE WHEN next_try IS DISTINCT FROM ` + former + ` AND next_try < COALESCE(` + next + `, 9223372036854775807)
 		AND COALESCE(` + state + `, 'decoupled') IN ('webauthRequired', 'decoupled') THEN next_try ELSE ` + next + ` END`
@@ -367,8 +366,9 @@ func (tx Tx) SetConnectionMemory(c Connection, memory []byte, terminable bool) e
 // deletion. The memory then stays.
 const keptForTermination = `memory = CASE WHEN terminate IS NULL THEN NULL ELSE memory END, terminate = terminate + $1, failures = 0`
 
-// withdrawnAccounts and withdrawnSubscriptions withdraw the data of accounts and subscriptions at the
-// instant $1. A unit that still adds such data either commits before, or fails because of the epoch.
+// withdrawnAccounts and withdrawnSubscriptions withdraw the data of accounts and subscriptions at
+// the instant $1. A unit that still adds such data either commits first, or fails because of the
+// epoch.
 const (
 	withdrawnAccounts = `UPDATE bank_account SET epoch = epoch + 1, disabled = COALESCE(disabled, $1), deleted = COALESCE(deleted, $1),
 		transactions = 0, deleted_transactions = 0 WHERE `
@@ -411,8 +411,8 @@ func (r Reader) connectionsDue(ctx context.Context, domain passerelle.DomainID, 
 		args...)
 }
 
-// PostponeConnection makes a connection due at the time next. It changes nothing when the
-// connection is due later, or was read since it was loaded.
+// PostponeConnection postpones a connection. It changes nothing when the connection is due later,
+// or was read since it was loaded.
 func (tx Tx) PostponeConnection(c Connection, next time.Time) {
 	tx.unit.Exec(`UPDATE connection SET next_try = $1 WHERE +domain_id = $2 AND id = $3 AND next_try < $1 AND sync = $4 AND deleted IS NULL`,
 		database.Micros(next), int64(c.Domain), int64(c.ID), c.Sync)
@@ -458,9 +458,9 @@ func (tx Tx) VersionConnection(domain passerelle.DomainID, id passerelle.Connect
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE connection SET version = $1 WHERE +domain_id = $2 AND id = $3 AND version = $4`, version, int64(domain), int64(id), former)
 }
 
-// HastenRead makes a healthy connection due at the instant now. If the user is at the institution, or
-// a read in the background is under way, the connection is due at the instant later. It does not
-// change a connection that is due earlier, inactive or in a different state.
+// HastenRead makes a healthy connection due at the first instant. If the user is at the
+// institution, or a read in the background is under way, the connection is due at the second
+// instant. It does not change a connection that is due earlier, inactive or in a different state.
 func (tx Tx) HastenRead(domain passerelle.DomainID, id passerelle.ConnectionID, now, later time.Time) {
 	for states, at := range map[string]time.Time{"state IS NULL": now, "state IN ('webauthRequired', 'decoupled', 'validating')": later} {
 		tx.unit.Exec(`UPDATE connection SET next_try = $1 WHERE +domain_id = $2 AND id = $3 AND active AND (next_try IS NULL OR next_try > $1) AND `+database.Opaque(states+" AND deleted IS NULL"), database.Micros(at), int64(domain), int64(id))

@@ -160,7 +160,7 @@ func (tx Tx) expectFile(domain passerelle.DomainID, user passerelle.UserID, from
 }
 
 // BeginUpload records that an upload of the file's bytes follows. The file is removed if no
-// document refers to it within the duration in the argument allowed.
+// document refers to it before the upload expires.
 func (tx Tx) BeginUpload(domain passerelle.DomainID, f *StoredFile, allowed time.Duration) error {
 	id, err := tx.unit.NewID("stored_file")
 	if err != nil {
@@ -245,9 +245,9 @@ func (tx Tx) PostponeFile(domain passerelle.DomainID, l LeasedFile, wait time.Du
 		WHERE +domain_id = $2 AND id = $3 AND lease_until = $4 AND due IS NULL`, wait.Microseconds(), int64(domain), int64(l.ID), l.Until)
 }
 
-// waiting marks a file that waits until a connection is read: the next_fetch of the file is waiting
-// plus the id of the connection. This sum is later than any instant, so the file is not due. One
-// index lookup finds all files that wait for a connection.
+// waiting marks a file that waits until a connection is read. The sum of this constant and the id
+// of the connection is the next_fetch of the file. The sum is later than any instant, so the file
+// is not due. One index lookup finds all files that wait for a connection.
 const waiting = 1 << 62
 
 // AwaitSync ends a lease without counting a failure. The file then waits for the next complete sync

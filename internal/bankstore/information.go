@@ -46,7 +46,7 @@ func (tx Tx) SetInformation(domain passerelle.DomainID, user passerelle.UserID, 
 }
 
 // LimitInformations records the time at which the values of a transaction changed. Write fails with
-// the error beyond when the transaction has more values than the argument most.
+// the caller's error when the transaction has more than the maximum number of values.
 func (tx Tx) LimitInformations(domain passerelle.DomainID, transaction passerelle.TransactionID, at time.Time, most int, beyond error) {
 	tx.unit.ExecOne(beyond, `UPDATE bank_transaction SET last_update = $1 WHERE +domain_id = $2 AND id = $3
 		AND (SELECT count(*) FROM transaction_information WHERE transaction_id = $3) <= $4`, database.Micros(at), int64(domain), int64(transaction), most)

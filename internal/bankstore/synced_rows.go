@@ -78,8 +78,8 @@ func (r Reader) KnownByKey(ctx context.Context, s SyncedRows, keys []string) (ma
 	return found, err
 }
 
-// Unreported is the number of rows that clients have created or deleted, until ReportOwnChanges. It
-// differs from the numbers of all reads.
+// Unreported is in the place of a read's number in rows that clients have created or deleted, until
+// ReportOwnChanges replaces it. It differs from the numbers of all reads.
 const Unreported = -2
 
 // NoRows reports whether the account or subscription has no rows, and whether it has rows with the
@@ -99,8 +99,8 @@ func (r Reader) NoRows(ctx context.Context, s SyncedRows) (bool, bool, error) {
 }
 
 // ReportOwnChanges gives rows with the number Unreported the number of the next complete read. The
-// events of that read then contain them. Rows that clients change later wait for the read after it,
-// because the events of this read may already be written.
+// events of that read then contain them. Rows that clients change later wait for the following
+// read, because the events of this read may already be written.
 func (tx Tx) ReportOwnChanges(s SyncedRows) {
 	c := s.where()
 	c.And("changed = %s", Unreported)

@@ -105,8 +105,8 @@ var transactionRow = database.NewRowType(`bank_transaction (id, domain_id, user_
 	wording, coming, categories, details, digest, scraped, last_update, changed, connection_id, folded, manual)`)
 
 // UpdateTransaction stores an institution's new details of a transaction. It does not change the
-// user's values. It restores a deleted transaction. It also stores which complete read found the
-// transaction booked, because changed no longer has this number.
+// user's values. It restores a deleted transaction. It also stores which complete read first found
+// the transaction booked, because it overwrites this number in the column changed.
 func (tx Tx) UpdateTransaction(domain passerelle.DomainID, a StoredAccount, id passerelle.TransactionID, d passerelle.TransactionDetails, at time.Time, reading int64) error {
 	details, err := EncodeDetails(d)
 	if err != nil {

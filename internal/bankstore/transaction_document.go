@@ -21,8 +21,8 @@ type AttachedDocument struct {
 	StoredDocument
 }
 
-// after is a row. It scans its leading columns into the field first, and then the columns that its
-// caller expects.
+// after is a row. It scans its leading columns into its own field, and the other columns for its
+// caller.
 type after struct {
 	database.Row
 	first []any
@@ -49,8 +49,8 @@ func (r Reader) DocumentsOf(ctx context.Context, f DocumentFilter, transactions 
 
 // AttachDocument attaches a document to a transaction of the same user. It also succeeds when the
 // document is already attached. Write fails with ErrNotFound when the user does not have the
-// document or the transaction. Write fails with the error beyond when the transaction would have
-// more documents than the argument most.
+// document or the transaction. Write fails with the caller's error when the transaction would have
+// more than the maximum number of documents.
 //
 // AttachDocument locks both rows until the unit ends. A process that erases one of them must wait,
 // and then finds the attachment.

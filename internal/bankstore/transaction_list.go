@@ -371,16 +371,16 @@ func scanChanged(row database.Row) (ChangedTransaction, error) {
 	return c, err
 }
 
-// ChangedTransactions lists an account's transactions that have changed since the account's last
-// complete read that a last event of a sync reported, ordered by id.
+// ChangedTransactions lists an account's transactions, ordered by id, that have changed since the
+// last complete read that a sync has reported.
 func (r Reader) ChangedTransactions(ctx context.Context, a StoredAccount, after passerelle.TransactionID, limit int) ([]ChangedTransaction, error) {
 	return database.Collect(ctx, r.rows, scanChanged, `SELECT COALESCE(t.booked < t.changed, FALSE), `+transactionColumns+` FROM bank_transaction t
 		WHERE t.account_id = $1 AND t.epoch = $2 AND t.changed = $3 AND t.id > $4 ORDER BY t.id LIMIT $5`,
 		int64(a.ID), a.Epoch, a.NextReading(), int64(after), limit)
 }
 
-// NewTransactions lists the transactions that the last complete read of each account changed, the
-// newest first. It covers the shared accounts of the connections.
+// NewTransactions lists the transactions that the last complete read of each account reported as
+// changed, the newest first. It covers the shared accounts of the connections.
 func (r Reader) NewTransactions(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, connections []passerelle.ConnectionID, limit int) ([]passerelle.Transaction, error) {
 	var c database.Clauses
 	c.And("c.domain_id = %s AND c.user_id = %s AND c.deleted IS NULL", int64(domain), int64(user))

@@ -118,7 +118,7 @@ func content(n int) []byte {
 
 func put(t *testing.T, s blob.Store, id passerelle.FileID, text []byte) {
 	t.Helper()
-	// The reader has an unknown length and returns few bytes at a time.
+	// The reader has an unknown length, and returns half of the requested bytes at a time.
 	size, err := s.Put(t.Context(), id, iotest.HalfReader(bytes.NewReader(text)))
 	if err != nil || size != int64(len(text)) {
 		t.Fatalf("put %d: size %d, error %v", len(text), size, err)

@@ -103,8 +103,7 @@ var (
 func (b *Bucket) key(id passerelle.FileID) string { return path.Join(b.place.Prefix, name(id)) }
 
 // Put uploads a file. The file becomes visible when it is complete. Put sends a file smaller than
-// partSize, even an empty file, in one request. Not every server accepts an upload in parts that
-// has no content.
+// partSize, even an empty file, in one request. Not every server accepts an empty upload in parts.
 func (b *Bucket) Put(ctx context.Context, id passerelle.FileID, content io.Reader) (int64, error) {
 	content = reading{ctx, content}
 	head, err := io.ReadAll(io.LimitReader(content, partSize))

@@ -136,8 +136,8 @@ func wantTransactions(t *testing.T, db *Handle, transactions, total int64) {
 	}
 }
 
-// hold adds a row to the probe in a transaction that stays open until end is called or the test
-// ends.
+// hold adds a row to the probe in a transaction that stays open until the returned function is
+// called or the test ends.
 func hold(t *testing.T, url string, id int64) (end func()) {
 	t.Helper()
 	holder, err := pgx.Connect(t.Context(), url)
@@ -158,8 +158,7 @@ func hold(t *testing.T, url string, id int64) (end func()) {
 	}
 }
 
-// awaitWaiting returns when enough connections wait for a lock. The argument many is their least
-// number.
+// awaitWaiting returns when at least this many connections wait for a lock.
 func awaitWaiting(t *testing.T, db *Handle, many int64) {
 	t.Helper()
 	for t.Context().Err() == nil {

@@ -316,7 +316,8 @@ func (c *cut) accept(t *testing.T, listener net.Listener, network, target string
 
 var errCut = errors.New("cut")
 
-// pass copies bytes. When the bytes in at arrive for the first time, it cuts the connection.
+// pass copies bytes. When the text that triggers the cut arrives for the first time, it cuts the
+// connection.
 func (c *cut) pass(to, from net.Conn, at string, abandon func()) {
 	_, err := io.Copy(writerFunc(func(p []byte) (int, error) {
 		if at != "" && bytes.Contains(p, []byte(at)) && c.done.CompareAndSwap(false, true) {

@@ -9,7 +9,8 @@ import (
 )
 
 // These variables group the parameters of an address. The programs of PostgreSQL handle each group
-// differently. Every other parameter is a setting of the session.
+// differently. ForPrograms itself handles database, options and sslpassword. Every other parameter
+// is a setting of the session.
 var (
 	// commonParameters lists the parameters that the programs also accept in an address.
 	commonParameters = []string{
@@ -41,8 +42,9 @@ type ProgramAddress struct {
 	KeyPassword string
 }
 
-// ForPrograms converts an address that the driver accepts. It fails when the address is not a URL,
-// and when it has a password for a key and a service, because the programs read one service only.
+// ForPrograms converts an address that the driver accepts. It fails when the address is not a URL.
+// It also fails when the address has both parameters service and sslpassword, because the programs
+// read only one service.
 func ForPrograms(address string) (ProgramAddress, error) {
 	at, err := url.Parse(address)
 	if err != nil {

@@ -159,8 +159,8 @@ func (c *sqliteConn) putBack(text string, stmt *sqlite.Stmt, args []any) {
 	c.prepared[text] = stmt
 }
 
-// forgetOne closes any prepared statement. The order of a map is random, so a frequent statement is
-// soon prepared again and stays.
+// forgetOne closes a random prepared statement. If the statement is frequent, it is soon prepared
+// again.
 func (c *sqliteConn) forgetOne() {
 	for text, stmt := range c.prepared {
 		_ = stmt.Finalize() // its error is that of the last step

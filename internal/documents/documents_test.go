@@ -69,8 +69,8 @@ func page(_ context.Context, of connector.FileName, w io.Writer) (string, error)
 	return "text/plain", err
 }
 
-// held delivers pages only after the test has closed the channel free. For each request, it sends a
-// value to the channel asked.
+// held delivers pages only after the test has closed h.free. For each request, it sends a value to
+// h.asked.
 type held struct{ asked, free chan struct{} }
 
 func newHeld() held { return held{make(chan struct{}, 100), make(chan struct{})} }
@@ -189,7 +189,7 @@ func (c *fixture) read(ctx context.Context, a *archive, bill int) (string, error
 	return string(content), errors.Join(err, f.Close())
 }
 
-// rows returns the columns that the argument what names, for all files of an archive, sorted by id.
+// rows returns the named columns of all files of an archive, sorted by id.
 func (c *fixture) rows(a *archive, what string) []string {
 	c.t.Helper()
 	return c.eyes.Lines(map[string]string{"": `SELECT id, ` + what + ` FROM stored_file WHERE connector = '` + a.uuid + `'`})[""]
@@ -566,7 +566,7 @@ func TestUnlistedFilesAreNotRequested(t *testing.T) {
 	})
 }
 
-// lapsed leases files of an archive for a process that will be too late. The lease has already
+// lapsed claims files of an archive for a process that will be too late. The lease has already
 // expired.
 func (c *fixture) lapsed(a *archive) (leased []bankstore.LeasedFile) {
 	c.t.Helper()

@@ -99,7 +99,8 @@ func (r *Ring) Replace(path string, other *Ring) error {
 	return other.Save(path)
 }
 
-// replace gives a file the name, the owner, the group and the mode of another file.
+// replace gives a file the name and the mode of another file. As root, it also gives the file the
+// owner and the group.
 func replace(from, to string) error {
 	stat, err := os.Stat(to)
 	if err == nil {
@@ -174,7 +175,7 @@ func (r *Ring) add(id string, secret []byte) error {
 	return nil
 }
 
-// write makes a complete file in the folder of path, and then gives it the name path.
+// write makes a complete file in the folder of path, and then calls name to move it to path.
 func (r *Ring) write(path string, name func(from, to string) error) error {
 	temporary, err := writeTemporary(filepath.Dir(path), r.text())
 	if err != nil {

@@ -32,7 +32,7 @@ func scanOperator(row database.Row) (Operator, error) {
 	return o, err
 }
 
-// scan reads the columns of an operator, and then reads further columns into the argument more.
+// scan reads the columns of an operator, and then further columns into the other arguments.
 func (o *Operator) scan(row database.Row, more ...any) error {
 	var (
 		created  int64
@@ -78,8 +78,8 @@ func (tx Tx) SetOperatorPassword(id store.OperatorID, hash string) {
 	tx.unit.ExecOne(store.ErrNotFound, `UPDATE operator SET password = $1 WHERE id = $2`, hash, int64(id))
 }
 
-// DisableOperator disables an operator and ends the operator's sessions. If at is nil, it
-// enables the operator again.
+// DisableOperator disables an operator and ends the operator's sessions. A nil time enables the
+// operator again.
 func (tx Tx) DisableOperator(id store.OperatorID, at *time.Time) {
 	tx.unit.ExecOne(store.ErrNotFound, `UPDATE operator SET disabled = $1 WHERE id = $2`, database.OptionalMicros(at), int64(id))
 	if at != nil {

@@ -93,8 +93,8 @@ func (tx Tx) RevokeSession(operator store.OperatorID, id int64, now time.Time) {
 	tx.unit.ExecOne(store.ErrNotFound, revoke+`id = $3`, database.Micros(now), int64(operator), id)
 }
 
-// RevokeSessions ends all sessions of an operator. The argument but is the id of a session that it
-// does not end, or zero.
+// RevokeSessions ends the sessions of an operator. If its second argument is not zero, it keeps the
+// session with this id.
 func (tx Tx) RevokeSessions(operator store.OperatorID, but int64, now time.Time) {
 	tx.unit.Exec(revoke+`id <> $3`, database.Micros(now), int64(operator), but)
 }

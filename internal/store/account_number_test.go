@@ -233,7 +233,7 @@ func TestNumbersSealedDuringARead(t *testing.T) {
 	}
 }
 
-// TestLostNumbersBesideIdentities checks that a payment whose account numbers are lost is an error,
+// TestLostNumbersBesideIdentities checks that reading a payment with lost account numbers fails,
 // also when its beneficiaries have identities.
 func TestLostNumbersBesideIdentities(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {

@@ -88,9 +88,9 @@ type WebhookChange struct {
 // ChangeWebhook changes a registration. Write fails with ErrNotFound when the registration is
 // deleted and the change does not restore it. Write fails with ErrConflict when the change restores
 // it and the domain has MaxWebhooks other webhooks. After the change, the flusher is due
-// immediately for deliveries that were not sent while the webhook was deleted or disabled. A deleted
-// or restored webhook is not stopped. A sender may have stopped it again after the deletion, without
-// planning another run.
+// immediately for deliveries that were not sent while the webhook was deleted or disabled. A
+// stopped webhook is no longer stopped after it is deleted or restored. A sender may stop a deleted
+// webhook again, without planning another run.
 func (tx *Tx) ChangeWebhook(domain passerelle.DomainID, id passerelle.WebhookID, c WebhookChange, now time.Time) {
 	const resumes = `(CASE WHEN $1 = 0 AND deleted IS NOT NULL OR $2 = 0 AND disabled IS NOT NULL THEN TRUE ELSE FALSE END)`
 	event, url := (*string)(c.Event), c.URL
