@@ -296,8 +296,7 @@ func (im *importer) Transactions(key string, page []passerelle.TransactionDetail
 	return a.transactions.reconcile(im, booked)
 }
 
-// Gone marks transactions of an account as deleted when their keys match. The argument from is a
-// day. Gone leaves out earlier transactions.
+// Gone marks an account's transactions from a day on as deleted when their keys match.
 func (im *importer) Gone(key string, from passerelle.Date, matches func(key string) bool) error {
 	a := im.accounts[key]
 	if _, wanted := im.Wanted(key); !wanted || a.read {
@@ -394,9 +393,8 @@ func newTransactions(all []newRow[passerelle.TransactionDetails], at time.Time) 
 	return stored
 }
 
-// AccountRead ends the read of an account. It marks unreported assets and unreported transactions
-// as deleted. The argument from is a day. AccountRead leaves out earlier transactions. It emits an
-// event with the changes.
+// AccountRead ends the read of an account. It marks unreported assets as deleted, and unreported
+// transactions from a day on. It emits an event with the changes.
 func (im *importer) AccountRead(key string, from passerelle.Date) error {
 	a := im.accounts[key]
 	if _, wanted := im.Wanted(key); !wanted || a.read {
@@ -428,9 +426,9 @@ func (im *importer) AccountRead(key string, from passerelle.Date) error {
 	})
 }
 
-// cover moves CoveredFrom back to the day in the argument from. If from is zero, or if it is after
-// today in a first read, cover uses the earliest day of a reported transaction. If the connector
-// reported no transaction, cover uses today.
+// cover moves CoveredFrom back to its first argument. If this day is zero, or after today in a
+// first read, cover uses the earliest day of a reported transaction. If the connector reported no
+// transaction, cover uses today.
 func (a *syncedAccount) cover(from, today passerelle.Date) {
 	if from.IsZero() || a.CoveredFrom.IsZero() && from.Compare(today) > 0 {
 		from = cmp.Or(a.first, today)

@@ -122,8 +122,8 @@ func write(ctx context.Context, address, part string, meter *progress.Meter) err
 
 // Restore restores a copy into the database at an address. For SQLite, the database file must not
 // exist, and its logs must be missing or empty. For PostgreSQL, the database must exist and have no
-// tables. The argument skipped is the number of ids that the restored database skips in each table,
-// because the lost database may have assigned them after the copy. The meter shows the progress.
+// tables. In each table, the restored database skips a number of ids, because the lost database may
+// have assigned them after the copy. The meter shows the progress.
 func Restore(ctx context.Context, file, address string, skipped int64, meter *progress.Meter) error {
 	path, sqlite := strings.CutPrefix(address, "sqlite:")
 	if err := fits(file, sqlite); err != nil {

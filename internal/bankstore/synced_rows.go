@@ -114,9 +114,9 @@ func (tx Tx) ReportOwnChanges(s SyncedRows) {
 func manualKey(id int64) string { return "\t" + strconv.FormatInt(id, 10) }
 
 // EachKey calls the function do for rows that come from the institution, are not deleted and are
-// not older than the day in the argument from. The order of the calls is undefined. A zero day
-// selects rows of any age. EachKey executes one query for all rows, because PostgreSQL with
-// outdated statistics would read all rows again for each page.
+// not older than a day. The order of the calls is undefined. A zero day selects rows of any age.
+// EachKey executes one query for all rows, because PostgreSQL with outdated statistics would read
+// all rows again for each page.
 func (r Reader) EachKey(ctx context.Context, s SyncedRows, from passerelle.Date, do func(id int64, key string)) error {
 	c := s.where()
 	c.All = append(c.All, "deleted IS NULL")

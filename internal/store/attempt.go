@@ -313,8 +313,8 @@ func (tx *Tx) AnswerAttempt(a Attempt) {
 }
 
 // PostponeAttempt records that the outcome is unknown. The service asks the bank again after the
-// duration in the argument wait, by the database's clock. Write fails with ErrConflict in the same
-// cases as AnswerAttempt.
+// duration, by the database's clock. Write fails with ErrConflict in the same cases as
+// AnswerAttempt.
 func (tx *Tx) PostponeAttempt(a Attempt, wait time.Duration) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE attempt SET state = 'unknown', lease_until = {now} + $1 WHERE +domain_id = $2 AND id = $3 AND asked = $4 AND state <> 'answered'`,
 		wait.Microseconds(), int64(a.Domain), a.ID, a.Inquiries)

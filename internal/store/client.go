@@ -188,8 +188,8 @@ func storedClient(c Client) ([]any, error) {
 	}, err
 }
 
-// NoteClientUse stores the argument at as the time of the last use of a client's secret. It writes
-// nothing when the stored time is after the argument since.
+// NoteClientUse stores the first instant as the time of the last use of a client's secret. It
+// writes nothing when the stored time is after the second instant.
 func (tx *Tx) NoteClientUse(domain passerelle.DomainID, id passerelle.ClientID, at, since time.Time) {
 	tx.unit.Exec(`UPDATE client SET last_used = $1 WHERE +domain_id = $2 AND id = $3 AND (last_used IS NULL OR last_used <= $4)`,
 		database.Micros(at), int64(domain), int64(id), database.Micros(since))

@@ -113,12 +113,11 @@ func (r *Reader) Undelivered(ctx context.Context, w Webhook, after passerelle.De
 	return all[:min(limit, len(all))], nil
 }
 
-// Following lists the deliveries that became the head of their subject when earlier deliveries were
-// delivered or dropped. The argument over has these earlier deliveries. Following omits deliveries
-// that may not be sent now. It searches by events and ids, because a search through all waiting
-// deliveries would slow down as the backlog grows. The queries also avoid the indexes of waiting
-// deliveries. PostgreSQL reads such an index completely when its statistics are from a time with
-// few waiting deliveries.
+// Following lists the deliveries that became the head of their subject when the listed deliveries
+// were delivered or dropped. Following omits deliveries that may not be sent now. It searches by
+// events and ids, because a search through all waiting deliveries would slow down as the backlog
+// grows. The queries also avoid the indexes of waiting deliveries. PostgreSQL reads such an index
+// completely when its statistics are from a time with few waiting deliveries.
 func (r *Reader) Following(ctx context.Context, over []passerelle.DeliveryID) ([]Delivery, error) {
 	var x, d database.Clauses
 	next, err := database.Collect(ctx, r.rows, scanOwner, `SELECT (
@@ -301,7 +300,7 @@ func byPowersOfTwo[T any](list []T) iter.Seq[[]T] {
 }
 
 // rowList writes placeholders for rows of values. Every row begins with the placeholders $1, $2 and
-// so on, for values that all rows share. The argument same is the number of these placeholders.
+// so on, for values that all rows share. The second argument is the number of these placeholders.
 func rowList(rows, same, columns int) string {
 	list := make([]byte, 0, rows*(same+columns)*len("$1234, "))
 	next := same + 1

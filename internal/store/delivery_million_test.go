@@ -141,7 +141,7 @@ func deliveryLists(s fixture) map[string]deliveryList {
 	}
 }
 
-// page returns a function that reads a full page of the list. The argument first is the first
+// page returns a function that reads a full page of the list. The last argument is the first
 // delivery of the webhook.
 func (list deliveryList) page(t *testing.T, w store.Webhook, first int) func() {
 	return func() {

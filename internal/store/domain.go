@@ -12,8 +12,7 @@ const domainColumns = `id, name, kind, base_url, created, clock_offset, clock_fr
 
 func scanDomain(row database.Row) (passerelle.Domain, error) { return scanDomainAnd(row) }
 
-// scanDomainAnd reads the columns of a domain, and then reads further columns into the argument
-// more.
+// scanDomainAnd reads the columns of a domain, and then further columns into the other arguments.
 func scanDomainAnd(row database.Row, more ...any) (passerelle.Domain, error) {
 	var (
 		d               passerelle.Domain

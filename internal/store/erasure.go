@@ -89,10 +89,10 @@ var remains = []struct{ rows, erase string }{
 }
 
 // EachPending calls the function do with each row that the function list returns. It ends when list
-// returns no row, or when it has called list as often as the argument passes says. After a success,
-// the row must no longer be in the list. A failing row stays in the list. It does not delay other
-// rows, because list skips as many rows as have failed. EachPending returns the first failure, with
-// the number of failures if there are several.
+// returns no row, or when it has called list passes times. After a success, the row must no longer
+// be in the list. A failing row stays in the list. It does not delay other rows, because list skips
+// as many rows as have failed. EachPending returns the first failure, with the number of failures
+// if there are several.
 func EachPending[Row any](ctx context.Context, passes int, list func(skip int) ([]Row, error), do func(Row) error) error {
 	var (
 		failed int
@@ -141,8 +141,8 @@ func (r *Reader) ErasuresDue(ctx context.Context, domain passerelle.DomainID, re
 
 // Erase erases a deleted user's data that may be erased now. Package bankstore erases the user's
 // bank data. The argument batch limits the rows of each kind that a unit erases. Until all data is
-// erased and erasureGrace has passed, the erasure is due again at the time next, in real time. The
-// argument now is the domain's time.
+// erased and erasureGrace has passed, the erasure is due again at the last instant. The first
+// instant is in the domain's time, and the others are real time.
 func (db *DB) Erase(ctx context.Context, e Erasure, batch int, now, realNow, next time.Time) error {
 	for {
 		if err := db.Write(ctx, func(tx *Tx) error { tx.erase(e, batch, now); return nil }); err != nil {

@@ -84,8 +84,7 @@ func (b *EventBody) Close() error {
 	return nil
 }
 
-// flush stores the bytes in memory as the next part, if their number is at least the argument
-// enough.
+// flush stores the bytes in memory as the next part, if there are at least this many bytes.
 func (b *EventBody) flush(enough int) error {
 	if len(b.pending) < enough {
 		return nil

@@ -38,7 +38,7 @@ func (r *Reader) AnyRemains(ctx context.Context, e Erasure) (bool, error) {
 	return r.anyRemains(ctx, e)
 }
 
-// InsertAttempts stores attempts with ids from first on.
+// InsertAttempts stores attempts with consecutive ids.
 func (tx *Tx) InsertAttempts(w Webhook, first int64, all []DeliveryAttempt) {
 	tx.insertAttempts(w, first, all)
 }

@@ -114,7 +114,7 @@ func draft(amounts ...int64) payment.Draft {
 	return d
 }
 
-// create stores a payment in the first domain. The argument at is the time of its registration.
+// create stores a payment in the first domain. The second argument is the time of its registration.
 func (s fixture) create(d payment.Draft, at time.Time) *payment.Payment {
 	s.t.Helper()
 	p, first, err := payment.New(d, payment.Policy{Periodic: true}, rand.Reader, at)

@@ -36,7 +36,8 @@ type meter struct {
 	cost  int64
 }
 
-// meterOf returns a meter for the statements of a fixture. The meter measures until stop is called.
+// meterOf returns a meter for the statements of a fixture. The meter measures until the returned
+// function is called.
 func meterOf(t *testing.T, s fixture, url string) (m *meter, stop func()) {
 	t.Helper()
 	m = &meter{t: t, plans: newPlanned(t, url)}
@@ -173,7 +174,7 @@ func steps(t *testing.T, conn *sql.Conn) (sum int64) {
 }
 
 // blocks counts the blocks that the transaction has read so far. It multiplies this number by sign
-// and adds it to the cost. If end is not nil, it ends the transaction with this error.
+// and adds it to the cost. An error as the last argument ends the transaction.
 func (m *meter) blocks(unit *database.Unit, sign int64, end error) {
 	unit.Query(func(row database.Row) error {
 		n, err := database.ScanInt(row)

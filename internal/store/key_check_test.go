@@ -130,8 +130,8 @@ func refixed(t *testing.T, ring *keys.Ring) *keys.Ring {
 	return changed
 }
 
-// TestRewrapWaitsForUnitsThatReadTheKeyProof checks that the key proof does not change while a unit
-// that has read it is open.
+// TestRewrapWaitsForUnitsThatReadTheKeyProof checks that the value in key_check does not change
+// while a unit that has read it is open.
 func TestRewrapWaitsForUnitsThatReadTheKeyProof(t *testing.T) {
 	url, ring := storetest.Postgres(t), keys.Generate()
 	old, fresh := withKeys(t, url, ring), withKeys(t, url, ring.Rotated())

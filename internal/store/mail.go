@@ -90,7 +90,7 @@ func (tx *Tx) CreateMail(m *Mail) error {
 }
 
 // ClaimMail leases the next due mail of any domain, and counts the attempt. Mails that never failed
-// come first. The argument now is real time. *into stays nil when no mail is due.
+// come first. The instant is real time. *into stays nil when no mail is due.
 func (tx *Tx) ClaimMail(now time.Time, lease time.Duration, into **Mail) {
 	tx.unit.OnRetry(func() { *into = nil })
 	tx.unit.Query(func(row database.Row) error {
@@ -111,8 +111,8 @@ func (tx *Tx) MailSent(m Mail, now time.Time) {
 		database.Micros(now), int64(m.Domain), m.ID, m.Attempts)
 }
 
-// MailFailed releases a claimed mail, so that it is tried again at the time next, in real time.
-// Write fails with ErrConflict when another process has claimed the mail since.
+// MailFailed releases a claimed mail, so that it is tried again at an instant of real time. Write
+// fails with ErrConflict when another process has claimed the mail since.
 func (tx *Tx) MailFailed(m Mail, failure string, next time.Time) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE mail SET failure = $1, next_try = $2, lease_until = 0 WHERE +domain_id = $3 AND id = $4 AND attempts = $5 AND sent IS NULL`,
 		failure, database.Micros(next), int64(m.Domain), m.ID, m.Attempts)

@@ -31,7 +31,7 @@ type Volume struct {
 
 // Volumes counts the payments that were registered since an instant, by period. It lists the
 // earliest period first. The argument length is the duration of a period. Periods follow the local
-// time in the zone of the argument since. Volumes counts only the newest MaxOverviewRows payments.
+// time in the zone of this instant. Volumes counts only the newest MaxOverviewRows payments.
 func (r *Reader) Volumes(ctx context.Context, domain passerelle.DomainID, length time.Duration, since time.Time) ([]Volume, error) {
 	_, zone := since.Zone()
 	return database.Collect(ctx, r.rows, func(row database.Row) (Volume, error) {

@@ -63,7 +63,7 @@ type ReceivedFilter struct {
 }
 
 // NewestReceived lists requests of a domain's receiver, the newest first. It reads only the
-// beginning of each body. The argument body limits its bytes.
+// beginning of each body, up to a number of bytes.
 func (r *Reader) NewestReceived(ctx context.Context, f ReceivedFilter, w Window, body int) ([]ReceivedOpening, error) {
 	s := database.Selection{From: "received"}.And("domain_id = $%d", int64(f.Domain))
 	if f.Name != "" {

@@ -210,7 +210,7 @@ const deletedKept = 24 * time.Hour
 // PurgeUndeliverable drops the undelivered deliveries of webhooks that were deleted more than a day
 // ago. It erases the bodies of users' events that no other webhook will receive. The argument batch
 // limits the deliveries that a unit drops, and batches limits the units. The next call continues
-// after the last unit. The argument now is the domain's time.
+// after the last unit. The instant is in the domain's time.
 func (db *DB) PurgeUndeliverable(ctx context.Context, domain passerelle.DomainID, now time.Time, batch, batches int) error {
 	return purgeBatches(batches, batch, func() (int, error) {
 		deliveries, events, err := db.undeliverable(ctx, domain, now.Add(-deletedKept), batch)
@@ -246,8 +246,8 @@ func (r *Reader) undeliverable(ctx context.Context, domain passerelle.DomainID, 
 	return deliveries, events, err
 }
 
-// purgeBatches calls the function purge, at most as often as the argument batches says. It stops
-// earlier when purge removes less than a full batch.
+// purgeBatches calls the function purge until purge removes less than a full batch, but at most
+// batches times.
 func purgeBatches(batches, batch int, purge func() (removed int, err error)) error {
 	for range batches {
 		if removed, err := purge(); err != nil || removed < batch {

@@ -34,7 +34,7 @@ type DB struct {
 	Database   *database.Handle // for its health, its schema and its statistics
 	log        *slog.Logger
 	keyRenewal time.Duration          // zero except in tests
-	proof      atomic.Pointer[[]byte] // the key proof, as last read
+	proof      atomic.Pointer[[]byte] // the value in key_check, as last read
 }
 
 // Reader reads committed rows and cannot write.
@@ -48,7 +48,7 @@ type Reader struct {
 
 // Tx collects the statements of a unit. [DB.Write] creates each Tx.
 type Tx struct {
-	// ctx is the context of the caller. Seal may read the key proof with this context.
+	// ctx is the context of the caller. Seal may read key_check with this context.
 	ctx   context.Context
 	unit  *database.Unit
 	db    *DB

@@ -72,7 +72,7 @@ func (tx *Tx) CreateUser(u *passerelle.User) error {
 	return nil
 }
 
-// KeepUser makes a temporary user permanent. The argument at is in the domain's time, and realNow
+// KeepUser makes a temporary user permanent. The first instant is in the domain's time, and realNow
 // is real time. Write fails with ErrConflict when the user is already permanent, has expired at
 // realNow, or was deleted.
 func (tx *Tx) KeepUser(domain passerelle.DomainID, id passerelle.UserID, at, realNow time.Time) {

@@ -144,7 +144,7 @@ func (tx *Tx) KeepWebhook(w Webhook, holder string, lease time.Duration) {
 }
 
 // Unwanted checks, when the unit is written, whether the webhook is deleted, is disabled or has a
-// deleted provider. It stores the result in the argument unwanted.
+// deleted provider. It stores the result in *unwanted.
 func (tx *Tx) Unwanted(w Webhook, unwanted *bool) {
 	tx.unit.Returning(func(row database.Row) error { return row.Scan(unwanted) },
 		`SELECT CASE WHEN deleted IS NULL AND disabled IS NULL AND NOT auth_deleted THEN FALSE ELSE TRUE END FROM webhook WHERE +domain_id = $1 AND id = $2`,
@@ -157,10 +157,9 @@ func (tx *Tx) ReleaseWebhook(w Webhook, holder string) {
 	tx.unit.Exec(`UPDATE webhook SET lease_until = 0, holder = '' WHERE +domain_id = $1 AND id = $2 AND holder = $3`, int64(w.Domain), int64(w.ID), holder)
 }
 
-// PlanFlush ends a run of the flusher. The next run is due at the time next. If another run was
-// requested since this run began, that run stays planned; the argument due is the time at which
-// this run was due. Without undelivered deliveries, PlanFlush plans no run, and the webhook is no
-// longer stopped.
+// PlanFlush ends a run of the flusher that was due at the first instant. The next run is due at the
+// second instant. If another run was requested since this run began, that run stays planned.
+// Without undelivered deliveries, PlanFlush plans no run, and the webhook is no longer stopped.
 func (tx *Tx) PlanFlush(w Webhook, due, next time.Time) {
 	const left = `EXISTS (SELECT 1 FROM delivery d WHERE d.webhook_id = webhook.id AND d.delivered IS NULL AND d.dropped IS NULL)`
 	tx.unit.Exec(`UPDATE webhook SET next_flush = CASE WHEN `+left+` THEN CAST($1 AS BIGINT) END, stopped = stopped AND `+left+`

@@ -374,9 +374,9 @@ func (tx *Tx) CreateTest(w Webhook, body []byte, now time.Time, id *passerelle.D
 }
 
 // RecoverWebhook makes the flusher of a webhook due now, and lets a stopped webhook continue. The
-// argument since is an instant. The flusher continues at the first pending delivery of an event
-// that is not older than since. RecoverWebhook changes nothing without a delivery to continue at,
-// or when the webhook is deleted or disabled.
+// flusher continues at the first pending delivery of the events from the first instant on.
+// RecoverWebhook changes nothing without a delivery to continue at, or when the webhook is deleted
+// or disabled.
 func (tx *Tx) RecoverWebhook(w Webhook, since, now time.Time) {
 	s := WebhookDataFilter{Domain: w.Domain, Webhook: w.ID, State: WebhookPending, From: since}.selection()
 	at := s.Bind(database.Micros(now))

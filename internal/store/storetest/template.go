@@ -67,7 +67,7 @@ DO $$ DECLARE t TEXT; written BOOLEAN; BEGIN
 	END LOOP;
 END $$`
 
-// recall restores the rows and sequences that remember stored. It disables triggers, because most
+// recall restores the rows and sequences from the second schema. It disables triggers, because most
 // of them prevent the removal of rows. It fails on tables that are in use.
 const recall = `SET lock_timeout = '5s';
 SET session_replication_role = replica;
