@@ -28,10 +28,10 @@ func (a *Aggregation) Banks(ctx context.Context, d passerelle.Domain) ([]wire.Ba
 	return all, nil
 }
 
-// ConfigureConnectors changes the settings of all connectors in the list, or changes nothing. The
-// text is the actor. ConfigureConnectors fails with NotFound for a connector that the domain does
-// not have, and with Invalid for a wrong value. It stores the acts of an operator in the audit log,
-// in the transaction of the changes.
+// ConfigureConnectors changes the settings of all connectors in the list, or changes nothing. It
+// records each change with the actor. ConfigureConnectors fails with NotFound for a connector that
+// the domain does not have, and with Invalid for a wrong value. It stores the acts of an operator
+// in the audit log, in the transaction of the changes.
 func (a *Aggregation) ConfigureConnectors(ctx context.Context, d passerelle.Domain, list []settings.ConnectorChange, by string, acts ...store.Audit) error {
 	wanted := map[string]*string{}
 	for _, change := range list {

@@ -42,8 +42,8 @@ var crowds = []string{
 		SELECT i, CAST($3 AS BIGINT), 7, CAST($4 AS BIGINT), i, i, 1, FALSE FROM n`,
 }
 
-// crowdIn executes each statement of crowds for n rows of a domain, with ids from after+1 on. It
-// returns the connection of the accounts, subscriptions and connection logs.
+// crowdIn executes each statement of crowds for n rows of a domain, with consecutive ids above a
+// number. It returns the connection of the accounts, subscriptions and connection logs.
 func (s fixture) crowdIn(domain passerelle.DomainID, after, n int) passerelle.ConnectionID {
 	s.t.Helper()
 	hash := `randomblob(16)`

@@ -89,10 +89,10 @@ var remains = []struct{ rows, erase string }{
 }
 
 // EachPending calls the function do with each row that the function list returns. It ends when list
-// returns no row, or when it has called list passes times. After a success, the row must no longer
-// be in the list. A failing row stays in the list. It does not delay other rows, because list skips
-// as many rows as have failed. EachPending returns the first failure, with the number of failures
-// if there are several.
+// returns no row, or after the maximum number of calls. After a success, the row must no longer be
+// in the list. A failing row stays in the list. It does not delay other rows, because list skips as
+// many rows as have failed. EachPending returns the first failure, with the number of failures if
+// there are several.
 func EachPending[Row any](ctx context.Context, passes int, list func(skip int) ([]Row, error), do func(Row) error) error {
 	var (
 		failed int
