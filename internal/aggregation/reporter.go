@@ -27,7 +27,7 @@ type reporter struct {
 	wantedEvents map[webhook.Event]bool
 	writeAll     bool
 	// stored is the number of final events that earlier units of the run have stored. listed is the
-	// number of final events that add has received since finalEvents began.
+	// number of calls of add since finalEvents began.
 	stored, listed int
 	// report contains the content of the final events, once the run has ended.
 	report report

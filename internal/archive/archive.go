@@ -360,7 +360,7 @@ func assets[D, W any](z *archive, name string, kind bankstore.AssetKind, show fu
 var endings = map[string]string{"application/pdf": ".pdf", "image/png": ".png", "image/jpeg": ".jpg", "text/plain": ".txt"}
 
 // files writes the stored files of documents and transactions. The name of a file is its id, with
-// the extension that endings has for its media type.
+// the extension for its media type.
 func (z *archive) files() error {
 	for after := passerelle.FileID(0); ; {
 		page, err := bankstore.From(z.DB).Files(z.ctx, z.domain.ID, z.user, after, archivePage)

@@ -53,8 +53,7 @@ func (r Reader) File(ctx context.Context, domain passerelle.DomainID, user passe
 		int64(domain), int64(user), int64(id))
 }
 
-// Files lists a user's files whose content is stored, ordered by id. The ids of the files are
-// greater than the argument after.
+// Files lists a user's files whose content is stored, ordered by id. The list begins after a file.
 func (r Reader) Files(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, after passerelle.FileID, limit int) ([]StoredFile, error) {
 	return database.Collect(ctx, r.rows, scanFile, `SELECT `+fileColumns+` FROM stored_file f
 		WHERE f.domain_id = $1 AND f.user_id = $2 AND f.id > $3 AND f.stored IS NOT NULL AND `+held+` ORDER BY f.id LIMIT $4`,

@@ -239,9 +239,9 @@ func committed(tag pgconn.CommandTag, err error) error {
 	return nil
 }
 
-// settle is called after COMMIT failed with cause or got no response. It finds out whether the
-// transaction was committed. If the transaction was rolled back and again is true, settle allows
-// the unit to run again.
+// settle is called after COMMIT failed or got no response. It finds out whether the transaction was
+// committed. If the transaction was rolled back, settle allows the unit to run again, unless the
+// last argument is false.
 //
 // The driver marks some errors as safe to retry. Such an error does not prove that nothing was
 // committed: the driver also marks the error of a connection that was lost after COMMIT was sent.

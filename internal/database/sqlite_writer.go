@@ -99,8 +99,8 @@ func (w *writer) run() {
 	}
 }
 
-// gather adds waiting units to the first unit. It waits until the number of units reaches the
-// argument least.
+// gather adds waiting units to the first unit. It waits until the group has a minimum number of
+// units.
 func gather(queue <-chan *queued, first *queued, least, most int) []*queued {
 	group := []*queued{first}
 	for len(group) < least {

@@ -113,7 +113,7 @@ func (c *canon) text(s *string) {
 }
 
 // NextUnchained returns the next chain that contains acts without a place. The number of this chain
-// is greater than the argument after. With after = -1, NextUnchained searches all chains. It fails
+// is greater than the argument. With the argument -1, NextUnchained searches all chains. It fails
 // with ErrNotFound when no such chain exists.
 func (r Reader) NextUnchained(ctx context.Context, after passerelle.DomainID) (passerelle.DomainID, error) {
 	chain, err := database.One(ctx, r.rows, database.ScanInt, `SELECT `+chainOf+` FROM audit WHERE number IS NULL AND `+chainOf+` > $1 ORDER BY `+chainOf+`, id LIMIT 1`, int64(after))

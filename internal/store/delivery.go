@@ -80,7 +80,7 @@ const (
 const tried = `(CASE WHEN d.attempts > 0 THEN 1 ELSE 0 END)`
 
 // NewDeliveries lists a webhook's deliveries that are due for their immediate first try, oldest
-// first. The list has at most limit deliveries, with ids greater than the argument after.
+// first. The list begins after a delivery, and has at most limit deliveries.
 func (r *Reader) NewDeliveries(ctx context.Context, w Webhook, after passerelle.DeliveryID, limit int) ([]Delivery, error) {
 	return database.Collect(ctx, r.rows, scanDelivery, undeliveredHeads+` AND `+tried+` = 0 ORDER BY d.id LIMIT $4`,
 		int64(w.Domain), int64(w.ID), max(w.firstTriesAfter(), int64(after)), limit)
@@ -97,8 +97,8 @@ func (r *Reader) NewestDelivery(ctx context.Context, w Webhook) (passerelle.Deli
 	return passerelle.DeliveryID(newest), err
 }
 
-// Undelivered lists a webhook's pending deliveries that may be sent now, oldest first. The list has
-// at most limit deliveries, with ids greater than the argument after.
+// Undelivered lists a webhook's pending deliveries that may be sent now, oldest first. The list
+// begins after a delivery, and has at most limit deliveries.
 func (r *Reader) Undelivered(ctx context.Context, w Webhook, after passerelle.DeliveryID, limit int) ([]Delivery, error) {
 	var all []Delivery
 	for _, which := range []string{` = 0`, ` = 1`} {

@@ -283,7 +283,7 @@ func placeIn(f store.PaymentFilter, w store.Window, p *payment.Payment) []any {
 }
 
 // TestListIsThatOfTheReference checks that windows with random filters list and count the same
-// payments as reference.
+// payments as the reference.
 func TestListIsThatOfTheReference(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		all := s.population(30)

@@ -141,7 +141,7 @@ const pageOfList = 100
 var unlisted = map[string]string{"Only": "selects at most one payment"}
 
 // TestMillionHasEveryFilter checks that each field of the filter is set in one of the long lists,
-// except the fields in unlisted.
+// except the unlisted fields.
 func TestMillionHasEveryFilter(t *testing.T) {
 	set := map[string]bool{}
 	for _, list := range million(fixture{t: t, domain: 1, client: 1}, 1000) {

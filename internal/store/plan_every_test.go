@@ -337,7 +337,7 @@ func (p *planned) removed(table string) bool {
 // TestEveryStatement plans every statement that the program has executed so far, in this process
 // and in processes that wrote their statements to a folder. It also plans every check of a
 // reference. The test uses both databases with rows, with and without statistics. A restored dump
-// has no statistics. Except the statements in granted, no statement may read a growing table, or a
+// has no statistics. Except granted statements, no statement may read a growing table, or a
 // domain's part of one, completely. Checks of references are planned on empty tables as well,
 // because PostgreSQL keeps their plans until there are statistics. For other statements, the index
 // for an empty table is unimportant: PostgreSQL collects statistics soon after the first rows.

@@ -73,7 +73,7 @@ func isBytes(kind string) bool { return kind == "blob" || kind == "bytea" }
 var words = map[string]string{"only_row": "1", "type": "'oauth'", "kind": "'initiation'", "act": "'order'"}
 
 // fill returns a statement that inserts a row into a table. The row has the supplied values, the
-// values in words, and 7 in all other number columns.
+// values of the map words, and 7 in all other number columns.
 func (s fixture) fill(table string, columns map[string]string, values map[string][]byte) string {
 	literal := func(name, kind string) string {
 		value := append([]byte{}, values[name]...)
