@@ -157,8 +157,8 @@ func TestAttemptIsClaimedAfterItsLease(t *testing.T) {
 	})
 }
 
-// TestReportsHastenQuestions checks that a report of the bank makes a planned call about an attempt
-// due now, unless a process may already be making the call.
+// TestReportsHastenQuestions checks that, after a report of the bank, a planned call about an
+// attempt is due now, unless a process may already be making the call.
 func TestReportsHastenQuestions(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.attempt("key", time.Hour)
