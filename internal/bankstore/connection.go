@@ -411,8 +411,8 @@ func (r Reader) connectionsDue(ctx context.Context, domain passerelle.DomainID, 
 		args...)
 }
 
-// PostponeConnection postpones a connection. It changes nothing when the connection is due later,
-// or was read since it was loaded.
+// PostponeConnection postpones a connection. It changes nothing when the connection is already due
+// later, or was read since it was loaded.
 func (tx Tx) PostponeConnection(c Connection, next time.Time) {
 	tx.unit.Exec(`UPDATE connection SET next_try = $1 WHERE +domain_id = $2 AND id = $3 AND next_try < $1 AND sync = $4 AND deleted IS NULL`,
 		database.Micros(next), int64(c.Domain), int64(c.ID), c.Sync)

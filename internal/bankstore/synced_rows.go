@@ -78,7 +78,7 @@ func (r Reader) KnownByKey(ctx context.Context, s SyncedRows, keys []string) (ma
 	return found, err
 }
 
-// Unreported is in the place of a read's number in rows that clients have created or deleted, until
+// Unreported stands for a read's number in rows that clients have created or deleted, until
 // ReportOwnChanges replaces it. It differs from the numbers of all reads.
 const Unreported = -2
 
