@@ -123,8 +123,8 @@ frequencies = ["weekly", "two-weekly", "monthly", "two-monthly", "quarterly", "f
 cancellation = "sca"
 `
 
-// TestInterfacesOfABank checks that a connector implements exactly the interfaces for which its
-// bank file has sections.
+// TestInterfacesOfABank checks that a connector implements exactly the interfaces that follow from
+// its bank file.
 func TestInterfacesOfABank(t *testing.T) {
 	accounts := "\n[profile.accounts]\nconsents = [\"global\"]\n"
 	w := newFixture(t, http.NotFoundHandler(), nil)

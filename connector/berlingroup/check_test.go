@@ -436,7 +436,7 @@ func newStatusFixture(t *testing.T, status, asked *int) *fixture {
 	return w.with("[oauth]", "[ignored]").with("[ignored]\nmetadata = \""+w.server.URL+"/.well-known/oauth-authorization-server\"\nclient_id = \"PSDDE-TEST-1\"\n", "").with(`"oauth", `, "")
 }
 
-// TestHealth: the connector stops calling a bank after five failures. A bank that is loaded again
+// TestHealth: the connector stops calling a bank after five failures. In another process, the bank
 // starts without failures.
 func TestHealth(t *testing.T) {
 	status, asked := http.StatusServiceUnavailable, 0
@@ -496,7 +496,7 @@ func TestDisturbedBank(t *testing.T) {
 }
 
 // TestRefusedService checks that the bank's health shows a refusal when the bank refuses the
-// service itself. Refusals with a code of the standard also count as failures. A refusal that
+// service itself. Such refusals with a code of the standard also count as failures. A refusal that
 // concerns one customer does not change the bank's health.
 func TestRefusedService(t *testing.T) {
 	for code, refused := range map[string]bool{

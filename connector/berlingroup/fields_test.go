@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// nothing is an importer without packages. The types of this package do not need other packages.
+// This importer knows no packages, because the types of this package need no other package.
 type nothing struct{}
 
 func (nothing) Import(string) (*types.Package, error) { return nil, errors.New("not needed") }

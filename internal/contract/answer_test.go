@@ -16,7 +16,7 @@ import (
 )
 
 // answersFile is the file with sample responses of the service for the pages of the reference. The
-// samples come from the successful requests of the rows, and from the requests in more.
+// samples come from the successful requests of the rows, and from the requests of takeMore.
 const answersFile = "../reference/answers.json"
 
 var update = flag.Bool("update", false, "write "+answersFile+" anew")

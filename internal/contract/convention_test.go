@@ -82,8 +82,8 @@ var errorFacts = ofSection("11",
 	row{fact: "a scope that lacks", by: "SDK", call: "GET /2.0/users", as: "user", status: 403, shapes: "Error", says: []string{`"code":"forbidden"`}},
 )
 
-// webviewFacts are requests to the addresses of pages that programs build (section 12 of the fact
-// list). Tests of package webview check the content of the pages.
+// webviewFacts are requests to page addresses that programs build (section 12 of the fact list).
+// Tests of package webview check the content of the pages.
 var webviewFacts = ofSection("12.1",
 	row{fact: "{base}/auth/webview/{lang}/payment", by: "OLD, SYMF", call: "GET /2.0/auth/webview/fr/payment?client_id={client}&redirect_uri=https%3A%2F%2Fshop.example%2Fback&code={payment code}&payment_id={payment}", status: 303, leads: "/2.0/auth/webview/fr/payment?payment_id={payment}"},
 	row{fact: "{webview}/{lang}/payment", by: "PYX, BART", call: "GET /webview/en/payment?domain=127.0.0.1&client_id={client}&redirect_uri=https%3A%2F%2Fshop.example%2Fback&code={payment code}&payment_id={payment}&state=x", status: 303, leads: "/webview/en/payment?payment_id={payment}"},

@@ -125,8 +125,8 @@ func TestSignatureHeaders(t *testing.T) {
 	}
 }
 
-// listens starts a receiver for one request. The channel heads delivers the headers of this
-// request, with unchanged names.
+// listens starts a receiver for one request. The channel delivers the headers of this request, with
+// unchanged names.
 func listens(t *testing.T) (url string, heads <-chan map[string]string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -139,7 +139,7 @@ func listens(t *testing.T) (url string, heads <-chan map[string]string) {
 	return "http://" + listener.Addr().String() + "/hook", came
 }
 
-// receive reads one request, and sends its headers to heads, with unchanged names.
+// receive reads one request, and sends its headers to the channel, with unchanged names.
 func receive(listener net.Listener, heads chan<- map[string]string) {
 	connection, err := listener.Accept()
 	if err != nil {

@@ -25,15 +25,15 @@ const picture = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9
 // opening returns the time to which most tests in this package set the clock.
 func opening() time.Time { return time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC) }
 
-// fixture is a running service. The map things has the values of the names that rows contain in
-// braces. A value is a text, such as an id or a token.
+// fixture is a running service, with the values of the names that rows contain in braces. A value
+// is a text, such as an id or a token.
 type fixture struct {
 	*servicetest.Instance
 	things map[string]string
 }
 
 // newFixture creates a user who shares all accounts and subscriptions, and stores ids of the user's
-// objects in things.
+// objects in the fixture.
 func newFixture(t *testing.T, s *servicetest.Instance) *fixture {
 	t.Helper()
 	w := &fixture{Instance: s, things: map[string]string{
@@ -115,8 +115,8 @@ func (w *fixture) all(t testing.TB, path, key string) []string {
 
 func (w *fixture) first(t testing.TB, path, key string) string { return w.all(t, path, key)[0] }
 
-// make returns the value of a name that things does not have yet. For most names, it creates an
-// object.
+// make returns the value of a name that the fixture does not have yet. For most names, it creates
+// an object.
 func (w *fixture) make(t testing.TB, name string) string {
 	t.Helper()
 	switch name {

@@ -30,13 +30,13 @@ type row struct {
 	// call is the method and the address without the host. In the texts of a row, words in braces
 	// are names in the fixture.
 	call string
-	// as is the Authorization header, or "" for no header. The words user, config, users, service,
-	// temporary, validating and basic are short forms.
+	// "as" is the Authorization header, or "" for no header. The words user, config, users,
+	// service, temporary, validating and basic are short forms.
 	as string
 	// kind is the content type of body.
 	kind, body string
 	status     int
-	// shapes are the shapes of the response, one for each reader. When shapes and gives are empty,
+	// shapes are the shapes of the response, one for each reader. Without a shape and a media type,
 	// the response must have no body.
 	shapes string
 	// leads is the beginning of the address to which the response redirects.
@@ -61,7 +61,7 @@ var facts = slices.Concat(
 	webauthFacts, identityFacts, transactionFacts, aroundFacts, subscriptionFacts, paymentFacts, webhookFacts, configurationFacts, errorFacts, fieldKeyFacts, webviewFacts, linkFacts, conventionFacts,
 )
 
-// every lists the texts of all shapes.
+// These are the texts of all shapes.
 var every = []string{
 	accountShapes, authenticationShapes, configurationShapes, connectionShapes, connectorShapes,
 	conventionShapes, paymentShapes, aroundShapes, eventShapes, signatureShapes, subscriptionShapes, transactionShapes, userShapes, assetShapes,
@@ -183,7 +183,7 @@ func parts(t testing.TB, text string) (body io.Reader, kind string) {
 	return strings.NewReader(b.String()), writer.FormDataContentType()
 }
 
-// thing matches a word in braces.
+// thing matches a name in braces.
 var thing = regexp.MustCompile(`\{([a-z][a-z ]*)\}`)
 
 // fill replaces names in braces with their values. For each use of a name that begins with "new",

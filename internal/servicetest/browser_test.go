@@ -31,8 +31,8 @@ func shop(t *testing.T) (*httptest.Server, <-chan url.Values) {
 
 // TestPayerInABrowser runs the complete flow of a payer in a real browser. The webview lists the
 // banks. The payer chooses the test bank, approves on its page, and is redirected to the shop. The
-// receiver gets every change, and the evidence in the API shows what the payer saw. Every page of
-// the service in the flow is accessible, and the browser reports no error on any page.
+// receiver gets every change, and the evidence in the API shows what the payer saw. The inspected
+// pages are accessible, and the browser reports no error on any page.
 func TestPayerInABrowser(t *testing.T) {
 	t.Parallel()
 	for _, window := range []struct {

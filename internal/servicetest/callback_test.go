@@ -125,7 +125,7 @@ func (p *payerStory) opens(b *http.Client, address string) string {
 // formToken matches the token in every form of the webview.
 var formToken = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
 
-// sends submits a form with the values of the last opened page.
+// sends submits a form with the token of the last opened page.
 func (p *payerStory) sends(b *http.Client, address string, form url.Values) {
 	p.t.Helper()
 	form.Set("csrf", p.token)
@@ -314,8 +314,8 @@ func begin(t *testing.T, s *servicetest.Instance, eyes *storetest.Inspection, ke
 	return &payerStory{t: t, s: s, eyes: eyes, id: s.Create(s.Token("payments:admin"), draft)}
 }
 
-// wrote checks the stored rows. Each change has an event with one delivery. The argument dropped is
-// the number of dropped deliveries. No delivery still waits.
+// wrote checks the stored rows. Each change has an event with one delivery. It also checks the
+// number of dropped deliveries. No delivery still waits.
 func (p *payerStory) wrote(events []string, dropped int) {
 	p.t.Helper()
 	state := regexp.MustCompile(`"state":"(\w+)"`)

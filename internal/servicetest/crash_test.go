@@ -21,8 +21,8 @@ import (
 // TestCrashAtEachMark crashes the program at random marks. A mark is before or after a commit, a
 // bank call or a webhook. PASSERELLE_TEST_DEATH_MARKS is the number of marks. Meanwhile, clients
 // pay, read accounts and receive events. The program itself records the marks that it passes. The
-// test fails if the program never passes a committing function, unless the map elsewhere lists that
-// function with a reason. At the end, nothing is lost and nothing was done twice.
+// test fails if the program never passes a committing function, unless the test lists that function
+// with a reason. At the end, nothing is lost and nothing was done twice.
 func TestCrashAtEachMark(t *testing.T) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
@@ -105,7 +105,7 @@ func (m *marks) passed() []string {
 // again matches marks that the program passes repeatedly under load.
 var again = regexp.MustCompile(` in (initiation|delivery|aggregation|sandbox|httpapi|database|store)\.`)
 
-// chosen returns the marks at which the test crashes the program.
+// chosen returns the marks at which the test can crash the program.
 func (m *marks) chosen() []string {
 	return slices.DeleteFunc(m.passed(), func(mark string) bool {
 		_, place, _ := strings.Cut(mark, " in ")
@@ -248,12 +248,12 @@ var elsewhere = map[string]string{
 	"aggregation.(*Aggregation).emitUserSyncedOnce": "people of this load have one connection each",
 }
 
-// through matches functions by which many other functions commit. The test counts their callers
+// through matches functions by which many other functions commit. The marks name their callers
 // instead.
 var through = regexp.MustCompile(`\.(commit|write|ask|callBank|begin|finish|limitDB)$`)
 
-// committing returns the names of the use cases' committing functions. It omits the functions that
-// elsewhere lists or that through matches.
+// committing returns the names of the use cases' committing functions. It omits the functions of
+// the two variables above.
 func committing(t *testing.T) (names []string) {
 	for _, folder := range []string{"initiation", "delivery", "aggregation"} {
 		files, err := filepath.Glob("../" + folder + "/*.go")

@@ -134,8 +134,8 @@ func (d *driver) until2xx(what string, send func() (int, []byte)) []byte {
 // disturb records a failure. Waiting clients then get the full time again.
 func (d *driver) disturb() { d.disturbed.Store(time.Now().UnixNano()) }
 
-// undisturbed returns the time since the last failure. If the argument since is later, it returns
-// the time since then.
+// undisturbed returns the time since the last failure, or since the instant in the argument if that
+// is later.
 func (d *driver) undisturbed(since time.Time) time.Duration {
 	return min(time.Since(since), time.Since(time.Unix(0, d.disturbed.Load())))
 }

@@ -39,9 +39,9 @@ func amount(name string, usual int) int {
 // waitLimit is longer than every lease that a killed program leaves.
 const waitLimit = 150 * time.Second
 
-// driver is a set of clients that call one or more processes with the same database. Like all
-// clients after a lost connection, they repeat unanswered requests, possibly at another process.
-// They read the stored state before each step.
+// driver is a set of clients that call one or more processes with the same database. They repeat
+// requests without a response, possibly at another process. They read the stored state before each
+// step.
 type driver struct {
 	t       *testing.T
 	bases   []string
@@ -260,7 +260,7 @@ func (d *driver) approve(page string) {
 	}
 }
 
-// orders makes at most limit orders, until stop is closed.
+// orders makes orders until it reaches the limit or stop is closed.
 func orders(limit int, stop <-chan struct{}, simulated func() bool) <-chan *order {
 	made := make(chan *order)
 	go func() {

@@ -36,9 +36,9 @@ func called(t *testing.T, p *servicetest.Process, method, path, token, body stri
 	return answer.StatusCode, string(text)
 }
 
-// TestWhatIsChangedHoldsOnEveryReplica revokes tokens, changes settings and closes the API at one
-// of two processes. The next request to either process must see the new state. The test repeats
-// this, because a stale cache can give the right response by chance.
+// TestWhatIsChangedHoldsOnEveryReplica revokes tokens and changes settings at one of two processes,
+// and closes the API by a command. The next request to either process must see the new state. The
+// test repeats this, because a stale cache can give the right response by chance.
 func TestWhatIsChangedHoldsOnEveryReplica(t *testing.T) {
 	t.Parallel()
 	p := servicetest.StartProcess(t, storetest.Postgres(t))

@@ -115,8 +115,8 @@ func (h *history) play() {
 
 func pick[T any](random *rand.Rand, list []T) T { return list[random.IntN(len(list))] }
 
-// clientAct is one act of a client. The function allowed predicts from the client's data whether
-// the service may accept the act. allowed is nil for an act without a prediction.
+// clientAct is one act in a history. allowed predicts from the client's data whether the service
+// may accept the act. It is nil for an act without a prediction.
 type clientAct struct {
 	name    string
 	do      func(*history) servicetest.Answer

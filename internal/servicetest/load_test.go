@@ -62,8 +62,8 @@ type load struct {
 	timeout string
 }
 
-// run calls do while the load uses the processes. It then checks that nothing is lost or done
-// twice, and ends the processes.
+// run calls the function while the load uses the processes. It then checks that nothing is lost or
+// done twice, and ends the processes.
 func (o load) run(do func(*ledger)) {
 	o.t.Helper()
 	p := o.processes[0]

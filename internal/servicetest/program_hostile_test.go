@@ -26,8 +26,7 @@ import (
 	"passerelle/payment"
 )
 
-// hostileProgram handles the calls of a source program. The field read sends the response to a
-// read.
+// hostileProgram handles the calls of a source program. Its function responds to reads.
 type hostileProgram struct {
 	uuid string
 	read func(s *signedStream)

@@ -57,8 +57,8 @@ func TestStartedProgramsConform(t *testing.T) {
 	}
 }
 
-// TestPagesOfStartedBanks checks the pages in each language. The payer sees the payment on the
-// page, and the payer's decision counts once.
+// TestPagesOfStartedBanks checks the pages of the bank in each programming language. The payer sees
+// the payment on the page, and the payer's decision counts once.
 func TestPagesOfStartedBanks(t *testing.T) {
 	for _, name := range []string{"bank.py", "bank.mjs", "bank.go", "bank.sh"} {
 		t.Run(name, func(t *testing.T) {

@@ -16,13 +16,13 @@ import (
 type manner int
 
 const (
-	// accepts responds immediately. slowly responds after a while. forgets closes the connection
-	// before the sender receives the acceptance.
+	// The receiver accepts immediately, accepts after a while, or closes the connection before the
+	// sender receives the acceptance.
 	accepts manner = iota
 	slowly
 	forgets
-	// refuses responds with the status 500. hangs waits until the sender gives up or ends. leaves
-	// closes the connection.
+	// The receiver responds with the status 500, waits until the sender gives up or ends, or closes
+	// the connection.
 	refuses
 	hangs
 	leaves

@@ -11,8 +11,8 @@ import (
 
 // TestReplicas runs three processes with one PostgreSQL database while clients pay, read accounts
 // and receive events. It kills one process at random, or restarts all processes one after the
-// other. Clients repeat unanswered requests at another process with the same key. Nothing is lost
-// or done twice.
+// other. Clients repeat requests without a response at another process, with the same key. Nothing
+// is lost or done twice.
 func TestReplicas(t *testing.T) {
 	t.Parallel() // the test mostly waits for leases of killed processes
 	chosen := seed()

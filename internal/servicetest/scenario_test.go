@@ -356,8 +356,8 @@ func (p *play) checkOrders() {
 	}
 }
 
-// checkReached checks that the scenarios reached every state, transition, action, error and other
-// value of payments.
+// checkReached checks that the scenarios reached every state, transition, action, error code, date
+// type, frequency and incompatibility.
 func checkReached(t *testing.T, reached map[string]bool) {
 	t.Helper()
 	want := map[string][]string{

@@ -10,8 +10,8 @@ import (
 	"passerelle/internal/servicetest/network"
 )
 
-// echo starts a network with a server that responds to each byte with the same byte. The channel
-// received gets each byte after the server has sent it back.
+// echo starts a network with a server that responds to each byte with the same byte. A channel gets
+// each byte after the server has sent it back.
 func echo(t *testing.T) (n *network.Network, c net.Conn, received chan byte) {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
