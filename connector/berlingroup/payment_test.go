@@ -203,7 +203,7 @@ func TestFutureDates(t *testing.T) {
 }
 
 // TestStatusesOfWaitingOrders: before the approval, an order waits for its payer at every status
-// that does not imply an approval.
+// that does not imply an approval, unless the authorisation has failed.
 func TestStatusesOfWaitingOrders(t *testing.T) {
 	waits := map[string]bool{"RCVD": true, "PDNG": true, "ACTC": true, "ACCP": true, "ACFC": true, "ZZZZ": true}
 	bank := &answering{status: http.StatusOK}
@@ -233,8 +233,8 @@ func TestStatusesOfWaitingOrders(t *testing.T) {
 	}
 }
 
-// approving is a bank that responds by method and path, and counts the calls. A call without a
-// response gets a 404.
+// approving is a bank that responds by method and path, and counts the calls. Any other call gets a
+// 404.
 type approving struct {
 	bodies map[string]map[string]any
 	calls  map[string]int
@@ -263,8 +263,8 @@ func status(of, word string) map[string]any { return map[string]any{of: word} }
 // TestReturnsAreNoApprovals checks that a payer's return does not count as an approval if the bank
 // sent no link to the authorisation. A status before ACSP does not show an approval. The approval
 // follows from the list of authorisations, a later status, or a token of the authorisation server.
-// A day after the time for approvals, a return counts if the bank has checked and not refused the
-// order, and nobody asked to cancel it.
+// A day after the time for approvals, a return counts if the bank has checked the order, shows no
+// refusal and no open authorisation, and nobody asked to cancel the order.
 func TestReturnsAreNoApprovals(t *testing.T) {
 	back, refused := url.Values{"state": {"s"}}, url.Values{"nok": {"1"}}
 	page := `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"page","page":"https://bank.example/1","opened":"` + noon.Format(time.RFC3339) + `"}}`
@@ -529,7 +529,7 @@ func TestStartsAreSavedAtOnce(t *testing.T) {
 }
 
 // TestOrdersThatTimeOut checks orders that the bank rejects. If the bank names no reason, and the
-// payer had time and did nothing, the code is NoAnswerFromCustomer. The payment gets a different
+// payer had time and did not finish, the code is NoAnswerFromCustomer. The payment gets a different
 // code when the rejection has a reason, comes earlier, or follows the payer's return, approval or
 // failure.
 func TestOrdersThatTimeOut(t *testing.T) {

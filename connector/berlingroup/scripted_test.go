@@ -12,8 +12,7 @@ import (
 )
 
 // scripted is a bank that gives a list of responses to each call. After the list, the bank repeats
-// the last response. A call without a response gets a 404. The bank is also its authorisation
-// server.
+// the last response. A call without a list gets a 404. The bank is also its authorisation server.
 type scripted struct {
 	*fixture
 	answers map[string][]scriptedAnswer
