@@ -22,9 +22,8 @@ const (
 const remembered = 256
 
 // breaker counts consecutive failures, and opens when there are too many. An open breaker refuses
-// calls until the time in the field until. It then allows one call, and refuses others while this
-// call is under way, which probing records. An older call that ends in the meantime, or a result
-// Refused, allows the next call at once.
+// calls until the time in the field until. It then allows one call, and sets probing until this
+// call or an older one ends. Meanwhile, it refuses others.
 type breaker struct {
 	inARow  int
 	until   time.Time

@@ -139,7 +139,7 @@ func (f *file) payments(p bank.Profile) {
 	services := []struct{ name, service string }{{"single", bank.Single}, {"bulk", bank.Bulk}, {"periodic", bank.Periodic}}
 	for _, s := range services {
 		products := slices.Clone(p.Products[s.service])
-		if slices.Contains(products, bank.SEPA) { // a file has one product beside the instant one
+		if slices.Contains(products, bank.SEPA) { // a file has one product besides the instant one
 			products = slices.DeleteFunc(products, func(product string) bool { return product == bank.Target2 })
 		}
 		f.set(s.name, products)

@@ -84,7 +84,7 @@ func TestPathsAndMethods(t *testing.T) {
 	}
 }
 
-// TestBrowsersDoNotControl checks that the tester's interface refuses each call of a browser's page.
+// TestBrowsersDoNotControl checks that the tester's interface refuses calls with an Origin header.
 func TestBrowsersDoNotControl(t *testing.T) {
 	w := newFixture(t, "redirect")
 	for call, want := range map[string]int{"GET /banks": 200, "GET /banks/redirect/clock": 200, "POST /banks/redirect/run": 200, "GET /nothing": 404} {

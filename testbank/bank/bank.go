@@ -48,7 +48,7 @@ type Options struct {
 	Notes chan<- Note
 }
 
-// aheadCounter is the name of the counter that stores ahead in the bank's file.
+// aheadCounter names the counter in the bank's file that contains the value of Bank.ahead.
 const aheadCounter = "clock ahead, in milliseconds"
 
 // Open opens a bank on its file, and creates the file if it does not exist.

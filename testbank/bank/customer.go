@@ -38,8 +38,8 @@ func CustomerByID(id string) (Customer, bool) {
 	return all[i], true
 }
 
-// checkCustomer checks that the bank has the customer that a third party names, and that the
-// customer acts for the named company.
+// checkCustomer checks that the bank has the customer that a third party names. With CorporateID,
+// the customer must also act for the named company.
 func (b *Bank) checkCustomer(c Caller) error {
 	customer, known := CustomerByID(c.PSU)
 	return firstBroken(
@@ -103,7 +103,7 @@ func (b *Bank) openAccounts(tx *ledger.Tx, now time.Time) error {
 	return nil
 }
 
-// deposit moves money from the account capital to another account and books the movement.
+// deposit moves money from the bank's capital account to another account and books the movement.
 func deposit(tx *ledger.Tx, to ledger.Account, amount int64, text, cause string, now time.Time) error {
 	err := tx.Enter(ledger.Movement{
 		Cause: cause, From: capital, To: to.ID, Amount: amount, FromName: "Example Bank", ToName: to.Owner, ToNumber: to.Number, Text: text, Day: now,

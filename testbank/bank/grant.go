@@ -12,7 +12,7 @@ import (
 // chooseShown stores the accounts that the customer shares. An empty choice means all accounts.
 func (b *Bank) chooseShown(tx *ledger.Tx, a *Authorisation, c *Consent, chosen []string) error {
 	if len(c.Shown) > 0 {
-		return nil // another signatory has already chosen
+		return nil // this customer or an earlier signatory has already chosen
 	}
 	c.PSU = cmp.Or(c.PSU, a.PSU)
 	if err := b.show(tx, c, chosen); err != nil {

@@ -216,8 +216,7 @@ func (b *Bank) enterCode(tx *ledger.Tx, a *Authorisation, s Step) (error, error)
 }
 
 // confirm ends an authorisation that waits for the third party's confirmation: with the code that
-// the customer brought back or, after OAuth, with the token. For payments, package xs2a checks the
-// token.
+// the customer brought back or, after OAuth, with the token. Package xs2a checks the token.
 func (b *Bank) confirm(tx *ledger.Tx, a *Authorisation, s Step) (error, error) {
 	if a.Application != nil && a.Application.Code != "" {
 		return Refuse("STATUS_INVALID", "Authorization", "the confirmation needs a token"), nil

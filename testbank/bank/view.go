@@ -148,7 +148,7 @@ func (b *Bank) fillPlanned(ctx context.Context, account string) error {
 	return nil
 }
 
-// Fill makes or plans bookings between an account and the account clearing.
+// Fill makes or plans bookings between an account and the clearing account.
 func (b *Bank) Fill(ctx context.Context, account string, f Filling) error {
 	amount, err := parseAmount(Amount{currency, strings.TrimPrefix(f.Amount, "-")}, "amount")
 	if err != nil {

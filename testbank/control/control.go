@@ -29,7 +29,7 @@ type call struct {
 	bank *bank.Bank
 }
 
-// Handler serves the tester's requests. It refuses all requests of pages in a browser.
+// Handler serves the tester's requests. It refuses requests with an Origin header.
 func (c *Control) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for pattern, answer := range calls {

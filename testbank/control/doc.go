@@ -2,6 +2,7 @@
 // their customers' decisions and their failures.
 //
 // It owns a JSON interface without certificates, which must listen only on the loopback address. It
-// refuses requests from pages in a browser. It does not decide anything: package bank does. A wrong
-// request fails with a sentence, and mostly with the status 400.
+// refuses requests with an Origin header, so pages in a browser cannot control a bank. It does not
+// decide anything: package bank does. A wrong request fails with a sentence, and mostly with the
+// status 400.
 package control

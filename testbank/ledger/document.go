@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Document is anything that a bank stores except money. The packages that use documents define
-// their kinds.
+// Document is anything that a bank stores except money and counters. The packages that use
+// documents define their kinds.
 type Document interface {
 	// Key returns the kind and the id.
 	Key() (kind, id string)
