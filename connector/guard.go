@@ -15,9 +15,9 @@ import (
 var ErrPanicked = errors.New("the connector panicked")
 
 // Guard calls a connector. A panic becomes ErrPanicked. The text of the returned error contains the
-// text of each Fault, syscall.Errno and error in known, and the types of other errors, except the
-// types in plain. It omits all other text of the connector, because errors are logged and that text
-// may contain personal data. errors.Is and errors.As see the original error.
+// text of each Fault, each syscall.Errno and a few known errors, and the types of other errors,
+// except types that say nothing. It omits all other text of the connector, because errors are
+// logged and that text may contain personal data. errors.Is and errors.As see the original error.
 func Guard(ask func() error) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {

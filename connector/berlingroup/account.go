@@ -288,7 +288,7 @@ func (v *reading) pages(first request) *pages {
 // maxPages limits the pages of a list.
 const maxPages = 100_000
 
-// next gets the next page. The argument next returns the link to the page after that one, or ""
+// next gets the next page. Its function argument returns the link to the page after that one, or ""
 // after the last page.
 func (p *pages) next(ctx context.Context, into any, next func() string) error {
 	if err := p.get(ctx, p.request, into); err != nil {

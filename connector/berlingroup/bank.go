@@ -98,8 +98,8 @@ func settings(prefix string, table reflect.Value, where *tomlfile.Places) []Sett
 	return all
 }
 
-// Connector returns the bank as a connector. It implements only the interfaces for which the bank
-// file has sections.
+// Connector returns the bank as a connector. It implements only the interfaces that follow from the
+// bank file.
 func (b *Bank) Connector() connector.Connector {
 	pays, reads := payer{b}, reader{b}
 	switch payments, data := b.profile.Payments, b.profile.Data; {

@@ -96,9 +96,9 @@ func (v *ordering) decline(report *payment.Report, s paymentStatus) {
 	}
 }
 
-// timedOut reports whether the bank rejected the order because the payer did nothing. The standard
-// requires this rejection but no code for it. timedOut therefore checks that the authorisation is
-// still open, the bank's page has expired, and the payer has not come back.
+// timedOut reports whether the bank rejected the order because the payer did not finish. The
+// standard requires this rejection but no code for it. timedOut therefore checks that the
+// authorisation is still open, the bank's page has expired, and the payer has not come back.
 func (v *ordering) timedOut(s paymentStatus) bool {
 	a := &v.memory.Approval
 	since := v.begun(a)

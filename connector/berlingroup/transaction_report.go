@@ -136,8 +136,8 @@ func elements(d *jsontext.Decoder, read func(*jsontext.Decoder) error) error {
 	return within(d, '[', ']', func() error { return read(d) })
 }
 
-// within calls the function each for every element between the begin token and the end token. It
-// accepts a null in place of the object or list.
+// within calls the function for every element between the begin token and the end token. It accepts
+// a null in place of the object or list.
 func within(d *jsontext.Decoder, begin, end jsontext.Kind, each func() error) error {
 	first, err := d.ReadToken()
 	if err != nil || first.Kind() == 'n' {

@@ -69,7 +69,7 @@ type rules struct {
 	wrong []error
 }
 
-// hold adds a complaint about a field unless right is true.
+// hold adds a complaint about a field unless the condition is true.
 func (r *rules) hold(right bool, field, message string, args ...any) {
 	if !right {
 		r.wrong = append(r.wrong, r.where.Complaint(field, fmt.Sprintf(message, args...)))

@@ -68,8 +68,8 @@ func (p *play) take(report payment.Report) error {
 	return nil
 }
 
-// maxChecks is the maximum number of times that the suite asks a bank for the end of an approved
-// order. checkInterval is the time between two checks, unless the bank sets a different time.
+// maxChecks is the maximum number of times that the suite asks a bank for the end of an order.
+// checkInterval is the time between two checks, unless the bank sets a different time.
 const (
 	maxChecks     = 100
 	checkInterval = time.Hour

@@ -211,7 +211,7 @@ func onlyWantedIsRead(ctx context.Context, s Customer) error {
 	return nil
 }
 
-// keysStay checks that a later read finds the same rows under the same keys.
+// keysStay checks that a later read finds the same keys.
 func keysStay(ctx context.Context, s Customer) error {
 	before, after := newCollected(), newCollected()
 	request, err := s.agreed(ctx, before)

@@ -29,7 +29,8 @@ const (
 	// goneDays is the number of days for which a transaction is remembered after it was last
 	// pending. The bank may still book it.
 	goneDays = 7
-	// renamedDays is the number of days for which a name that was taken over is remembered.
+	// renamedDays limits the age of a name that was taken over, in days before the first day of a
+	// read.
 	renamedDays = 60
 	maxPending  = 100
 	maxRenamed  = 500
@@ -95,14 +96,15 @@ type Names struct {
 	today  passerelle.Date
 	// since is the first day of the booked transactions that before.Booked counts.
 	since passerelle.Date
-	// sums and was hold the sums and the names in before.Pending. seen holds the names in was that
-	// occur in this read.
+	// sums and was hold the sums and the names in before.Pending. seen holds those of the names
+	// that occur in this read.
 	sums, was, seen map[string]bool
 	// taken holds the names that were taken over. alike holds the highest number for each content.
 	taken map[string]bool
 	alike Alike
-	// known counts, by content, the transactions that were booked or pending in the last read.
-	// counted counts the booked transactions of this read. recent counts them for the next read.
+	// known counts, by content, the transactions in the memory of the last read. counted counts the
+	// booked transactions of this read that are compared with them. recent counts recently booked
+	// transactions for the next read.
 	known   map[string]int
 	counted map[string]int
 	recent  map[string]countedSum
@@ -187,7 +189,7 @@ func (n *Names) own(t Transaction) (string, string, bool) {
 }
 
 // isNew counts a transaction. It reports whether the transaction may be a changed version of one
-// that was pending in the last read.
+// that was pending before.
 func (n *Names) isNew(t Transaction, own, content string) bool {
 	_, known := n.renamed[own]
 	known = known || n.was[own]
@@ -215,8 +217,9 @@ func (n *Names) note(name string, about traits) {
 // Unnamed reports whether a transaction had no id from the bank.
 func (n *Names) Unnamed() bool { return n.unnamed }
 
-// Settle ends a complete read and returns the transactions that were held. Each has the name of the
-// pending transaction that it replaces. A transaction that replaces no other has its own name.
+// Settle ends a complete read and returns the transactions for which Give returned false. Each has
+// the name of the pending transaction that it replaces. A transaction that replaces no other has
+// its own name.
 func (n *Names) Settle() []passerelle.TransactionDetails {
 	n.match(n.gone())
 	all := make([]passerelle.TransactionDetails, len(n.held))

@@ -52,7 +52,7 @@ func (r remote) Health() connector.BankHealth {
 	return r.circuit.Health()
 }
 
-// payer, canceller and reader are connectors for the different abilities of programs.
+// These are the connectors for the different abilities of programs.
 type (
 	payer     struct{ remote }
 	canceller struct{ payer }

@@ -19,8 +19,8 @@ import (
 )
 
 // The bodies of the protocol are the Go types of package connector, with all types in their fields.
-// In JSON, the fields have their names in snake_case, except those in irregular. Zero values are
-// omitted, except decimal numbers, so a program sends only the values that it has.
+// In JSON, the fields have their names in snake_case, except those in the map irregular. Zero
+// values are omitted, except decimal numbers, so a program sends only the values that it has.
 
 // money is the amount of an instruction in JSON.
 type money struct {

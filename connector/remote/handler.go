@@ -60,8 +60,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// calls returns the calls that the connector can handle, by name. A call fails when its body is
-// malformed.
+// calls returns the calls that the connector can handle, by name. A call fails for a body that it
+// cannot read.
 func (e exchange) calls() map[string]func(context.Context, string, []byte) error {
 	calls := map[string]func(context.Context, string, []byte) error{callProfile: e.profile}
 	if _, able := e.connector.(connector.Initiator); able {

@@ -15,7 +15,7 @@ import (
 )
 
 // On an access page, a customer allows a connector to read. The page's address contains the return
-// address and a signature, so the bank stores nothing and redirects browsers only to addresses from
+// address and a signature, so the bank stores nothing and sends browsers only to addresses from
 // connectors.
 
 const (

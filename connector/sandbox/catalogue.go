@@ -377,7 +377,8 @@ func repeating(frequency payment.Frequency, until int) func(*Scenario) {
 	}
 }
 
-// spans maps each frequency to a number of days with exactly two occurrences.
+// spans maps each frequency to a number of days after the first occurrence that contain exactly one
+// more.
 var spans = map[payment.Frequency]int{
 	"daily": 1, "weekly": 7, "two-weekly": 14, "monthly": 31, "two-monthly": 62, "quarterly": 92, "four-monthly": 123,
 	"semiannually": 184, "yearly": 366,

@@ -176,7 +176,7 @@ func (o *order) question() (question, bool) {
 	return question{}, false
 }
 
-// open reports whether the payer can decide something on a page.
+// open reports whether the payer can approve or refuse the order on a page.
 func (o *order) open() bool {
 	return o.step().Do == ask && questions[o.step().What].page && !o.cancelled()
 }

@@ -198,8 +198,9 @@ func (p *planner) approve() {
 	p.Steps = slices.Insert(p.Steps, at, step{Do: ask, What: "redirect"})
 }
 
-// confirm makes the client confirm the payer's approval. An order that ends without execution needs
-// no confirmation, and an order has at most one confirmation.
+// confirm makes the client confirm the payer's approval. It adds no confirmation if the client need
+// not confirm, if the last question is a confirmation, if the bank then rejects the order, or if
+// the plan has the verb lose or mute.
 func (p *planner) confirm() {
 	at := p.opening()
 	for p.Steps[at].Do == ask {

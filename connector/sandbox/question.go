@@ -47,7 +47,7 @@ type form struct {
 	// right holds the values with which the order continues.
 	right map[string]string
 	// wrong maps single values to endings. For other wrong values, the bank asks again. When no
-	// attempts are left, the order ends with the ending failed.
+	// attempts are left, failed is the ending of the order.
 	wrong    map[string]ending
 	attempts int
 	failed   ending

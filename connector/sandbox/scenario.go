@@ -109,7 +109,7 @@ type ScenarioReason struct {
 	Type payment.Severity `json:"type"`
 }
 
-// Instructions returns the instructions as a client would send them on the day today.
+// Instructions returns the instructions as a client would send them on a day.
 func (s Scenario) Instructions(today passerelle.Date) []payment.Instruction {
 	list := make([]payment.Instruction, len(s.Lines))
 	for i, l := range s.Lines {

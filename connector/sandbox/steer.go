@@ -71,7 +71,7 @@ var payers = []payer{
 }
 
 // britishNumbers is the prefix of British accounts that select scripts: the sort code 000000, which
-// no bank has, and four zeros. The four digits after the prefix select a script in amounts.
+// no bank has, and four zeros. The four digits after the prefix select a script in the map amounts.
 const britishNumbers = "0000000000"
 
 // script returns the order's script: from the label of its first instruction, from the amount or

@@ -37,7 +37,7 @@ type lineView struct {
 	Name, Number, Label, Amount string
 }
 
-// Single reports whether there is only one beneficiary.
+// Single reports whether there is only one instruction.
 func (v *orderView) Single() bool { return len(v.Lines) == 1 }
 
 func newOrderView(says speech.Speech, o order, reference string) *orderView {

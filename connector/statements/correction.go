@@ -86,9 +86,9 @@ func (d *draft) issue(s *statementfile.FileStatement) (issue, bool) {
 	return one, err == nil && end.Equal(s.Closing.Amount)
 }
 
-// corrects reports whether an issue replaces an earlier one. An issue never replaces an earlier one
-// whose opening and closing balances are equal, because another statement of the same day may
-// follow the earlier one.
+// corrects reports whether an issue replaces an earlier one. It returns false if the opening and
+// closing balances of the earlier one are equal: the next statement of the same day begins with the
+// same balance, and would look like a correction.
 func (i *issue) corrects(before issue) bool {
 	return !before.Corrected && i.Digest != before.Digest && before.Opening.Date == i.Opening.Date && before.Opening.Amount.Equal(i.Opening.Amount) &&
 		before.Closing.Date == i.Closing.Date && !before.Opening.Amount.Equal(before.Closing.Amount)
@@ -101,7 +101,8 @@ func (i *issue) within(other *issue) bool {
 
 // corrected holds the corrections that a file makes for one account.
 type corrected struct {
-	// outdated holds the lines of statements that a later issue has already replaced.
+	// outdated holds the numbers of the lines at which statements begin that a later issue has
+	// already replaced.
 	outdated map[int]bool
 	// again lists the periods of the statements that replace earlier statements. kept holds the
 	// keys of entries in the file that must not be removed.
@@ -177,7 +178,8 @@ func (p period) has(day string) bool { return day >= p.first.String() && day <= 
 // replaced returns the days on which one issue replaces the entries of another. The period begins
 // on the day after the opening balance. Many banks date the opening balance on the day of the first
 // entries. If one of the issues has an entry on the day of the opening balance or before, the
-// period begins on that day, unless another statement may have entries on the same day.
+// period begins on the day of the opening balance. This does not apply if another statement may
+// have entries on that day.
 func (a *account) replaced(stored, one *issue) period {
 	after := one.Opening.Date.AddDays(1)
 	days := period{after, one.Closing.Date}

@@ -258,7 +258,7 @@ func (s *Instance) OK(a Answer) Answer {
 	return a
 }
 
-// Draft returns a payment that every test connector can make. Tests may change it.
+// Draft returns a payment that most test connectors can make. Tests may change it.
 func Draft() map[string]any {
 	return map[string]any{
 		"client_redirect_uri": "https://shop.example/back",

@@ -24,8 +24,7 @@ const (
 // ErrTooLarge means that a response exceeds its limit.
 var ErrTooLarge = errors.New("its response is too large")
 
-// All reads a complete response. It fails with ErrTooLarge when the response has more than most
-// bytes.
+// All reads a complete response. It fails with ErrTooLarge when the response exceeds the limit.
 func All(body io.Reader, most int64) ([]byte, error) {
 	content, err := io.ReadAll(io.LimitReader(body, most+1))
 	if int64(len(content)) > most {

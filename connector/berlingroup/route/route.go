@@ -30,8 +30,8 @@ type Route struct {
 // lookupTime limits resolving the name of a bank.
 const lookupTime = 10 * time.Second
 
-// New returns the route to the bank with the address api. own is the address that the operator
-// names, or "".
+// New returns the route to a bank. The first argument is the address of its API, and the second is
+// the address that the operator names, or "".
 func New(api, own string) *Route {
 	r := &Route{Find: find}
 	if base, err := url.Parse(api); err == nil {

@@ -147,8 +147,8 @@ func reset(connections ...net.Conn) {
 }
 
 // pass forwards pieces from one side to the other until one side ends. Each piece travels for the
-// same time, even when other pieces are under way. pass calls the function received for each piece
-// when the piece arrives.
+// same time, even when other pieces are under way. pass calls its last argument when a piece
+// arrives.
 func (n *Network) pass(from, to net.Conn, carry func(piece, net.Conn, net.Conn) error, received func()) {
 	pieces, gone := make(chan piece, 1024), make(chan struct{})
 	go n.deliver(pieces, gone, from, to, carry)
@@ -202,7 +202,7 @@ func (n *Network) forth(p piece, _, to net.Conn) error {
 	return err
 }
 
-// back forwards a piece of a response, and calls the argument answered.
+// back forwards a piece of a response, and calls its last argument.
 func (n *Network) back(p piece, from, to net.Conn, answered func()) error {
 	n.hold(func(m Manner) bool { return m.Silent || m.HoldsAnswers })
 	m, changed := n.now()
@@ -229,7 +229,7 @@ func (p piece) wait(delay time.Duration) {
 	}
 }
 
-// hold waits while the function such returns true for the current manner.
+// hold waits while its argument returns true for the current manner.
 func (n *Network) hold(such func(Manner) bool) {
 	for {
 		m, changed := n.now()

@@ -18,7 +18,7 @@ padded() {
 	done
 }
 
-# sign sets signature to the HMAC-SHA256 of the lines $2... and the file $1. The secret is never an
+# sign sets $signature to the HMAC-SHA256 of the lines $2... and the file $1. The secret is never an
 # argument of another program, because other users could see it.
 sign() {
 	local file=$1 sum escaped='' i
@@ -55,8 +55,8 @@ is_new() {
 	(set -o noclobber && : >"$WORK/$nonce") 2>/dev/null
 }
 
-# read_request sets method, path, stamp, nonce and sent, which is the signature of the request. It
-# writes the body to the file $body.
+# read_request sets $method, $path, $stamp, $nonce and $sent, which is the signature of the request.
+# It writes the body to the file $body.
 read_request() {
 	local line length=0
 	read -r -t 20 method path _ || exit 0
