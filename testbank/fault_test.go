@@ -83,7 +83,7 @@ func failing(w *fixture, m bank.Manner, body map[string]any) {
 	}
 }
 
-// spoilt checks that a response failed as the argument wire requires.
+// spoilt checks that a response failed as the fault requires.
 func spoilt(w *fixture, wire bank.Wire, r reply, err error) {
 	w.t.Helper()
 	var timeout interface{ Timeout() bool }

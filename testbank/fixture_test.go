@@ -343,7 +343,7 @@ func (w *fixture) right(bank string) {
 	}
 }
 
-// listener starts a server that calls the function receive with the body of each request. It
+// listener starts a server that calls its function argument with the body of each request. It
 // returns the server's address.
 func listener(t *testing.T, receive func(map[string]string)) string {
 	t.Helper()

@@ -33,7 +33,7 @@ func (b *Bank) readAccess() customers.Access {
 }
 
 // accessPage returns the address of the page on which the customer answers. The answer leads the
-// browser to the URL in the argument back.
+// browser to the return address.
 func (b *Bank) accessPage(domain passerelle.DomainID, connection passerelle.ConnectionID, back string) string {
 	name := append(connectionName(domain, connection), back...)
 	mac := b.MAC(accessPurpose, name)[:macSize]

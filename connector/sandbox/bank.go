@@ -72,8 +72,8 @@ func (b *Bank) find(ctx context.Context, domain passerelle.DomainID, key string)
 	return o, version, err
 }
 
-// change changes an order with the function do, and stores the order when do reports a change. If
-// another change was stored in the meantime, it calls the function again on the stored order.
+// change changes an order with a function, and stores the order when the function reports a change.
+// If another change was stored in the meantime, it calls the function again on the stored order.
 func (b *Bank) change(ctx context.Context, domain passerelle.DomainID, key string, do func(*order) bool) (order, error) {
 	for {
 		o, version, err := b.find(ctx, domain, key)

@@ -100,7 +100,7 @@ func (c *Connector) Answer(ctx context.Context, in connector.Order, a connector.
 	})
 }
 
-// advance brings an order up to date, changes it with the function do, and returns its state.
+// advance brings an order up to date, changes it with a function, and returns its state.
 func (c *Connector) advance(ctx context.Context, in connector.Order, do func(*order) bool) (payment.Report, error) {
 	o, err := c.shared.change(ctx, in.Domain, in.Key, func(o *order) bool {
 		if o.Connector != c.bank.profile.UUID {

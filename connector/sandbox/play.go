@@ -232,7 +232,7 @@ func (s scene) lines(at step, r *payment.Report) time.Duration {
 }
 
 // line returns the report of an instruction that has ended. The day of execution is the later of
-// the order's day and the day of the argument when.
+// the order's day and the day on which the instruction ended.
 func (s scene) line(l lineEnding, when time.Time) payment.Line {
 	e := l.Ending
 	line := payment.Line{Position: l.Position, State: e.State, Code: e.Code, Description: e.spoken(s.speech())}
