@@ -181,8 +181,8 @@ func maxAmountRule(p *Payment, s Settings, _ time.Time) (Reason, bool) {
 		bounded && p.Total() > maximum
 }
 
-// minDateRule also refuses a day that has passed since the payment was created. Depending on the
-// bank, it would execute such an order immediately, which nobody requested.
+// minDateRule also refuses a day that has passed since the payment was created. Some banks would
+// execute such an order immediately, which nobody requested.
 func minDateRule(p *Payment, s Settings, now time.Time) (Reason, bool) {
 	days, dated := p.daysAhead(now)
 	description := "The execution date is too soon for this bank."
@@ -227,7 +227,7 @@ func (p *Payment) namedDay() (passerelle.Date, bool) {
 }
 
 // daysAhead returns the number of days from today to the execution day that the payment names. It
-// uses no time.Duration, which ends after 292 years.
+// does not use time.Duration, which is limited to 292 years.
 func (p *Payment) daysAhead(now time.Time) (int, bool) {
 	day, dated := p.namedDay()
 	today := passerelle.DateOf(now, time.UTC)

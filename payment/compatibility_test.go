@@ -13,7 +13,7 @@ import (
 	"passerelle/payment"
 )
 
-// open returns the settings of a connector whose only restriction is the currency.
+// open returns the settings of a connector with one restriction: the currency.
 func open() payment.Settings {
 	return payment.Settings{
 		Schemes: []passerelle.AccountScheme{passerelle.IBAN, passerelle.SortCode}, DateTypes: payment.DateTypes(),
@@ -111,7 +111,7 @@ func TestIncompatibilities(t *testing.T) {
 	}
 }
 
-// TestPassedDays checks that no connector accepts a payment whose day has passed since its creation.
+// TestPassedDays checks that no connector accepts a payment after the day that the payment names.
 func TestPassedDays(t *testing.T) {
 	named := day(t, "2026-11-24")
 	for _, change := range []func(*payment.Instruction){

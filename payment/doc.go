@@ -8,6 +8,6 @@
 // first state, each change is in the table edges. The database schema contains the same table, and
 // a test compares the two.
 //
-// A mistake of a client is a *passerelle.Error. A change of state that is not in the table fails
-// with ErrIllegal and changes nothing.
+// A mistake of a client is a *passerelle.Error. Fire fails with ErrIllegal for a change of state
+// that is not in the table, and then changes nothing.
 package payment

@@ -124,7 +124,7 @@ func TestNewAccepts(t *testing.T) {
 	}
 }
 
-// TestNewRefuses checks, for each rule, the field of the error and the beginning of its message.
+// TestNewRefuses checks the field and the code of each error, and the beginning of its message.
 func TestNewRefuses(t *testing.T) {
 	today, yesterday, tomorrow := day(t, "2026-11-21"), day(t, "2026-11-20"), day(t, "2026-11-22")
 	first := func(change func(*payment.Instruction)) func(*payment.Draft) {

@@ -6,7 +6,8 @@ import (
 	"passerelle"
 )
 
-// Evidence records the exact words of the page on which a payer acted on a payment.
+// Evidence records the summary of a payment, in the exact words of the page on which the payer
+// acted.
 type Evidence struct {
 	Payment passerelle.PaymentID
 	Domain  passerelle.DomainID

@@ -78,8 +78,8 @@ type Edge struct {
 	To      State
 }
 
-// edges is the state table of the API. The table payment_edge of the schema contains the same
-// pairs, so a new edge also needs a migration.
+// edges is the state table of the API. The table payment_edge of the schema contains the same pairs
+// of states, so a new edge also needs a migration.
 var edges = []Edge{
 	{Created, Validated, Validating},
 	{Created, Refused, Rejected},

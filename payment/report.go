@@ -106,7 +106,7 @@ type Occurrence struct {
 }
 
 // Refusal is a bank's refusal of an order for a business reason. The only other connector error
-// that rejects a payment is connector.ErrNotSent for a new order or the answer no.
+// that rejects a payment is connector.ErrNotSent for a new order or for the answer "no".
 type Refusal struct {
 	Code        ErrorCode
 	Description string

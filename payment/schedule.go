@@ -51,7 +51,7 @@ func Occurrences(in Instruction) iter.Seq[passerelle.Date] {
 }
 
 // lastOccurrence returns the last scheduled day, or the zero date when nothing is scheduled. It
-// calculates the day directly, because a daily order may run for millennia.
+// uses a binary search, because a daily order may run for millennia.
 func (in Instruction) lastOccurrence() passerelle.Date {
 	n := sort.Search(mostOccurrences, func(n int) bool { return !in.scheduled(n) })
 	if n == 0 {
