@@ -51,7 +51,7 @@ func (c *camt) charset(label string, r io.Reader) (io.Reader, error) {
 	return charset(label, r)
 }
 
-// charset decodes text in the encoding with the name label. It leaves UTF-16 unchanged, because the
+// charset decodes text in the encoding that label names. It leaves UTF-16 unchanged, because the
 // function open has already converted the text.
 func charset(label string, r io.Reader) (io.Reader, error) {
 	if strings.HasPrefix(strings.ToLower(label), "utf-16") {

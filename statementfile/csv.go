@@ -150,7 +150,7 @@ var bookedWords = []string{"completed", "complete", "booked", "posted", "settled
 // notYet reports whether the text in the date column says that a row is not booked.
 func notYet(text string) bool { return plainHeader(text) == pendingWords[0] }
 
-// booked reports whether a row is booked, according to its status.
+// booked reports whether a row is booked, according to its status and its date column.
 func (c *csvFile) booked(row []string) (bool, error) {
 	status := plainHeader(c.cell(row, statusColumn))
 	if notYet(c.cell(row, dateColumn)) {

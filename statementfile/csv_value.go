@@ -23,8 +23,8 @@ type amountForm struct {
 
 var errMark = errors.New(`may have a point or a comma for thousands; send a mapping with decimal`)
 
-// spacesAndQuotes removes spaces and quotes, which separate thousands, and currency signs. It also
-// replaces the minus sign U+2212 with a hyphen.
+// spacesAndQuotes removes currency signs, and the spaces and quotes that separate thousands. It
+// also replaces the minus sign U+2212 with a hyphen.
 var spacesAndQuotes = strings.NewReplacer(" ", "", "\u00a0", "", "\u202f", "", "'", "", "\u2019", "", "\u2212", "-", "€", "", "$", "", "£", "")
 
 // namedCurrency matches a currency code before or after an amount.
@@ -128,7 +128,7 @@ type dayForm struct {
 // accepted as separator.
 var forms = []string{"YYYY-MM-DD", "DD/MM/YYYY", "YYYYMMDD", "DD/MM/YY", "MM/DD/YYYY"}
 
-// commonForms contains the parsers for forms, in the same order.
+// commonForms contains the parsers of these formats, in the same order.
 var commonForms = func() []*dayForm {
 	all := make([]*dayForm, len(forms))
 	for i, form := range forms {

@@ -42,8 +42,8 @@ func TestWrongForEveryFormat(t *testing.T) {
 	}
 }
 
-// A declaration of an encoding needs memory for a decoder. A file cannot repeat the declaration to
-// exhaust the memory.
+// A declaration of an encoding needs a decoder with buffers. A repeated declaration of the same
+// encoding needs no further decoder.
 func TestRepeatedEncoding(t *testing.T) {
 	const declaration, repeats = `<?xml version="1.0" encoding="l1"?>`, 2000
 	message := declaration + `<Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.053.001.08"><BkToCstmrStmt><Stmt><Id>1</Id><Acct><Id><IBAN>FR7630006000011234567890189</IBAN></Id>` +

@@ -64,7 +64,7 @@ func open(r io.Reader, m *Mapping) (*input, Format, error) {
 	return in, format, err
 }
 
-// encoded decodes text in the encoding of a mapping. A byte order mark wins over the name.
+// encoded decodes text in a named encoding. A byte order mark has priority over the name.
 func encoded(name string, r io.Reader) (io.Reader, error) {
 	e, err := htmlindex.Get(name)
 	if err != nil {

@@ -102,8 +102,8 @@ func chain(day []BalanceSpan, from *StatementBalance) []BalanceSpan {
 }
 
 // chaining holds the positions of the spans that are not ordered yet. waiting lists them by opening
-// amount. others lists them in the order in which next takes spans that continue no balance. Each
-// position is in both lists, and next takes it once.
+// amount. others lists them in the order in which the method next takes spans that continue no
+// balance. Each position is in both lists, but is taken once.
 type chaining struct {
 	waiting map[string][]int
 	others  []int
@@ -132,8 +132,8 @@ func newChaining(day []BalanceSpan) *chaining {
 	return c
 }
 
-// next takes a span that begins with the amount of the argument from. Without such a span, it takes
-// the first span in others.
+// next takes a span that begins with the amount of a balance. Without such a span or without a
+// balance, it takes the first span in others.
 func (c *chaining) next(from *StatementBalance) int {
 	if from == nil {
 		return c.first(&c.others)
@@ -147,7 +147,8 @@ func (c *chaining) next(from *StatementBalance) int {
 	return c.first(&c.others)
 }
 
-// first takes the first position of a list that next has not taken, or returns -1.
+// first takes the first position of a list, and skips positions that are already taken. Without a
+// position, it returns -1.
 func (c *chaining) first(list *[]int) int {
 	for len(*list) > 0 {
 		next := (*list)[0]

@@ -290,7 +290,7 @@ func TestCFONB(t *testing.T) {
 	}
 }
 
-// Each file is refused with the expected error. The error contains no content of the file.
+// Each file is refused with the expected error. The error does not contain the counterparty's name.
 func TestRefusals(t *testing.T) {
 	whole := camtDocument("camt.053.001.02", rent)
 	for name, c := range map[string]struct{ text, want string }{

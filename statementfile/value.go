@@ -35,8 +35,8 @@ const (
 	maxDecimals = 9
 )
 
-// amountOf parses an amount with the argument separator as the decimal mark. It accepts no exponent
-// and no separators of thousands.
+// amountOf parses an amount in which separator is the decimal mark. It accepts no exponent and no
+// separators of thousands.
 func amountOf(text string, separator byte) (decimal.Decimal, error) {
 	text = strings.TrimPrefix(strings.TrimSpace(text), "+")
 	if separator != '.' {

@@ -119,11 +119,12 @@ func (o *output) mtEntry(s *Written, e *StatementEntry) error {
 	return nil
 }
 
-// slashes matches the separator of the customer's reference from the bank's reference.
+// slashes matches two or more slashes. Two slashes separate the customer's reference from the
+// bank's.
 var slashes = regexp.MustCompile("//+")
 
-// mtReference returns the customer's reference. It contains no separator, and does not end with a
-// slash, which would move the separator.
+// mtReference returns the customer's reference, or NONREF. The result contains no separator and
+// does not end with a slash, which would move the separator.
 func mtReference(endToEnd string) string {
 	text := cut(slashes.ReplaceAllString(swift(endToEnd), "/"), max16)
 	return cmp.Or(strings.TrimRight(text, "/ "), "NONREF")

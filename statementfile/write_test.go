@@ -114,7 +114,7 @@ func movements(r iter.Seq2[statementfile.Record, error]) ([]string, *statementfi
 
 // TestWrittenStatementsAreRead: reading a written statement returns the account and each day,
 // amount, reference and balance. OFX contains no opening balance. MT940 has the booking day in
-// place of a missing value day.
+// place of a missing value day. CSV cannot represent a statement without entries.
 func TestWrittenStatementsAreRead(t *testing.T) {
 	const accounts = 10_000
 	for _, format := range []statementfile.Format{statementfile.CAMT, statementfile.MT940, statementfile.CFONB, statementfile.OFX, statementfile.CSV} {
@@ -202,7 +202,8 @@ func TestMT940References(t *testing.T) {
 	}
 }
 
-// Write fails when a value does not fit the format, and when the entries return an error.
+// Write refuses unknown formats, missing values and values that do not fit the format. It returns
+// an error of the entries.
 func TestWriteRefused(t *testing.T) {
 	failure := errors.New("no more")
 	for name, c := range map[string]struct {
