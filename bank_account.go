@@ -125,7 +125,8 @@ type BankAccount struct {
 	// Display and Bookmarked are set by the user.
 	Display, Bookmarked bool
 	// Disabled is the time at which the user stopped sharing the account, nil while the user shares
-	// it. A new account is disabled until the user shares it.
+	// it. A new account is disabled until the user shares it, unless it comes from an uploaded
+	// file.
 	Disabled *time.Time
 	// Deleted is the time at which the institution stopped listing the account.
 	Deleted    *time.Time

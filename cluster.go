@@ -46,8 +46,8 @@ const (
 	slackParts     = 4
 )
 
-// Recurrences finds the series among transactions of one account, in the order of their keys.
-// Coming transactions are ignored.
+// Recurrences finds the series among transactions of one account, and sorts the series by key. It
+// ignores coming transactions.
 func Recurrences(all []Transaction) []Recurrence {
 	alike := map[string][]Transaction{}
 	for _, t := range all {

@@ -164,9 +164,9 @@ func WorthOf(a Asset[InvestmentDetails]) Worth {
 	return w
 }
 
-// TotalWorth returns the value of all positions of one currency. When a position lacks a value, the
-// total is unknown. PrevDiff is the sum for the positions with a previous value, and nil when no
-// position has a previous value.
+// TotalWorth returns the value of all positions of one currency. Valuation and Diff are nil when a
+// position lacks the value. PrevDiff is the sum for the positions with a previous value, and nil
+// without such a position. A sum with too many digits is nil.
 func TotalWorth(all []Asset[InvestmentDetails]) Worth {
 	var w Worth
 	valuation, diff := &decimal.Zero, &decimal.Zero

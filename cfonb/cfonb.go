@@ -103,7 +103,8 @@ type Movement struct {
 	Details []Detail
 }
 
-// These are the qualifiers of details.
+// These are two qualifiers of the records that follow a movement. No Detail has the qualifier
+// Label.
 const (
 	// Label continues the label. A reader appends the text to the label.
 	Label = "LIB"

@@ -53,7 +53,7 @@ type Signer struct {
 	date string
 }
 
-// NewSigner begins a signature, with the arguments of Sign.
+// NewSigner begins a signature. The arguments are as in Sign.
 func NewSigner(secret, path string, date time.Time) *Signer {
 	return newSigner(secret, path, date.UTC().Format(DateFormat))
 }
