@@ -38,7 +38,7 @@ func changes() []row {
 	return all
 }
 
-// changesOf is the number of payments that are changed in a measurement.
+// changesOf is the number of payments that are changed in a measurement at scale 1.
 const changesOf = 1500
 
 // change is an act that moves a payment to another state.
@@ -152,7 +152,7 @@ func (v *customer) validate(ctx context.Context, c *caller, origin string) error
 	return err
 }
 
-// comeBack follows the bank's link at another origin.
+// comeBack follows the bank's link at an origin.
 func (v *customer) comeBack(ctx context.Context, c *caller, origin string) error {
 	_, state, _ := strings.Cut(v.link, "?")
 	leads, err := c.redirect(ctx, origin+"/webauth/callback?"+state)

@@ -176,7 +176,7 @@ func answerOf(id int64, now time.Time, d bareDraft) map[string]any {
 }
 
 // groupings returns the rows that compare shared transactions with one transaction for each unit.
-// Sharing must make many concurrent units faster, and must not make a single unit slower.
+// Sharing must make many concurrent units faster, and must not make a single unit much slower.
 func groupings() []row {
 	var all []row
 	for _, kind := range []string{sqlite, postgres} {

@@ -1,10 +1,10 @@
-// Command bench compares the service with the limits of this machine. For most rows, it measures
+// Command bench compares the service with the limits of this machine. For many rows, it measures
 // the service and a limit program alternately, in one process. The limit program does only the
-// necessary work.
+// necessary work. Other rows compare the service with itself or with a budget.
 //
 // The command owns the loads, the limit programs and the table. Most goals do not depend on the
-// machine, because they limit the ratio of the service to its limit program. The run fails when a
-// side gives a wrong response, even if the side is fast.
+// machine, because they limit a ratio. The run fails when a side gives a wrong response, even if
+// the side is fast.
 package main
 
 import (

@@ -135,8 +135,8 @@ func (w *instance) eventCommitter() func(context.Context) (time.Time, error) {
 	}
 }
 
-// noticing returns a side that measures the time from the instant that tell returns to the arrival
-// at the receiver. The result is the 99th percentile, in milliseconds.
+// noticing returns a side that measures the time from an event to its arrival at the receiver. tell
+// causes the event and returns its time. The result is the 99th percentile, in milliseconds.
 func (p *place) noticing(tell func(context.Context) (time.Time, error), received <-chan int64) side {
 	return func(ctx context.Context) (measured, error) {
 		var took []time.Duration
