@@ -1,5 +1,5 @@
-# There is one target for each task. A task that needs more than one line is in scripts/. `make`
-# without a target lists them.
+# There is one target for each task. Most tasks that need more than one line are in scripts/. `make`
+# without a target lists the targets.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c

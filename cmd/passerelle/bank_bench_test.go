@@ -156,8 +156,8 @@ func bareClient(tb testing.TB, folder string) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// fetchPages gets all pages, starting at the address first. It parses only the link to the next
-// page, and returns the number of transactions.
+// fetchPages gets all pages, beginning at an address. It parses only the link to the next page, and
+// returns the number of transactions.
 func fetchPages(tb testing.TB, client *http.Client, first string, header http.Header) int {
 	tb.Helper()
 	listed := 0

@@ -130,7 +130,7 @@ func (h *hand) decides(decision string) func(context.Context, connector.Order, p
 	}
 }
 
-// openAuthorisation is an authorisation that waits for a customer until Next.
+// openAuthorisation is an authorisation that waits for a customer until the time Next.
 type openAuthorisation struct {
 	ID, Approach string
 	Next         time.Time

@@ -170,7 +170,7 @@ func TestWrongUserName(t *testing.T) {
 }
 
 // TestLineBreaksInUserNames: the service refuses a user name with a line break, each time before it
-// calls the bank. Other customers can still use the bank.
+// calls the bank. Afterwards, a payment with the right name is done.
 func TestLineBreaksInUserNames(t *testing.T) {
 	banks := newBanks(t, "decoupled")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {

@@ -824,7 +824,7 @@ func TestLostAnswersToSteps(t *testing.T) {
 
 // TestLostAuthorisationIsApproved: the response to the start of an authorisation is lost, and the
 // payer refuses the next authorisation in the bank's app. The order waits until the payer approves
-// the first authorisation and pays once.
+// the first authorisation. The order is paid once.
 func TestLostAuthorisationIsApproved(t *testing.T) {
 	banks := newBanks(t, "decoupled")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
@@ -854,8 +854,8 @@ func TestLostAuthorisationIsApproved(t *testing.T) {
 	})
 }
 
-// lose makes the bank lose its next responses to a POST and to a PUT about authorisations, if next
-// is set.
+// If next is set, lose makes the bank lose its next responses to a POST and to a PUT about
+// authorisations.
 func (s *shopper) lose(bank string, next bool) {
 	s.t.Helper()
 	if next {

@@ -211,7 +211,7 @@ func (v *validator) pass(w http.ResponseWriter, r *http.Request) {
 	m.write(w, "https://bank.example") // the validating program does not accept loopback as an address
 }
 
-// write writes the bank's response, and replaces the bank's address with the address own.
+// write writes the bank's response, and replaces the bank's address with another address.
 func (m *message) write(w http.ResponseWriter, own string) {
 	if m.lost && m.answer == nil {
 		panic(http.ErrAbortHandler)
@@ -233,7 +233,7 @@ func (m *message) write(w http.ResponseWriter, own string) {
 	}
 }
 
-// report fails the test with the violations of the standard that are not in the list exceptions.
+// report fails the test with the violations of the standard that match no exception.
 func (v *validator) report(t testing.TB) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

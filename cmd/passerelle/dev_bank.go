@@ -17,7 +17,7 @@ import (
 	"passerelle"
 )
 
-// bankStop is the time that the program of test banks has to end before it is killed. bankPause is
+// bankStop is the time in which the program of test banks can end before it is killed. bankPause is
 // the pause before the program starts again. Each further pause is twice as long, up to
 // longestBankPause, until the program has run for longestBankPause.
 const (

@@ -92,7 +92,8 @@ func (r *keysRotate) Run(c *console) error {
 	})
 }
 
-// locked calls change with the keys of the key file. Meanwhile, no other command changes the file.
+// locked passes the keys of the key file to a function. Meanwhile, no other command changes the
+// file.
 func (o ownKeys) locked(change func(*keys.Ring) error) (err error) {
 	ring, err := openKeys(o.KeyFile)
 	if err != nil {

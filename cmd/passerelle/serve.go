@@ -25,8 +25,8 @@ import (
 	"passerelle/internal/tracing/otlp"
 )
 
-// ending contains the durations of a shutdown. During delay, the program still accepts connections.
-// After that, drain limits the time of running requests.
+// ending contains the durations of a shutdown. delay is the time in which the program still accepts
+// connections. drain is the limit for requests that still run after that.
 type ending struct{ delay, drain time.Duration }
 
 // devEnding has the times of dev. serve has flags for them.
@@ -248,8 +248,8 @@ func serveUntilDone(c *console, s *service.Service, reload bool, end ending, rea
 	}
 }
 
-// leave lets load balancers notice that the program will stop. During delay, the program still
-// accepts requests.
+// leave waits for a delay, in which load balancers notice that the program will stop. The program
+// still accepts requests meanwhile.
 func leave(s *service.Service, delay time.Duration) error {
 	s.Drain()
 	select {
@@ -260,7 +260,7 @@ func leave(s *service.Service, delay time.Duration) error {
 	}
 }
 
-// stop stops the service within the duration drain.
+// stop stops the service. drain limits the time.
 func stop(s *service.Service, drain time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), drain)
 	defer cancel()

@@ -46,8 +46,8 @@ func TestTestbankCommand(t *testing.T) {
 	}
 }
 
-// keepsAccounts compares the accounts of a bank with the accounts before the start. Then it books a
-// payment, and returns the changed accounts. Nil accounts mean the first start.
+// keepsAccounts compares the accounts of a bank with the accounts before the start. Then it books
+// five transactions, and returns the changed accounts. Nil accounts mean the first start.
 func keepsAccounts(t *testing.T, banks servicetest.TestBanks, before any) (after any) {
 	t.Helper()
 	var present any

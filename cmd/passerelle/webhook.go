@@ -33,7 +33,7 @@ type webhookCommand struct {
 	Auth     webhookAuth     `cmd:"" help:"Manage authentication providers, by which receivers recognise the service's requests."`
 }
 
-// withKeys runs a command like the method at, with the keys that encrypt signing secrets.
+// withKeys runs a command on the domain, with the keys that encrypt signing secrets.
 func (g *webhookCommand) withKeys(c *console, command func(target) (any, error)) error {
 	ring, err := openKeys(g.KeyFile)
 	if err != nil {
