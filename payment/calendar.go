@@ -39,9 +39,9 @@ func OpenDay(day passerelle.Date, scheme passerelle.AccountScheme) bool {
 	return calendar.IsWorkday(day.In(time.UTC))
 }
 
-// NextOpenDay returns the first open day after the day of now in UTC. A first_open_day payment that
-// is ordered now is due on that day. NextOpenDay never returns the day of now, because most banks
-// execute the payment on the next open day at the earliest.
+// NextOpenDay returns the first open day after an instant's day in UTC. A first_open_day payment
+// that is ordered at this instant is due on that open day. It is never due on the day of the order,
+// because most banks execute the payment on the next open day at the earliest.
 func NextOpenDay(now time.Time, scheme passerelle.AccountScheme) passerelle.Date {
 	return openDayFrom(passerelle.DateOf(now, time.UTC).AddDays(1), scheme)
 }

@@ -40,11 +40,11 @@ func (p *Payment) Unapproved() bool {
 	return p.State == Validating && p.Detail != Cancelling && p.Action != Confirm
 }
 
-// AskCancellation stores a request for a cancellation. The code says who requests the cancellation,
-// and becomes the payment's error code if the bank grants the cancellation. After the bank's page,
-// the payer is redirected to redirectURI with the parameter state. Callers must call
-// AskCancellation before they call the bank. The state does not change until Apply handles the
-// bank's response.
+// AskCancellation stores a request for a cancellation. The code says who requests the cancellation.
+// It becomes the payment's error code if the bank grants the cancellation. After the bank's page,
+// the payer is redirected to redirectURI, and state is added as a parameter. Callers must call
+// AskCancellation before they call the bank. The payment's state does not change until Apply
+// handles the bank's response.
 func (p *Payment) AskCancellation(code ErrorCode, redirectURI, state string) {
 	p.CancelCode, p.CancelRedirectURI, p.CancelState = code, redirectURI, state
 }

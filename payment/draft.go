@@ -53,8 +53,8 @@ type Policy struct {
 
 // New makes a payment from a draft, in state created. It also returns the payment's first
 // transition. It fails with a *passerelle.Error that names the wrong field. Missing reference ids
-// are generated from the reader random, and an error of this reader is returned. The payment takes
-// ownership of the draft's accounts and identities and normalises them in place.
+// are generated from random bytes. An error of the reader of these bytes is returned. The payment
+// takes ownership of the draft's accounts and identities and normalises them in place.
 func New(d Draft, policy Policy, random io.Reader, now time.Time) (*Payment, Transition, error) {
 	for _, rule := range []func(*Draft, Policy, time.Time) error{
 		checkRedirect, checkParties, checkShape, checkLines, checkDates, checkSum,

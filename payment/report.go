@@ -191,7 +191,7 @@ func (p *Payment) follow(r Report, now time.Time) ([]Step, error) {
 }
 
 // close applies the bank's statuses of instructions, and derives the state of the payment from
-// them. It appends the last step to the argument steps.
+// them. It appends the last step to steps.
 func (p *Payment) close(r Report, steps []Step, now time.Time) ([]Step, error) {
 	p.applyLines(r.Lines)
 	p.closeLines(r, now)

@@ -25,7 +25,7 @@ func series(t testing.TB, frequency payment.Frequency, start, end string) paymen
 	return in
 }
 
-// days returns the first occurrences. most is the maximum number.
+// days returns the first occurrences, at most the given number.
 func days(in payment.Instruction, most int) []string {
 	var all []string
 	for d := range payment.Occurrences(in) {
