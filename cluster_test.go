@@ -10,8 +10,8 @@ import (
 	"passerelle"
 )
 
-// booked returns one transaction for each text of list. A text contains the month and day, the
-// value and, for a coming transaction, a third word. The wording is the label and a number.
+// booked returns one transaction for each text. A text contains the month and day, the value and,
+// for a coming transaction, a third word. The wording is the label and a number.
 func booked(label string, list ...string) (all []passerelle.Transaction) {
 	for i, one := range list {
 		words := strings.Fields(one)

@@ -65,7 +65,7 @@ func linear(part uint8) float64 {
 	return math.Pow((share+0.055)/1.055, 2.4)
 }
 
-// Mix returns a mixture of c and other. The share of other is in hundredths.
+// Mix returns a mixture of two colours. hundredths is the share of the second colour.
 func (c Color) Mix(other Color, hundredths int) Color {
 	mix := func(a, b uint8) uint8 { return uint8((int(a)*(100-hundredths) + int(b)*hundredths) / 100) }
 	return Color{mix(c.Red, other.Red), mix(c.Green, other.Green), mix(c.Blue, other.Blue)}

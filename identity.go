@@ -128,9 +128,9 @@ var identityFields = []identityField{
 
 // Check checks that an identity at path meets the requirements of its kind. The default kind is
 // Individual. Check reports all absent required fields in one missingParameter error. Check empties
-// the fields that do not apply to the kind or, when strict, refuses them with an Invalid error.
-// Unknown kinds, schemes of other kinds, texts that CheckText refuses and unknown countries of
-// birth are Invalid errors for the field below path. The errors do not contain the value.
+// the fields that do not apply to the kind or, if strict is true, refuses them with an Invalid
+// error. Unknown kinds, schemes of other kinds, texts that CheckText refuses and unknown countries
+// of birth are Invalid errors for the field below path. The errors do not contain the value.
 func (i *Identity) Check(path string, strict bool) error {
 	if i.Kind == "" {
 		i.Kind = Individual

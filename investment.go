@@ -137,7 +137,7 @@ type Worth struct {
 	Calculated []string
 }
 
-// calculate sets a missing value to the calculated value, and adds name to Calculated.
+// calculate sets a missing value to the calculated value, if any, and adds its name to Calculated.
 func (w *Worth) calculate(name string, missing **decimal.Decimal, value *decimal.Decimal) {
 	if *missing == nil && value != nil {
 		*missing, w.Calculated = value, append(w.Calculated, name)

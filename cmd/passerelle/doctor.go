@@ -98,8 +98,7 @@ func (d *doctorCommand) examine(c *console, rules delivery.Outbound) ([]finding,
 	return findings, db.Close()
 }
 
-// seen returns a finding: wrong with the text of err, or fine with the text reassurance if err is
-// nil.
+// seen returns the result of a check. If err is nil, the result is fine, with a reassurance.
 func seen(check string, err error, reassurance string) finding {
 	if err != nil {
 		return finding{check, wrong, err.Error()}

@@ -231,7 +231,7 @@ func environmentResolver(environment []string) kong.Resolver {
 	})
 }
 
-// twin returns the flag or variable that replaces name: X for X-file, and X-file for X.
+// twin returns the flag or variable that replaces another one: X for X-file, and X-file for X.
 func twin(name, suffix string) string {
 	if value, file := strings.CutSuffix(name, suffix); file {
 		return value
@@ -279,8 +279,8 @@ func logger(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: slog.LevelInfo}))
 }
 
-// meter shows the progress of long work on standard error.
-// A command with long work must have the tag resume.
+// meter shows the progress of long work on standard error. A command with long work must have the
+// struct tag resume.
 func (c *console) meter(work string) *progress.Meter {
 	if c.resume == "" {
 		panic("the command with the work " + work + " has no tag resume")
