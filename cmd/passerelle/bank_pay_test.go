@@ -187,7 +187,7 @@ func (s *shopper) values(p seenPayment, decision string) map[string]any {
 	return values
 }
 
-// act does the payer's actions until the payment needs no further action.
+// act does the required actions until the payment requires no further action.
 func (s *shopper) act(p seenPayment, decision string) seenPayment {
 	s.t.Helper()
 	for range 12 {
@@ -367,8 +367,8 @@ func TestFailureAfterARenewal(t *testing.T) {
 }
 
 // TestFutureDatedPayments: an approved payment for a later day ends when the bank has executed it.
-// At a bank that reports nothing after its checks, the payment is accepted. If the bank does not
-// report the execution, the payment expires.
+// At a bank that reports nothing after its checks, the payment is accepted. If another bank does
+// not report the execution, the payment expires.
 func TestFutureDatedPayments(t *testing.T) {
 	names := []string{"redirect", "redirect-explicit"}
 	storetest.Each(t, func(t *testing.T, database string) {
@@ -468,8 +468,8 @@ var approaches = map[string]struct {
 	"company":            {refused: "CancelledByUser", fields: map[string]any{"psu_id": "clara", "psu_corporate_id": "CLARA-1"}, ends: "accepted"},
 }
 
-// TestPaymentsAtBanks: with each approach, each kind of payment ends as the payer decided and
-// agrees with the bank's books.
+// TestPaymentsAtBanks: with each approach, each kind of payment ends as the payer decided. Without
+// a decision, it is rejected. The bank's books agree.
 func TestPaymentsAtBanks(t *testing.T) {
 	banks := newBanks(t, strings.Join(slices.Sorted(maps.Keys(approaches)), ","))
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
@@ -729,7 +729,8 @@ func TestPartOfABulk(t *testing.T) {
 }
 
 // TestSecondSignatory: a payment that two people must approve is pending while the bank asks the
-// second person in its app. The payment ends as these people decide.
+// second person in its app. The payment ends as the second person decides. Without a decision, it
+// is rejected.
 func TestSecondSignatory(t *testing.T) {
 	banks := newBanks(t, "multilevel")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {

@@ -470,17 +470,17 @@ func TestDeletedConnectionEndsItsConsent(t *testing.T) {
 	})
 }
 
-// TestTenThousandTransactions: no transaction is missing or stored twice, also after the first
-// read. Entries are booked between pages, and pending transactions are booked later. The bank may
-// have no ids, count its pages by offset, or offer downloads.
+// TestTenThousandTransactions: no transaction is missing or stored twice after the second read.
+// Entries are booked between pages, and pending transactions are booked later. The bank may have no
+// ids, count its pages by offset, or offer downloads.
 func TestTenThousandTransactions(t *testing.T) {
 	const openings = 2 // one for each account that is not a card account
 	// apart is the number of pages between two bookings during the first read. A download is a
 	// single page.
 	apart := map[string]int{"redirect": 3, "old": 3, "rewording": 3, "shifting": 3}
-	// first is the number of these bookings that the first read finds, minus the pending
-	// transactions that the bank does not report. Without ids, the service reads again until the
-	// pages no longer change.
+	// first is the number of entries from these bookings that the first read finds, minus the
+	// pending transactions that the bank does not report. Without ids, the service reads again
+	// until the pages no longer change.
 	first := map[string]int{"old": 90, "rewording": 100, "shifting": 100}
 	storetest.Each(t, func(t *testing.T, database string) {
 		banks := newBanks(t, "redirect,old,idempotent,rewording,shifting") // the banks of the other database have too many transactions already
