@@ -13,8 +13,8 @@ import (
 // side is one of the two programs in a row. Each call is one measurement.
 type side func(ctx context.Context) (measured, error)
 
-// measured is the result of a measurement: a rate per second or a figure that a budget limits, and
-// the processor time of this process.
+// measured is the result of a measurement: a rate per second or another figure, and the processor
+// time of this process.
 type measured struct {
 	figure    float64
 	processor time.Duration

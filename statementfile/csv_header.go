@@ -78,7 +78,7 @@ var meanings = func() map[string]string {
 	return all
 }()
 
-// plainHeader returns the name of a column without accents, capitals and punctuation.
+// plainHeader returns a text without accents, capitals and punctuation.
 func plainHeader(text string) string {
 	plain := strings.Map(func(r rune) rune {
 		switch {
@@ -150,7 +150,8 @@ func sampled(first []byte, delimiter rune) [][]string {
 	}
 }
 
-// findColumns finds the row that names the columns, and reports whether there is one.
+// findColumns finds the columns and the number of rows before the first transaction. It reports
+// whether it succeeded.
 func (l *csvLayout) findColumns(m *Mapping, rows [][]string) bool {
 	if m.NoHeader {
 		l.rows = m.Skip

@@ -398,8 +398,8 @@ func (o *ofx) ledgerAmount(text string) error {
 	return into(&o.ledger.Amount, eitherAmount, text)
 }
 
-// endAccount sets the account's number. It joins the parts of a French number, so that the number
-// is the same as in other formats.
+// endAccount completes the account. It joins the parts of a French number, so that the number is
+// the same as in other formats.
 func (o *ofx) endAccount() error {
 	a := &o.statement.Account
 	a.Currency = cmp.Or(a.Currency, o.unnamed)

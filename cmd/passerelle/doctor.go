@@ -199,7 +199,8 @@ func consents(c *console, db *store.DB) (finding, bool) {
 
 const maxHooks = 1000
 
-// receivers checks that the outbound rules allow the webhook addresses of live domains.
+// receivers checks that the outbound rules allow the webhook addresses of live domains, at most
+// maxHooks for each domain.
 func receivers(c *console, db *store.DB, rules delivery.Outbound) finding {
 	domains, err := db.Domains(c.ctx)
 	if err != nil {

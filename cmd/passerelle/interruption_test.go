@@ -89,7 +89,7 @@ func (p place) filled() {
 	}
 }
 
-// longCommands has each command with the tag resume.
+// longCommands contains each command with the struct tag resume.
 var longCommands = map[string]longCommand{
 	"migrate": {
 		args:     func(p place) []string { return []string{"--database", p.database} },
