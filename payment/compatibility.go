@@ -79,8 +79,8 @@ type Reason struct {
 	PaymentValue   any
 }
 
-// Incompatibilities lists the rules of a connector that the payment breaks, except the rule about the
-// length of labels, for which no code exists. LongLabel checks this rule.
+// Incompatibilities lists the rules of a connector that the payment breaks, except the rule about
+// the length of labels, for which no code exists. LongLabel checks this rule.
 func (p *Payment) Incompatibilities(s Settings, now time.Time) []Reason {
 	var reasons []Reason
 	for _, rule := range compatibilityRules {

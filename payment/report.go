@@ -245,8 +245,8 @@ func (p *Payment) openLines() {
 	}
 }
 
-// applyLines applies the bank's statuses of single instructions. An instruction in a final state does not
-// change.
+// applyLines applies the bank's statuses of single instructions. An instruction in a final state
+// does not change.
 func (p *Payment) applyLines(lines []Line) {
 	for _, line := range lines {
 		in := &p.Instructions[line.Position]
@@ -276,8 +276,8 @@ func (p *Payment) finishOpenLines(day passerelle.Date) {
 	}
 }
 
-// addExecution stores the day of execution if it is later than the stored one. A periodic instruction
-// has several executions.
+// addExecution stores the day of execution if it is later than the stored one. A periodic
+// instruction has several executions.
 func (in *Instruction) addExecution(day passerelle.Date) {
 	if day.Compare(in.Executed) > 0 {
 		in.Executed = day
@@ -397,7 +397,7 @@ func (p *Payment) Expire(now time.Time) ([]Step, error) {
 	return []Step{step}, nil
 }
 
-// step fires the cause, calls change to complete the new state, and then copies the payment. It
+// step fires the cause, completes the new state with a function, and then copies the payment. It
 // copies the instructions first, so that earlier copies of the payment do not change.
 func (p *Payment) step(cause Cause, now time.Time, change func()) (Step, error) {
 	transition, err := p.Fire(cause, now)

@@ -236,8 +236,8 @@ func TestSeriesWhoseBankTellsNothing(t *testing.T) {
 	wantNotes(t, p)
 }
 
-// TestManyExecutions checks that the memory for a long report grows with the number of executions, not
-// with its square. One note has less than 200 bytes.
+// TestManyExecutions checks that the memory for a long report grows with the number of executions,
+// not with its square. One note has less than 200 bytes.
 func TestManyExecutions(t *testing.T) {
 	p, all := active(t), make([]payment.Occurrence, payment.MaxOccurrences)
 	for n := range all {

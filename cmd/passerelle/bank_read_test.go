@@ -576,8 +576,8 @@ func (c *customer) coming() map[int64]bool {
 	return ids
 }
 
-// TestDisturbedBankIsMarked: the API and the webview mark a failing bank before the user chooses it.
-// The health of the bank contains its certificate.
+// TestDisturbedBankIsMarked: the API and the webview mark a failing bank before the user chooses
+// it. The health of the bank contains its certificate.
 func TestDisturbedBankIsMarked(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	uuid := banks.uuid("redirect")
