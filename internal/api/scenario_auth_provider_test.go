@@ -23,7 +23,7 @@ const unseen = "canary-5f1c"
 
 const oauthDraft = `{"type":"oauth","name":"o","config":{"url":"https://login.client.example/token?a=b","client_id":"passerelle","client_secret":"` + unseen + `","grant_type":"client_credentials"}}`
 
-// certificate makes a certificate of an authority with its key, as PEM.
+// certificate makes the certificate and the key of an authority, as PEM.
 func certificate(t testing.TB, until time.Time) (public, private string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

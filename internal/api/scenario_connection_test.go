@@ -270,8 +270,8 @@ func TestNothingIsLeftOfConnections(t *testing.T) {
 }
 
 // Values that are encrypted with the domain's key work like plain values, for a new connection and
-// for later changes. The log contains no password. The number of encrypted values is limited. The
-// service decrypts no values of a new connection that its connector does not have.
+// for later changes. The log contains no password. The number of encrypted values is limited. For a
+// new connection, the service decrypts only the values of the connector's fields.
 func TestEncryptedValuesOfConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		body := func(domainName, password string) string {

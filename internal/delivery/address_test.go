@@ -134,8 +134,8 @@ var (
 	private = netip.MustParseAddr("127.0.0.1")
 )
 
-// sides returns a client that may reach the address outside. It starts a server on outside and
-// another server on private, with the same port. reached counts the requests to outside, and
+// sides returns a client that may connect to outside, but not to private. It starts a server on
+// each of these two addresses, with the same port. reached counts the requests to outside, and
 // entered counts the requests to private.
 func sides(t *testing.T) (client *http.Client, port string, reached, entered *atomic.Int64) {
 	t.Helper()

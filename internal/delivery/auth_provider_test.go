@@ -70,8 +70,9 @@ func TestChangesOfProvidersAreAudited(t *testing.T) {
 	})
 }
 
-// meanwhile runs the function do at each call of the clock, except for the calls by do. An update
-// calls the clock after it has read the provider, and before it stores the change.
+// meanwhile runs its argument at each call of the clock, except for the calls by the argument
+// itself. An update calls the clock after it has read the provider, and before it stores the
+// change.
 func (r *fixture) meanwhile(do func()) {
 	real, within := r.Now, false
 	r.Now = func() time.Time {

@@ -343,8 +343,8 @@ func TestRestoredWebhookGetsMissedEvents(t *testing.T) {
 	})
 }
 
-// TestStoppedAfterItsDeletion: a sender stores that failures have stopped a webhook, when the webhook
-// was just deleted. Once restored, the webhook must receive new events.
+// TestStoppedAfterItsDeletion: a sender stores that failures have stopped a webhook, after the
+// webhook was deleted. Once restored, the webhook must receive new events.
 func TestStoppedAfterItsDeletion(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)

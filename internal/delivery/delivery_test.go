@@ -679,7 +679,7 @@ func TestChangedURLIsUsedFromTheNextBatchOn(t *testing.T) {
 	})
 }
 
-// attempts returns the first requests for a delivery, the oldest first.
+// attempts returns at most ten requests for a delivery, the oldest first.
 func (r *fixture) attempts(id passerelle.DeliveryID) []store.DeliveryAttempt {
 	r.t.Helper()
 	logs, err := r.DB.AttemptsOf(r.t.Context(), r.domain.ID, id, store.Window{Limit: 10, Backward: true})

@@ -82,7 +82,7 @@ func TestARefusedTestLeavesNothing(t *testing.T) {
 }
 
 // TestTheWaitForALeaseEndsInAQuery ends the wait of an operator's request while the service tries
-// to take the lease again. The request must be refused as if it had ended between two tries.
+// to take the lease again. The request must be refused as if the wait had ended between two tries.
 func TestTheWaitForALeaseEndsInAQuery(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in, arrived, over := newInbox(t), make(chan struct{}), make(chan struct{})

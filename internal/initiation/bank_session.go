@@ -74,9 +74,9 @@ func (i *Initiation) bankSession(ctx context.Context, d passerelle.Domain, id pa
 // wrap store.ErrSealed: after store.ErrSealed, callers continue with the payment.
 var errSealedPayment = errors.New("decrypt the account numbers of payment")
 
-// order returns the order for the connector. It copies what the order refers to, because a connector
-// may change or store it. It shares only the identities, which connectors must not change. The device
-// belongs to the person who caused the call.
+// order returns the order for the connector. It copies the instructions, the fields and the payer,
+// because a connector may change or store them. Connectors must not change the identities. The
+// device belongs to the person who caused the call.
 func (i *Initiation) order(ctx context.Context, s bankSession) connector.Order {
 	p := *s.payment
 	p.Instructions, p.Fields = slices.Clone(p.Instructions), slices.Clone(p.Fields)

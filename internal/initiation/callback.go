@@ -35,10 +35,10 @@ func heldUntil(d passerelle.Domain, values settings.Values, step payment.Step) t
 	return step.Transition.At.Add(grace)
 }
 
-// Returned records that the payer is about to be redirected to the client's callback with the state
-// of the payment. It returns the payment with the state that the redirect must report. In domains
-// that do not deliver every event, it drops the held back deliveries about this state and about
-// earlier states.
+// Returned is called before the payer is redirected to the client's callback with the state of the
+// payment. It returns the payment with the state that the redirect must report. In domains that do
+// not deliver every event, it records the return, and drops the held back deliveries about this
+// state and about earlier states.
 //
 // The payer is redirected even if the payment changes repeatedly or the database fails. The
 // client's webhooks then also receive events about states that the redirect has already reported.

@@ -11,8 +11,8 @@ import (
 	"passerelle/payment"
 )
 
-// held returns the function hold, which blocks until free is called and then returns errCut. Each
-// call of hold first sends a value to the channel arrived.
+// held returns the functions hold and free. hold blocks until free is called, and then returns
+// errCut. Each call of hold first sends a value to the channel arrived.
 func held() (hold func(context.Context) error, arrived chan struct{}, free func()) {
 	arrived, freed := make(chan struct{}, 2*initiation.MaxCallers), make(chan struct{})
 	return func(context.Context) error {

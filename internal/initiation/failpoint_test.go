@@ -23,8 +23,8 @@ var crashPoints = []struct {
 	{"after the second write", func(_ *fixture, i *initiation.Initiation) { i.Wake = runtime.Goexit }, "answered", 1},
 }
 
-// doomed returns a process that crashes at the place that the function dies sets. The leases of
-// this process lapse immediately.
+// doomed returns a process that will crash. Its argument is a function that sets the place of the
+// crash. The leases of this process lapse immediately.
 func (w *fixture) doomed(dies func(*fixture, *initiation.Initiation)) *initiation.Initiation {
 	w.t.Helper()
 	i := w.another()

@@ -30,9 +30,9 @@ const (
 // fieldPrefix precedes the name of a field in messages.
 const fieldPrefix = "fields."
 
-// fieldValues decrypts and returns the values in the argument now. If that argument is nil,
-// fieldValues returns the stored values. It accepts encrypted values in all domains, and plain text
-// only in sandboxes and in domains that allow it.
+// fieldValues decrypts and returns the supplied values. If there are none, it returns the stored
+// values. It accepts encrypted values in all domains, and plain text only in sandboxes and in
+// domains that allow it.
 func (i *Initiation) fieldValues(ctx context.Context, d passerelle.Domain, u unvalidated, now map[string]string) (map[string]string, error) {
 	if now == nil {
 		if u.storedErr != nil {
@@ -54,7 +54,7 @@ func (i *Initiation) fieldValues(ctx context.Context, d passerelle.Domain, u unv
 }
 
 // limitFields checks the number of values. Callers must call it before they decrypt the values,
-// because each decryption takes a read from the database and milliseconds of processor time.
+// because each decryption takes milliseconds of processor time.
 func limitFields(values map[string]string) error {
 	if len(values) > maxFields {
 		return passerelle.InvalidField("fields", "has more than %d values", maxFields)

@@ -127,8 +127,8 @@ func TestBadEncryption(t *testing.T) {
 	})
 }
 
-// TestTooManyEncryptedFields sends more values than a payment can have. The service must refuse them
-// before it decrypts one. Decrypting a value would fail, and the error would name the value.
+// TestTooManyEncryptedFields sends more values than a payment can have. The service must refuse
+// them before it decrypts one. Decrypting one would fail, and the error would name its field.
 func TestTooManyEncryptedFields(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		other, _ := w.createDomain("other", passerelle.Sandbox)
@@ -145,8 +145,8 @@ func TestTooManyEncryptedFields(t *testing.T) {
 	})
 }
 
-// TestLongWebsites checks that the lower limit of the website applies to validations only. A bank may
-// offer a longer choice in a field of the same name.
+// TestLongWebsites checks that the limit of 255 characters for the website applies to validations
+// only. A bank may offer a longer choice in a field of the same name.
 func TestLongWebsites(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		values := map[string]string{"website": strings.Repeat("w", 256)}

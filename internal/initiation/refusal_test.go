@@ -381,8 +381,8 @@ func (w *fixture) deleteClient(c store.Client) {
 	must(w.t, w.db.Write(w.t.Context(), func(tx *store.Tx) error { tx.DeleteClient(c.Domain, c.ID, noon); return nil }))
 }
 
-// TestCancellationsAfterTheClient cancels payments of a deleted client, on behalf of another client
-// and of the payer. The deleted client must count as a client without redirect URIs.
+// TestCancellationsAfterTheClient cancels payments of a deleted client, as a client and as the
+// payer. The deleted client must count as a client without redirect URIs.
 func TestCancellationsAfterTheClient(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.line.tune(func(p *connector.Profile) { p.Sandbox = false })

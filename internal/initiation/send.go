@@ -132,9 +132,9 @@ func (i *Initiation) undecided(ctx context.Context, s bankSession, report paymen
 }
 
 // unsent closes an attempt whose call sent nothing. It tries again when the payment has changed in
-// the meantime, because a payer who leaves the page changes the payment. It does not close an
-// attempt that a loop has taken over, because the loop may have sent the order. When the order
-// continues, unsent returns an error that allows the caller to try again.
+// the meantime, for example because the payer has left the page. It does not close an attempt that
+// a loop has taken over, because the loop may have sent the order. When the order continues, unsent
+// returns an error that allows the caller to try again.
 func (i *Initiation) unsent(ctx context.Context, s bankSession, kept payment.Report, why error) (*payment.Payment, error) {
 	i.Log.WarnContext(ctx, "a bank could not be reached",
 		"payment", s.payment.ID, "attempt", s.attempt.Kind, "connector", s.attempt.Connector, "error", why)

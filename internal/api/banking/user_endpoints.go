@@ -140,7 +140,7 @@ func (s *Service) setUserConfig(ctx context.Context, c *httpapi.Caller, in setUs
 	return s.DB.UserSettings(ctx, c.Domain.ID, id)
 }
 
-// maxDeletedKeys is the largest number of keys that a user can have.
+// maxDeletedKeys is the largest number of keys in one request. A user cannot have more keys.
 const maxDeletedKeys = 100
 
 type deleteUserConfigInput struct {
