@@ -6,7 +6,7 @@
 // tokens and API responses. The route table defines the scope that a call needs. Package
 // aggregation creates a user and the user's token in the same transaction. Only the creation of a
 // token returns its text. The database contains the hash of each token and, for webhooks, the
-// sealed text of permanent user tokens.
+// encrypted text of permanent user tokens.
 //
 // The package fails with Unauthenticated for every invalid token, and does not say why. It fails
 // with Forbidden when a caller requests more rights than the caller has. It fails with the code

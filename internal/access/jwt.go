@@ -43,8 +43,8 @@ type Payload struct {
 	ID       string            `json:"jti"`
 }
 
-// SigningKey returns the key with which an application signs. SigningKey fails with an Invalid
-// error for the argument field when the application has no generated keys.
+// SigningKey returns the key with which an application signs. When the application has no generated
+// keys, SigningKey fails with an Invalid error that names the field.
 func (a *Access) SigningKey(ctx context.Context, field string, client store.Client) (jose.Signer, error) {
 	raw, err := a.DB.ClientKey(ctx, client.Domain, client.ID)
 	if errors.Is(err, store.ErrNotFound) {

@@ -48,8 +48,8 @@ func newGuesser(domain passerelle.DomainID, client passerelle.ClientID, address 
 	return g
 }
 
-// wait returns how long a caller must wait. It returns zero until the failures reach the argument
-// limit, and always if limit is zero.
+// wait returns how long a caller must wait. It returns zero until the number of failures reaches
+// the limit, and always if the limit is zero.
 func (t *throttle) wait(g guesser, limit int64, now time.Time) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -131,7 +131,7 @@ type tree struct {
 }
 
 // FuzzExpand renders an accepted expansion as text and parses that text again. The result must be
-// the same expansion and the same text. The function among keeps only known names.
+// the same expansion and the same text. Expansion.among keeps only known names.
 func FuzzExpand(f *testing.F) {
 	for _, seed := range []string{"", "a", "a,b[c,d[e]]", "a[b],a[c]", " a , b [ c ] ", "a[", "a]", ",", "a[b[c[d[e]]]]"} {
 		f.Add(seed)
@@ -202,7 +202,7 @@ func fakeMAC(purpose string, data []byte) []byte {
 	return []byte{byte(sum), byte(sum >> 8), byte(sum >> 16), byte(sum >> 24), byte(sum >> 32), byte(sum >> 40), byte(sum >> 48), byte(sum >> 56)}
 }
 
-// FuzzQueryFlags checks that the flag all has the value in flagWords, or is refused. Other
+// FuzzQueryFlags checks that the flag "all" is refused, or has the value in flagWords. Other
 // parameters must not change the flag.
 func FuzzQueryFlags(f *testing.F) {
 	for _, seed := range []string{"all", "all=", "all=true", "all=True", "all=0", "all=x", "all=1&all=0", "x&all&y=%20", "all=%"} {

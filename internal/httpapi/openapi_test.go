@@ -111,7 +111,7 @@ func TestDocumentDescribesPaging(t *testing.T) {
 }
 
 // TestDocumentHoldsTogether checks that every reference has a target, and that names of operations
-// are unique. Every operation must document its failures.
+// are unique. Every operation must document the status 500.
 func TestDocumentHoldsTogether(t *testing.T) {
 	document := newService(t).document(t)
 	var ids []string

@@ -120,8 +120,8 @@ const free = 16 << 10
 type holding struct {
 	limiter *Limiter
 	answer  http.ResponseWriter
-	// read is the number of bytes of the body in all its forms. room is the number of bytes that the
-	// request has from the limiter.
+	// read is the number of bytes of the body and of its other counted forms. room is the number of
+	// bytes that the request has from the limiter.
 	read, room int64
 	refused    bool
 }

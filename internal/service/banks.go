@@ -29,8 +29,8 @@ func BankFiles(folder string, own []connector.Connector) ([]BankFile, error) {
 	return readBanks(folder, own, nil)
 }
 
-// readBanks reads the files like BankFiles. It replaces an invalid file with the last valid version
-// of that file, which it takes from the argument before.
+// readBanks reads the files like BankFiles. before contains the banks of the last read, by path.
+// Such a bank replaces an invalid file.
 func readBanks(folder string, own []connector.Connector, before map[string]*berlingroup.Bank) ([]BankFile, error) {
 	paths, err := filepath.Glob(filepath.Join(folder, "*.toml"))
 	if err == nil && len(paths) == 0 {
@@ -182,7 +182,7 @@ func (s *Service) loadBanks(ctx context.Context) error {
 	return nil
 }
 
-// loadFiles registers the connectors of the argument all, and the banks of the folder.
+// loadFiles registers the banks of the folder in addition to the other connectors.
 func (s *Service) loadFiles(ctx context.Context, all []connector.Connector, programs map[int64]program) error {
 	files, err := readBanks(s.config.Banks, all, s.banks)
 	if err != nil {

@@ -28,9 +28,9 @@ type place struct {
 	handler http.Handler
 }
 
-// places is a handler that tries the places of the field below, in order. The handler rest gets
-// every other request, even one without a path. A mux of net/http would handle some of these
-// requests itself, with redirects and plain text.
+// places is a handler that tries its places in order. A default handler gets every other request,
+// even one without a path. A mux of net/http would handle some of these requests itself, with
+// redirects and plain text.
 type places struct {
 	below []place
 	rest  http.Handler

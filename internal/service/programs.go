@@ -15,8 +15,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// program is a connector program with its row. The field calls is the connector that calls the
-// program. The field can be nil if the service has left out the program because of an error.
+// program is a connector program: its row, and the connector that calls it. The connector can be
+// nil if the service has left out the program because of an error.
 type program struct {
 	row   store.ConnectorProgram
 	calls *remote.Program

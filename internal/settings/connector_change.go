@@ -18,7 +18,7 @@ type ConnectorChange struct {
 }
 
 // Want adds the requested values of a connector to changes. It fails with Invalid when the
-// connector cannot have a value.
+// connector cannot have one of them.
 func (c ConnectorChange) Want(p connector.Profile, changes map[string]*string) error {
 	var offered []passerelle.AuthMechanism
 	for _, s := range p.Sources {
@@ -48,7 +48,7 @@ type SourceChange struct {
 
 // Want adds the requested values of a source to changes. The argument p is the connector with the
 // domain's current settings. Want fails with NotFound when the source does not exist, and with
-// Invalid when the source cannot have a value.
+// Invalid when the source cannot have one of these values.
 func (c SourceChange) Want(p connector.Profile, now time.Time, changes map[string]*string) error {
 	i := slices.IndexFunc(p.Sources, func(s connector.Source) bool { return s.ID == c.Source })
 	if i < 0 {

@@ -175,7 +175,7 @@ func formatted(d *decimal.Decimal, c passerelle.Currency) *string {
 	return &text
 }
 
-// grouped appends digits to out, with a space before each group of three digits.
+// grouped appends digits to out, with a space between groups of three digits.
 func grouped(out []byte, digits string) []byte {
 	for i := range len(digits) {
 		if i > 0 && (len(digits)-i)%3 == 0 {
