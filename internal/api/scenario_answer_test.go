@@ -11,8 +11,8 @@ import (
 )
 
 // situations lists states of a payment. The label makes the simulated bank bring a payment into the
-// state. The field expected holds a part of the error message for a body that does not fit the
-// state. A payment without a label is not validated.
+// state. The second text is a part of the error message for a body that does not fit the state. A
+// payment without a label is not validated.
 var situations = map[string]struct{ label, expected string }{
 	"created":    {"", "must be validated first"},
 	"redirect":   {"actn(redirect)/done - x", "expects the payer to follow validate_uri (action redirect)"},

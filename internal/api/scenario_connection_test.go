@@ -40,7 +40,7 @@ var (
 	another     = []string{"ACCOUNTS_FETCHED", "CONNECTION_SYNCED"}
 )
 
-// versions returns the names of a connection's events with consecutive versions. The argument from
+// versions returns the names of a connection's events with consecutive versions. The first argument
 // is the version of the first event.
 func versions(from int, names ...string) []string {
 	var all []string
@@ -355,7 +355,7 @@ func TestRepeatedConnecting(t *testing.T) {
 	})
 }
 
-// After refused credentials, the idempotency key stays free: the same request fails again, and
+// Refused credentials do not use up the idempotency key: the same request fails again, and
 // corrected credentials connect.
 func TestRefusedConnectingFreesTheKey(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {

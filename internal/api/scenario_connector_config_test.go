@@ -91,8 +91,8 @@ func TestConfiguredConnectorsOfPayments(t *testing.T) {
 	})
 }
 
-// The interval between reads of a connection is the connector's setting at the time of the last
-// read. The domain's clock measures the interval.
+// The service reads a connection again after the interval that the connector's setting gave at the
+// time of the last read, or up to a tenth earlier. The domain's clock measures this interval.
 func TestFrequencyOfAConnector(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		c, _ := s.discovered(t, "", "one")

@@ -66,7 +66,7 @@ func (s *fixture) variety(t *testing.T) []*payment.Payment {
 	return all
 }
 
-// filter is the query of a list. The function keeps selects the payments that the list must return.
+// filter is the query of a list. Its function reports whether the list must return a payment.
 type filter struct {
 	query string
 	keeps func(*payment.Payment) bool

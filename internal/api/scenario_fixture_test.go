@@ -92,8 +92,8 @@ func newFixture(t testing.TB, url string) *fixture {
 	return newFixtureWith(t, url, url, false)
 }
 
-// newFixtureWith returns a fixture like newFixture. The argument by is the address at which the
-// service reaches the database. The argument quiet has the same meaning as in servicetest.Options.
+// newFixtureWith returns a fixture like newFixture, but its service reaches the database at the
+// second address. The last argument is the option Quiet of servicetest.Options.
 func newFixtureWith(t testing.TB, url, by string, quiet bool) *fixture {
 	t.Helper()
 	elapsed := new(atomic.Int64)

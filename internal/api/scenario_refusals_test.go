@@ -50,7 +50,7 @@ func one(field string, values ...any) []edit {
 	return edits
 }
 
-// inLine is like the function one, for a field of the first instruction.
+// inLine returns one edit for each wrong value of a field of the first instruction.
 func inLine(field string, values ...any) []edit { return one("instructions[0]."+field, values...) }
 
 func decimal(text string) json.Number { return json.Number(text) }
@@ -242,8 +242,8 @@ func TestPaymentsRefused(t *testing.T) {
 	})
 }
 
-// badRedirects returns forbidden redirect addresses. Each text in the argument more adds a
-// forbidden address that ends with the text.
+// badRedirects returns forbidden redirect addresses. Each argument adds an address that ends with
+// this argument.
 func badRedirects(more ...string) []any {
 	bad := []any{
 		"/back", "back", "//shop.example/back", "javascript:alert(1)", "JavaScript://shop.example/%0aalert(1)", "data:text/html,x", "file:///etc/passwd", "ftp://shop.example/",

@@ -26,7 +26,8 @@ func canaries(role string) map[string]string {
 	return fields
 }
 
-// identityOf returns an identity with all canaries, except those that the argument without names.
+// identityOf returns an identity with all canaries. The last arguments are the names of fields to
+// leave out.
 func identityOf(role, kind, scheme string, without ...string) map[string]any {
 	identity := map[string]any{"kind": kind, "scheme_name": scheme, "external_ref": "reference of " + role, "pep": true}
 	for name, value := range canaries(role) {

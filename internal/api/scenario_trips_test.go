@@ -69,7 +69,7 @@ const tries = 6
 var takesFiles = regexp.MustCompile(`/connections/[^/]+/files$|/accounts/[^/]+/statement\b`)
 
 // trips makes a call several times, each with new data, and returns the smallest number of round
-// trips. It stops early when the number is not larger than the argument enough.
+// trips. It stops early when the number is small enough.
 func (d *distant) trips(t *testing.T, enough int64, anew func() ask, after func()) (least int64) {
 	t.Helper()
 	least = math.MaxInt64

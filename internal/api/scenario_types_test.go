@@ -453,7 +453,7 @@ func (r *refuser) done(t *testing.T) {
 }
 
 // refused sends a request. The response must have the status 400, or 413 for a body that is too
-// large. The response must have the code, and its message must contain the argument message.
+// large. The response must have the given code, and its message must contain the given text.
 func (r *refuser) refused(t *testing.T, call string, a ask, code, message string) {
 	t.Helper()
 	words := strings.Fields(call)
