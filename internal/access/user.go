@@ -36,9 +36,9 @@ func (a *Access) RevokeUser(tx *store.Tx, client passerelle.ClientID, u passerel
 	tx.RevokeUserTokens(u.Domain, client, u.ID, a.Now())
 }
 
-// IssueCode makes a temporary code for the user of a token. If the argument single is true, the
-// code is valid for one exchange. Otherwise it is valid for any number of exchanges. A code opens
-// pages, and a client can exchange it for a token. API calls that need a user do not accept a code.
+// IssueCode makes a temporary code for the user of a token. A single code is valid for one
+// exchange. Any other code is valid for any number of exchanges. A code opens pages, and a client
+// can exchange it for a token. API calls that need a user do not accept a code.
 func (a *Access) IssueCode(ctx context.Context, maker Principal, single bool) (Grant, error) {
 	expires := a.Now().Add(CodeLife)
 	if maker.Expires != nil && maker.Expires.Before(expires) {

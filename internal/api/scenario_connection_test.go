@@ -302,8 +302,8 @@ func TestEncryptedValuesOfConnections(t *testing.T) {
 }
 
 // Other calls cannot change a connection while the service reads it. With the parameter background,
-// the call returns before the read ends, and the response says that the read is running. The service
-// does not store the refusal for an idempotency key, so a repetition succeeds later.
+// the call returns before the read ends, and the response says that the read is running. The
+// service does not store the refusal under the idempotency key, so a repetition succeeds later.
 func TestLockedConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		c := s.connected(t, "", "otp")

@@ -45,7 +45,7 @@ const version = "/2.0"
 // noID is an id that no object has.
 const noID = "4611686018427387904"
 
-// fixture is a complete service with three domains. Tests call it over HTTP. The method do checks
+// fixture is a complete service with three domains. Tests call it over HTTP. fixture.do checks
 // every response against the rules for all responses.
 type fixture struct {
 	*servicetest.Instance
@@ -150,8 +150,8 @@ func (s *fixture) pass(d time.Duration) {
 
 func (s *fixture) now() time.Time { return opening.Add(time.Duration(s.elapsed.Load())) }
 
-// ask describes a request. An empty domain means the first domain. The method do adds the version
-// to the path unless bare is set.
+// ask describes a request. An empty domain means the first domain. fixture.do adds the version to
+// the path unless bare is set.
 type ask struct {
 	domain, method, path string
 	bare                 bool

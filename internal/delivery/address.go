@@ -73,8 +73,8 @@ func (o Outbound) ports() ssrf.Option {
 }
 
 // carriesOpen reports whether requests may go to all IPv4 addresses that an IPv6 address contains.
-// If the form of the address is vague, the IPv4 address is refused only if the variable closed
-// lists it.
+// If the form of the address is vague, the IPv4 address is refused only if Outbound always refuses
+// it (see closed).
 func (o Outbound) carriesOpen(addr netip.Addr, guardian *ssrf.Guardian) bool {
 	for _, inner := range carried(addr) {
 		if within(inner.addr, closed) || inner.certain && guardian.SafeAddr(inner.addr) != nil {
@@ -116,8 +116,8 @@ type carrier struct {
 	at   [4]int
 	mask byte
 	// vague means that addresses with the prefix may also be normal addresses, which contain no
-	// IPv4 address. Such an address is refused only if the variable closed lists the IPv4 address
-	// inside it.
+	// IPv4 address. Such an address is refused only if Outbound always refuses the IPv4 address
+	// inside it (see closed).
 	vague bool
 }
 

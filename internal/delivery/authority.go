@@ -64,9 +64,8 @@ func (s *leaseSession) authority(to store.Addressee, values settings.Values) (*a
 	return a, err
 }
 
-// credential returns the credential for a request about an event. The argument user is the user of
-// the event, or zero. The error is a short text without secrets, which is stored as the failure of
-// the request.
+// credential returns the credential for a request about an event. user is the user of the event, or
+// zero. The error is a short text without secrets, which is stored as the failure of the request.
 func (a *authority) credential(ctx context.Context, user passerelle.UserID) (credential, error) {
 	switch {
 	case a.provider != nil && a.provider.Type == OAuth:

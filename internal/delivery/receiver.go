@@ -24,9 +24,9 @@ const (
 var credentials = []string{"Authorization", "Proxy-Authorization", "Cookie"}
 
 // Receive implements the built-in receiver. It checks the signature of a request, stores the
-// request with the result of the check, and returns this result. The argument path is the escaped
-// path of the request line, without the query. Receive fails with TooLarge when the body is larger
-// than MaxReceivedBody.
+// request with the result of the check, and returns this result. path is the escaped path of the
+// request line, without the query. Receive fails with TooLarge when the body is larger than
+// MaxReceivedBody.
 func (d *Delivery) Receive(ctx context.Context, domain passerelle.Domain, name string, header http.Header, path string, body []byte) (string, error) {
 	var (
 		result string

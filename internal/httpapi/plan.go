@@ -23,9 +23,8 @@ import (
 //	example  an example for the OpenAPI document
 //	raw      the media types of a body that the field, an UploadedFile, receives as a whole
 //
-// The fields of an embedded struct are fields of the input. The method settle of an embedded struct
-// runs after the request has filled all fields. Paging, DateRange, Expand and SensitiveInput have
-// this method.
+// The fields of an embedded struct are fields of the input. An embedded settler runs after the
+// request has filled all fields. Paging, DateRange, Expand and SensitiveInput are settlers.
 //
 // The fields of a struct with the tag inner are fields of the input, too.
 //
@@ -81,8 +80,7 @@ type rules struct {
 	raw []string
 }
 
-// settlement identifies an embedded struct with the method settle, which runs after the request has
-// filled the input.
+// settlement identifies an embedded settler, which runs after the request has filled the input.
 type settlement struct {
 	index []int
 	tag   reflect.StructTag

@@ -50,8 +50,8 @@ func tooLarge(format string, args ...any) error {
 	return &passerelle.Error{Kind: passerelle.TooLarge, Code: "payloadTooLarge", Message: fmt.Sprintf(format, args...)}
 }
 
-// bind fills the endpoint's input from the path, the headers, the query and the body. It then calls
-// the method settle of embedded structs.
+// bind fills the endpoint's input from the path, the headers, the query and the body. It then runs
+// the embedded settlers.
 func (x *exchange) bind(in reflect.Value) error {
 	b := &binding{strict: x.caller.Strict, user: x.caller.User}
 	p := x.endpoint.plan

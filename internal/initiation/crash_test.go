@@ -68,8 +68,8 @@ func TestCrashInAValidation(t *testing.T) {
 	}
 }
 
-// rescue makes another process bring a payment to its end after a crash. The argument attempt is
-// the state in which the crash left the attempt. Empty means that the payment has no attempt.
+// rescue makes another process bring a payment to its end after a crash. The last argument is the
+// state of the attempt after the crash. It is empty when the payment has no attempt.
 func (w *fixture) rescue(t *testing.T, id passerelle.PaymentID, attempt string) {
 	t.Helper()
 	next := w.another()

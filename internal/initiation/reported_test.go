@@ -16,8 +16,8 @@ import (
 	"passerelle/payment"
 )
 
-// delayed returns the fault hold and the function free. hold delays each call until free is called.
-// Each call first sends a value to the channel arrived.
+// delayed returns a fault, a channel and a function. The fault delays each call until the function
+// is called. Each call first sends a value to the channel.
 func delayed() (hold fault, arrived chan struct{}, free func()) {
 	arrived, freed := make(chan struct{}, 2*initiation.MaxCallers), make(chan struct{})
 	return func(ctx context.Context, o connector.Order, next exchange) (payment.Report, error) {

@@ -62,13 +62,13 @@ func FromCancellation(state string) bool {
 	return err == nil && len(raw) == stateNumber+len(cancelMark)+stateMAC
 }
 
-// Return handles a payer who returns from a bank. The argument state is the state parameter of the
-// return link, and callback is the query that the bank added. Return immediately asks the bank
-// about an unfinished payment, and returns the payment. The state of this payment decides where the
-// payer is redirected next. If Return cannot ask the bank, it returns the payment from the
-// database. It cannot ask while an attempt is under way, or while too many callers wait for the
-// bank. A loop then asks the bank with the callback. Return fails with NotFound when the state
-// parameter was altered.
+// Return handles a payer who returns from a bank. state is the state parameter of the return link,
+// and callback is the query that the bank added. Return immediately asks the bank about an
+// unfinished payment, and returns the payment. The state of this payment decides where the payer is
+// redirected next. If Return cannot ask the bank, it returns the payment from the database. It
+// cannot ask while an attempt is under way, or while too many callers wait for the bank. A loop
+// then asks the bank with the callback. Return fails with NotFound when the state parameter was
+// altered.
 func (i *Initiation) Return(ctx context.Context, d passerelle.Domain, state string, callback url.Values) (*payment.Payment, error) {
 	id, authentic := i.paymentOf(d, state)
 	if !authentic {

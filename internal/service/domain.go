@@ -104,8 +104,8 @@ func (s *Service) location(ctx context.Context, d passerelle.Domain) (*time.Loca
 	return values.Location(), nil
 }
 
-// eachDomain returns a function that runs do for every domain. A failure in one domain does not
-// affect the other domains.
+// eachDomain returns a function that calls the given function for every domain. A failure in one
+// domain does not affect the other domains.
 func (s *Service) eachDomain(do func(context.Context, passerelle.Domain) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		all, err := s.DB.Domains(ctx)

@@ -118,8 +118,8 @@ func oneAsset[D, W any](s *Service, kind bankstore.AssetKind, show func(passerel
 	}
 }
 
-// listAssets returns the endpoint that lists assets of a kind. The function wrap names the list in
-// the response.
+// listAssets returns the endpoint that lists assets of a kind. Its last argument makes the response
+// from the list.
 func listAssets[D, W, Out any](s *Service, kind bankstore.AssetKind, show func(passerelle.Asset[D], *time.Location) W, wrap func([]W, httpapi.Listing) Out) func(context.Context, *httpapi.Caller, listAssetsInput) (Out, error) {
 	return func(ctx context.Context, c *httpapi.Caller, in listAssetsInput) (Out, error) {
 		var out Out
