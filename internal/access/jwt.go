@@ -65,8 +65,8 @@ func (a *Access) SigningKey(ctx context.Context, field string, client store.Clie
 	return signer, nil
 }
 
-// GrantSigned makes a signed token for a user, like GrantUser. The payload repeats the argument
-// scope. The service never reads this scope. The token expires at token.Expires.
+// GrantSigned makes a signed token for a user, like GrantUser. The payload repeats the given scope.
+// The service never reads this scope. The token expires at token.Expires.
 func (a *Access) GrantSigned(tx *store.Tx, signer jose.Signer, issuer, scope string, token store.Token) (Grant, Payload, error) {
 	text, p, err := a.sign(signer, issuer, scope, token)
 	if err != nil {

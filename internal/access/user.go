@@ -51,10 +51,10 @@ func badCode() error {
 	return &passerelle.Error{Kind: passerelle.Unauthenticated, Code: "invalidToken", Field: "code", Message: "code: unknown, expired, already used or issued to another application."}
 }
 
-// Redeem returns the token that an application may exchange for a permanent token. The argument
-// code may be a permanent token of the application, signed or not. It may also be a code or the
-// token of a temporary user. These must belong to the application or to no application. Redeem
-// fails with Unauthenticated for all other texts.
+// Redeem returns the token that an application may exchange for a permanent token. The text may be
+// a permanent token of the application, signed or not. It may also be a code or the token of a
+// temporary user. These must belong to the application or to no application. Redeem fails with
+// Unauthenticated for all other texts.
 func (a *Access) Redeem(ctx context.Context, client store.Client, code string) (store.Token, error) {
 	kind, ok, err := a.recognise(ctx, client.Domain, code)
 	if err != nil {

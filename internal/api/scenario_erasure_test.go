@@ -115,8 +115,8 @@ func TestNothingIsLeftOfADeletedUser(t *testing.T) {
 	})
 }
 
-// wantNothing fails if a table in apart got rows of the user. Any other table, except those in
-// kept, must have got such rows and have none left.
+// wantNothing fails if a table of the map apart got rows of the user. Any other table, except those
+// of the map kept, must have got such rows and have none left.
 func (s *fixture) wantNothing(t *testing.T, table string, came int, left []string) {
 	t.Helper()
 	switch {

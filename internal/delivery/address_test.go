@@ -134,9 +134,9 @@ var (
 	private = netip.MustParseAddr("127.0.0.1")
 )
 
-// sides returns a client that may connect to outside, but not to private. It starts a server on
-// each of these two addresses, with the same port. reached counts the requests to outside, and
-// entered counts the requests to private.
+// sides returns a client that may connect to the public address, but not to the private one. It
+// starts a server on each of these two addresses, with the same port. reached counts the requests
+// to the public address, and entered counts those to the private one.
 func sides(t *testing.T) (client *http.Client, port string, reached, entered *atomic.Int64) {
 	t.Helper()
 	reached, entered = new(atomic.Int64), new(atomic.Int64)

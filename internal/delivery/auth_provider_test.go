@@ -70,9 +70,8 @@ func TestChangesOfProvidersAreAudited(t *testing.T) {
 	})
 }
 
-// meanwhile runs its argument at each call of the clock, except for the calls by the argument
-// itself. An update calls the clock after it has read the provider, and before it stores the
-// change.
+// meanwhile runs a function at each call of the clock, except for the calls by the function itself.
+// An update calls the clock after it has read the provider, and before it stores the change.
 func (r *fixture) meanwhile(do func()) {
 	real, within := r.Now, false
 	r.Now = func() time.Time {

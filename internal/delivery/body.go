@@ -21,7 +21,7 @@ type body struct {
 }
 
 // body returns the body of an event. JSON objects get the id of the delivery as their first member,
-// followed by the members in added. Bodies of other types do not change.
+// followed by the added members. Bodies of other types do not change.
 func (s *leaseSession) body(ctx context.Context, d store.Delivery, added []byte) (body, error) {
 	if d.Parted == 0 {
 		return s.whole(ctx, d, added)
@@ -62,7 +62,7 @@ func (s *leaseSession) whole(ctx context.Context, d store.Delivery, added []byte
 var errEmpty = errors.New("the body is empty")
 
 // withID returns the body of an event, a JSON object, with the delivery's id as its first member,
-// followed by the members in added. It returns nil for an empty body.
+// followed by the added members. It returns nil for an empty body.
 func withID(body []byte, id passerelle.DeliveryID, added []byte) []byte {
 	if len(body) == 0 {
 		return nil

@@ -19,7 +19,8 @@ type dbLimiter struct {
 	room chan struct{}
 }
 
-// limitDB calls work, which uses the database. For a failing webhook, it first waits for a place.
+// limitDB calls a function that uses the database. For a failing webhook, it first waits for a
+// place.
 func (s *leaseSession) limitDB(work func()) {
 	if !s.job.troubled {
 		work()

@@ -257,8 +257,8 @@ func TestOneProcessAtAWebhook(t *testing.T) {
 	})
 }
 
-// hanging starts a receiver that responds only after the test calls release. For each request, the
-// receiver sends a value to the channel arrived.
+// hanging starts a receiver that responds only after the test calls the returned function. For each
+// request, the receiver sends a value to the channel.
 func hanging(t *testing.T) (url string, arrived chan struct{}, release func()) {
 	arrived = make(chan struct{}, 1000)
 	released := make(chan struct{})

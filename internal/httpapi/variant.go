@@ -116,7 +116,7 @@ func (f *fields) required() []string {
 	return names
 }
 
-// missing returns those names that among does not contain.
+// missing returns those names that the second list does not contain.
 func missing(names, among []string) []string {
 	var absent []string
 	for _, name := range names {

@@ -264,8 +264,8 @@ func TestSlowAndOversizedHeadersEndTheConnection(t *testing.T) {
 	}
 }
 
-// held returns a handler for one request. The handler closes arrived, and responds when the test
-// closes proceed.
+// held returns a handler for one request. The handler closes the first channel, and responds when
+// the test closes the second.
 func held() (handler http.Handler, arrived, proceed chan struct{}) {
 	arrived, proceed = make(chan struct{}), make(chan struct{})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -175,16 +175,16 @@ func (s bankSession) lastMemory() []byte {
 
 // abandoned reports whether the payer has abandoned the payment and not agreed since. An agreement
 // counts even if it did not reach the bank. A cancellation that the bank refused afterwards changes
-// nothing. An answer to decoupled also changes nothing, because the bank's status shows an approval.
-// A payer who answers no to psuValidation has not abandoned the payment: the bank receives this
-// answer and ends the order. A payment that waits for its client's confirmation was approved at the
-// bank.
+// nothing. An answer to decoupled also changes nothing, because the bank's status shows an
+// approval. A payer who answers "no" to psuValidation has not abandoned the payment: the bank
+// receives this answer and ends the order. A payment that waits for its client's confirmation was
+// approved at the bank.
 func (s bankSession) abandoned() bool {
 	p := s.payment
 	return !s.attempt.Abandoned.IsZero() && p.State == payment.Validating && p.Action != payment.PSUValidation && p.Action != payment.Confirm
 }
 
-// answersNo reports whether the attempt is the answer no to psuValidation. The attempt of a payer
+// answersNo reports whether the attempt is the answer "no" to psuValidation. The attempt of a payer
 // who abandons a payment also has this form.
 func answersNo(a store.Attempt) bool {
 	return a.Kind == store.AttemptAnswer && a.Action == payment.PSUValidation && !a.Agreed

@@ -11,8 +11,9 @@ import (
 	"passerelle/payment"
 )
 
-// held returns the functions hold and free. hold blocks until free is called, and then returns
-// errCut. Each call of hold first sends a value to the channel arrived.
+// held returns two functions and a channel. The first function blocks until the second is called,
+// and then returns errCut. Each call of the first function begins by sending a value to the
+// channel.
 func held() (hold func(context.Context) error, arrived chan struct{}, free func()) {
 	arrived, freed := make(chan struct{}, 2*initiation.MaxCallers), make(chan struct{})
 	return func(context.Context) error {

@@ -9,8 +9,8 @@ import (
 	"passerelle/payment"
 )
 
-// crashPoints contains the places of a crash in a call about an existing order. Each element has the
-// state of the attempt after the crash, and the number of requests that the bank received.
+// crashPoints contains the places of a crash in a call about an existing order. Each element has
+// the state of the attempt after the crash, and the number of requests that the bank received.
 var crashPoints = []struct {
 	name    string
 	dies    func(w *fixture, i *initiation.Initiation)

@@ -121,8 +121,8 @@ func (f *followed) add(b followedBank, tasks int) {
 	}
 }
 
-// beginDue claims due work of a domain and begins to do it. The argument except lists connectors
-// that it does not call. It returns a channel that is closed at the end of this work.
+// beginDue claims due work of a domain and begins to do it. It does not call the listed connectors.
+// It returns a channel that is closed at the end of this work.
 func (i *Initiation) beginDue(ctx context.Context, d passerelle.Domain, except []string) (Done, <-chan struct{}, error) {
 	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
 	if err != nil {
@@ -192,8 +192,8 @@ func (i *Initiation) check(ctx context.Context, d passerelle.Domain, id passerel
 	return err
 }
 
-// ask does the same as check for a loaded session. The argument unloaded is the error from loading
-// the session. ask returns the resulting payment.
+// ask does the same as check for a loaded session. Its last argument is the error from loading the
+// session. ask returns the resulting payment.
 func (i *Initiation) ask(ctx context.Context, s bankSession, unloaded error) (*payment.Payment, error) {
 	if errors.Is(unloaded, store.ErrSealed) {
 		return s.payment, errors.Join(unloaded, i.postpone(ctx, s, payment.Report{}))

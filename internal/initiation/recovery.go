@@ -80,7 +80,7 @@ func keyLife(bank connector.Initiator) time.Duration {
 	return cmp.Or(bank.Profile().KeyLife, connector.DefaultKeyLife)
 }
 
-// conclude interprets a report as the outcome of an attempt. After the answer no, an order that
+// conclude interprets a report as the outcome of an attempt. After the answer "no", an order that
 // still waits at the bank counts as refused, because the bank reports nothing more about it. A
 // cancellation also counts as refused if the report does not mention it and the bank has not
 // executed or declined the order.

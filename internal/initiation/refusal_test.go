@@ -16,7 +16,7 @@ import (
 )
 
 // wantRefusal checks that an error has this kind, names this field and contains all words. It also
-// checks that the numbers of rows still equal the argument rows.
+// checks the numbers of rows.
 func (w *fixture) wantRefusal(t *testing.T, err error, rows map[string]int64, kind passerelle.Kind, field string, words ...string) {
 	t.Helper()
 	var reported *passerelle.Error

@@ -14,7 +14,7 @@ import (
 )
 
 // lostAt returns a payment with an unknown outcome at a bank that does not recognise keys. The
-// argument cut decides whether the order arrives.
+// fault decides whether the order arrives.
 func (w *fixture) lostAt(cut fault) passerelle.PaymentID {
 	w.t.Helper()
 	w.line.tune(func(p *connector.Profile) { p.Idempotent = false })

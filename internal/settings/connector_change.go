@@ -46,9 +46,9 @@ type SourceChange struct {
 	Disabled  *bool
 }
 
-// Want adds the requested values of a source to changes. The argument p is the connector with the
-// domain's current settings. Want fails with NotFound when the source does not exist, and with
-// Invalid when the source cannot have one of these values.
+// Want adds the requested values of a source to changes. p is the connector with the domain's
+// current settings. Want fails with NotFound when the source does not exist, and with Invalid when
+// the source cannot have one of these values.
 func (c SourceChange) Want(p connector.Profile, now time.Time, changes map[string]*string) error {
 	i := slices.IndexFunc(p.Sources, func(s connector.Source) bool { return s.ID == c.Source })
 	if i < 0 {
