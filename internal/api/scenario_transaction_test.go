@@ -186,7 +186,7 @@ type listedTransactions struct {
 	Links struct{ Prev, Next *struct{ Href string } } `json:"_links"`
 }
 
-// numbers returns the transactions of a page as indexes of booked.
+// numbers returns the transactions of a page as their indexes in the variable booked.
 func (h *holdings) numbers(page listedTransactions) string {
 	var words []string
 	for _, one := range page.Transactions {

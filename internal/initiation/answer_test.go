@@ -264,8 +264,8 @@ func TestNothingElseWhileOneIsUnderWay(t *testing.T) {
 	})
 }
 
-// answerOutcomes contains the failures of an answer. The fields yes and no contain the states of
-// the payment after the answers yes and no, once a loop has asked the bank.
+// answerOutcomes contains the failures of an answer. For each, it has the states of the payment
+// after the answers "yes" and "no", once a loop has asked the bank.
 var answerOutcomes = []struct {
 	name    string
 	broken  fault
@@ -322,8 +322,8 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
-// TestAnswerNotSent answers a bank that cannot be reached. The answer yes must fail, and leave the
-// payment validating. The answer no must reject the payment.
+// TestAnswerNotSent answers a bank that cannot be reached. The answer "yes" must fail and leave the
+// payment validating. The answer "no" must reject the payment.
 func TestAnswerNotSent(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.line.interrupts(before(fails(connector.ErrNotSent)), nil)
@@ -344,7 +344,7 @@ func TestAnswerNotSent(t *testing.T) {
 	})
 }
 
-// TestBankGoesOnAllTheSame answers no to a bank that has already continued with the order. The
+// TestBankGoesOnAllTheSame answers "no" to a bank that has already continued with the order. The
 // bank's outcome must be stored.
 func TestBankGoesOnAllTheSame(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {

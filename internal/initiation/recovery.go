@@ -129,7 +129,7 @@ func (s bankSession) concludeAbandoned(report payment.Report, now time.Time) pay
 	return report
 }
 
-// refusals maps an action to the error code and the actor of the answer no.
+// refusals maps an action to the error code and the actor of the answer "no".
 var refusals = map[payment.Action]struct {
 	code payment.ErrorCode
 	by   payment.Actor

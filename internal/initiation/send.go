@@ -172,7 +172,7 @@ func (i *Initiation) reload(ctx context.Context, s bankSession) (bankSession, er
 
 // outcomeIfNotSent returns the outcome of an attempt that the bank never received, and reports
 // whether this outcome ends the order. The outcome ends the order if the attempt was the order
-// itself or the answer no.
+// itself or the answer "no".
 func (s bankSession) outcomeIfNotSent() (payment.Report, bool) {
 	if s.attempt.Kind == store.AttemptInitiation {
 		return payment.Report{Status: payment.Declined, Code: payment.WebsiteUnavailable, By: payment.ByService, Raw: "not sent"}, true
