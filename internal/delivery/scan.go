@@ -74,9 +74,9 @@ func (s *leaseSession) loadPage(ctx context.Context, fresh, first bool, after pa
 	return p
 }
 
-// untried returns the newest untried delivery of the webhook, or zero when the flusher has no work.
-// It is called before the page is read. The scan that begins with this page therefore reads all new
-// deliveries up to the result.
+// untried returns the newest untried delivery of the webhook, or zero when there is none or the
+// flusher has no work. It is called before the page is read. The scan that begins with this page
+// therefore reads all new deliveries up to the result.
 func (s *leaseSession) untried(ctx context.Context, to target) (passerelle.DeliveryID, error) {
 	if to.webhook.NextFlush == nil {
 		return 0, nil

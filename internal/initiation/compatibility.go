@@ -106,7 +106,7 @@ func paymentSource(profile connector.Profile) (int64, bool) {
 
 // paymentSources returns the sources for payments in the order of priority. Payers validate
 // payments on a page of the bank. A source for reading accounts is therefore used for payments only
-// if it has the mechanism webauth. At a connector without such a source, payments use the same
+// if it has the mechanism webauth. At a connector with no suitable source, payments use the same
 // sources as reading: a domain that disables all of them also stops payments.
 func paymentSources(profile connector.Profile) []connector.Source {
 	all := slices.SortedStableFunc(slices.Values(profile.Sources), func(a, b connector.Source) int { return a.Priority - b.Priority })
