@@ -47,8 +47,8 @@ func (n *notice) write(tx *store.Tx) error {
 }
 
 // notice decides which mails to store after a run. It reports a webhook that failures have stopped,
-// if due returns true. After such a mail, it reports the recovery, if solved returns true. Only the
-// holder of the lease may call it.
+// if mailContent.due returns true. After such a mail, it reports the recovery, if
+// mailContent.solved returns true. Only the holder of the lease may call it.
 func (s *leaseSession) notice(ctx context.Context, to target, stopped bool) (*notice, error) {
 	if !stopped && !to.webhook.Alarmed {
 		return nil, nil

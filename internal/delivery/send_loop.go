@@ -440,7 +440,7 @@ func (q *sendQueue) finish(b resultBatch) {
 
 // queueFollowing queues the successors of deliveries that were accepted or have an erased body.
 // These successors are now the oldest undelivered deliveries of their subjects. After a stop, the
-// first success makes the loop send new deliveries again.
+// first delivery that is accepted or has an erased body makes the loop send new deliveries again.
 func (l *sendLoop) queueFollowing(b resultBatch) {
 	was := l.stopped
 	l.stopped = b.ended || was && b.counts.Delivered+len(b.void) == 0
