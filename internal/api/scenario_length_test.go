@@ -191,8 +191,8 @@ func (s *fixture) wantShorter(t *testing.T, call string, in input, limit int, sh
 // permitted finds the limit that a refusal of a text names.
 var permitted = regexp.MustCompile(`(?:at most|longer than|more than|\d to) (\d+) characters`)
 
-// limitOf returns the largest number of characters that a refusal permits, or 0 if it refuses
-// another fault.
+// limitOf returns the largest number of characters that a refusal permits, or 0 if the refusal has
+// another reason.
 func limitOf(body []byte) int {
 	found := permitted.FindSubmatch(body)
 	if found == nil {

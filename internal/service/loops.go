@@ -74,7 +74,7 @@ func (s *Service) fetchers(all []connector.Connector) map[string]*background.Loo
 }
 
 // fetchFrom returns a function that fetches the due files of a connector. The function fetches one
-// batch for each domain, and repeats this until no domain has a due file.
+// batch for each domain, and repeats this until no domain has a due file or a batch fails.
 func (s *Service) fetchFrom(connector string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		for more := true; more; {
