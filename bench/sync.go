@@ -180,8 +180,8 @@ const together = 50
 
 const transactionColumns = 19
 
-// upsertTransactions writes the columns that the service writes, except id, which the database
-// sets, and manual.
+// upsertTransactions writes the columns that the service writes, without id and manual. The database
+// sets these two columns.
 var upsertTransactions = func() string {
 	rows := make([]string, together)
 	for i := range rows {

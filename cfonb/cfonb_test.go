@@ -297,7 +297,7 @@ var (
 	})
 )
 
-// label generates a text that a record can contain unchanged.
+// label generates a text of at most limit bytes that Write does not change.
 func label(t *rapid.T, name string, limit int) string {
 	text := strings.Join(words.Draw(t, name), " ")
 	return strings.TrimSpace(text[:min(len(text), limit)])

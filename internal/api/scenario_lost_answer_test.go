@@ -13,9 +13,9 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// creations returns the calls that create objects that other calls read: each POST that returns no
-// token, to a path below which a GET has one more parameter. Each of these calls must remember the
-// created object.
+// creations returns each POST call whose objects a GET call reads: the path of the GET is the path of
+// the POST with one more parameter. It leaves out calls that return a token. Each of these calls must
+// remember the created object.
 func creations(t *testing.T) []string {
 	t.Helper()
 	read, all := map[string]bool{}, map[string]bool{}
@@ -43,8 +43,8 @@ func creations(t *testing.T) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// remembers lists creations that pass their execution to the use case, or whose objects have keys
-// that the client chooses.
+// remembers lists the creations whose route has no Creates. Most of them pass Caller.Execution to the
+// use case, which records the new object under the idempotency key.
 var remembers = map[string]bool{"/payments": true, "/webhooks": true, "/users/{userId}/connections": true, additions: true}
 
 // additions is the path of values that a client stores by name. A repetition stores the same value.
@@ -84,7 +84,7 @@ func TestLostAnswersOfCreations(t *testing.T) {
 	})
 }
 
-// A repetition after a lost response is signed, like the first response.
+// After a lost response, the response to the repetition is signed too.
 func TestLostSignedAnswer(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.configure(t, "home", map[string]string{"api.sign_responses": "1"})

@@ -125,7 +125,7 @@ func TestSimulationInABrowser(t *testing.T) {
 	}
 }
 
-// A page asks again before a refund and before a confirmation.
+// A page asks again before a confirmation, and refuses a refund that is too high.
 func TestActsOnMoneyInABrowser(t *testing.T) {
 	t.Parallel()
 	for _, window := range []struct {
