@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// lists returns the rows about pages of payments with a common property, with many and with few
-// such payments stored.
+// lists returns the rows about pages of payments that have the same state, or labels with the same
+// beginning. Each row compares many stored payments with few.
 func lists() []row {
 	var all []row
 	for _, kind := range []string{sqlite, postgres} {

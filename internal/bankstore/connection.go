@@ -81,7 +81,7 @@ func (r Reader) Connection(ctx context.Context, domain passerelle.DomainID, user
 		WHERE +domain_id = $1 AND +user_id = $2 AND id = $3 AND deleted IS NULL`, int64(domain), int64(user), int64(id))
 }
 
-// Connections lists a window of a user's connections, oldest first. A position is an id.
+// Connections lists a window of a user's connections, ordered by id. A position is an id.
 func (r Reader) Connections(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, w store.Window) ([]Connection, error) {
 	p := w.ByID()
 	return database.Collect(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection
@@ -389,10 +389,10 @@ func (tx Tx) DeleteConnection(domain passerelle.DomainID, user passerelle.UserID
 	tx.withdraw(withdrawal{domain: int64(domain), user: int64(user), kind: "connection", subject: int64(id), at: database.Micros(now)})
 }
 
-// ConnectionsDue lists the active connections of a domain that are due at now, in the domain's
-// time, and that no process is reading. It also lists inactive connections whose read a process
-// broke off, because they would stay in the state validating. It leaves out the connections of the
-// connectors in except. Connections that have been overdue for the longest time come first.
+// ConnectionsDue lists the active connections of a domain that are due and that no process is
+// reading. The argument now is in the domain's time. ConnectionsDue also lists inactive connections
+// whose read a process broke off, because they would stay in the state validating. It leaves out the
+// connections of some connectors, which the caller excludes. Connections that have been overdue for the longest time come first.
 func (r Reader) ConnectionsDue(ctx context.Context, domain passerelle.DomainID, now time.Time, except []string, limit int) ([]Connection, error) {
 	return r.connectionsDue(ctx, domain, now, except, "", limit)
 }

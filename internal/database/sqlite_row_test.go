@@ -15,8 +15,8 @@ type ownText string
 
 type ownNumber int64
 
-// TestSQLiteValues scans a column into each kind of destination. A destination that cannot take the
-// value must fail, and must not take another value.
+// TestSQLiteValues scans a column into each kind of destination. Scan must fail when a destination
+// cannot take the value.
 func TestSQLiteValues(t *testing.T) {
 	db := open(t, storetest.SQLite(t))
 	five, text := int64(5), "five"
@@ -95,8 +95,8 @@ func TestSQLiteArguments(t *testing.T) {
 	}
 }
 
-// TestSameStatementInside executes a statement while a function gets its rows. Together uses one
-// connection for both.
+// TestSameStatementInside executes a statement again while a function gets the rows of the first
+// execution. Together uses one connection for both executions.
 func TestSameStatementInside(t *testing.T) {
 	db := open(t, storetest.SQLite(t))
 	const query = `SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3`

@@ -431,8 +431,8 @@ func TestAuthoritiesOfADomain(t *testing.T) {
 }
 
 // TestUnwantedEventsAreStoredWithoutBody checks that a user's event is stored without a body when
-// no webhook is registered for it. When an event waits until its user becomes permanent, the
-// service must remove its body then.
+// no webhook is registered for it. An event of a temporary user keeps its body. When the user
+// becomes permanent, the service must remove the body.
 func TestUnwantedEventsAreStoredWithoutBody(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		eyes := storetest.Inspect(t, r.url)

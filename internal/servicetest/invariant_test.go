@@ -113,7 +113,7 @@ func TestInvariantsAreSeenToBreak(t *testing.T) {
 	})
 }
 
-// finished returns a finished payment with all its deliveries.
+// finished makes a payment, moves it to a final state, sends its deliveries, and returns its id.
 func finished(t *testing.T, s *servicetest.Instance) int64 {
 	t.Helper()
 	token := s.Token("payments:admin")

@@ -196,7 +196,7 @@ func statusWithBody(value string) string {
 	return ""
 }
 
-// days accepts decimals from 0.01 to 365. Responses contain them as JSON numbers.
+// days accepts decimals from 0.01 to 365, in a form that is also a JSON number.
 func days(value string) string {
 	n, err := strconv.ParseFloat(value, 64)
 	if err != nil || !passerelle.IsDecimal(value) || n < 0.01 || n > 365 {

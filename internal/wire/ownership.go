@@ -39,7 +39,7 @@ type Party struct {
 	Identity PartyIdentity `json:"identity"`
 }
 
-// PartyIdentity contains the names of a party.
+// PartyIdentity contains the name of a party, and whether the party is the user.
 type PartyIdentity struct {
 	IsUser   *bool  `json:"is_user"`
 	FullName string `json:"full_name"`
