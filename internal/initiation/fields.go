@@ -50,7 +50,15 @@ func (i *Initiation) fieldValues(ctx context.Context, d passerelle.Domain, u unv
 	if err != nil {
 		return nil, err
 	}
+	if err := boundWebsite(values[websiteField]); err != nil {
+		return nil, err // before the general limit, which would promise more characters
+	}
 	return values, boundFields(values)
+}
+
+// boundWebsite checks the length of a website.
+func boundWebsite(website string) error {
+	return passerelle.CheckText(fieldPrefix+websiteField, website, maxWebsite)
 }
 
 // limitFields checks the number of values. Callers must call it before they decrypt the values,

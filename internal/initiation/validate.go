@@ -176,7 +176,7 @@ func (i *Initiation) choose(ctx context.Context, d passerelle.Domain, u unvalida
 	if website, found := values[websiteField]; found {
 		p.Website = website
 	}
-	if err := passerelle.CheckText(fieldPrefix+websiteField, p.Website, maxWebsite); err != nil {
+	if err := boundWebsite(p.Website); err != nil {
 		return nil, nil, err
 	}
 	fields, err := takeFields(profile.PaymentFields, values)

@@ -344,8 +344,12 @@ func (w *Webview) fits(t *flowSession) error {
 }
 
 // maxFlows is the largest number of flows that a browser stores after a link has begun a flow.
-// maxCookies also limits these flows.
-const maxFlows = 8
+// maxFlowCookies limits the bytes of their cookies, like maxPaymentCookies for payments. The limits
+// leave room for the flows that other flows start, in the headers that a server accepts.
+const (
+	maxFlows       = 8
+	maxFlowCookies = 20 << 10
+)
 
 // dropOldestFlow makes room for a new flow. It drops the oldest flows in the browser's cookies.
 func (w *Webview) dropOldestFlow(pc *pageContext, t *flowSession) {
@@ -360,7 +364,7 @@ func (w *Webview) dropOldestFlow(pc *pageContext, t *flowSession) {
 		}
 	}
 	slices.SortFunc(former, func(a, b flowState) int { return b.Until.Compare(a.Until) })
-	room := maxCookies - web.MaxCookie
+	room := maxFlowCookies - web.MaxCookie
 	for i, j := range former {
 		if room -= sizes[j.handle]; room < 0 || i >= maxFlows-1 {
 			pc.flowCookie(j.handle, j.Framed).Forget(pc.writer)

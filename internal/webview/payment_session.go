@@ -79,10 +79,9 @@ func (pc *pageContext) paymentCookie(id passerelle.PaymentID) web.Cookie {
 	return web.Cookie{Name: cookieName(id), Path: pc.root, Secure: pc.secure(), Life: sessionLife}
 }
 
-// maxCookies limits the bytes of the cookies for payments in a browser, and of the cookies for
-// flows. The browser sends all of them with every request, and the server refuses a request with
-// headers that are too long. The limit leaves room for the flows that other flows start.
-const maxCookies = 16 << 10
+// maxPaymentCookies limits the bytes of the cookies for payments in a browser. The browser sends all
+// of them with every request, and the server refuses a request with headers that are too long.
+const maxPaymentCookies = 16 << 10
 
 // dropOldestPayments makes room for the cookie of an opened payment. It drops the cookies of the
 // payments with the smallest numbers, because these payments are the oldest.
@@ -95,7 +94,7 @@ func (pc *pageContext) dropOldestPayments(opened passerelle.PaymentID) {
 			sizes[passerelle.PaymentID(id)] += len(cookie.Name) + len(cookie.Value)
 		}
 	}
-	room := maxCookies - web.MaxCookie
+	room := maxPaymentCookies - web.MaxCookie
 	for _, id := range slices.Backward(slices.Sorted(maps.Keys(sizes))) {
 		if room -= sizes[id]; room < 0 {
 			pc.paymentCookie(id).Forget(pc.writer)
