@@ -227,7 +227,7 @@ func TestCorrectionOfTheOpeningDay(t *testing.T) {
 // TestManyCorrections checks that the time to read a file grows in proportion to its corrections,
 // and that a later file does not restore a corrected entry.
 func TestManyCorrections(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second) // with quadratic growth, a read takes a minute
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // with quadratic growth, a read takes a minute
 	defer cancel()
 	const corrections = 100_000
 	ofx := func(entries string) string {
