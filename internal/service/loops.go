@@ -23,7 +23,7 @@ func (s *Service) followPayments(ctx context.Context) error {
 		more = false
 		err := s.eachDomain(func(ctx context.Context, d passerelle.Domain) error {
 			done, err := s.Initiation.Follow(ctx, d)
-			more = more || done != (initiation.Done{})
+			more = more || err == nil && done != (initiation.Done{})
 			return err
 		})(ctx)
 		failed = cmp.Or(failed, err)
