@@ -19,11 +19,11 @@ import (
 	"passerelle/connector/berlingroup"
 )
 
-// counting stores only the keys of data. Like the service, it counts a repeated transaction once.
+// counting counts a repeated transaction once, like the service.
 type counting struct {
 	connector.Sink
 	keys         []string
-	transactions map[string]map[string]bool // by account
+	transactions map[string]map[string]bool
 }
 
 func (c *counting) Accounts(all []passerelle.AccountDetails) error {
@@ -48,7 +48,6 @@ func (c *counting) Transactions(account string, page []passerelle.TransactionDet
 	return nil
 }
 
-// most returns the largest number of transactions of an account.
 func (c *counting) most() int {
 	n := 0
 	for _, keys := range c.transactions {
@@ -60,8 +59,7 @@ func (c *counting) most() int {
 func (c *counting) AccountRead(string, passerelle.Date) error { return nil }
 
 // BenchmarkFirstRead reads ten thousand transactions through the connector, and the same pages with
-// a plain client. The metric ratio is the connector's speed divided by the client's. The benchmark
-// fails when the connector has less than half the client's speed.
+// a plain client.
 func BenchmarkFirstRead(b *testing.B) {
 	const many = 10_000
 	banks := newBanks(b, "redirect")
@@ -105,7 +103,6 @@ func BenchmarkFirstRead(b *testing.B) {
 	b.ReportMetric(float64(many*b.N)/ours.Seconds(), "transactions/s")
 }
 
-// approved returns the memory of a reader after the customer has approved.
 func approved(tb testing.TB, reader connector.DataReader, request connector.DataRequest) []byte {
 	tb.Helper()
 	asked, err := reader.Read(tb.Context(), request, &counting{})
@@ -126,7 +123,6 @@ func approved(tb testing.TB, reader connector.DataReader, request connector.Data
 	return read.Memory
 }
 
-// consentOf returns the id of the only consent at a bank.
 func consentOf(tb testing.TB, banks *banksOf) string {
 	tb.Helper()
 	var out struct{ Consents []struct{ ID string } }
@@ -137,7 +133,6 @@ func consentOf(tb testing.TB, banks *banksOf) string {
 	return out.Consents[0].ID
 }
 
-// bareClient returns an HTTP client with the certificate of the bank files.
 func bareClient(tb testing.TB, folder string) *http.Client {
 	tb.Helper()
 	certificates := filepath.Join(filepath.Dir(folder), "certs")
@@ -156,8 +151,7 @@ func bareClient(tb testing.TB, folder string) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// fetchPages gets all pages, beginning at an address. It parses only the link to the next page, and
-// returns the number of transactions.
+// fetchPages follows the links to further pages, and returns the number of transactions.
 func fetchPages(tb testing.TB, client *http.Client, first string, header http.Header) int {
 	tb.Helper()
 	listed := 0

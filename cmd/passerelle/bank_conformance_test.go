@@ -20,8 +20,6 @@ import (
 	"passerelle/payment"
 )
 
-// TestConnectorsOfBanksConform: the connectors of banks with different profiles keep the rules that
-// the service relies on.
 func TestConnectorsOfBanksConform(t *testing.T) {
 	banks := newBanks(t, "redirect,redirect-explicit,oauth,embedded,passwords,decoupled,idempotent,signed,old,company")
 	banks.with("redirect-explicit", `last_status = "ACSC"`, `last_status = "ACTC"`)
@@ -57,18 +55,14 @@ type hand struct {
 	initiator connector.Initiator
 }
 
-// orders returns the number of orders that the bank has accepted.
 func (h *hand) orders() int {
 	var out struct{ Orders []any }
 	h.banks.steer("GET", h.bank+"/orders", nil, &out)
 	return len(out.Orders)
 }
 
-// conformanceKeys makes each order key unique.
 var conformanceKeys atomic.Int64
 
-// order returns a function that makes orders. The orders contain the payer's account, unless the
-// bank does not use it.
 func (h *hand) order(dates payment.DateType) func() connector.Order {
 	now := time.Now().UTC()
 	var payer passerelle.Account
@@ -96,8 +90,8 @@ func (h *hand) order(dates payment.DateType) func() connector.Order {
 	}
 }
 
-// decides returns a function that follows the suite's request and makes the bank execute approved
-// orders. After a refused cancellation, the bank executes the order.
+// decides returns a function that follows the suite's request . After a refused cancellation, the
+// bank executes the deferred order.
 func (h *hand) decides(decision string) func(context.Context, connector.Order, payment.Report) error {
 	return func(ctx context.Context, o connector.Order, asked payment.Report) error {
 		for asked.Action == payment.FillFields {
@@ -130,7 +124,6 @@ func (h *hand) decides(decision string) func(context.Context, connector.Order, p
 	}
 }
 
-// openAuthorisation is an authorisation that waits for a customer until the time Next.
 type openAuthorisation struct {
 	ID, Approach string
 	Next         time.Time
@@ -139,7 +132,7 @@ type openAuthorisation struct {
 func (h *hand) decide(asked payment.Report, decision string) error {
 	var open struct{ Authorisations []openAuthorisation }
 	h.banks.steer("GET", h.bank+"/authorisations", nil, &open)
-	// The last consent that a customer approves is used.
+	// The bank uses the last consent that a customer approves.
 	slices.SortFunc(open.Authorisations, func(a, b openAuthorisation) int { return a.Next.Compare(b.Next) })
 	if asked.Action == payment.Decoupled {
 		for _, one := range open.Authorisations {
@@ -151,7 +144,6 @@ func (h *hand) decide(asked payment.Report, decision string) error {
 	return err
 }
 
-// onPage decides on a page of the bank. It returns the query with which the customer comes back.
 func onPage(page, decision string) (url.Values, error) {
 	answer, err := http.Get(page)
 	if err != nil {
@@ -173,8 +165,6 @@ func onPage(page, decision string) (url.Values, error) {
 	return query, nil
 }
 
-// TestReadersOfBanksConform: the readers of banks with different profiles keep the rules that the
-// service relies on.
 func TestReadersOfBanksConform(t *testing.T) {
 	names := []string{"redirect", "oauth", "embedded-3", "passwords", "decoupled", "signed", "old", "company", "delta"}
 	banks := newBanks(t, strings.Join(names, ","))
@@ -204,7 +194,6 @@ func readRequest() connector.DataRequest {
 	}
 }
 
-// consents returns a function that follows the suite's request for a consent.
 func (h *hand) consents(decision string) func(context.Context, connector.Outcome, *connector.DataRequest) error {
 	return func(_ context.Context, asked connector.Outcome, next *connector.DataRequest) error {
 		values := map[string]string{"password": "1234", "additional_password": "5678", "method": "sms", "code": "123456"}

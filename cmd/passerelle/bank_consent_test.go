@@ -17,7 +17,7 @@ import (
 )
 
 // steps makes a customer follow the bank's requests until the connection is healthy or the customer
-// has refused. It returns the states of the connection on the way.
+// has refused.
 func (c *customer) steps(bank, decision string) (states []string) {
 	c.t.Helper()
 	as := "anna"
@@ -56,8 +56,6 @@ func (c *customer) steps(bank, decision string) (states []string) {
 	return nil
 }
 
-// answers returns the customer's values for the fields of a connection. A customer who refuses
-// enters wrong codes.
 func (c *customer) answers(one seenConnection, decision string) map[string]any {
 	c.t.Helper()
 	values := map[string]any{}
@@ -78,7 +76,7 @@ func (c *customer) answers(one seenConnection, decision string) map[string]any {
 			values["code"] = map[string]string{"approve": "123456", "refuse": "000000"}[decision]
 			if decision == "approve" {
 				c.codes++
-				c.method = bank.Methods()[c.codes%len(bank.Methods())].ID // as the bank chooses the method of its next code
+				c.method = bank.Methods()[c.codes%len(bank.Methods())].ID // the bank chooses the next method in this way
 			}
 		}
 	}
@@ -88,8 +86,8 @@ func (c *customer) answers(one seenConnection, decision string) map[string]any {
 	return values
 }
 
-// TestConsentsByEveryApproach: at each bank, the connection ends in the right state after a consent
-// is approved, refused or never decided.
+// TestConsentsByEveryApproach: at each bank, the connection has the right state after approval,
+// after refusal and without a decision.
 func TestConsentsByEveryApproach(t *testing.T) {
 	banks := newBanks(t, "")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder}, func(t *testing.T, s *servicetest.Instance) {
@@ -169,14 +167,14 @@ func TestWrongUserName(t *testing.T) {
 	})
 }
 
-// TestLineBreaksInUserNames: the service refuses a user name with a line break, each time before it
-// calls the bank. Afterwards, a payment with the right name is done.
+// TestLineBreaksInUserNames: the service refuses a user name with a line break. Then a payment with
+// the right name is done.
 func TestLineBreaksInUserNames(t *testing.T) {
 	banks := newBanks(t, "decoupled")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
 		s := newShopper(t, i, banks, "decoupled")
 		p := s.pay(order(line("Shop", nil)))
-		c := newCustomer(t, i, banks) // registers another address for returns
+		c := newCustomer(t, i, banks) // replaces the client's redirect addresses
 		for range 6 {
 			connection := c.Call("POST", "/users/me/connections", c.token, map[string]any{"connector_uuid": banks.uuid("decoupled"), "psu_id": "an\nna"})
 			answer := s.Call("POST", fmt.Sprint("/payments/", p.ID), s.token, map[string]any{"fields": map[string]any{"psu_id": "an\nna"}})
@@ -191,8 +189,7 @@ func TestLineBreaksInUserNames(t *testing.T) {
 }
 
 // TestABankNotifiesOfConsents: after a notification, the service checks the consent, even if the
-// customer does not return. It also notices that the customer has ended the consent at the bank. A
-// customer who returns late is still accepted.
+// customer does not return.
 func TestABankNotifiesOfConsents(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	banks.with("redirect", "[profile]", "[profile]\nnotifications = true")
@@ -221,8 +218,6 @@ func TestABankNotifiesOfConsents(t *testing.T) {
 	})
 }
 
-// afterNotification does the due work several times, until the state of the connection changes,
-// and returns the new state.
 func (c *customer) afterNotification(before string, times int) string {
 	c.t.Helper()
 	state := before
@@ -273,8 +268,7 @@ func TestConsentsOfEveryKind(t *testing.T) {
 	})
 }
 
-// TestConsentsAreRenewed: after 180 days the service asks the customer for a new consent. With a
-// new consent, reads continue as before.
+// TestConsentsAreRenewed: after 180 days the service asks the customer for a new consent.
 func TestConsentsAreRenewed(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, database string) {
 		banks := newBanks(t, "redirect") // the clocks of these banks run ahead

@@ -12,9 +12,8 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// hostile maps names to faults that begin while the service runs: faults of a bank, its file or its
-// certificates. A fault changes a line of the file or affects every call. An order that may have
-// reached the bank is not sent again.
+// hostile lists faults of a bank, its file or its certificates. A fault changes the file or affects
+// every call.
 var hostile = map[string]struct {
 	line, with string
 	fault      map[string]any
@@ -53,8 +52,8 @@ var hostile = map[string]struct {
 	},
 }
 
-// TestHostileBanks: for each fault, the log contains the expected message. The service and its
-// other banks continue to work, and nothing is lost. Everything works again after the fault ends.
+// TestHostileBanks: during a fault, the log names it and another bank takes payments. Afterwards,
+// the bank takes payments again.
 func TestHostileBanks(t *testing.T) {
 	banks := newBanks(t, "redirect,signed")
 	path := filepath.Join(banks.Folder, "redirect.toml")
@@ -117,9 +116,8 @@ func TestHostileBanks(t *testing.T) {
 	})
 }
 
-// TestClocksThatAreApart: a bank checks the dates of signatures and certificates. When its clock
-// differs much from the clock of this machine, the difference and the remedy are in the log and in
-// the output of `passerelle bank check`. Everything works again once the clocks agree.
+// TestClocksThatAreApart: when the bank's clock differs much from this machine's clock, the log and
+// `passerelle bank check` say so.
 func TestClocksThatAreApart(t *testing.T) {
 	banks := newBanks(t, "signed")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {

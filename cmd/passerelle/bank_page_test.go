@@ -15,8 +15,7 @@ import (
 )
 
 // TestPagesOfTestBanks: people use the pages of the test banks on desktops and phones, by pointer
-// and by keyboard. The pages are the page of a redirect, the authorisation server, and the app.
-// Every page is accessible and fits the smallest phone.
+// and by keyboard.
 func TestPagesOfTestBanks(t *testing.T) {
 	banks := newBanks(t, "redirect,oauth,decoupled")
 	i := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{Banks: banks.Folder, Quiet: true})
@@ -33,21 +32,16 @@ func TestPagesOfTestBanks(t *testing.T) {
 	}
 }
 
-// bankPerson is Anna in a browser.
 type bankPerson struct {
-	t   *testing.T
-	ctx context.Context //nolint:containedctx // it is the browser
-	// pictures is the beginning of the names of pictures.
+	t        *testing.T
+	ctx      context.Context //nolint:containedctx // it is the browser
 	pictures string
 }
 
-// longNames returns an order of two instructions that needs much space.
 func longNames() map[string]any {
 	return order(line("Rindfleischetikettierungsueberwachungsaufgabenuebertragung GmbH", nil), line("Other shop", map[string]any{"amount": json.Number("12345.67")}))
 }
 
-// redirected approves an order of two instructions on the bank's page. The link does not work
-// again.
 func (p *bankPerson) redirected(s *shopper) {
 	p.t.Helper()
 	waiting := s.pay(longNames())
@@ -73,7 +67,6 @@ func (p *bankPerson) authorises(s *shopper) {
 	p.wants(s, waiting.ID, "rejected")
 }
 
-// opensApp approves an order in the app. The app then shows no further order.
 func (p *bankPerson) opensApp(s *shopper) {
 	p.t.Helper()
 	redirects := newShopper(p.t, s.Instance, s.banks, "redirect")
@@ -90,7 +83,6 @@ func (p *bankPerson) opensApp(s *shopper) {
 	p.wants(s, waiting.ID, "pending", "done", "accepted")
 }
 
-// pagesOf returns the address of a bank's pages.
 func pagesOf(page, bank string) string {
 	before, _, _ := strings.Cut(page, "/"+bank+"/")
 	return before + "/" + bank + "/"
@@ -106,15 +98,13 @@ func (p *bankPerson) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// sees does a step that shows a page, and checks the page.
 func (p *bankPerson) sees(name string, step chromedp.Action[chromedp.Void], shown string) {
 	p.t.Helper()
 	p.do(step, servicetest.Shown(shown))
 	servicetest.Inspect(p.ctx, p.t, p.pictures+"-"+name)
 }
 
-// presses finds a button with the Tab key, and checks that the button is visible and shows its
-// focus. It presses the button with the Enter key and waits for the next page.
+// presses reaches a button with the Tab key, and presses it with the Enter key.
 func (p *bankPerson) presses(button string) {
 	p.t.Helper()
 	const focused = `(() => { const e = document.activeElement, s = getComputedStyle(e); return e.checkVisibility() && s.outlineStyle === "solid" ? e.textContent.trim() : "" })()`
@@ -132,7 +122,6 @@ func (p *bankPerson) presses(button string) {
 	p.t.Fatalf("the keyboard does not reach the button %s", button)
 }
 
-// wants waits until a payment has one of the states.
 func (p *bankPerson) wants(s *shopper, id int64, states ...string) {
 	p.t.Helper()
 	got := ""

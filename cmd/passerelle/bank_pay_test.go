@@ -21,7 +21,6 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// seenPayment is a payment as the API returns it.
 type seenPayment struct {
 	ID           int64
 	State        string
@@ -48,8 +47,7 @@ type shopper struct {
 	browser *http.Client
 	// fields are the payer's values for the fields that the bank requires before the order.
 	fields map[string]any
-	// forms is the number of forms that were filled in.
-	forms int
+	forms  int
 }
 
 func newShopper(t *testing.T, s *servicetest.Instance, banks *banksOf, bank string) *shopper {
@@ -59,11 +57,9 @@ func newShopper(t *testing.T, s *servicetest.Instance, banks *banksOf, bank stri
 	return &shopper{Instance: s, t: t, banks: banks, bank: bank, token: s.Token("payments:admin"), browser: &http.Client{CheckRedirect: stay}}
 }
 
-// creditor is an account at another bank.
 const creditor = "FR7630006000011234567890189"
 
-// line returns a transfer to a beneficiary. With some names, the bank fails in the way that the
-// name describes.
+// line returns a transfer. A test bank fails as a name like "Fault RR04" says.
 func line(name string, more map[string]any) map[string]any {
 	all := map[string]any{
 		"amount": json.Number("12.50"), "currency": "EUR", "label": "Invoice 42", "execution_date_type": "first_open_day",
@@ -75,7 +71,6 @@ func line(name string, more map[string]any) map[string]any {
 	return all
 }
 
-// order returns a draft of a payment with the instructions.
 func order(lines ...map[string]any) map[string]any {
 	all := make([]any, len(lines))
 	for i, one := range lines {
@@ -84,10 +79,8 @@ func order(lines ...map[string]any) map[string]any {
 	return map[string]any{"client_redirect_uri": "https://shop.example/back", "instructions": all}
 }
 
-// inDays returns the date a number of days from now.
 func inDays(days int) string { return time.Now().UTC().AddDate(0, 0, days).Format(time.DateOnly) }
 
-// pay creates a payment and sends it to the bank.
 func (s *shopper) pay(draft map[string]any) seenPayment {
 	s.t.Helper()
 	id := s.Create(s.token, draft)
@@ -110,15 +103,12 @@ func (s *shopper) payment(id int64) (p seenPayment) {
 	return p
 }
 
-// due advances the domain's clock and does the due work.
 func (s *shopper) due(after string) {
 	s.t.Helper()
 	s.OK(s.Call("POST", "/sandbox/clock", s.ConfigToken, map[string]any{"advance": after}))
 	s.OK(s.Call("POST", "/sandbox/run", s.ConfigToken, nil))
 }
 
-// browse acts as the payer: it sends a decision to a page of the bank and is redirected to the
-// application.
 func (s *shopper) browse(page, decision string) {
 	s.t.Helper()
 	answer, err := s.browser.Get(page)
@@ -135,7 +125,6 @@ func (s *shopper) browse(page, decision string) {
 	}
 }
 
-// follow returns the address to which a response redirects.
 func (s *shopper) follow(answer *http.Response, err error) string {
 	s.t.Helper()
 	if err != nil {
@@ -149,7 +138,6 @@ func (s *shopper) follow(answer *http.Response, err error) string {
 	return to
 }
 
-// decideInApp decides about all authorisations that wait in the bank's app.
 func (s *shopper) decideInApp(decision string) {
 	s.t.Helper()
 	for _, id := range s.inApp() {
@@ -157,7 +145,6 @@ func (s *shopper) decideInApp(decision string) {
 	}
 }
 
-// inApp returns the ids of the authorisations that wait in the bank's app.
 func (s *shopper) inApp() []string {
 	s.t.Helper()
 	var open struct {
@@ -173,7 +160,6 @@ func (s *shopper) inApp() []string {
 	return all
 }
 
-// values returns Anna's values for a form of the bank. To refuse, she enters wrong codes.
 func (s *shopper) values(p seenPayment, decision string) map[string]any {
 	supplied := map[string]any{"psu_id": "anna", "password": "1234", "additional_password": "5678", "method": "photo", "code": "123456"}
 	if decision == "refuse" {
@@ -187,7 +173,6 @@ func (s *shopper) values(p seenPayment, decision string) map[string]any {
 	return values
 }
 
-// act does the required actions until the payment requires no further action.
 func (s *shopper) act(p seenPayment, decision string) seenPayment {
 	s.t.Helper()
 	for range 12 {
@@ -211,7 +196,6 @@ func (s *shopper) act(p seenPayment, decision string) seenPayment {
 	return p
 }
 
-// settle makes a payment final at the bank and in the service.
 func (s *shopper) settle(p seenPayment) seenPayment {
 	s.t.Helper()
 	for range 5 {
@@ -235,8 +219,7 @@ func inWords(p seenPayment) string {
 	return text
 }
 
-// TestPayAtABank: a payment at a bank of the command testbank, over mutual TLS, is approved on the
-// bank's page and becomes final.
+// TestPayAtABank: a payment is approved on the test bank's page and becomes final.
 func TestPayAtABank(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder}, func(t *testing.T, i *servicetest.Instance) {
@@ -258,8 +241,7 @@ func TestPayAtABank(t *testing.T) {
 	})
 }
 
-// TestRenewedPage: after the bank's page has expired, the payer gets a new page and pays once. A
-// renewal emits no event, so the application receives only the states.
+// TestRenewedPage: after the bank's page has expired, the payer gets a new page and pays once.
 func TestRenewedPage(t *testing.T) {
 	names := []string{"redirect", "redirect-explicit", "confirmation"}
 	banks := newBanks(t, strings.Join(names, ","))
@@ -297,9 +279,8 @@ func TestRenewedPage(t *testing.T) {
 	})
 }
 
-// TestApprovalOnAnEarlierPage: a payer who still has the first page of the bank, after the service
-// has requested another page, can approve on the first page. The order is for a later day, so the
-// bank's status says nothing about the approval.
+// TestApprovalOnAnEarlierPage: after the service has requested other pages, the payer can approve
+// on the first page.
 func TestApprovalOnAnEarlierPage(t *testing.T) {
 	names := []string{"redirect", "redirect-explicit", "confirmation"}
 	banks := newBanks(t, strings.Join(names, ","))
@@ -327,8 +308,8 @@ func TestApprovalOnAnEarlierPage(t *testing.T) {
 	})
 }
 
-// TestFailureAfterARenewal: two authorisations fail after the first page has expired, and the bank
-// keeps the order. The payer gets one new page for each failure, and can pay on the last page.
+// TestFailureAfterARenewal: after the first page has expired, two authorisations fail. The payer
+// gets a new page each time, and pays on the last one.
 func TestFailureAfterARenewal(t *testing.T) {
 	names := []string{"redirect", "redirect-explicit", "confirmation"}
 	banks := newBanks(t, strings.Join(names, ","))
@@ -366,13 +347,12 @@ func TestFailureAfterARenewal(t *testing.T) {
 	})
 }
 
-// TestFutureDatedPayments: an approved payment for a later day ends when the bank has executed it.
-// At a bank that reports nothing after its checks, the payment is accepted. If another bank does
-// not report the execution, the payment expires.
+// TestFutureDatedPayments: an approved payment for a later day becomes done, accepted or expired,
+// as the bank reports.
 func TestFutureDatedPayments(t *testing.T) {
 	names := []string{"redirect", "redirect-explicit"}
 	storetest.Each(t, func(t *testing.T, database string) {
-		banks := newBanks(t, strings.Join(names, ",")) // their clocks and that of the domain advance together
+		banks := newBanks(t, strings.Join(names, ",")) // the test advances their clocks
 		banks.with("redirect-explicit", `last_status = "ACSC"`, `last_status = "ACTC"`)
 		i := servicetest.Start(t, database, servicetest.Options{Banks: banks.Folder, Quiet: true})
 		for _, test := range []struct{ bank, creditor, early, late, end string }{
@@ -406,7 +386,7 @@ func TestFutureDatedPayments(t *testing.T) {
 }
 
 // TestABankNotifies: after a notification, the service checks the status immediately, even if the
-// payer does not return. A notification with an invalid state parameter is refused.
+// payer does not return.
 func TestABankNotifies(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	banks.with("redirect", "[profile]", "[profile]\nnotifications = true")
@@ -433,7 +413,6 @@ func TestABankNotifies(t *testing.T) {
 	})
 }
 
-// kinds maps kinds of payments to drafts and the states in which approved payments end.
 var kinds = map[string]struct {
 	draft func() map[string]any
 	ends  string
@@ -445,15 +424,12 @@ var kinds = map[string]struct {
 	}, "accepted"},
 }
 
-// approaches describes payments at test banks. The customers of these banks approve in different
-// ways.
+// approaches lists test banks whose customers approve in different ways.
 var approaches = map[string]struct {
 	refused string
-	// forms is the number of forms that a payer fills in before the payment is approved.
-	forms int
-	// fields are the payer's values for fields before the order.
-	fields map[string]any
-	// ends is the last state of payments at a bank that never reports more than their acceptance.
+	forms   int
+	fields  map[string]any
+	// ends is set for a bank that never reports more than an acceptance.
 	ends string
 }{
 	"redirect":           {refused: "CancelledByUser"},
@@ -468,8 +444,7 @@ var approaches = map[string]struct {
 	"company":            {refused: "CancelledByUser", fields: map[string]any{"psu_id": "clara", "psu_corporate_id": "CLARA-1"}, ends: "accepted"},
 }
 
-// TestPaymentsAtBanks: with each approach, each kind of payment ends as the payer decided. Without
-// a decision, it is rejected. The bank's books agree.
+// TestPaymentsAtBanks: with each approach, each kind of payment ends as the payer decided.
 func TestPaymentsAtBanks(t *testing.T) {
 	banks := newBanks(t, strings.Join(slices.Sorted(maps.Keys(approaches)), ","))
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
@@ -509,7 +484,7 @@ func TestPaymentsAtBanks(t *testing.T) {
 	})
 }
 
-// TestUrgentPaymentsAtBanks: a payment for the TARGET product has this product in the bank's books.
+// TestUrgentPaymentsAtBanks: the bank's books contain the TARGET product of the order.
 func TestUrgentPaymentsAtBanks(t *testing.T) {
 	banks := newBanks(t, "urgent")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
@@ -535,8 +510,7 @@ func TestUrgentPaymentsAtBanks(t *testing.T) {
 	})
 }
 
-// booked compares the instructions of a payment with the books of the bank. The books must contain
-// one order of the payment.
+// booked checks that the bank's books contain one order of the payment, booked as its kind says.
 func (s *shopper) booked(kind string, p seenPayment) {
 	s.t.Helper()
 	var out struct {
@@ -561,7 +535,6 @@ func (s *shopper) booked(kind string, p seenPayment) {
 	}
 }
 
-// right checks that the books of a bank are correct.
 func (b *banksOf) right(bank string) {
 	b.t.Helper()
 	var out struct {
@@ -574,8 +547,7 @@ func (b *banksOf) right(bank string) {
 	}
 }
 
-// TestScenariosOfBanks: with each behaviour of a bank, the payment ends as docs/scenarios.md says,
-// and the money moves at most once.
+// TestScenariosOfBanks: with each behaviour of a bank, the payment ends as docs/scenarios.md says.
 func TestScenariosOfBanks(t *testing.T) {
 	banks := newBanks(t, "")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
@@ -608,7 +580,6 @@ func TestScenariosOfBanks(t *testing.T) {
 	})
 }
 
-// iban returns the IBAN of one of Anna's accounts.
 func (s *shopper) iban() string {
 	s.t.Helper()
 	for _, account := range s.banks.books(s.bank) {
@@ -620,7 +591,6 @@ func (s *shopper) iban() string {
 	return ""
 }
 
-// sent returns the number of orders at the bank for a payment.
 func (s *shopper) sent(p seenPayment) (n int) {
 	s.t.Helper()
 	var out struct {
@@ -638,7 +608,7 @@ func (s *shopper) sent(p seenPayment) (n int) {
 }
 
 // TestCancellationsAtBanks: the bank cancels an approved order immediately or after the payer
-// approves the cancellation. If the payer refuses, the order continues.
+// approves the cancellation.
 func TestCancellationsAtBanks(t *testing.T) {
 	names := []string{"redirect", "oauth", "decoupled", "embedded", "confirmation", "oauth-confirmation", "idempotent"}
 	banks := newBanks(t, strings.Join(names, ","))
@@ -684,7 +654,6 @@ func TestConfirmationAtABank(t *testing.T) {
 	})
 }
 
-// confirmsAt confirms one payment at a bank, and refuses to confirm another.
 func confirmsAt(s *shopper) {
 	s.t.Helper()
 	s.OK(s.Call("POST", "/config", s.ConfigToken, map[string]any{"payment.auto_confirmation": "0"}))
@@ -703,9 +672,8 @@ func confirmsAt(s *shopper) {
 	}
 }
 
-// TestPartOfABulk: the instructions that a bank refuses are rejected with the bank's reasons. The
-// other instructions are pending. Without reports of executions, these instructions are accepted
-// when the bank has refused no further instruction for a business day.
+// TestPartOfABulk: the instruction that the bank refuses is rejected. Without a report of their
+// execution, the others are accepted after a business day.
 func TestPartOfABulk(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	banks.with("redirect", `last_status = "ACSC"`, `last_status = "ACWC"`)
@@ -721,7 +689,7 @@ func TestPartOfABulk(t *testing.T) {
 		s.due("6h")
 		p = s.payment(p.ID)
 		wantLines("pending", "pending")
-		s.due("144h") // a business day, also after a holiday and a weekend
+		s.due("144h") // contains a business day even with a holiday and a weekend
 		p = s.payment(p.ID)
 		wantLines("partial", "accepted")
 		s.booked("bulk", p)
@@ -729,8 +697,7 @@ func TestPartOfABulk(t *testing.T) {
 }
 
 // TestSecondSignatory: a payment that two people must approve is pending while the bank asks the
-// second person in its app. The payment ends as the second person decides. Without a decision, it
-// is rejected.
+// second person in its app. The payment ends as the second person decides.
 func TestSecondSignatory(t *testing.T) {
 	banks := newBanks(t, "multilevel")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
@@ -769,7 +736,6 @@ func TestSecondSignatory(t *testing.T) {
 	})
 }
 
-// timeline returns the timeline of a payment.
 func (s *shopper) timeline(p seenPayment) string {
 	s.t.Helper()
 	var out struct{ Timeline json.RawMessage }
@@ -777,7 +743,6 @@ func (s *shopper) timeline(p seenPayment) string {
 	return string(out.Timeline)
 }
 
-// states returns, as text, the states that the application has received since an event.
 func (s *shopper) states(since int) string {
 	s.t.Helper()
 	var all []string
@@ -792,7 +757,7 @@ func (s *shopper) states(since int) string {
 }
 
 // TestLostAnswersToSteps: when the response to a step of an approval is lost, the payer continues
-// or starts again. The order is paid once.
+// or starts again, and the order is paid once.
 func TestLostAnswersToSteps(t *testing.T) {
 	steps := map[string]int{"embedded": 3, "embedded-3": 5, "passwords": 4, "redirect-explicit": 1, "confirmation": 1, "oauth-confirmation": 1, "decoupled": 1, "oauth": 1}
 	banks := newBanks(t, strings.Join(slices.Sorted(maps.Keys(steps)), ","))
@@ -825,7 +790,7 @@ func TestLostAnswersToSteps(t *testing.T) {
 
 // TestLostAuthorisationIsApproved: the response to the start of an authorisation is lost, and the
 // payer refuses the next authorisation in the bank's app. The order waits until the payer approves
-// the first authorisation. The order is paid once.
+// the first authorisation.
 func TestLostAuthorisationIsApproved(t *testing.T) {
 	banks := newBanks(t, "decoupled")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
@@ -855,8 +820,6 @@ func TestLostAuthorisationIsApproved(t *testing.T) {
 	})
 }
 
-// If next is set, lose makes the bank lose its next responses to a POST and to a PUT about
-// authorisations.
 func (s *shopper) lose(bank string, next bool) {
 	s.t.Helper()
 	if next {
@@ -865,7 +828,6 @@ func (s *shopper) lose(bank string, next bool) {
 	}
 }
 
-// step does the payer's present action.
 func (s *shopper) step(p seenPayment) seenPayment {
 	s.t.Helper()
 	switch *p.Action {
@@ -945,15 +907,12 @@ func TestDisturbedBankIsMarkedForPayers(t *testing.T) {
 	})
 }
 
-// appearances lists the window sizes and colour schemes of browsers.
 var appearances = []struct {
 	name, scheme  string
 	width, height int64
 }{{"light", "light", 1280, 800}, {"dark", "dark", 1280, 800}, {"phone", "light", 390, 844}}
 
-// TestCodesInABrowser: a payer chooses in the webview how to receive codes, and pays. For two of
-// the three codes, the bank sends a picture, and no page has an error. The test uses a wide window
-// in both colour schemes, and a phone.
+// TestCodesInABrowser: a payer chooses in the webview how to receive codes, and pays.
 func TestCodesInABrowser(t *testing.T) {
 	banks := newBanks(t, "embedded-3")
 	i := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{Banks: banks.Folder})
@@ -998,8 +957,7 @@ func TestCodesInABrowser(t *testing.T) {
 
 const (
 	fieldsForm = `form:has([name^="field."])`
-	// fillIn fills in a form of the webview. It counts the pictures that fit into the browser's
-	// window.
+	// fillIn fills in a form, and counts the pictures that fit into the browser's window.
 	fillIn = `(() => {
 		for (const [name, value] of Object.entries({psu_id: "anna", password: "1234", method: "photo", code: "123456"}))
 			for (const e of document.getElementsByName("field." + name))

@@ -24,8 +24,6 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// banksOf represents the test banks of a test. It has the address that controls them and the folder
-// with their files.
 type banksOf struct {
 	servicetest.TestBanks
 
@@ -48,8 +46,7 @@ func newBanks(t testing.TB, profiles string) *banksOf {
 	return banks
 }
 
-// furnish writes the certificates of a bank into a folder. All banks have the same certificates,
-// because making them takes a second.
+// furnish writes the same certificates for all banks, because making them takes a second.
 func furnish(t testing.TB, folder string) {
 	t.Helper()
 	if err := os.Mkdir(folder, 0o700); err != nil {
@@ -81,7 +78,6 @@ var certificates = sync.OnceValue(func() map[string][]byte {
 	return files
 })
 
-// steer calls the control API of a bank.
 func (b *banksOf) steer(method, path string, body any, into any) {
 	b.t.Helper()
 	if err := b.Steer(method, path, body, into); err != nil {
@@ -89,7 +85,6 @@ func (b *banksOf) steer(method, path string, body any, into any) {
 	}
 }
 
-// with replaces a text in the file of a bank.
 func (b *banksOf) with(bank, old, replacement string) {
 	b.t.Helper()
 	path := filepath.Join(b.Folder, bank+".toml")
@@ -102,23 +97,20 @@ func (b *banksOf) with(bank, old, replacement string) {
 	}
 }
 
-// uuid returns the UUID in the file of a bank.
 func (b *banksOf) uuid(bank string) string {
 	b.t.Helper()
 	return b.UUID(b.t, bank)
 }
 
-// landing is the redirect address of the application.
 const landing = "https://app.example/back"
 
-// customer is an end user of the service with a browser. The user is also a customer of a bank.
 type customer struct {
 	*servicetest.Instance
 	t       *testing.T
 	banks   *banksOf
 	token   string
 	browser *http.Client
-	// method is the id of the method for the next code. codes is the number of right codes.
+	// method is the id of the method for the next code.
 	method string
 	codes  int
 }
@@ -139,7 +131,6 @@ func newCustomer(t *testing.T, s *servicetest.Instance, banks *banksOf) *custome
 	return &customer{Instance: s, t: t, banks: banks, token: out.Token, browser: &http.Client{Jar: jar, CheckRedirect: stay}}
 }
 
-// browse requests a page or sends a form to it. It returns the address of the redirect.
 func (c *customer) browse(address string, form url.Values) string {
 	c.t.Helper()
 	answer, err := c.browser.Get(address)
@@ -158,7 +149,6 @@ func (c *customer) browse(address string, form url.Values) string {
 	return ""
 }
 
-// begin starts the redirect to the page of a bank.
 func (c *customer) begin(q url.Values) string {
 	c.t.Helper()
 	q.Set("client_id", c.ClientID)
@@ -168,7 +158,6 @@ func (c *customer) begin(q url.Values) string {
 	return c.browse(out.URL, nil)
 }
 
-// decide decides on the bank's page and returns the parameters that the application gets.
 func (c *customer) decide(page, decision string) url.Values {
 	c.t.Helper()
 	return c.decideAs(page, decision, "anna")
@@ -191,7 +180,6 @@ func (c *customer) decideAs(page, decision, as string) url.Values {
 	return to.Query()
 }
 
-// seenConnection is a connection as the API returns it.
 type seenConnection struct {
 	ID     int64
 	State  *string
@@ -221,14 +209,12 @@ func (c *customer) accounts() (all []seenAccount) {
 	return out.Accounts
 }
 
-// connect connects the customer to a bank, and shares all accounts.
 func (c *customer) connect(uuid string) {
 	c.t.Helper()
 	c.decide(c.begin(url.Values{"connector_uuid": {uuid}}), "approve")
 	c.share(c.accounts())
 }
 
-// share shares accounts and does the due work, so that the service reads them.
 func (c *customer) share(all []seenAccount) {
 	c.t.Helper()
 	for _, a := range all {
@@ -239,7 +225,6 @@ func (c *customer) share(all []seenAccount) {
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
-// transactions returns all stored transactions.
 func (c *customer) transactions() (all []seenTransaction) {
 	c.t.Helper()
 	for next := "/users/me/transactions?limit=1000"; next != ""; {
@@ -256,7 +241,6 @@ func (c *customer) transactions() (all []seenTransaction) {
 	return all
 }
 
-// connection returns the only connection of the customer.
 func (c *customer) connection() seenConnection {
 	c.t.Helper()
 	var out struct{ Connections []seenConnection }
@@ -267,7 +251,6 @@ func (c *customer) connection() seenConnection {
 	return out.Connections[0]
 }
 
-// sync reads the connection, with or without the customer.
 func (c *customer) sync(present string) {
 	c.t.Helper()
 	c.OK(c.Call("PUT", "/users/me/connections/"+itoa(c.connection().ID)+"?psu_requested="+present, c.token, nil))
@@ -278,7 +261,6 @@ type bookedAccount struct {
 	Booked     int64
 }
 
-// books returns Anna's accounts in the books of a bank.
 func (b *banksOf) books(bank string) []bookedAccount {
 	b.t.Helper()
 	var out struct{ Accounts []bookedAccount }
@@ -287,7 +269,6 @@ func (b *banksOf) books(bank string) []bookedAccount {
 	return out.Accounts
 }
 
-// cents converts an amount with two decimals to cents.
 func cents(t *testing.T, amount json.Number) int64 {
 	t.Helper()
 	n, err := strconv.ParseInt(strings.Replace(amount.String(), ".", "", 1), 10, 64)
@@ -297,8 +278,6 @@ func cents(t *testing.T, amount json.Number) int64 {
 	return n
 }
 
-// matchesBooks compares the stored balances and the sum of the booked transactions with the bank's
-// books. It also checks the number of transactions.
 func (c *customer) matchesBooks(bank string, transactions int) {
 	c.t.Helper()
 	want, got := map[string]int64{}, map[string]int64{}
@@ -324,8 +303,8 @@ func (c *customer) matchesBooks(bank string, transactions int) {
 	}
 }
 
-// TestAccountsOfABankAreRead: a customer gives consent on the bank's page. The service stores
-// the bank's transactions page by page, and reads them again without the customer.
+// TestAccountsOfABankAreRead: the service stores a bank's transactions, and reads them again
+// without the customer.
 func TestAccountsOfABankAreRead(t *testing.T) {
 	banks := newBanks(t, "redirect,delta")
 	for _, bank := range []string{"redirect", "delta"} {
@@ -384,8 +363,7 @@ func TestReadsWithoutADevice(t *testing.T) {
 	})
 }
 
-// TestRefusedConsent: a customer who refuses the consent returns with this result, and can try
-// again.
+// TestRefusedConsent: a customer who refuses the consent can try again.
 func TestRefusedConsent(t *testing.T) {
 	banks := newBanks(t, "redirect-explicit")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder}, func(t *testing.T, s *servicetest.Instance) {
@@ -471,8 +449,7 @@ func TestDeletedConnectionEndsItsConsent(t *testing.T) {
 }
 
 // TestTenThousandTransactions: no transaction is missing or stored twice after the second read.
-// Entries are booked between pages, and pending transactions are booked later. The bank may have no
-// ids, count its pages by offset, or offer downloads.
+// Entries are booked between pages, and pending transactions are booked later.
 func TestTenThousandTransactions(t *testing.T) {
 	const openings = 2 // one for each account that is not a card account
 	// apart is the number of pages between two bookings during the first read. A download is a
@@ -483,7 +460,7 @@ func TestTenThousandTransactions(t *testing.T) {
 	// until the pages no longer change.
 	first := map[string]int{"old": 90, "rewording": 100, "shifting": 100}
 	storetest.Each(t, func(t *testing.T, database string) {
-		banks := newBanks(t, "redirect,old,idempotent,rewording,shifting") // the banks of the other database have too many transactions already
+		banks := newBanks(t, "redirect,old,idempotent,rewording,shifting") // each database needs banks without these transactions
 		s := servicetest.Start(t, database, servicetest.Options{Banks: banks.Folder})
 		for _, bank := range []string{"redirect", "old", "idempotent", "rewording", "shifting"} {
 			t.Run(bank, func(t *testing.T) {
@@ -564,7 +541,6 @@ func TestStatementsOfABank(t *testing.T) {
 	})
 }
 
-// coming returns the ids of the transactions that are not booked.
 func (c *customer) coming() map[int64]bool {
 	c.t.Helper()
 	ids := map[int64]bool{}
@@ -577,7 +553,7 @@ func (c *customer) coming() map[int64]bool {
 }
 
 // TestDisturbedBankIsMarked: the API and the webview mark a failing bank before the user chooses
-// it. The health of the bank contains its certificate.
+// it.
 func TestDisturbedBankIsMarked(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	uuid := banks.uuid("redirect")
@@ -607,8 +583,7 @@ func TestDisturbedBankIsMarked(t *testing.T) {
 }
 
 // TestReplicasAgreeOnABank: when one replica marks a bank as failing, users of every replica see
-// the mark. A replica continues its own calls while they succeed. The mark expires some time after
-// the replica that set it has ended.
+// the mark.
 func TestReplicasAgreeOnABank(t *testing.T) {
 	banks, now := newBanks(t, "redirect"), time.Now()
 	uuid := banks.uuid("redirect")
@@ -642,7 +617,7 @@ func TestReplicasAgreeOnABank(t *testing.T) {
 	if c.sync("true"); c.connection().State != nil {
 		t.Errorf("calls of the other replica end in %s", *c.connection().State)
 	}
-	now = now.Add(time.Minute) // the first replica has stopped by then
+	now = now.Add(time.Minute) // as if the first replica had stopped
 	if err := second.ShareBankHealth(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -651,13 +626,11 @@ func TestReplicasAgreeOnABank(t *testing.T) {
 	}
 }
 
-// shows follows the redirects from a page. It reports whether the last page contains a text.
 func (c *customer) shows(address, text string) bool {
 	c.t.Helper()
 	return strings.Contains(c.page(address), text)
 }
 
-// page returns the page at an address, in English.
 func (c *customer) page(address string) string {
 	c.t.Helper()
 	browser := *c.browser
@@ -698,8 +671,8 @@ func TestSharingOneByOne(t *testing.T) {
 	})
 }
 
-// TestFailuresOfReads: when a read fails, the connection has a corresponding state and the log
-// names the bank. Stored data is kept, and the next read is complete.
+// TestFailuresOfReads: after a failed read, the log names the bank and the reason, and the next
+// read is complete.
 func TestFailuresOfReads(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder}, func(t *testing.T, s *servicetest.Instance) {
@@ -729,7 +702,7 @@ func TestFailuresOfReads(t *testing.T) {
 }
 
 // TestALostReadIsRepeated: when the bank closes the connection without a response, the same run
-// repeats the request. It must end without an error and with all data.
+// repeats the request.
 func TestALostReadIsRepeated(t *testing.T) {
 	banks, booked := newBanks(t, "redirect"), 2 // both databases read the same bank
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder}, func(t *testing.T, s *servicetest.Instance) {

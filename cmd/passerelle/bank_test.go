@@ -30,8 +30,7 @@ func TestListOfBankFiles(t *testing.T) {
 	}
 }
 
-// TestTestBanksAreConnected: the connector reads the files that the test banks write. The banks of
-// the command testbank accept the certificates and signatures of these files.
+// TestTestBanksAreConnected: `passerelle bank check` succeeds with each file of the test banks.
 func TestTestBanksAreConnected(t *testing.T) {
 	data := t.TempDir()
 	_, stop := started(t, "testbank", "run", "--json", "--data", data, "--listen", "127.0.0.1:0", "--pages", "127.0.0.1:0", "--control", "127.0.0.1:0")

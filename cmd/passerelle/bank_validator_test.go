@@ -21,8 +21,7 @@ import (
 
 // validatorSetting is the environment variable with the address of a validating program. The
 // program validates messages against the API description of the standard, and passes them on to
-// validatorNext. scripts/validate-banks starts it. Tests then send all messages between connectors
-// and test banks through the program.
+// validatorNext. scripts/validate-banks starts it.
 const (
 	validatorSetting = "PASSERELLE_TEST_VALIDATOR"
 	validatorNext    = "127.0.0.1:4011"
@@ -30,21 +29,18 @@ const (
 )
 
 // validator reports the violations in the messages between connectors and banks. The validating
-// program passes on each message as it has parsed it. The validator sends the original message to
-// the bank, byte for byte.
+// program passes on what it has parsed, so the validator sends the original message to the bank.
 type validator struct {
-	address string
-	mu      sync.Mutex
-	// open maps numbers to the messages that are being validated.
+	address  string
+	mu       sync.Mutex
 	open     map[string]*message
 	number   int
 	messages int
-	// broken counts the responses that the bank spoilt on demand. found counts each violation.
+	// broken counts lost and malformed responses.
 	broken int
 	found  map[string]int
 }
 
-// message is a request and its response.
 type message struct {
 	to     *http.Client
 	origin string
@@ -56,11 +52,9 @@ type message struct {
 	status   int
 	answer   http.Header
 	answered []byte
-	// lost means that the connection to the bank broke off.
-	lost bool
+	lost     bool
 }
 
-// validating returns the only validator of this process, or nil without the setting.
 var validating = sync.OnceValue(func() *validator {
 	address := os.Getenv(validatorSetting)
 	if address == "" {
@@ -114,8 +108,6 @@ func (v *validator) between(b *banksOf) {
 	b.t.Cleanup(func() { relay.Close(); v.report(b.t) })
 }
 
-// relay sends a message to the validating program and records the violations that the program
-// reports.
 func (v *validator) relay(ctx context.Context, m *message) {
 	_, path, _ := strings.Cut(strings.TrimPrefix(m.path, "/"), "/")
 	v.mu.Lock()
@@ -149,13 +141,10 @@ func (v *validator) relay(ctx context.Context, m *message) {
 	v.note(m, answer.Header.Get("Sl-Violations"))
 }
 
-// asStandard reports whether a response can be validated. This is not possible if the header says
-// JSON but the body is not valid JSON.
 func (m *message) asStandard() bool {
 	return len(m.answered) == 0 || !strings.Contains(m.answer.Get("Content-Type"), "json") || json.Valid(m.answered)
 }
 
-// note records the violations that the validating program reports.
 func (v *validator) note(m *message, reported string) {
 	var all []struct {
 		Location []string
@@ -180,7 +169,6 @@ func (v *validator) note(m *message, reported string) {
 // queries.
 var pathForm = regexp.MustCompile(`[A-Z0-9]{20,}|[0-9a-f-]{36}|\?.*$|^/[a-z0-9-]+`)
 
-// pass receives a message from the validating program and sends the original message to the bank.
 func (v *validator) pass(w http.ResponseWriter, r *http.Request) {
 	v.mu.Lock()
 	m := v.open[r.Header.Get(validatorID)]
@@ -211,7 +199,6 @@ func (v *validator) pass(w http.ResponseWriter, r *http.Request) {
 	m.write(w, "https://bank.example") // the validating program does not accept loopback as an address
 }
 
-// write writes the bank's response, and replaces the bank's address with another address.
 func (m *message) write(w http.ResponseWriter, own string) {
 	if m.lost && m.answer == nil {
 		panic(http.ErrAbortHandler)
@@ -233,7 +220,6 @@ func (m *message) write(w http.ResponseWriter, own string) {
 	}
 }
 
-// report fails the test with the violations of the standard that match no exception.
 func (v *validator) report(t testing.TB) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -250,7 +236,6 @@ func (v *validator) report(t testing.TB) {
 	v.found = map[string]int{}
 }
 
-// exception is a kind of report that is not an error, with the reason.
 type exception struct {
 	of  *regexp.Regexp
 	why string

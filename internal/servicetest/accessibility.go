@@ -25,11 +25,8 @@ import (
 //go:embed axe-core.sha256
 var engineSum string
 
-// schemes lists the colour schemes in which the tests check pages.
 var schemes = []string{"light", "dark"}
 
-// judge runs the engine on the whole page, with the rules of WCAG 2.0 to 2.2 at levels A and AA,
-// and with the engine's best practices.
 const judge = `axe.run(document, {
 	runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
 	rules: {"target-size": {enabled: true}}, resultTypes: ["violations"], iframes: false,
@@ -37,9 +34,8 @@ const judge = `axe.run(document, {
 	rule.id + " at " + node.target.join(" ") + ": " + node.failureSummary.replace(/\s+/g, " ") + " " + node.html.slice(0, 200))))`
 
 // Violations runs an accessibility engine on the shown page, in both colour schemes, and lists its
-// findings. The engine does not change the page: the content security policy of the page stays
-// active, and the page's scripts cannot reach the engine. Without the engine, Violations skips the
-// test. In CI, it fails the test.
+// findings. The content security policy of the page stays active, and the page's scripts cannot
+// reach the engine. Without the engine, Violations skips the test. In CI, it fails the test.
 func Violations(ctx context.Context, t testing.TB) []string {
 	t.Helper()
 	Settle(ctx, t)
@@ -68,8 +64,6 @@ func Scheme(ctx context.Context, t testing.TB, scheme string) {
 	}
 }
 
-// engineWorld returns a JavaScript world that has the engine and is isolated from the page's
-// scripts.
 func engineWorld(ctx context.Context, t testing.TB) runtime.ExecutionContextID {
 	t.Helper()
 	tree, err := chromedp.Call(ctx, page.GetFrameTree, cdp.Empty{})
@@ -90,8 +84,6 @@ func within(world runtime.ExecutionContextID) chromedp.EvaluateOption {
 	return func(p *runtime.EvaluateParams) { p.ContextID = world }
 }
 
-// engine returns the script of the accessibility engine. Each machine downloads the engine once.
-// This repository does not contain it.
 func engine(t testing.TB) string {
 	t.Helper()
 	sum, name, _ := strings.Cut(strings.TrimSpace(engineSum), "  ")

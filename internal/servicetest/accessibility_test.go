@@ -12,8 +12,7 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// The engine finds errors on pages that allow no script, and colours that are wrong in one of the
-// schemes. It finds no errors on correct pages.
+// The engine finds errors on pages that allow no script, and colours that are wrong in one scheme.
 func TestAccessibilityCheckFindsErrors(t *testing.T) {
 	const frame = `<!doctype html><html lang="en"><head><title>A page</title><link rel="stylesheet" href="/s.css"></head><body><main><h1>A page</h1>`
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -12,8 +12,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestCopiesUnderLoad copies a database while clients pay, and restores the copy. The copy must be
-// consistent. It must contain all payments that were acknowledged before the copy.
+// TestCopiesUnderLoad copies a database while clients pay, and restores the copy. The copy must
+// contain all payments that were acknowledged before the copy.
 func TestCopiesUnderLoad(t *testing.T) {
 	times := amount("PASSERELLE_TEST_COPIES", 1)
 	t.Run("sqlite", func(t *testing.T) {
@@ -55,7 +55,6 @@ func copies(t *testing.T, p *servicetest.Process, times int, empty func(n int) s
 }
 
 // TestCopyOfWhatOnlyReads copies the database of a server that accepts no writes, like a standby.
-// Only the record of the last copy needs a write.
 func TestCopyOfWhatOnlyReads(t *testing.T) {
 	c := servicetest.StartCluster(t)
 	p := servicetest.StartProcess(t, c.URL())

@@ -19,12 +19,8 @@ import (
 	"passerelle/payment"
 )
 
-// TestABankBooksOnce pays at banks in another process behind a TCP proxy, with payments of all
-// kinds. Service, banks and network fail repeatedly, and responses are lost after a bank has
-// accepted an order. The banks' own books must have each order at most once, and exactly once if
-// the service reports the payment as done or accepted. At a bank that recognises repeated orders,
-// every payment becomes final. At the other banks, where payers approve in different ways, a
-// payment with an unknown outcome waits for an operator.
+// TestABankBooksOnce pays at banks while the service, the banks and the network fail. The banks'
+// books must have each order at most once, and exactly once if the payment is done or accepted.
 func TestABankBooksOnce(t *testing.T) {
 	t.Parallel()
 	kills := amount("PASSERELLE_TEST_BANK_KILLS", 1) // for each kind of failure
@@ -66,7 +62,6 @@ func payAtBanks(t *testing.T, database string, banks []string, kills int) {
 
 const bankClients = 4
 
-// merchant is a client that creates payments at the banks.
 type merchant struct {
 	*driver
 	// program is nil for banks that are not test banks.
@@ -79,11 +74,9 @@ type merchant struct {
 	done int
 }
 
-// bankConnector is a bank with the UUID of its connector.
 type bankConnector struct{ name, uuid string }
 
-// sale is a payment in progress, with its bank and its kind. It has a key, so creating the payment
-// again has no effect.
+// sale is a payment with an idempotency key, so creating it again has no effect.
 type sale struct {
 	key, kind string
 	bank      bankConnector
@@ -93,7 +86,6 @@ type sale struct {
 	back string
 }
 
-// saleState has the data of a payment that its payer needs.
 type saleState struct {
 	ID          int64
 	State       payment.State
@@ -106,11 +98,10 @@ type saleState struct {
 	}
 }
 
-// saleKinds are the kinds of payments. The values are the numbers of bookings at the bank for a
-// payment that is done. No periodic payment is executed during the test.
+// saleKinds maps each kind of payment to its number of bookings at the bank. No periodic payment is
+// executed during the test.
 var saleKinds = map[string]int{"single": 1, "bulk": 2, "periodic": 0}
 
-// draft returns the payment of a sale. The label of the beneficiary contains the key of the sale.
 func (o *sale) draft() map[string]any {
 	draft := servicetest.Draft()
 	first, _ := draft["instructions"].([]any)[0].(map[string]any)
@@ -128,8 +119,6 @@ func (o *sale) draft() map[string]any {
 	return draft
 }
 
-// sell creates payments of each kind at each bank until stop is closed. It advances each payment
-// for at most a second.
 func (s *merchant) sell(stop <-chan struct{}) {
 	for !isClosed(stop) {
 		s.mu.Lock()
@@ -145,7 +134,6 @@ func (s *merchant) sell(stop <-chan struct{}) {
 	}
 }
 
-// awaitDone waits until this number of further payments is done, or the time is over.
 func (s *merchant) awaitDone(more int, within time.Duration) {
 	count := func() int {
 		s.mu.Lock()
@@ -158,15 +146,13 @@ func (s *merchant) awaitDone(more int, within time.Duration) {
 	}
 }
 
-// These are the first and the longest pause between two steps of a payment. The pauses become
-// longer, because queries slow down the service.
+// The pauses between the steps of a payment become longer, because queries slow down the service.
 const (
 	shortPause = 20 * time.Millisecond
 	longPause  = 160 * time.Millisecond
 )
 
-// advance does the next step of a payment, and pauses afterwards. It reports whether the payment
-// has ended.
+// advance does the next step of a payment, and reports whether the payment has ended.
 func (s *merchant) advance(o *sale, pause time.Duration) bool {
 	p, seen := s.inspectSale(o)
 	switch {
@@ -186,13 +172,11 @@ func (s *merchant) advance(o *sale, pause time.Duration) bool {
 	return false
 }
 
-// validate sends the order of a payment, and returns the status of the response.
 func (s *merchant) validate(o *sale) int {
 	status, _ := s.send("POST", fmt.Sprint("/payments/", o.id), s.token, "", map[string]any{"connector_uuid": o.bank.uuid, "webview_url": "https://shop.example/webview", "validated": true})
 	return status
 }
 
-// inspectSale creates the payment, or reads it if it exists.
 func (s *merchant) inspectSale(o *sale) (p saleState, seen bool) {
 	method, path, body := "GET", fmt.Sprint("/payments/", o.id), any(nil)
 	if o.id == 0 {
@@ -206,7 +190,6 @@ func (s *merchant) inspectSale(o *sale) (p saleState, seen bool) {
 	return p, true
 }
 
-// act does the payer's next step: on the bank's page, in its app, or in a form.
 func (s *merchant) act(o *sale, p saleState) {
 	path := fmt.Sprint("/payments/", o.id)
 	switch *p.Action {
@@ -225,8 +208,7 @@ func (s *merchant) act(o *sale, p saleState) {
 	}
 }
 
-// approve confirms the payment on the bank's page, and follows the redirect back. If the service
-// does not respond, the payer loads the address of the return again, as people do in a browser.
+// After a failure, approve loads the address of the return again, as people do in a browser.
 func (s *merchant) approve(o *sale, page string) {
 	if o.back == "" {
 		o.back = s.decide(page)
@@ -239,9 +221,7 @@ func (s *merchant) approve(o *sale, page string) {
 	}
 }
 
-// decide approves on the bank's page in the payer's place, and returns the address of the return.
-// The address is empty if the bank fails or the page is no longer valid. The page of an
-// authorisation server redirects to another page first.
+// decide returns an empty address if the bank fails or the page is no longer valid.
 func (s *merchant) decide(page string) (back string) {
 	if status, location := s.do(must(http.NewRequest("GET", page, http.NoBody))); status/100 == 3 {
 		page = must(must(url.Parse(page)).Parse(string(location))).String()
@@ -255,7 +235,7 @@ func (s *merchant) decide(page string) (back string) {
 	return ""
 }
 
-// decideInApp approves everything in the bank's app. A killed bank has no app, so errors are usual.
+// decideInApp ignores errors, because a killed bank has no app.
 func (s *merchant) decideInApp(bank string) {
 	var open struct {
 		Authorisations []struct{ ID, Approach string }
@@ -268,9 +248,8 @@ func (s *merchant) decideInApp(bank string) {
 	}
 }
 
-// finish makes every payment final. It advances the clock of the service, because the service
-// seldom asks a bank about old payments. If all is false, payments with an unknown outcome may
-// remain. If other payments remain, finish calls expire.
+// finish advances the clock of the service, because the service seldom asks a bank about old
+// payments.
 func (s *merchant) finish(all bool) {
 	s.t.Helper()
 	open, pause := s.sold, shortPause
@@ -298,19 +277,14 @@ func (s *merchant) finish(all bool) {
 // stalled is the time without progress after which finish gives up.
 const stalled = 30 * time.Second
 
-// advanceClock advances the clock of the service, and does the next step of several payments. It
-// returns the payments that are not final.
 func (s *merchant) advanceClock(open []*sale, by string) []*sale {
 	s.send("POST", "/sandbox/clock", s.config, "", map[string]any{"advance": by})
 	s.send("POST", "/sandbox/run", s.config, "", map[string]any{})
 	return s.advanceAll(open)
 }
 
-// expire lets payments expire if their payers can no longer approve them: the response with the
-// token of the approval was lost, and the bank's page accepts no second approval. It ignores
-// payments that wait for an operator. It returns the other payments that do not become final. The
-// loss is possible only at banks with OAuth. If one of the other payments is at a bank without
-// OAuth, expire returns all of them immediately.
+// expire lets payments expire. At a bank with OAuth, a payer can no longer approve after the
+// response with the token was lost.
 func (s *merchant) expire(open []*sale) []*sale {
 	s.t.Helper()
 	lost := slices.DeleteFunc(slices.Clone(open), func(o *sale) bool { return s.waitForPerson([]*sale{o}) })
@@ -321,8 +295,6 @@ func (s *merchant) expire(open []*sale) []*sale {
 	return s.advanceClock(lost, "744h")
 }
 
-// advanceAll does the next step of several payments at the same time. It returns the payments that
-// are not final.
 func (s *merchant) advanceAll(open []*sale) []*sale {
 	var (
 		all  sync.WaitGroup
@@ -354,7 +326,6 @@ func (s *merchant) waitForPerson(all []*sale) bool {
 	})
 }
 
-// compare compares the payments with the banks' books.
 func (s *merchant) compare() {
 	s.t.Helper()
 	sent, booked := s.books()
@@ -382,8 +353,6 @@ func (s *merchant) compare() {
 	}
 }
 
-// books returns the numbers of orders and bookings for each reference. The banks must confirm that
-// their books are right.
 func (s *merchant) books() (sent, booked map[string]int) {
 	s.t.Helper()
 	sent, booked = map[string]int{}, map[string]int{}
@@ -410,7 +379,6 @@ func (s *merchant) books() (sent, booked map[string]int) {
 	return sent, booked
 }
 
-// bankFailures causes failures of the service, the banks and the network.
 type bankFailures struct {
 	process *servicetest.Process
 	program *servicetest.TestBank
@@ -418,15 +386,11 @@ type bankFailures struct {
 	random  *rand.Rand
 }
 
-// failureKinds is the number of kinds of failures.
 const failureKinds = 4
 
-// outages lists the upper limits for the duration of a network failure. The last limit is longer
-// than the service waits before it asks the bank again.
+// outages lists the upper limits for the duration of a network failure.
 var outages = []time.Duration{100 * time.Millisecond, 500 * time.Millisecond, 4 * time.Second}
 
-// play causes a failure of a kind. n selects the bank, or the manner and the longest duration of a
-// network failure.
 func (f *bankFailures) play(t *testing.T, kind, n int) {
 	t.Helper()
 	switch kind {

@@ -14,14 +14,12 @@ import (
 	"passerelle/internal/leftout"
 )
 
-// browserTimeout limits all actions of a test in a browser.
 const browserTimeout = 3 * time.Minute
 
 // chromium is the browser that all tests of a package share, because it takes longer to start than
 // many tests run.
 var chromium struct {
 	sync.Mutex
-	// ctx is nil before the first test that needs the browser.
 	ctx  context.Context
 	stop func()
 }
@@ -46,7 +44,6 @@ func Browser(t testing.TB, width, height int64) context.Context {
 	return ctx
 }
 
-// startBrowser starts the browser when it does not run yet.
 func startBrowser(t testing.TB) context.Context {
 	t.Helper()
 	chromium.Lock()
@@ -82,8 +79,8 @@ func CloseBrowser() {
 	}
 }
 
-// Picture saves the shown page as NAME.png in the folder PASSERELLE_TEST_PICTURES, so that people
-// can look at it. Without that variable it does nothing.
+// Picture saves the shown page as NAME.png in the folder PASSERELLE_TEST_PICTURES. Without that
+// variable it does nothing.
 func Picture(ctx context.Context, t testing.TB, name string) {
 	t.Helper()
 	folder := os.Getenv("PASSERELLE_TEST_PICTURES")

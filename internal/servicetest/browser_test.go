@@ -13,7 +13,6 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// shop starts the client's site. The payer arrives there at the end.
 func shop(t *testing.T) (*httptest.Server, <-chan url.Values) {
 	landed := make(chan url.Values, 4)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -29,10 +28,7 @@ func shop(t *testing.T) (*httptest.Server, <-chan url.Values) {
 	return server, landed
 }
 
-// TestPayerInABrowser runs the complete flow of a payer in a real browser. The webview lists the
-// banks. The payer chooses the test bank, approves on its page, and is redirected to the shop. The
-// receiver gets every change, and the evidence in the API shows what the payer saw. The inspected
-// pages are accessible, and the browser reports no error on any page.
+// TestPayerInABrowser runs the complete flow of a payer in a real browser.
 func TestPayerInABrowser(t *testing.T) {
 	t.Parallel()
 	for _, window := range []struct {
@@ -61,9 +57,8 @@ func payInBrowser(ctx context.Context, t *testing.T, s *servicetest.Instance, na
 	id := s.Create(token, draft)
 
 	for n, step := range []struct {
-		name string
-		do   chromedp.Action[chromedp.Void]
-		// inspect is set when the step shows a page of this service for the first time.
+		name    string
+		do      chromedp.Action[chromedp.Void]
 		inspect bool
 	}{
 		{"open the webview", servicetest.Navigate(webviewURL(t, s, token, id, lang, site.URL+"/back")), false},
@@ -96,7 +91,6 @@ func payInBrowser(ctx context.Context, t *testing.T, s *servicetest.Instance, na
 	return id
 }
 
-// checkEvidence compares the payer's evidence in the API with the pages that the payer saw.
 func checkEvidence(t *testing.T, s *servicetest.Instance, id int64, lang, amount string) {
 	t.Helper()
 	var p struct {
@@ -115,7 +109,6 @@ func checkEvidence(t *testing.T, s *servicetest.Instance, id int64, lang, amount
 	}
 }
 
-// webviewURL returns the link to which a client sends its payer.
 func webviewURL(t *testing.T, s *servicetest.Instance, token string, id int64, lang, back string) string {
 	t.Helper()
 	var code struct{ Token string }

@@ -28,7 +28,6 @@ var (
 	newest = oldest.Add(time.Second)
 )
 
-// payerStory is a payment, with the acts of its payer and its bank.
 type payerStory struct {
 	t    *testing.T
 	s    *servicetest.Instance
@@ -36,11 +35,9 @@ type payerStory struct {
 	id   int64
 	// landed is the state in the payer's redirect to the client's callback.
 	landed string
-	// token is the token in the forms of the last opened page.
-	token string
+	token  string
 }
 
-// deliveredStates checks that the requests to the receiver so far have these states, in order.
 func (p *payerStory) deliveredStates(want ...string) {
 	p.t.Helper()
 	var got []string
@@ -56,7 +53,6 @@ func (p *payerStory) deliveredStates(want ...string) {
 	}
 }
 
-// later advances the domain's time.
 func (p *payerStory) later(duration string) {
 	p.t.Helper()
 	p.s.OK(p.s.Call("POST", "/sandbox/clock", p.s.ConfigToken, map[string]any{"advance": duration}))
@@ -69,8 +65,7 @@ func (p *payerStory) change(body map[string]any) {
 	p.s.OK(p.s.Call("POST", p.path(), p.s.Token("payments:admin"), body))
 }
 
-// validates makes the client validate the payment with a return address on its own site. The bank
-// then redirects the payer to this address instead of the callback.
+// After validates, the bank redirects the payer to the client's own site instead of the callback.
 func (p *payerStory) validates() {
 	p.t.Helper()
 	p.change(map[string]any{"connector_uuid": testConnector, "webview_url": "https://shop.example/own", "validated": true})
@@ -86,8 +81,8 @@ func (p *payerStory) validateURI() string {
 	return *seen.ValidateURI
 }
 
-// browser returns the payer's browser. The browser keeps cookies and follows redirects within the
-// service. It records the state in a redirect to the client's callback.
+// browser follows redirects within the service, and records the state in a redirect to the client's
+// callback.
 func (p *payerStory) browser() *http.Client {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -104,7 +99,7 @@ func (p *payerStory) browser() *http.Client {
 	}}
 }
 
-// opens opens an address. It returns the address of the page at the end of the redirects.
+// opens returns the address of the page at the end of the redirects.
 func (p *payerStory) opens(b *http.Client, address string) string {
 	p.t.Helper()
 	answer, err := b.Get(address)
@@ -122,10 +117,8 @@ func (p *payerStory) opens(b *http.Client, address string) string {
 	return answer.Request.URL.String()
 }
 
-// formToken matches the token in every form of the webview.
 var formToken = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
 
-// sends submits a form with the token of the last opened page.
 func (p *payerStory) sends(b *http.Client, address string, form url.Values) {
 	p.t.Helper()
 	form.Set("csrf", p.token)
@@ -145,8 +138,6 @@ func (p *payerStory) sends(b *http.Client, address string, form url.Values) {
 	}
 }
 
-// chooses makes the payer open the webview and choose the test bank. It returns the address of the
-// payment's page.
 func (p *payerStory) chooses(b *http.Client) (page string) {
 	p.t.Helper()
 	page = p.opens(b, webviewURL(p.t, p.s, p.s.Token("payments:admin"), p.id, "en", "https://shop.example/back"))
@@ -155,13 +146,11 @@ func (p *payerStory) chooses(b *http.Client) (page string) {
 	return page
 }
 
-// decides presses a button at the bank, and follows the redirects.
 func (p *payerStory) decides(b *http.Client, decision string) {
 	p.t.Helper()
 	p.sends(b, p.validateURI(), url.Values{"decision": {decision}})
 }
 
-// pays leads the payer through the webview and the bank to the callback.
 func (p *payerStory) pays() {
 	p.t.Helper()
 	b := p.browser()
@@ -169,31 +158,25 @@ func (p *payerStory) pays() {
 	p.decides(b, "approve")
 }
 
-// These are sequences of acts. Each sequence begins with a new payment in a domain with a frozen
-// clock, and checks the deliveries after each act.
 var (
-	// brought: the redirected payer brings the final state, so the service delivers no state.
+	// The redirected payer brings the final state, so the service delivers no state.
 	brought = func(p *payerStory) {
 		p.pays()
 		p.deliveredStates()
 		p.later("1h")
 		p.deliveredStates()
 	}
-	// doubled: the service also delivers every state.
 	doubled = func(p *payerStory) {
 		p.pays()
 		p.deliveredStates("validating", "pending", "done")
 	}
 )
 
-// callbackCase has a domain, a sequence of acts, and the rows that the service must store.
 type callbackCase struct {
 	created time.Time
 	keys    map[string]string
 	label   string
 	play    func(*payerStory)
-	// landed is the state in the payer's redirect to the callback. It is empty when the payer does
-	// not arrive there.
 	landed  string
 	events  []string
 	dropped int
@@ -282,8 +265,7 @@ var callbackCases = map[string]callbackCase{
 }
 
 // TestStateThatThePayerBrings tests which domains have the old behaviour of PAYMENT_STATE_UPDATED,
-// and how this behaviour works. The service stores every event, including the events that it does
-// not deliver.
+// and how this behaviour works.
 func TestStateThatThePayerBrings(t *testing.T) {
 	for name, c := range callbackCases {
 		t.Run(name, func(t *testing.T) {
@@ -300,7 +282,6 @@ func TestStateThatThePayerBrings(t *testing.T) {
 	}
 }
 
-// begin stops the clock, configures the domain and creates the payment.
 func begin(t *testing.T, s *servicetest.Instance, eyes *storetest.Inspection, keys map[string]string, label string) *payerStory {
 	t.Helper()
 	if err := settings.Set(t.Context(), s.DB, s.Domain.ID, keys, time.Now()); err != nil {
@@ -314,8 +295,6 @@ func begin(t *testing.T, s *servicetest.Instance, eyes *storetest.Inspection, ke
 	return &payerStory{t: t, s: s, eyes: eyes, id: s.Create(s.Token("payments:admin"), draft)}
 }
 
-// wrote checks the stored rows. Each change has an event with one delivery. It also checks the
-// number of dropped deliveries. No delivery still waits.
 func (p *payerStory) wrote(events []string, dropped int) {
 	p.t.Helper()
 	state := regexp.MustCompile(`"state":"(\w+)"`)

@@ -18,29 +18,27 @@ import (
 	"passerelle/internal/leftout"
 )
 
-// Cluster is a PostgreSQL server for one test. The test can kill it and start it again on the same
-// data. Like an operator's server, it writes acknowledged data to disk. The server that tests share
-// does not.
+// Cluster is a PostgreSQL server for one test. Like an operator's server, it writes acknowledged
+// data to disk.
 type Cluster struct {
 	t                      testing.TB
 	programs, folder, port string
-	// data is the folder of the tables.
-	data string
-	// account is the operating system user that runs the server. The server refuses to run as root.
+	data                   string
+	// account runs the server, because PostgreSQL refuses to run as root.
 	account *syscall.Credential
 	server  *exec.Cmd
 	ended   chan struct{}
 }
 
-// StartCluster starts a server. The end of the test removes it.
+// StartCluster starts a server, and removes it after the test.
 func StartCluster(t testing.TB) *Cluster {
 	t.Helper()
 	return StartClusterOn(t, "")
 }
 
-// StartClusterOn starts a server like StartCluster, with its tables in an empty folder on the disk.
-// The test may fill this disk. The transaction log is on another disk, because PostgreSQL stops
-// when it cannot write its log.
+// StartClusterOn starts a server like StartCluster, with its tables on a disk that the test may
+// fill. The transaction log is on another disk, because PostgreSQL stops when it cannot write its
+// log.
 func StartClusterOn(t testing.TB, disk string) *Cluster {
 	t.Helper()
 	c := &Cluster{t: t, data: "data"}
@@ -74,7 +72,6 @@ func (c *Cluster) must(attempted string, err error) {
 	}
 }
 
-// leaveRoot makes the server run under an account other than root.
 func (c *Cluster) leaveRoot(disk string) error {
 	account, err := user.Lookup("postgres")
 	if err != nil {
@@ -98,8 +95,8 @@ func (c *Cluster) leaveRoot(disk string) error {
 	return errors.Join(err, os.Chown(c.folder, int(uid), int(gid)))
 }
 
-// command returns a command that runs a program of PostgreSQL. The program is not in the test's
-// process group. An interrupt at the terminal therefore does not end it before the cleanup.
+// command uses another process group, so an interrupt at the terminal does not end the server
+// before the cleanup.
 func (c *Cluster) command(program string, args ...string) *exec.Cmd {
 	command := exec.CommandContext(context.Background(), filepath.Join(c.programs, program), args...)
 	command.Dir, command.SysProcAttr = c.folder, &syscall.SysProcAttr{Credential: c.account, Setpgid: true}
@@ -121,7 +118,7 @@ func (c *Cluster) Empty(name string) string {
 	return c.address(name)
 }
 
-// Start starts the server. It returns when the server has recovered and responds.
+// Start starts the server, and returns when the server has recovered and responds.
 func (c *Cluster) Start() {
 	c.t.Helper()
 	log, err := os.OpenFile(filepath.Join(c.folder, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -145,9 +142,8 @@ func (c *Cluster) Start() {
 	}
 }
 
-// Kill ends the server and all its child processes at the same moment, like a power cut. It first
-// stops the server from starting new child processes, because a surviving child process could still
-// commit. A second call does nothing.
+// Kill ends the server and its child processes, like a power cut. It first stops the server from
+// starting new child processes, because a surviving child process could still commit.
 func (c *Cluster) Kill() {
 	select {
 	case <-c.ended:
@@ -168,7 +164,7 @@ func (c *Cluster) Kill() {
 	}
 }
 
-// Set changes a setting of the server. The change applies immediately.
+// Set changes a setting of the server.
 func (c *Cluster) Set(name, value string) {
 	c.t.Helper()
 	for _, sql := range []string{"ALTER SYSTEM SET " + name + " = " + value, "SELECT pg_reload_conf()"} {
@@ -179,7 +175,6 @@ func (c *Cluster) Set(name, value string) {
 	}
 }
 
-// processes returns the ids of the processes that a selection of ps finds. It omits zombies.
 func (c *Cluster) processes(selection ...string) []int {
 	var pids []int
 	out, err := exec.CommandContext(context.Background(), "ps", append(selection, "-o", "pid=,state=")...).Output()

@@ -18,11 +18,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestCrashAtEachMark crashes the program at random marks. A mark is before or after a commit, a
-// bank call or a webhook. PASSERELLE_TEST_DEATH_MARKS is the number of marks. Meanwhile, clients
-// pay, read accounts and receive events. The program itself records the marks that it passes. The
-// test fails if the program never passes a committing function, unless the test lists that function
-// with a reason. At the end, nothing is lost and nothing was done twice.
+// TestCrashAtEachMark crashes the program at random marks while clients pay, read accounts and
+// receive events. A mark is before or after a commit, a bank call or a webhook.
 func TestCrashAtEachMark(t *testing.T) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
@@ -70,14 +67,12 @@ func dieAtEachMark(t *testing.T, database string) {
 	})
 }
 
-// marks has the places in the program where a test can make a process crash.
 type marks struct {
 	t       *testing.T
 	seen    string
 	process *servicetest.Process
 	ledger  *ledger
-	// more has one entry for each additional user who is connecting. Its capacity limits the number
-	// of such users.
+	// more limits the number of additional users who are connecting.
 	more chan struct{}
 }
 
@@ -85,13 +80,10 @@ func (m *marks) environment(die string) []string {
 	return []string{"PASSERELLE_TEST_DEATHS_SEEN=" + m.seen, "PASSERELLE_TEST_DEATH=" + die}
 }
 
-// underLoad runs a function while clients pay, read and receive events. It checks all data at the
-// end.
 func (m *marks) underLoad(random *rand.Rand, do func(*ledger)) {
 	load{t: m.t, random: random, processes: []*servicetest.Process{m.process}}.run(do)
 }
 
-// passed returns the marks that the program has passed at least once.
 func (m *marks) passed() []string {
 	text, err := os.ReadFile(m.seen)
 	if err != nil {
@@ -105,7 +97,6 @@ func (m *marks) passed() []string {
 // again matches marks that the program passes repeatedly under load.
 var again = regexp.MustCompile(` in (initiation|delivery|aggregation|sandbox|httpapi|database|store)\.`)
 
-// chosen returns the marks at which the test can crash the program.
 func (m *marks) chosen() []string {
 	return slices.DeleteFunc(m.passed(), func(mark string) bool {
 		_, place, _ := strings.Cut(mark, " in ")
@@ -113,7 +104,6 @@ func (m *marks) chosen() []string {
 	})
 }
 
-// explore waits until the program has passed a mark in every required function.
 func (m *marks) explore() {
 	wanted := committing(m.t)
 	for deadline := time.Now().Add(waitLimit); m.missing(wanted, 10*time.Second) != nil; {
@@ -129,8 +119,6 @@ func (m *marks) explore() {
 	}
 }
 
-// missing returns the functions in which the program has passed no mark in time. It returns nil
-// when there are none.
 func (m *marks) missing(wanted []string, within time.Duration) []string {
 	for deadline := time.Now().Add(within); ; <-time.After(50 * time.Millisecond) {
 		var missing []string
@@ -146,8 +134,7 @@ func (m *marks) missing(wanted []string, within time.Duration) []string {
 	}
 }
 
-// die restarts the process with a crash at the nth pass of a mark. It reports whether the process
-// crashed in time.
+// die restarts the process with a crash at the nth pass of a mark.
 func (m *marks) die(mark string, pass int) bool {
 	p := m.process
 	m.ledger.d.disturb()
@@ -192,8 +179,7 @@ func (m *marks) rest(do func() bool) bool {
 // byPeople is in the names of the marks that the program passes when users connect and read.
 const byPeople = " in aggregation."
 
-// passing returns the number of the pass at which a process crashes. It returns 1 for marks that
-// the program passes only every few seconds.
+// passing returns 1 for marks that the program passes only every few seconds.
 func passing(mark string, random *rand.Rand) int {
 	if strings.Contains(mark, byPeople) {
 		return 1
@@ -201,7 +187,6 @@ func passing(mark string, random *rand.Rand) int {
 	return 1 + random.IntN(3)
 }
 
-// live restarts the process without a crash.
 func (m *marks) live() {
 	m.process.Kill()
 	m.process.Environment = m.environment("")
@@ -252,8 +237,6 @@ var elsewhere = map[string]string{
 // instead.
 var through = regexp.MustCompile(`\.(commit|write|ask|callBank|begin|finish|limitDB)$`)
 
-// committing returns the names of the use cases' committing functions. It omits the functions of
-// the two variables above.
 func committing(t *testing.T) (names []string) {
 	for _, folder := range []string{"initiation", "delivery", "aggregation"} {
 		files, err := filepath.Glob("../" + folder + "/*.go")
@@ -288,7 +271,6 @@ func committingIn(t *testing.T, folder, file string) (names []string) {
 	return names
 }
 
-// commits reports whether a function passes a unit to the store.
 func commits(function *ast.FuncDecl) (found bool) {
 	ast.Inspect(function, func(n ast.Node) bool {
 		call, is := n.(*ast.CallExpr)

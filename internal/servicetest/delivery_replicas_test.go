@@ -10,7 +10,6 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// eventCount returns the number of events that a test delivers.
 func eventCount(usual int) int { return amount("PASSERELLE_TEST_EVENTS", usual) }
 
 const (
@@ -18,9 +17,8 @@ const (
 	replicaClients   = 8
 )
 
-// TestNoDuplicateWithoutFaults delivers events to many receivers from three processes with one
-// PostgreSQL database, and from one process with SQLite. Without failures, no receiver may get a
-// request twice.
+// TestNoDuplicateWithoutFaults: without failures, no receiver gets a request twice, even from three
+// processes.
 func TestNoDuplicateWithoutFaults(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) {
 		noDuplicates(t, servicetest.StartProcess(t, ""))
@@ -47,7 +45,6 @@ func noDuplicates(t *testing.T, processes ...*servicetest.Process) {
 	l.checkOnce()
 }
 
-// checkOnce checks that each endpoint has received every request once, and has accepted it.
 func (l *ledger) checkOnce() {
 	l.t.Helper()
 	for webhook, e := range l.endpoints {
@@ -57,8 +54,8 @@ func (l *ledger) checkOnce() {
 	}
 }
 
-// TestRollingRestartLosesNothing restarts three processes, one after the other, while clients use
-// the other two. Every event arrives once, because a stopping process finishes its requests.
+// TestRollingRestartLosesNothing restarts three processes, one after the other, while clients pay.
+// Every event arrives once, because a stopping process finishes its requests.
 func TestRollingRestartLosesNothing(t *testing.T) {
 	p := servicetest.StartProcess(t, storetest.Postgres(t))
 	processes := []*servicetest.Process{p, p.Replica(), p.Replica()}
@@ -118,7 +115,6 @@ func TestAnotherReplicaTakesOver(t *testing.T) {
 	l.check()
 }
 
-// awaitRequests returns when every endpoint has received a request.
 func (l *ledger) awaitRequests() {
 	for _, e := range l.endpoints {
 		for e.count() == 0 {
@@ -127,7 +123,6 @@ func (l *ledger) awaitRequests() {
 	}
 }
 
-// awaitDelivery returns when nothing is left to send, or at the deadline.
 func (l *ledger) awaitDelivery(deadline time.Time) {
 	for l.stored.Count(undelivered) > 0 && time.Now().Before(deadline) {
 		<-time.After(50 * time.Millisecond)

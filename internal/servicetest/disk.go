@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Disk is a small disk for a test. The test can fill it.
+// Disk is a small disk that a test can fill.
 type Disk struct {
 	// Folder is the path of the disk.
 	Folder string

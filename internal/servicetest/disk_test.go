@@ -12,7 +12,6 @@ import (
 
 // TestFullDisk fills the disk of the database while clients pay, read accounts and receive events.
 // It also makes PostgreSQL refuse writes like a standby. Writes get a 503, and reads work.
-// Everything continues when there is space again. Nothing is lost or done twice.
 func TestFullDisk(t *testing.T) {
 	t.Parallel() // the test mostly waits for leases that a program could not release
 	t.Run("sqlite", func(t *testing.T) {
@@ -53,7 +52,6 @@ func fillUp(t *testing.T, p *servicetest.Process, fill, free func()) {
 	})
 }
 
-// untilRefused creates payments until the service refuses one with a 503.
 func (d *driver) untilRefused() time.Duration {
 	begun := time.Now()
 	for time.Since(begun) < waitLimit {
@@ -65,8 +63,6 @@ func (d *driver) untilRefused() time.Duration {
 	return waitLimit
 }
 
-// reads checks that clients can read stored data, and that the program responds to its health
-// check.
 func (d *driver) reads() {
 	for id := range d.paid() {
 		if status, answer := d.send("GET", fmt.Sprint("/payments/", id), d.token, "", nil); status != http.StatusOK {

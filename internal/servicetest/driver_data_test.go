@@ -9,16 +9,13 @@ import (
 	"time"
 )
 
-// reader is a user with a connection that the service reads several times.
 type reader struct {
 	token      string
 	connection int64
 }
 
-// syncs is the number of further reads of a user's connection.
 const syncs = 3
 
-// people are users who connect and read their accounts.
 type people struct {
 	*driver
 	working sync.WaitGroup
@@ -26,8 +23,6 @@ type people struct {
 	readers []*reader
 }
 
-// connectAndRead makes users connect and read until stop is closed. At most atOnce users do so at
-// the same time.
 func (p *people) connectAndRead(atOnce int, stop <-chan struct{}) {
 	for range atOnce {
 		p.working.Go(func() {
@@ -39,7 +34,6 @@ func (p *people) connectAndRead(atOnce int, stop <-chan struct{}) {
 	}
 }
 
-// one connects a user, and reads the connection several times.
 func (p *people) one() {
 	r := p.connect()
 	for range syncs {
@@ -50,14 +44,13 @@ func (p *people) one() {
 	p.readers = append(p.readers, r)
 }
 
-// gone waits until no user reads any more, and returns all users.
 func (p *people) gone() []*reader {
 	p.working.Wait()
 	return p.readers
 }
 
-// connect creates a user with one connection. It repeats the request for the connection with the
-// same key. Any number of attempts therefore creates only one connection.
+// connect repeats the request for the connection with the same key, so any number of attempts
+// creates one connection.
 func (d *driver) connect() *reader {
 	r := &reader{}
 	var user struct {
@@ -73,14 +66,11 @@ func (d *driver) connect() *reader {
 	return r
 }
 
-// readConnection shares the discovered accounts, and reads them.
 func (d *driver) readConnection(r *reader) {
 	d.call("PUT", "/users/me/accounts?all", r.token, map[string]any{"disabled": false})
 	d.call("PUT", fmt.Sprint("/users/me/connections/", r.connection), r.token, map[string]any{})
 }
 
-// checkReaders checks that each user has one working connection, and has the institution's data
-// once. The data must be the same for all users.
 func (d *driver) checkReaders(readers []*reader) {
 	d.t.Helper()
 	for n, r := range readers {
@@ -108,13 +98,10 @@ func (d *driver) holdings(r *reader) (h holdings) {
 	return holdings{len(accounts.Accounts), transactions.Total}
 }
 
-// keep sends a request like call, with an Idempotency-Key.
 func (d *driver) keep(method, path, token, key string, body any) []byte {
 	return d.until2xx(method+" "+path, func() (int, []byte) { return d.send(method, path, token, key, body) })
 }
 
-// until2xx repeats a request until the service accepts it. A 4xx status other than 409 and 429
-// fails the test.
 func (d *driver) until2xx(what string, send func() (int, []byte)) []byte {
 	wait := backoff{shortest: 20 * time.Millisecond}
 	for begun := time.Now(); d.undisturbed(begun) < waitLimit; wait.pause() {
@@ -134,8 +121,6 @@ func (d *driver) until2xx(what string, send func() (int, []byte)) []byte {
 // disturb records a failure. Waiting clients then get the full time again.
 func (d *driver) disturb() { d.disturbed.Store(time.Now().UnixNano()) }
 
-// undisturbed returns the time since the last failure, or since the instant in the argument if that
-// is later.
 func (d *driver) undisturbed(since time.Time) time.Duration {
 	return min(time.Since(since), time.Since(time.Unix(0, d.disturbed.Load())))
 }

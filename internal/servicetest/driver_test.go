@@ -27,8 +27,7 @@ import (
 	"passerelle/payment"
 )
 
-// amount returns the size of a test. The size is small in a usual run. A long run has the value of
-// an environment variable.
+// amount returns the size of a test. A long run sets an environment variable.
 func amount(name string, usual int) int {
 	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
 		return n
@@ -40,8 +39,7 @@ func amount(name string, usual int) int {
 const waitLimit = 150 * time.Second
 
 // driver is a set of clients that call one or more processes with the same database. They repeat
-// requests without a response, possibly at another process. They read the stored state before each
-// step.
+// requests without a response, possibly at another process.
 type driver struct {
 	t       *testing.T
 	bases   []string
@@ -56,16 +54,13 @@ type driver struct {
 	// time while a test waits for something else.
 	rests time.Duration
 	// disturbed is the time of the last failure, in nanoseconds since 1970.
-	disturbed atomic.Int64
-	// withoutRetry counts the responses 503 without Retry-After.
+	disturbed    atomic.Int64
 	withoutRetry atomic.Int64
 
 	mu       sync.Mutex
 	payments map[int64]bool
-	// answers has the number of responses by status. longest is the longest time until a response
-	// or a failure.
-	answers map[int]int
-	longest time.Duration
+	answers  map[int]int
+	longest  time.Duration
 }
 
 func newDriver(t *testing.T, processes ...*servicetest.Process) *driver {
@@ -97,12 +92,11 @@ func (d *driver) read(body []byte, into any) {
 	}
 }
 
-// call repeats a request like until2xx.
 func (d *driver) call(method, path, token string, body any) []byte {
 	return d.keep(method, path, token, "", body)
 }
 
-// send makes one attempt at the next process. The status 0 means that there was no response.
+// send returns the status 0 if there was no response.
 func (d *driver) send(method, path, token, key string, body any) (status int, answer []byte) {
 	base := d.bases[int(d.turn.Add(1))%len(d.bases)]
 	request := must(http.NewRequest(method, base+path, bytes.NewReader(must(json.Marshal(body)))))
@@ -146,7 +140,6 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-// subscribe registers an endpoint for an event, with a signature. It returns the webhook's id.
 func (d *driver) subscribe(event string, e *endpoint) int64 {
 	d.t.Helper()
 	d.send("POST", "/webhooks/auth", d.config, "", map[string]any{"type": "hmac_signature", "name": "driver"})
@@ -155,12 +148,11 @@ func (d *driver) subscribe(event string, e *endpoint) int64 {
 	return webhook.ID
 }
 
-// order is a payment in progress. It has a key, so creating the payment again has no effect.
+// order is a payment with an idempotency key, so creating it again has no effect.
 type order struct {
 	key string
 	id  int64
-	// simulated is set for a payment that the test advances with calls to the sandbox. The payers
-	// of other payments approve on the bank's page.
+	// simulated is set for a payment that the test advances with calls to the sandbox.
 	simulated bool
 }
 
@@ -170,7 +162,6 @@ type seenPayment struct {
 	ValidateURI *string `json:"validate_uri"`
 }
 
-// pay brings a payment to its final state. It returns false when there is not enough time.
 func (d *driver) pay(o *order, within time.Duration) (done bool) {
 	var last payment.State
 	wait := backoff{shortest: 10 * time.Millisecond}
@@ -203,7 +194,6 @@ func (b *backoff) pause() {
 	<-time.After(b.next)
 }
 
-// inspect creates the payment, or reads it if it exists.
 func (d *driver) inspect(o *order) (p seenPayment, seen bool) {
 	method, path, body := "GET", fmt.Sprint("/payments/", o.id), any(nil)
 	if o.id == 0 {
@@ -220,10 +210,8 @@ func (d *driver) inspect(o *order) (p seenPayment, seen bool) {
 	return p, true
 }
 
-// ahead has the next state of a simulated payment.
 var ahead = map[payment.State]payment.State{payment.Created: payment.Validating, payment.Validating: payment.Pending, payment.Pending: payment.Done}
 
-// step does the next step of a payment that does not wait for the bank.
 func (d *driver) step(o *order, p seenPayment) {
 	path := fmt.Sprint("/payments/", o.id)
 	switch {
@@ -243,7 +231,6 @@ var (
 	returnLink    = regexp.MustCompile(`<a[^>]*href="([^"]*/webauth/callback[^"]*)"`)
 )
 
-// approve approves on the bank's page in the payer's place, and follows the redirect back.
 func (d *driver) approve(page string) {
 	_, html := d.do(must(http.NewRequest("GET", page, http.NoBody)))
 	if button := approveButton.FindSubmatch(html); button != nil {
@@ -260,7 +247,6 @@ func (d *driver) approve(page string) {
 	}
 }
 
-// orders makes orders until it reaches the limit or stop is closed.
 func orders(limit int, stop <-chan struct{}, simulated func() bool) <-chan *order {
 	made := make(chan *order)
 	go func() {
@@ -276,11 +262,9 @@ func orders(limit int, stop <-chan struct{}, simulated func() bool) <-chan *orde
 	return made
 }
 
-// always makes every order simulated.
 func always() bool { return true }
 
-// payAll makes clients bring orders to their final state. Each client works on one order at a time.
-// Clients postpone the orders that a kill delays, so the next kill also interrupts new orders.
+// payAll postpones the orders that a kill delays, so the next kill also interrupts new orders.
 func (d *driver) payAll(clients int, orders <-chan *order) {
 	later := d.payEach(clients, orders, time.Second)
 	left := make(chan *order, len(later))
@@ -294,10 +278,9 @@ func (d *driver) payAll(clients int, orders <-chan *order) {
 }
 
 // lateClients is larger than the number of clients that create orders, because many late clients
-// only wait for leases. It is far smaller than the limit of the service.
+// only wait for leases.
 const lateClients = 64
 
-// payEach brings orders to their final state, and returns the orders that took too long.
 func (d *driver) payEach(clients int, orders <-chan *order, within time.Duration) (unpaid []*order) {
 	var (
 		working sync.WaitGroup
@@ -329,8 +312,6 @@ func (d *driver) awaitBeginning() {
 // have lower ids.
 const firstEventConnection = 1_000_000
 
-// sync triggers events of several connections, one after the other, until stop is closed. It
-// returns the deliveries in the responses.
 func (d *driver) sync(stop <-chan struct{}) map[int64]bool {
 	reported := map[int64]bool{}
 	for n := 0; !isClosed(stop); n++ {
@@ -361,8 +342,6 @@ func isClosed(stop <-chan struct{}) bool {
 	}
 }
 
-// checkAnswers fails the test when a response had the status 500, or took longer than the clients
-// allow. A 503 is allowed.
 func (d *driver) checkAnswers() {
 	d.t.Helper()
 	d.mu.Lock()
@@ -380,7 +359,6 @@ func (d *driver) paid() map[int64]bool {
 	return maps.Clone(d.payments)
 }
 
-// until waits until the service has acknowledged this number of payments to clients.
 func (d *driver) until(payments int) {
 	for deadline := time.Now().Add(waitLimit); len(d.paid()) < payments; <-time.After(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -389,7 +367,6 @@ func (d *driver) until(payments int) {
 	}
 }
 
-// checkSubmissions compares the orders with the bank's own records.
 func (d *driver) checkSubmissions() {
 	d.t.Helper()
 	ctx := context.Background()
@@ -411,7 +388,6 @@ func (d *driver) checkSubmissions() {
 	d.t.Logf("%d orders at the bank", orders)
 }
 
-// coin returns a function for random decisions, which any goroutine may call.
 func coin(random *rand.Rand) func() bool {
 	var mu sync.Mutex
 	return func() bool {
@@ -421,11 +397,9 @@ func coin(random *rand.Rand) func() bool {
 	}
 }
 
-// usualRest returns the pause of clients that pay during the whole test. In a long run,
-// PASSERELLE_TEST_PAUSE sets it.
 func usualRest() time.Duration { return amountOf("PASSERELLE_TEST_PAUSE", 200*time.Millisecond) }
 
-// amountOf returns the duration of a test. It works like amount.
+// amountOf works like amount, for durations.
 func amountOf(name string, usual time.Duration) time.Duration {
 	if length, err := time.ParseDuration(os.Getenv(name)); err == nil {
 		return length

@@ -21,10 +21,9 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// TestFailover uses two PostgreSQL servers that Patroni and etcd manage. It cuts the replication
-// while clients create payments, and kills the first server. It then counts the acknowledged data
-// that the other server does not have. With synchronous replication, nothing may be missing.
-// Without it, some data must be missing, because otherwise the test would not notice a loss.
+// TestFailover cuts the replication between two PostgreSQL servers while clients create payments,
+// and kills the first server. With synchronous replication, no acknowledged payment may be lost.
+// Without it, some must be lost, which proves that the test notices a loss.
 func TestFailover(t *testing.T) {
 	for name, synchronous := range map[string]bool{"synchronous": true, "asynchronous": false} {
 		t.Run(name, func(t *testing.T) {
@@ -77,7 +76,6 @@ func failOver(t *testing.T, synchronous bool) (acknowledged, lost int, stopped t
 	return acknowledged, b.lost(), stopped
 }
 
-// book has the acknowledged data: the id of each payment, by the payment's client_state.
 type book struct {
 	d    *driver
 	mu   sync.Mutex
@@ -126,7 +124,6 @@ func (b *book) lost() (lost int) {
 	return lost
 }
 
-// member is a PostgreSQL server, with its Patroni process.
 type member struct {
 	t                              *testing.T
 	name, folder, address, restful string
@@ -146,7 +143,6 @@ func sharedFolder(t *testing.T) (string, *syscall.Credential) {
 	return folder, &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 }
 
-// run starts a program. The end of the test stops it.
 func run(t *testing.T, account *syscall.Credential, folder, program string, args ...string) *exec.Cmd {
 	t.Helper()
 	log := must(os.CreateTemp(folder, "log-"))
@@ -213,7 +209,6 @@ func (m *member) start(etcd string, synchronous bool) {
 	m.command = run(m.t, m.account, m.folder, "patroni", file)
 }
 
-// awaits waits until Patroni reports that a member has a role.
 func (m *member) awaits(role string) {
 	m.t.Helper()
 	for deadline := time.Now().Add(waitLimit); time.Now().Before(deadline); <-time.After(200 * time.Millisecond) {
@@ -229,8 +224,7 @@ func (m *member) awaits(role string) {
 	m.t.Fatalf("the member %s is not %s in time", m.name, role)
 }
 
-// kill ends Patroni, the server and the server's child processes. It suspends the server before it
-// lists the child processes, so no more processes start.
+// kill suspends the server before it lists the child processes, so no more processes start.
 func (m *member) kill() {
 	if m.command == nil {
 		return

@@ -13,7 +13,6 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// called makes a call with a token at a process, and returns the status and body of the response.
 func called(t *testing.T, p *servicetest.Process, method, path, token, body string) (int, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(context.Background(), method, "http://"+p.Address()+"/2.0"+path, strings.NewReader(body))

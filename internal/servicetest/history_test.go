@@ -17,8 +17,6 @@ import (
 	"passerelle/payment"
 )
 
-// histories returns the number of random histories of a test. The number is small in a usual run.
-// In a long run, it is the value of PASSERELLE_TEST_HTTP_HISTORIES.
 func histories(usual int) int {
 	if n, err := strconv.Atoi(os.Getenv("PASSERELLE_TEST_HTTP_HISTORIES")); err == nil {
 		return n
@@ -26,7 +24,6 @@ func histories(usual int) int {
 	return usual
 }
 
-// seed returns the seed of a run. The same seed repeats the run. Every failure prints it.
 func seed() uint64 {
 	if n, err := strconv.ParseUint(os.Getenv("PASSERELLE_TEST_SEED"), 10, 64); err == nil {
 		return n
@@ -36,7 +33,7 @@ func seed() uint64 {
 
 // TestRandomHistories lets clients, payers and banks act in any order through the API of a complete
 // service. It compares each response and the stored state with a model of the interface
-// specification. This model shares no code with the service.
+// specification.
 func TestRandomHistories(t *testing.T) {
 	url := storetest.SQLite(t)
 	s := servicetest.Start(t, url, servicetest.Options{})
@@ -68,7 +65,6 @@ var model = map[payment.State][]payment.State{
 	"pending":    {"done", "accepted", "partial", "rejected", "expired"},
 }
 
-// history has one payment, and the acts on it.
 type history struct {
 	t      *testing.T
 	s      *servicetest.Instance
@@ -79,8 +75,7 @@ type history struct {
 	done   []string
 }
 
-// labels control the behaviour of the test bank. A label without a script keeps the usual
-// behaviour.
+// labels control the behaviour of the test bank.
 var labels = []string{
 	"Order 42", "pdng/done - a", "pdng/rjct - b", "canc - c", "rjct(insufficientFunds) - d", "bug - e", "pdng/accp - f", "pdng/hold - g",
 	"actn(confirm)/done - h", "actn(psu)/done - i", "actn(fields)/done - j", "actn(decoupled)/done - k", "dupl/done - l", "pdng/back/done - m", "unkn/done - n",
@@ -115,8 +110,8 @@ func (h *history) play() {
 
 func pick[T any](random *rand.Rand, list []T) T { return list[random.IntN(len(list))] }
 
-// clientAct is one act in a history. allowed predicts from the client's data whether the service
-// may accept the act. It is nil for an act without a prediction.
+// clientAct is one act in a history. Its function allowed predicts from the client's data whether
+// the service may accept the act.
 type clientAct struct {
 	name    string
 	do      func(*history) servicetest.Answer
@@ -169,7 +164,6 @@ var deeds = []clientAct{
 	}, nil},
 }
 
-// values returns a valid or invalid value for every required field.
 func (h *history) values() map[string]any {
 	values := map[string]string{}
 	for name := range h.now.Fields {
@@ -182,7 +176,6 @@ func (h *history) advance(length string) servicetest.Answer {
 	return h.s.OK(h.s.Call("POST", "/sandbox/clock", h.s.ConfigToken, map[string]any{"advance": length}))
 }
 
-// decide sends the payer's decision from the bank's page, if there is an order.
 func (h *history) decide(decision string) servicetest.Answer {
 	attempt, err := h.s.DB.Attempt(context.Background(), h.s.Domain.ID, passerelle.PaymentID(h.now.ID))
 	if err != nil {
@@ -196,7 +189,6 @@ func (h *history) inspect() {
 	h.s.JSON(h.s.OK(h.s.Call("GET", h.path+"?expand=transitions", h.token, nil)), &h.now)
 }
 
-// judge compares a response and the response's effect with the model.
 func (h *history) judge(d clientAct, before seenByClient, answer servicetest.Answer) {
 	h.t.Helper()
 	if answer.Status >= http.StatusInternalServerError {
@@ -212,8 +204,6 @@ func (h *history) judge(d clientAct, before seenByClient, answer servicetest.Ans
 	h.judgePath(before)
 }
 
-// judgePath checks the timeline. The service only adds transitions, and the model allows each
-// transition. The last transition leads to the payment's state.
 func (h *history) judgePath(before seenByClient) {
 	h.t.Helper()
 	was, is := before.path(), h.now.path()
@@ -234,7 +224,6 @@ func (h *history) judgePath(before seenByClient) {
 	}
 }
 
-// path returns the states of a payment in order.
 func (p seenByClient) path() []payment.State {
 	var states []payment.State
 	for _, row := range p.Transitions {
@@ -245,7 +234,6 @@ func (p seenByClient) path() []payment.State {
 	return states
 }
 
-// checkOrders checks that the bank has at most one order of the payment.
 func (h *history) checkOrders() {
 	h.t.Helper()
 	ctx := context.Background()
@@ -258,8 +246,8 @@ func (h *history) checkOrders() {
 	}
 }
 
-// checkEvents checks all payments once more. The service may have removed old events. The events
-// that remain must be those of the last transitions.
+// checkEvents allows that old events are removed. The events that remain must be those of the last
+// transitions.
 func checkEvents(t *testing.T, url string, played []*history) {
 	t.Helper()
 	versions := map[int64][]int64{}
@@ -279,8 +267,6 @@ func checkEvents(t *testing.T, url string, played []*history) {
 	}
 }
 
-// delivered compares the events of a payment with its transitions. Each transition has one event,
-// in the same order.
 func (h *history) delivered(events []storetest.Event) {
 	h.t.Helper()
 	if n := len(h.now.path()) - 1; len(events) != n {

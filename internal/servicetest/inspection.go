@@ -11,9 +11,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// wrongs finds violations of the rules for pages. It finds a page that is wider than the window or
-// too large, and content from another origin. It also finds effects of hostile text: unescaped
-// hostile text of a test makes an element or a title with the name "planted".
+// wrongs finds violations of the rules for pages. If a page does not escape a test's hostile text,
+// the text makes an element or a title named "planted".
 const wrongs = `Object.entries({
 	"wider than the window": document.documentElement.scrollWidth > innerWidth,
 	"heavier than 100 kB": performance.getEntries().reduce((n, e) => n + (e.encodedBodySize || 0), 0) > 100000,
@@ -25,12 +24,9 @@ const wrongs = `Object.entries({
 	"with scripts or styles of its own": document.querySelector("script:not([src]), [style], [onclick]") !== null,
 }).filter(([, wrong]) => wrong).map(([name]) => name)`
 
-// smallest is the width in CSS pixels of the smallest phone. A window counts as a phone up to the
-// width phone.
+// The smallest phone is 320 CSS pixels wide. A window of at most 400 CSS pixels counts as a phone.
 const smallest, phone = 320, 400
 
-// inspectSizes checks the shown page against the rules for all pages. For a phone, it also checks
-// the page in a window with the width of the smallest phone.
 func inspectSizes(ctx context.Context, t testing.TB, name string) {
 	t.Helper()
 	size, err := chromedp.Run(ctx, chromedp.Evaluate[[]int64](`[innerWidth, innerHeight]`))
@@ -105,9 +101,7 @@ func Listen(ctx context.Context, t testing.TB) Console {
 	return c
 }
 
-// Silent checks that the browser has sent no messages, and that it would send one for an error. The
-// argument but lists texts, such as the status of an error page. Silent ignores messages with one
-// of these texts.
+// Silent checks that the browser has sent no messages, except messages with one of the texts.
 func (c Console) Silent(t testing.TB, but ...string) {
 	t.Helper()
 	const end = "the end"
@@ -121,7 +115,6 @@ func (c Console) Silent(t testing.TB, but ...string) {
 	}
 }
 
-// next returns the browser's next message.
 func (c Console) next(t testing.TB) string {
 	t.Helper()
 	select {

@@ -113,7 +113,6 @@ func TestInvariantsAreSeenToBreak(t *testing.T) {
 	})
 }
 
-// finished makes a payment, moves it to a final state, sends its deliveries, and returns its id.
 func finished(t *testing.T, s *servicetest.Instance) int64 {
 	t.Helper()
 	token := s.Token("payments:admin")

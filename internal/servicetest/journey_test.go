@@ -26,8 +26,7 @@ type paymentAnswer struct {
 	ValidateURI *string `json:"validate_uri"`
 }
 
-// TestFirstPayment makes the first payment of the README on both databases. Instead of the webview,
-// it uses the API to choose the bank.
+// TestFirstPayment makes the first payment of the README on both databases.
 func TestFirstPayment(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		secret := s.Subscribe("PAYMENT_STATE_UPDATED", "first")
@@ -53,8 +52,7 @@ func TestFirstPayment(t *testing.T) {
 	})
 }
 
-// approve submits the payer's approval to the bank's page. It then follows the redirects of the
-// bank and the service to an address outside the service.
+// approve approves on the bank's page, and follows the redirects to an address outside the service.
 func approve(t *testing.T, s *servicetest.Instance, page string) (landed string) {
 	t.Helper()
 	form := strings.NewReader(url.Values{"decision": {"approve"}}.Encode())
@@ -78,8 +76,6 @@ func approve(t *testing.T, s *servicetest.Instance, page string) (landed string)
 	return ""
 }
 
-// checkReceived compares the requests to the receiver with the expected states. The requests must
-// be in order, without repetition, and with valid signatures.
 func checkReceived(t *testing.T, got []servicetest.Received, secret string, want ...string) {
 	t.Helper()
 	var states []string
@@ -107,7 +103,6 @@ func checkReceived(t *testing.T, got []servicetest.Received, secret string, want
 	}
 }
 
-// An unknown path gets the error body. The response shows no details of the router.
 func TestUnknownPathsGetTheErrorBody(t *testing.T) {
 	s := servicetest.Start(t, "sqlite::memory:", servicetest.Options{})
 	for _, path := range []string{"/2.0/transfers", "/2.0//payments", "/nothing", "/2.0/payments/1/../2", "/2.0/console"} {

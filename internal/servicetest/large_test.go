@@ -15,11 +15,9 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// answerTime is a long time for a response that waits for nothing. It is shorter than the time for
-// which the service waits for the rest of a body.
+// answerTime is shorter than the time for which the service waits for the rest of a body.
 const answerTime = 20 * time.Second
 
-// large is a request with a body that is too large for the call.
 type large struct {
 	header string
 	status int
@@ -27,8 +25,7 @@ type large struct {
 	size, sent int
 }
 
-// answered sends the request, and then returns the response. It acts like a client that reads the
-// response only after it has sent everything.
+// answered acts like a client that reads the response only after it has sent everything.
 func (l large) answered(t *testing.T, host string) (status int, body []byte, closes bool) {
 	t.Helper()
 	line, err := net.Dial("tcp", host)
@@ -53,7 +50,7 @@ func (l large) answered(t *testing.T, host string) (status int, body []byte, clo
 }
 
 // TestABodyThatIsTooLargeIsAnswered sends a far too large body, and the beginning of a slightly too
-// large body. Both requests get the complete response immediately, and the connection ends.
+// large body. Both requests get a complete response, and the connection ends.
 func TestABodyThatIsTooLargeIsAnswered(t *testing.T) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	host := strings.TrimPrefix(s.Origin, "http://")

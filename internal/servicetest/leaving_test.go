@@ -15,8 +15,8 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// slowProgram is a program with slow reads. asked receives a value when a read begins. A read ends
-// when answer receives a value, or when the service closes the connection.
+// slowProgram sends to the channel asked when a read begins, and ends the read after a value from
+// the channel answer.
 type slowProgram struct {
 	asked, answer chan struct{}
 }
@@ -39,8 +39,6 @@ func (p *slowProgram) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 const slowUUID = "5b0c1d7e-0f5c-4b57-9d5e-0000000000aa"
 
-// slowHolder returns a user with a connection to a slow program. The service has read the
-// connection once.
 func slowHolder(t *testing.T, s *servicetest.Instance) (*slowProgram, holder) {
 	t.Helper()
 	p := &slowProgram{asked: make(chan struct{}, 1), answer: make(chan struct{}, 1)}
@@ -55,7 +53,6 @@ func slowHolder(t *testing.T, s *servicetest.Instance) (*slowProgram, holder) {
 	return p, h
 }
 
-// once reads the connection of a holder without an interruption.
 func (p *slowProgram) once(h holder) {
 	h.t.Helper()
 	p.answer <- struct{}{}
@@ -66,7 +63,7 @@ func (p *slowProgram) once(h holder) {
 	}
 }
 
-// begin starts a read. The client of the read leaves when the returned function is called.
+// The function that begin returns makes the client of the read leave.
 func (p *slowProgram) begin(h holder) (leave func()) {
 	h.t.Helper()
 	ctx, cancel := context.WithCancel(h.t.Context())
@@ -86,8 +83,6 @@ func (p *slowProgram) begin(h holder) (leave func()) {
 	return func() { cancel(); <-left }
 }
 
-// ends returns the states in which the reads of a connection ended, and the connection's present
-// state.
 func (h holder) ends() (all []string) {
 	h.t.Helper()
 	var logs struct {
@@ -107,9 +102,8 @@ func (h holder) ends() (all []string) {
 	return all
 }
 
-// TestClientsWhoLeaveDoNotEndTheirSync: a client leaves while the service reads its connection. The
-// read must continue, and its data must be stored. The departure of the client must not count as a
-// failure of the bank.
+// TestClientsWhoLeaveDoNotEndTheirSync: a read continues when its client leaves, and ends without
+// an error.
 func TestClientsWhoLeaveDoNotEndTheirSync(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{LeaseTimeout: time.Minute, Quiet: true}, func(t *testing.T, s *servicetest.Instance) {
 		p, h := slowHolder(t, s)
@@ -129,7 +123,6 @@ func TestClientsWhoLeaveDoNotEndTheirSync(t *testing.T) {
 	})
 }
 
-// logs returns the ended reads of a connection.
 func (h holder) logs() (all []any) {
 	h.t.Helper()
 	var out struct{ Connectionlogs []any }
@@ -137,8 +130,8 @@ func (h holder) logs() (all []any) {
 	return out.Connectionlogs
 }
 
-// TestStoppingReleasesSyncs stops the service while it reads a connection. The connection must keep
-// its state, and the next process must be able to read it at once.
+// TestStoppingReleasesSyncs: after the service stops during a read, the next process can read the
+// connection at once.
 func TestStoppingReleasesSyncs(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{Quiet: true}, func(t *testing.T, s *servicetest.Instance) {
 		p, h := slowHolder(t, s)

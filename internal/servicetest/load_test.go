@@ -11,8 +11,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestKillsUnderMixedLoad does the same as TestNothingIsLostToKills. Meanwhile, users also connect
-// and read their accounts.
+// TestKillsUnderMixedLoad does the same as TestNothingIsLostToKills, while users also connect and
+// read their accounts.
 func TestKillsUnderMixedLoad(t *testing.T) {
 	t.Parallel()
 	kills := amount("PASSERELLE_TEST_KILLS", 5)
@@ -44,26 +44,21 @@ func surviveMixed(t *testing.T, p *servicetest.Process, c *servicetest.Cluster, 
 	})
 }
 
-// tortureReaders is the number of users who connect and read at the same time.
 const tortureReaders = 2
 
-// load has clients that pay, users who read their accounts, and receivers of events. They use one
-// or more processes with one database.
+// load has clients that pay, users who read their accounts, and receivers of events.
 type load struct {
 	t         *testing.T
 	random    *rand.Rand
 	processes []*servicetest.Process
-	// receiver receives the webhooks. When it is nil, run starts a receiver. bases are the
-	// addresses for clients. When bases is nil, clients use the addresses of the processes.
+	// If receiver is nil, run starts one. If bases is nil, clients use the addresses of the
+	// processes.
 	receiver *receiver
 	bases    []string
-	// timeout is the number of seconds for which the service waits for receivers. When it is empty,
-	// the service waits for one second.
+	// timeout limits webhook requests, in seconds. The default is 1.
 	timeout string
 }
 
-// run calls the function while the load uses the processes. It then checks that nothing is lost or
-// done twice, and ends the processes.
 func (o load) run(do func(*ledger)) {
 	o.t.Helper()
 	p := o.processes[0]

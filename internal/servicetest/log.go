@@ -7,22 +7,19 @@ import (
 	"testing"
 )
 
-// These are the numbers of lines that programLog stores.
 const (
 	keptLines    = 15
 	keptWarnings = 30
 )
 
-// programLog stores the last lines of a program's log, and its last warnings and errors. It prints
-// them after a failed test. A whole log would hide the messages of the test.
+// programLog prints a program's last lines, warnings and errors after a failed test. A whole log
+// would hide the messages of the test.
 type programLog struct {
 	mu              sync.Mutex
 	begun           []byte
 	lines, warnings [][]byte
 }
 
-// logOf returns the writer for the log of a test's program. With -v, the test prints each line
-// immediately.
 func logOf(t testing.TB) io.Writer {
 	if testing.Verbose() {
 		return t.Output()
@@ -36,7 +33,7 @@ func logOf(t testing.TB) io.Writer {
 	return l
 }
 
-// Write stores the complete lines of text. It always succeeds.
+// Write stores text line by line, and always succeeds.
 func (l *programLog) Write(text []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,8 +8,7 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// atOnce is the number of parallel tests that run at the same time. They mostly wait for leases of
-// killed processes, so they need little processor time.
+// Parallel tests mostly wait for leases of killed processes, so they need little processor time.
 const atOnce = "6"
 
 func TestMain(m *testing.M) {

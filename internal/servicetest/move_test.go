@@ -19,10 +19,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestDomainMovesUnderLoad uses two PostgreSQL servers behind one address. Each server has the
-// database of one domain. While clients of both domains pay, one database moves to the other
-// server, as docs/scaling.md describes. Every payment, event and delivery must exist once. Clients
-// of the other domain must not notice anything.
+// TestDomainMovesUnderLoad moves the database of a domain to another PostgreSQL server while
+// clients pay, as docs/scaling.md describes. Clients of another domain must not notice anything.
 func TestDomainMovesUnderLoad(t *testing.T) {
 	t.Parallel() // the test mostly waits
 	chosen := seed()
@@ -57,10 +55,9 @@ func TestDomainMovesUnderLoad(t *testing.T) {
 
 // frontend is one address in front of several deployments. It forwards requests by their host.
 type frontend struct {
-	t    *testing.T
-	port string
-	mu   sync.Mutex
-	// targets maps hosts to the addresses of processes.
+	t       *testing.T
+	port    string
+	mu      sync.Mutex
 	targets map[string]string
 }
 
@@ -94,14 +91,12 @@ func (f *frontend) target(host string) string {
 	return f.targets[host]
 }
 
-// route forwards requests for a host to a target. It refuses them when the target is empty.
 func (f *frontend) route(name, target string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.targets[net.JoinHostPort(name, f.port)] = target
 }
 
-// open gives the domain of a process a host name, and forwards its requests to the process.
 func (f *frontend) open(name string, p *servicetest.Process) {
 	f.t.Helper()
 	p.BaseURL = "http://" + net.JoinHostPort(name, f.port) + "/2.0"
@@ -109,13 +104,11 @@ func (f *frontend) open(name string, p *servicetest.Process) {
 	f.route(name, p.Address())
 }
 
-// leftDatabase is the database that a domain has left, with the database's digest at that moment.
 type leftDatabase struct {
 	*storetest.Inspection
 	digest string
 }
 
-// move moves the domain of a process to an empty database, and then starts the process there.
 func (f *frontend) move(name string, p *servicetest.Process, to string) leftDatabase {
 	f.t.Helper()
 	begun, copied := time.Now(), filepath.Join(f.t.TempDir(), "copy")
@@ -136,8 +129,6 @@ func (f *frontend) move(name string, p *servicetest.Process, to string) leftData
 	return left
 }
 
-// checkUndisturbed checks that every request got a response, and that the service refused no
-// request temporarily.
 func (d *driver) checkUndisturbed() {
 	d.t.Helper()
 	d.mu.Lock()

@@ -12,9 +12,8 @@ import (
 )
 
 // Two navigations can overlap, for example after a click on a page that is still loading. The
-// driver then mistakes the end of the earlier navigation for the end of the later navigation. It
-// searches for elements in a page that the browser no longer shows. The functions in this file
-// query the shown page instead.
+// driver then searches for elements in a page that the browser no longer shows. The functions in
+// this file query the shown page instead.
 
 // Navigate opens an address, and waits until the page at the address is complete.
 func Navigate(address string) chromedp.Action[chromedp.Void] {
@@ -48,14 +47,13 @@ func Follow(selector string) chromedp.Action[chromedp.Void] {
 	})
 }
 
-// Shown waits until an element that matches a selector is visible. The driver would search its own
-// copy of the page, and that copy may be outdated. This function queries the page itself.
+// Shown waits until an element that matches a selector is visible.
 func Shown(selector string) chromedp.Action[chromedp.Void] {
 	visible := fmt.Sprintf(`[...document.querySelectorAll(%q)].some((e) => e.checkVisibility({visibilityProperty: true}))`, selector)
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error { return until(ctx, t, visible) })
 }
 
-// mark marks the old page. A new page does not have the mark.
+// A new page does not have the mark of the old page.
 const (
 	mark     = `void (window.leaving = true)`
 	arrived  = `!window.leaving && document.readyState === "complete"`
@@ -79,15 +77,13 @@ func elsewhere(step func(ctx context.Context, t *chromedp.Target) error) chromed
 	})
 }
 
-// These are the first and the longest pause between two queries to a page. The pauses become
-// longer, because queries slow down the page.
+// The pauses between queries become longer, because queries slow down the page.
 const (
 	firstPause   = 4 * time.Millisecond
 	longestPause = 64 * time.Millisecond
 )
 
-// until queries the shown page until a condition is true. A page that is loading does not respond
-// at first.
+// until ignores errors, because a page that is loading does not respond at first.
 func until(ctx context.Context, t *chromedp.Target, condition string) error {
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		if holds, err := chromedp.Evaluate[bool](condition)(ctx, t); err == nil && holds {

@@ -11,7 +11,6 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// manners lists the ways in which a network fails.
 var manners = []struct {
 	name string
 	servicetest.Manner
@@ -28,13 +27,10 @@ var manners = []struct {
 	{"refuses, and delays who is in", servicetest.Manner{Refuse: true, Delay: 200 * time.Millisecond}},
 }
 
-// links lists the names of the two sides of each network.
 var links = []string{"service and database", "service and receivers", "clients and service"}
 
 // TestNetwork plays random scenarios while clients pay, read accounts and receive events. In each
-// scenario, the network fails in one way on one link. Every wait is limited. The program reports
-// that it is alive, and soon works again. Nothing is lost or done twice. PASSERELLE_TEST_SEED
-// repeats a run. Each run logs its seed. PASSERELLE_TEST_NETWORKS is the number of scenarios.
+// scenario, the network fails in one way on one link.
 func TestNetwork(t *testing.T) {
 	t.Parallel() // the test mostly waits
 	chosen := seed()
@@ -60,15 +56,12 @@ func TestNetwork(t *testing.T) {
 }
 
 const (
-	// databaseTimeout limits a query. clientTimeout limits a call. A call makes several queries,
-	// and may have to ask the server for the outcome of a COMMIT.
+	// A call makes several queries, and may have to ask the server for the outcome of a COMMIT.
 	databaseTimeout = 5 * time.Second
 	clientTimeout   = 40 * time.Second
-	// recoverIn is the time within which clients must get responses again.
-	recoverIn = 30 * time.Second
+	recoverIn       = 30 * time.Second
 )
 
-// networkFaults makes networks fail in sequence.
 type networkFaults struct {
 	t        *testing.T
 	process  *servicetest.Process
@@ -76,7 +69,6 @@ type networkFaults struct {
 	ledger   *ledger
 }
 
-// play makes a network fail for a while.
 func (w *networkFaults) play(link string, n int) {
 	w.t.Helper()
 	d, name := w.ledger.d, fmt.Sprintf("the network between %s %s", link, manners[n].name)

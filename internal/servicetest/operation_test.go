@@ -11,7 +11,6 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// operations has the acts of an operator during the load.
 var operations = map[string]func(*ledger){
 	"new keys, and the old ones retired": func(l *ledger) {
 		p, file := l.d.process, filepath.Join(l.d.process.DataFolder(), "keys")
@@ -40,7 +39,7 @@ var operations = map[string]func(*ledger){
 }
 
 // TestOperations lets an operator do each of the operations, in a random order, while clients use
-// the service. Clients may have to wait. Nothing may be lost or done twice.
+// the service.
 func TestOperations(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, database string) {

@@ -19,8 +19,7 @@ import (
 	"time"
 )
 
-// Process is the program as a separate process. It runs the command dev. The test can kill it and
-// start it again on the same data.
+// Process is the program as a separate process, which runs the command dev.
 type Process struct {
 	BaseURL      string `json:"base_url"`
 	WebviewURL   string `json:"webview_url"`
@@ -41,14 +40,12 @@ type Process struct {
 	log io.Writer
 }
 
-// build builds the normal program. buildMarked builds the program with marks, so that a test can
-// make it crash at a mark.
+// buildMarked builds the program with marks, at which a test can make the program crash.
 var (
 	build       = sync.OnceValues(func() (string, error) { return builtWith("") })
 	buildMarked = sync.OnceValues(func() (string, error) { return builtWith("torture") })
 )
 
-// programs returns the folder with the programs that this test binary has built.
 var programs = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "passerelle-binary-") })
 
 // RemovePrograms deletes the built programs. The test binary calls it after all tests.
@@ -70,8 +67,8 @@ func builtWith(tags string) (string, error) {
 	return binary, nil
 }
 
-// present returns the path of the normal program. PASSERELLE_TEST_PROGRAM can name a program that
-// was built before, such as the program in a package.
+// PASSERELLE_TEST_PROGRAM can name a program that was built before, such as the program in a
+// package.
 func present(t testing.TB) string {
 	t.Helper()
 	if program := os.Getenv("PASSERELLE_TEST_PROGRAM"); program != "" {
@@ -96,9 +93,9 @@ const (
 	databaseArgument = 7
 )
 
-// StartProcess starts the program with a new data folder. Each test binary builds the program once.
-// The program gets a fixed free port, so its address stays the same after a restart. An empty
-// database URL means SQLite in the data folder.
+// StartProcess starts the program with a new data folder. The program gets a fixed free port, so
+// its address stays the same after a restart. An empty database URL means SQLite in the data
+// folder.
 func StartProcess(t testing.TB, database string) *Process {
 	t.Helper()
 	return startProcess(t, "", t.TempDir(), database)
@@ -124,7 +121,7 @@ func StartProcessWithBanks(t testing.TB, database, banks string) *Process {
 	return p
 }
 
-// StartMarked starts a program like StartProcessWith. This program can crash at marks.
+// StartMarked starts the program like StartProcessWith, with marks at which the program can crash.
 func StartMarked(t testing.TB, database string, environment ...string) *Process {
 	t.Helper()
 	return startProcess(t, built(t, buildMarked), t.TempDir(), database, environment...)

@@ -17,13 +17,12 @@ import (
 // ConnectorSecret is the shared secret of programs that StartProgram starts.
 const ConnectorSecret = "a secret of thirty-two characters, or more" //nolint:gosec // only for tests
 
-// languages maps file extensions to the languages of package start. A language without a compiler
-// has an interpreter.
+// languages maps file extensions to the languages of package start.
 var languages = map[string]struct{ name, interpreter string }{
 	".go": {name: "go"}, ".mjs": {"node", "node"}, ".py": {"python", "python3"}, ".sh": {"shell", "bash"},
 }
 
-// Program is a program of package start. The test can kill it and start it again.
+// Program is a program of package start that a test can kill and start again.
 type Program struct {
 	// Address is the address at which the program listens.
 	Address string
@@ -40,8 +39,7 @@ func StartProgram(t *testing.T, name, folder string) string {
 	return StartKillable(t, name, folder).Address
 }
 
-// StartKillable starts a program like StartProgram. The test can kill it and start it again. The
-// program lets the test act as the payer.
+// StartKillable starts a program like StartProgram, and returns the program.
 func StartKillable(t *testing.T, name, folder string) *Program {
 	t.Helper()
 	code, port := t.TempDir(), freePort(t)
@@ -86,7 +84,6 @@ func (p *Program) Kill() {
 	_ = p.running.Wait() // the error only says that the program was killed
 }
 
-// compile builds a program from a file and the library of its language, and returns its path.
 func compile(t *testing.T, path string) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "program")

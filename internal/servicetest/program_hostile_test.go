@@ -26,7 +26,6 @@ import (
 	"passerelle/payment"
 )
 
-// hostileProgram handles the calls of a source program. Its function responds to reads.
 type hostileProgram struct {
 	uuid string
 	read func(s *signedStream)
@@ -45,7 +44,6 @@ func answerSigned(w http.ResponseWriter, r *http.Request) *signedStream {
 	return &signedStream{w, io.MultiWriter(w, sum), sum}
 }
 
-// send writes lines. It reports whether the service still reads them.
 func (s *signedStream) send(lines ...string) bool {
 	for _, line := range lines {
 		if _, err := io.WriteString(s.lines, line+"\n"); err != nil {
@@ -60,7 +58,6 @@ func (s *signedStream) end() {
 	fmt.Fprintf(s, "{\"signature\":%q}\n", hex.EncodeToString(s.sum.Sum(nil)))
 }
 
-// ServeHTTP handles a call.
 func (h *hostileProgram) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	whole := ""
 	switch name := filepath.Base(r.URL.Path); name {
@@ -85,8 +82,8 @@ const (
 	recordOfEnd   = `{"account":"current","read":true,"from":"2026-01-01"}`
 )
 
-// endless repeats a line until the service stops reading, or until 10 GiB are sent. It computes no
-// signature, because the program shares the processors with the measured service.
+// endless computes no signature, because the program shares the processors with the measured
+// service.
 func endless(s *signedStream, line string) {
 	line += "\n"
 	for sent := 0; sent < 10<<30; sent += len(line) {
@@ -133,9 +130,8 @@ var hostileReads = map[string]struct {
 // hostileHeap is the largest additional memory of the service, in bytes.
 const hostileHeap = 200 << 20
 
-// TestHostilePrograms lets programs send hostile responses. Each connection must end in the right
-// state, and complete data must be stored once. Neither memory nor other connections may be
-// affected.
+// TestHostilePrograms lets programs send hostile responses. After each one, a read from an honest
+// program must succeed.
 func TestHostilePrograms(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		var before, after runtime.MemStats
@@ -166,7 +162,6 @@ func TestHostilePrograms(t *testing.T) {
 	})
 }
 
-// holder is a user with one connection that shares all its accounts.
 type holder struct {
 	*person
 	at string
@@ -181,8 +176,6 @@ func newHolder(t *testing.T, s *servicetest.Instance, uuid string) holder {
 	return holder{p, fmt.Sprint("/users/me/connections/", connection.ID)}
 }
 
-// sync reads the connection when no other read is running. It returns the connection's state and
-// the number of transactions.
 func (h holder) sync() (string, int) {
 	h.t.Helper()
 	answer := h.Call("PUT", h.at, h.token, nil)
@@ -196,11 +189,8 @@ func (h holder) sync() (string, int) {
 	return connection.State, len(all.Transactions)
 }
 
-// TestHostileProgramsCostOthersNothing measures the time of other calls while the service reads
-// eight connections again and again. In one run of a pair, the connections belong to a hostile
-// program, and in the other run to a correct program. PASSERELLE_TEST_PAIRS is the number of pairs
-// for each hostile program. Both runs measure the same number of calls. In the median pair, the
-// hostile program may increase the 99th percentile by a factor of at most 1.2.
+// TestHostileProgramsCostOthersNothing measures other calls while the service reads from a hostile
+// program, and from a correct program.
 func TestHostileProgramsCostOthersNothing(t *testing.T) {
 	if pairs() == 0 {
 		measureOthers(t, "dies in its stream", 20) // this only checks that the measurement works
@@ -227,8 +217,7 @@ const (
 	readPersons = 8
 )
 
-// measureOthers returns the 99th percentile of the time of calls while the service reads
-// connections of a program.
+// measureOthers returns the 99th percentile of call times while the service reads from a program.
 func measureOthers(t *testing.T, name string, calls int) time.Duration {
 	t.Helper()
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
@@ -266,9 +255,8 @@ func measureOthers(t *testing.T, name string, calls int) time.Duration {
 	return took[len(took)*99/100]
 }
 
-// TestRestartedProgramBooksOnce pays at a bank in Python. It kills the bank and starts it again
-// while clients pay. Every payment becomes final. The bank has one settled order for each payment
-// that is done, and at most one order, which is not settled, for each other payment.
+// TestRestartedProgramBooksOnce kills a bank in Python, and starts it again, while clients pay. The
+// bank has one order for each payment that is done, and at most one for each other payment.
 func TestRestartedProgramBooksOnce(t *testing.T) {
 	t.Parallel()
 	restarts := amount("PASSERELLE_TEST_PROGRAM_RESTARTS", 2)

@@ -146,9 +146,8 @@ func reset(connections ...net.Conn) {
 	}
 }
 
-// pass forwards pieces from one side to the other until one side ends. Each piece travels for the
-// same time, even when other pieces are under way. pass calls its last argument when a piece
-// arrives.
+// pass forwards pieces until one side ends. Each piece travels for the same time, even when other
+// pieces are under way.
 func (n *Network) pass(from, to net.Conn, carry func(piece, net.Conn, net.Conn) error, received func()) {
 	pieces, gone := make(chan piece, 1024), make(chan struct{})
 	go n.deliver(pieces, gone, from, to, carry)
@@ -168,14 +167,11 @@ func (n *Network) pass(from, to net.Conn, carry func(piece, net.Conn, net.Conn) 
 	}
 }
 
-// piece is a part of the data of one side, with the time of sending.
 type piece struct {
 	text []byte
 	said time.Time
 }
 
-// deliver carries pieces until there are no more pieces, or until it cannot carry one. It then
-// closes both sides.
 func (n *Network) deliver(pieces <-chan piece, gone chan<- struct{}, from, to net.Conn, carry func(piece, net.Conn, net.Conn) error) {
 	defer func() {
 		close(gone)
@@ -193,7 +189,6 @@ func (n *Network) deliver(pieces <-chan piece, gone chan<- struct{}, from, to ne
 	}
 }
 
-// forth forwards the client's data.
 func (n *Network) forth(p piece, _, to net.Conn) error {
 	n.hold(func(m Manner) bool { return m.Silent })
 	m, _ := n.now()
@@ -202,7 +197,6 @@ func (n *Network) forth(p piece, _, to net.Conn) error {
 	return err
 }
 
-// back forwards a piece of a response, and calls its last argument.
 func (n *Network) back(p piece, from, to net.Conn, answered func()) error {
 	n.hold(func(m Manner) bool { return m.Silent || m.HoldsAnswers })
 	m, changed := n.now()
@@ -222,14 +216,12 @@ func (n *Network) back(p piece, from, to net.Conn, answered func()) error {
 	return err
 }
 
-// wait waits until a piece has travelled long enough.
 func (p piece) wait(delay time.Duration) {
 	if rest := time.Until(p.said.Add(delay)); rest > 0 {
 		<-time.After(rest)
 	}
 }
 
-// hold waits while its argument returns true for the current manner.
 func (n *Network) hold(such func(Manner) bool) {
 	for {
 		m, changed := n.now()

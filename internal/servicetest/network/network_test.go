@@ -10,8 +10,7 @@ import (
 	"passerelle/internal/servicetest/network"
 )
 
-// echo starts a network with a server that responds to each byte with the same byte. A channel gets
-// each byte after the server has sent it back.
+// echo starts a network in front of a server that sends each byte back, and then to a channel.
 func echo(t *testing.T) (n *network.Network, c net.Conn, received chan byte) {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -67,8 +66,8 @@ func receive(t *testing.T, c net.Conn, bytes int) {
 	}
 }
 
-// TestTrips sends data before and after a response. Data after a response must count as another
-// trip. Further data before the response must not.
+// TestTrips: data after a response counts as another trip, and further data before the response
+// does not.
 func TestTrips(t *testing.T) {
 	n, c, received := echo(t)
 	for range 3 {
@@ -88,8 +87,7 @@ func TestTrips(t *testing.T) {
 	}
 }
 
-// TestDelay checks that many pieces travel at the same time. Together they must take less time than
-// one after the other.
+// TestDelay checks that many pieces travel at the same time.
 func TestDelay(t *testing.T) {
 	const pieces, delay = 20, 20 * time.Millisecond
 	n, c, _ := echo(t)
