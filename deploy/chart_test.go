@@ -30,8 +30,7 @@ func helm(t *testing.T, args ...string) (string, error) {
 	return string(out), err
 }
 
-// TestChart lints and renders the chart with each file of values. It compares the manifests with
-// reviewed manifests, and checks the manifests with the types of Kubernetes.
+// TestChart lints and renders the chart with each file of values.
 func TestChart(t *testing.T) {
 	files, err := filepath.Glob("helm/golden/*.values.yaml")
 	if err != nil || len(files) < 2 {
@@ -60,8 +59,7 @@ func TestChart(t *testing.T) {
 	}
 }
 
-// checkManifests reads manifests with the types of Kubernetes. It requires an error that contains a
-// text, or no error if the text is empty.
+// checkManifests requires an error that contains a text, or no error if the text is empty.
 func checkManifests(t *testing.T, manifests, wrong string) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "go", "run", "-modfile=helm.mod", "deploy/helm/manifests.go")
@@ -72,7 +70,6 @@ func checkManifests(t *testing.T, manifests, wrong string) {
 	}
 }
 
-// TestChecksOfManifestsFind: the check of manifests finds a mistake of each kind.
 func TestChecksOfManifestsFind(t *testing.T) {
 	good := string(content(t, "helm/golden/least.yaml"))
 	for mistake, wrong := range map[[2]string]string{

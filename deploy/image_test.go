@@ -35,7 +35,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// maxImage is the maximum compressed size of an image.
+// maxImage is the maximum compressed size of an image, in bytes.
 const maxImage = 40 << 20
 
 // blobs maps digests to the contents of an OCI layout.
@@ -52,7 +52,6 @@ type descriptor struct {
 	Annotations map[string]string `json:"annotations"`
 }
 
-// image is one image of a layout.
 type image struct {
 	Config descriptor   `json:"config"`
 	Layers []descriptor `json:"layers"`
@@ -78,7 +77,6 @@ func (b blobs) read(t *testing.T, of descriptor, into any) {
 	}
 }
 
-// imageFiles reads the files in the archive of the image, by path.
 func imageFiles(t *testing.T) map[string][]byte {
 	t.Helper()
 	all := map[string][]byte{}
@@ -96,7 +94,6 @@ func imageFiles(t *testing.T) map[string][]byte {
 	return all
 }
 
-// images reads the images of the release, by architecture.
 func images(t *testing.T) (map[string]image, blobs) {
 	t.Helper()
 	all := blobs{}
@@ -187,7 +184,6 @@ func TestImageHasANameAfterItIsLoaded(t *testing.T) {
 	}
 }
 
-// container is an unpacked image with the folders that its runtime provides.
 type container struct {
 	t                   *testing.T
 	image               image
@@ -238,7 +234,7 @@ func (c *container) place(header *tar.Header, in io.Reader) {
 }
 
 // command returns a command that runs the program in the image, without privileges and as the user
-// of the image. The program sees only the image, which is read-only, its data and its secrets.
+// of the image.
 func (c *container) command(ctx context.Context, environment []string, args ...string) *exec.Cmd {
 	user, group, _ := strings.Cut(c.image.config.Config.User, ":")
 	sandbox := []string{
@@ -253,7 +249,6 @@ func (c *container) command(ctx context.Context, environment []string, args ...s
 	return exec.CommandContext(ctx, "bwrap", append(append(sandbox, c.image.config.Config.Entrypoint...), args...)...)
 }
 
-// must runs a command in the image and requires success.
 func (c *container) must(args ...string) {
 	c.t.Helper()
 	if out, err := c.command(c.t.Context(), nil, args...).CombinedOutput(); err != nil {
@@ -337,8 +332,6 @@ func servicePID(t *testing.T, parent int) int {
 	}
 }
 
-// selfSigned writes a certificate for localhost and its key into a folder, and returns a pool
-// that trusts it.
 func selfSigned(t *testing.T, folder string) *x509.CertPool {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -17,7 +17,6 @@ import (
 	"passerelle/internal/leftout"
 )
 
-// rules represents the alerts in alerts.yml.
 type rules struct {
 	Groups []struct {
 		Rules []struct {
@@ -28,7 +27,6 @@ type rules struct {
 	} `yaml:"groups"`
 }
 
-// readYAML reads a file below this folder.
 func readYAML(t *testing.T, name string, into any) {
 	t.Helper()
 	text, err := os.ReadFile(name)
@@ -112,7 +110,6 @@ func TestDashboardPanelsAreComplete(t *testing.T) {
 	}
 }
 
-// checkExpression checks with promtool that an expression is valid.
 func checkExpression(t *testing.T, title, expression string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "rules.yml")
@@ -128,8 +125,8 @@ func checkExpression(t *testing.T, title, expression string) {
 	}
 }
 
-// TestUnitStartsWithoutALimit checks that the unit restarts the service every five seconds, without
-// a limit.
+// TestUnitStartsWithoutALimit: systemd restarts the service after five seconds, any number of
+// times.
 func TestUnitStartsWithoutALimit(t *testing.T) {
 	unit, service, _ := strings.Cut(read(t, "package/passerelle.service"), "\n[Service]\n")
 	if !strings.Contains(unit, "\nStartLimitIntervalSec=0\n") || !strings.Contains(service, "\nRestart=always\nRestartSec=5\n") {

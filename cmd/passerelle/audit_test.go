@@ -13,8 +13,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// The commands list the log page by page and verify it. audit verify exits with 1 when the log no
-// longer matches an earlier state.
+// The commands list the log page by page and verify it. audit verify exits with 1 when a stored act
+// was changed.
 func TestAuditLogIsReadAndVerified(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		chained(t, url, 5)
@@ -64,7 +64,6 @@ func TestAuditLogIsReadAndVerified(t *testing.T) {
 	})
 }
 
-// chained makes a database with acts that have positions in the chain.
 func chained(t *testing.T, url string, acts int) {
 	t.Helper()
 	db, err := store.Open(t.Context(), url, store.Options{})

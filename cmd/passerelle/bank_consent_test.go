@@ -135,7 +135,7 @@ func consent(t *testing.T, s *servicetest.Instance, banks *banksOf, p bank.Profi
 // without the customer.
 func TestTokensAreRenewed(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, database string) {
-		banks := newBanks(t, "oauth") // the clocks of these banks run ahead
+		banks := newBanks(t, "oauth") // the test advances their clocks
 		s := servicetest.Start(t, database, servicetest.Options{Banks: banks.Folder})
 		c := newCustomer(t, s, banks)
 		c.decide(c.begin(url.Values{"connector_uuid": {banks.uuid("oauth")}}), "approve")
@@ -271,7 +271,7 @@ func TestConsentsOfEveryKind(t *testing.T) {
 // TestConsentsAreRenewed: after 180 days the service asks the customer for a new consent.
 func TestConsentsAreRenewed(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, database string) {
-		banks := newBanks(t, "redirect") // the clocks of these banks run ahead
+		banks := newBanks(t, "redirect") // the test advances their clocks
 		s := servicetest.Start(t, database, servicetest.Options{Banks: banks.Folder, Quiet: true})
 		c := newCustomer(t, s, banks)
 		c.connect(banks.uuid("redirect"))

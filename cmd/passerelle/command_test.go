@@ -79,7 +79,6 @@ func TestCommandsBesideAServer(t *testing.T) {
 		"BASE="+base, "RECEIVER="+strings.TrimSuffix(base, "/2.0")+"/sandbox/receiver/commands")
 }
 
-// play runs a script with a key file and the variables.
 func play(t *testing.T, script string, variables ...string) {
 	t.Helper()
 	testscript.Run(t, testscript.Params{
@@ -135,7 +134,6 @@ func token(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// TestConnectorPrograms runs a script with a connector that is a separate program.
 func TestConnectorPrograms(t *testing.T) {
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "current.csv"), []byte("2026-01-02,-12.50,Bread\n"), 0o600); err != nil {

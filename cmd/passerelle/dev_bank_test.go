@@ -21,7 +21,6 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// devOutput is the output of dev.
 type devOutput struct {
 	BaseURL      string    `json:"base_url"`
 	ClientID     string    `json:"client_id"`
@@ -29,7 +28,6 @@ type devOutput struct {
 	Testbanks    banksView `json:"testbanks"`
 }
 
-// call calls the API and decodes the response.
 func (d devOutput) call(t *testing.T, method, path, token string, body, into any) {
 	t.Helper()
 	encoded, err := json.Marshal(body)
@@ -120,7 +118,6 @@ func startDev(ctx context.Context, t *testing.T, data string) (devOutput, *exec.
 	return startDevLogging(ctx, t, data, t.Output())
 }
 
-// startDevLogging does the same as startDev, and writes the log to diagnostics.
 func startDevLogging(ctx context.Context, t *testing.T, data string, diagnostics io.Writer) (devOutput, *exec.Cmd) {
 	t.Helper()
 	command := exec.CommandContext(ctx, os.Args[0], "dev", "--json", "--bank", "--data", data, "--listen", "127.0.0.1:0")
@@ -160,7 +157,6 @@ func TestKilledDevLeavesNoTestBanks(t *testing.T) {
 	}
 }
 
-// pay makes a payment at a test bank, and checks that the payment is done.
 func (d devOutput) pay(t *testing.T, bank string) {
 	t.Helper()
 	var auth struct{ Token string }

@@ -15,7 +15,6 @@ import (
 
 var update = flag.Bool("update", false, "write docs/commands.md anew")
 
-// document is the page about the commands.
 const document = "../../docs/commands.md"
 
 func TestDocumentIsFresh(t *testing.T) {
@@ -109,5 +108,4 @@ func byDefault(flag *kong.Flag) string {
 	return ""
 }
 
-// inRow escapes a text for a row of a table.
 func inRow(text string) string { return strings.ReplaceAll(text, "|", `\|`) }

@@ -68,8 +68,8 @@ func bucketOfTest(t *testing.T) (*s3mem.Backend, string) {
 	return memory, address
 }
 
-// Objects in a bucket are imported and moved. Each refused object gets a second object with the
-// reason. Objects outside of the prefix and in folders below it are ignored.
+// Objects in a bucket are imported or refused, and moved. Objects outside of the prefix and in
+// folders below it are ignored.
 func TestWatchedBucket(t *testing.T) {
 	base, token := userOfDev(t)
 	memory, address := bucketOfTest(t)
@@ -120,8 +120,7 @@ func TestWatchedBucket(t *testing.T) {
 	}
 }
 
-// Files in a watched folder are imported and moved. A refused file gets a second file with the
-// reason.
+// Files in a watched folder are imported or refused, and moved.
 func TestWatchedFolder(t *testing.T) {
 	base, token := userOfDev(t)
 	folder := t.TempDir()
@@ -167,7 +166,7 @@ func TestWatchedFolder(t *testing.T) {
 	}
 }
 
-// TestWatchEndsWithItsToken checks that --watch exits and leaves the files in their place when the
+// TestWatchEndsWithItsToken checks that --watch exits and leaves new files in their place when the
 // service refuses the token of a deleted user.
 func TestWatchEndsWithItsToken(t *testing.T) {
 	base, token := userOfDev(t)

@@ -17,8 +17,7 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// interruption is a context that ends after a number of uses. The end has the same effect as an
-// interrupt at that moment.
+// interruption is a context that ends after a number of uses.
 type interruption struct {
 	context.Context
 	end  context.CancelFunc
@@ -48,15 +47,12 @@ func (i *interruption) Err() error {
 	return i.Context.Err()
 }
 
-// longCommand is a command that can be interrupted. args returns its arguments. prepare creates the
-// data that the command needs. finished checks the result after the command was repeated.
 type longCommand struct {
 	args     func(p place) []string
 	prepare  func(p place)
 	finished func(p place)
 }
 
-// place has the names of the databases and the folder that the test of a command uses.
 type place struct {
 	t        *testing.T
 	database string
@@ -67,7 +63,6 @@ type place struct {
 
 func (p place) file(name string) string { return filepath.Join(p.folder, name) }
 
-// must runs a command that must succeed, and returns its output.
 func (p place) must(args ...string) string {
 	p.t.Helper()
 	var out bytes.Buffer
@@ -173,8 +168,7 @@ func (p place) text(name string) string {
 }
 
 // TestLongCommandsGoOnAfterAnInterruption interrupts each long command at many moments. Each time,
-// the command ends without another error, and says how to continue. In the end, the same command
-// succeeds.
+// the command says how to continue.
 func TestLongCommandsGoOnAfterAnInterruption(t *testing.T) {
 	parser, err := newParser(&program{}, nil, io.Discard, io.Discard, func(int) {})
 	if err != nil {
@@ -198,7 +192,6 @@ func TestLongCommandsGoOnAfterAnInterruption(t *testing.T) {
 	})
 }
 
-// interruptEach interrupts each long command. The function empty makes an empty database.
 func interruptEach(t *testing.T, resumes map[string]string, empty func(t *testing.T, name string) string) {
 	t.Helper()
 	for path, command := range longCommands {
@@ -217,14 +210,13 @@ func interruptEach(t *testing.T, resumes map[string]string, empty func(t *testin
 	}
 }
 
-// pathOf returns the words of a command.
 func pathOf(leaf *kong.Node) string {
 	_, path, _ := strings.Cut(leaf.FullPath(), " ")
 	return path
 }
 
 // interruptUntilDone repeats a command until it succeeds, and interrupts each run later than the
-// previous run. It returns the number of interruptions.
+// previous run.
 func interruptUntilDone(t *testing.T, args []string, resume string) int {
 	t.Helper()
 	times := 0

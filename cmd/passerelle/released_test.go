@@ -21,9 +21,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestReleasedSchemas migrates the data of each release. scripts/released-schema made the data
-// folders of dev for both databases. No row is lost, all invariants hold, and the applications of
-// the release still work.
+// TestReleasedSchemas migrates the data of each release, which scripts/released-schema made. No row
+// is lost, all invariants hold, and the applications of the release still work.
 func TestReleasedSchemas(t *testing.T) {
 	releases, err := filepath.Glob("testdata/released/*")
 	if err != nil || len(releases) == 0 {
@@ -87,7 +86,6 @@ func emptyDatabase(t *testing.T) string {
 	return empty.String()
 }
 
-// passes runs a command and expects success.
 func passes(t *testing.T, args ...string) {
 	t.Helper()
 	var out, diagnostics bytes.Buffer
@@ -124,8 +122,7 @@ func upgrade(t *testing.T, folder, database string) {
 	checks()
 }
 
-// goesOn checks that the application of the release can read its payments and create another
-// payment. The service runs until the background work of an upgrade is done.
+// goesOn runs the service until the background work of an upgrade is done.
 func goesOn(t *testing.T, folder, database string, done func() bool) {
 	t.Helper()
 	said, stop := started(t, "dev", "--json", "--data", folder, "--database", database, "--listen", "127.0.0.1:0")
@@ -166,7 +163,6 @@ func goesOn(t *testing.T, folder, database string, done func() bool) {
 	}
 }
 
-// ask calls the API with a form or JSON, or reads from it if there is no body.
 func ask(t *testing.T, address, token string, body any, into any) {
 	t.Helper()
 	method, kind, text := http.MethodPost, "application/json", ""

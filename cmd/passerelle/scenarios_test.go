@@ -15,7 +15,6 @@ const scenariosPage = "../../docs/scenarios.md"
 // generated is the line below the title of a page that a test writes.
 const generated = "<!-- Generated from the program; make generate updates it. -->\n"
 
-// TestScenariosAreFresh compares the page with the catalogue.
 func TestScenariosAreFresh(t *testing.T) {
 	var page strings.Builder
 	if err := catalogue.Write(&page); err != nil {

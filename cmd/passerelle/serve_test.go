@@ -22,8 +22,8 @@ import (
 	"passerelle/internal/supervision/supervisiontest"
 )
 
-// started runs a command that serves. It returns the output when the command is ready, and a
-// function that stops it and returns the exit status.
+// started returns the output of a serving command when the command is ready, and a function that
+// stops the command.
 func started(t testing.TB, args ...string) (said map[string]any, stop func() int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background()) // it must outlive the test function, which returns before its parallel subtests run
@@ -78,7 +78,6 @@ func TestServeServesUntilItIsStopped(t *testing.T) {
 	}
 }
 
-// startProgram starts serve as a separate process, and returns it with its addresses.
 func startProgram(t *testing.T, flags ...string) (*exec.Cmd, serving) {
 	t.Helper()
 	program := exec.CommandContext(t.Context(), "passerelle", append([]string{
@@ -101,8 +100,7 @@ func startProgram(t *testing.T, flags ...string) (*exec.Cmd, serving) {
 }
 
 // TestServeAcceptsRequestsBeforeItStops: during --shutdown-delay, /readyz tells load balancers that
-// the program will stop. Other requests succeed, and their connections end. A second signal ends
-// the delay and the program.
+// the program will stop. Other requests succeed. A second signal ends the program.
 func TestServeAcceptsRequestsBeforeItStops(t *testing.T) {
 	program, said := startProgram(t, "--shutdown-delay", "1h")
 	if err := program.Process.Signal(syscall.SIGTERM); err != nil {
@@ -124,7 +122,6 @@ func TestServeAcceptsRequestsBeforeItStops(t *testing.T) {
 	}
 }
 
-// TestServeStopsAfterTheDelay: the delay ends by itself.
 func TestServeStopsAfterTheDelay(t *testing.T) {
 	const delay = 100 * time.Millisecond
 	_, stop := started(t, "serve", "--json", "--database", "sqlite:"+filepath.Join(t.TempDir(), "bank.db"),
@@ -135,8 +132,8 @@ func TestServeStopsAfterTheDelay(t *testing.T) {
 	}
 }
 
-// TestServeSurvivesAHangup runs the program as a separate process, without a folder of banks. It
-// must respond after SIGHUP, which systemd sends for every reload.
+// TestServeSurvivesAHangup: without a folder of banks, the program responds after SIGHUP, which
+// systemd sends for every reload.
 func TestServeSurvivesAHangup(t *testing.T) {
 	program, said := startProgram(t)
 	for range 2 {
@@ -224,8 +221,7 @@ func TestDevLeavesAChangedPasswordAlone(t *testing.T) {
 	}
 }
 
-// dev keeps an application after a reset of its secret. It replaces a deleted application, and
-// keeps the tokens. It reports the reset and the replacement.
+// dev reports that its application's secret was reset, or that the application was deleted.
 func TestDevSaysWhatBecameOfItsCredentials(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	at := []string{"--database", "sqlite:" + filepath.Join(data, "passerelle.db")}
@@ -313,7 +309,6 @@ func TestDevMakesNoKeysBesideADatabaseInUse(t *testing.T) {
 	})
 }
 
-// refuses runs a command that must fail with a reason.
 func refuses(t *testing.T, args []string, why string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // in case it serves instead of failing

@@ -29,7 +29,6 @@ func newOwnCertificate(t *testing.T) ownCertificate {
 	return ownCertificate{t: t, authority: berlingrouptest.NewAuthority(t), chain: filepath.Join(folder, "cert.pem"), key: filepath.Join(folder, "key.pem")}
 }
 
-// write makes a new key, and a certificate with the serial number, and replaces both files.
 func (o ownCertificate) write(number int64) {
 	o.t.Helper()
 	key := berlingrouptest.NewKey(o.t)
@@ -43,14 +42,12 @@ func (o ownCertificate) write(number int64) {
 	}
 }
 
-// client returns a client that trusts the certificates and keeps its connection open.
 func (o ownCertificate) client() *http.Client {
 	trusted := x509.NewCertPool()
 	trusted.AddCert(o.authority.Certificate)
 	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted, ServerName: "localhost"}}}
 }
 
-// number makes a request and returns the serial number of the server's certificate.
 func (o ownCertificate) number(client *http.Client, address string) int64 {
 	o.t.Helper()
 	answer, err := client.Get("https://" + address + "/healthz")

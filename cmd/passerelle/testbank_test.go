@@ -12,8 +12,8 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// TestTestbankCommand starts the banks, calls their pages and their control API, and stops them. A
-// second start in the same folder must succeed, and the banks must have the stored data.
+// TestTestbankCommand starts the banks twice in one folder. The second time, the banks must have
+// the stored data.
 func TestTestbankCommand(t *testing.T) {
 	data := t.TempDir()
 	const free = "127.0.0.1:0"
@@ -46,8 +46,6 @@ func TestTestbankCommand(t *testing.T) {
 	}
 }
 
-// keepsAccounts compares the accounts of a bank with the accounts before the start. Then it books
-// five transactions, and returns the changed accounts. Nil accounts mean the first start.
 func keepsAccounts(t *testing.T, banks servicetest.TestBanks, before any) (after any) {
 	t.Helper()
 	var present any

@@ -18,8 +18,8 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// outside is a simulated bank with a different UUID. The service reads it through the connector
-// protocol (package remote).
+// outside is a simulated bank that the service reads through the connector protocol (package
+// remote).
 type outside struct{ connector.DataReader }
 
 func (o outside) Profile() connector.Profile {
@@ -28,7 +28,6 @@ func (o outside) Profile() connector.Profile {
 	return p
 }
 
-// newOutside serves a simulated bank through the protocol, and returns the bank's address.
 func newOutside(t *testing.T) string {
 	t.Helper()
 	bank := &sandbox.Bank{
@@ -54,7 +53,6 @@ func newOutside(t *testing.T) string {
 	return ""
 }
 
-// processorTime returns the processor time that this process has used.
 func processorTime(t *testing.T) time.Duration {
 	t.Helper()
 	var used syscall.Rusage
@@ -64,9 +62,8 @@ func processorTime(t *testing.T) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// TestSpeedOfPrograms compares two syncs of 50,000 transactions from the same connector: one
-// through the protocol, and one inside the service. The sync through the protocol may cost at most
-// twice the processor time, although this process is both sides.
+// TestSpeedOfPrograms: a sync through the protocol costs at most twice the processor time of a sync
+// inside the service, although this process is both sides.
 func TestSpeedOfPrograms(t *testing.T) {
 	s := servicetest.Start(t, "sqlite::memory:", servicetest.Options{})
 	row, err := service.Programs(s.DB).Add(t.Context(), newOutside(t), servicetest.ConnectorSecret)

@@ -23,7 +23,6 @@ import (
 	"passerelle/payment"
 )
 
-// statements returns a folder with accounts for the source.
 func statements(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -35,8 +34,6 @@ func statements(t *testing.T) string {
 	return folder
 }
 
-// TestStartedProgramsConform checks the bank and the source in each language against the
-// conformance rules.
 func TestStartedProgramsConform(t *testing.T) {
 	for _, name := range []string{"bank.py", "bank.mjs", "bank.go", "bank.sh", "source.py", "source.mjs", "source.go", "source.sh"} {
 		t.Run(name, func(t *testing.T) {
@@ -57,8 +54,8 @@ func TestStartedProgramsConform(t *testing.T) {
 	}
 }
 
-// TestPagesOfStartedBanks checks the pages of the bank in each programming language. The payer sees
-// the payment on the page, and the payer's decision counts once.
+// TestPagesOfStartedBanks: the payer sees the payment on the page, and the payer's decision counts
+// once.
 func TestPagesOfStartedBanks(t *testing.T) {
 	for _, name := range []string{"bank.py", "bank.mjs", "bank.go", "bank.sh"} {
 		t.Run(name, func(t *testing.T) {
@@ -116,7 +113,6 @@ func pageAt(t *testing.T, address string) string {
 	return string(page)
 }
 
-// decideAt presses a button on a page of the bank. It returns the address of the redirect.
 func decideAt(page, decision string) (string, error) {
 	browser := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	answer, err := browser.PostForm(page, url.Values{"decision": {decision}})
@@ -130,8 +126,7 @@ func decideAt(page, decision string) (string, error) {
 	return answer.Header.Get("Location"), nil
 }
 
-// TestPaymentThroughAProgram makes a payment at a bank in Python, on both databases, until the
-// payment is done.
+// TestPaymentThroughAProgram makes a payment at a bank in Python.
 func TestPaymentThroughAProgram(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		folder := t.TempDir()
@@ -169,8 +164,7 @@ func TestPaymentThroughAProgram(t *testing.T) {
 }
 
 // TestSyncThroughAProgram syncs accounts that a program in Python reads from a folder. The service
-// stores each transaction once. While the program is not running, its connection is
-// websiteUnavailable, and nothing is lost.
+// stores each transaction once.
 func TestSyncThroughAProgram(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p *person) {
 		away := false

@@ -11,8 +11,7 @@ import (
 	"passerelle/internal/settings"
 )
 
-// A sandbox has no rate limit by default. With a limit, the service refuses requests beyond it. A
-// new limit applies immediately.
+// A sandbox has no rate limit by default. A new limit applies immediately.
 func TestRatesOfASandbox(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		token := s.Token("payments:admin")

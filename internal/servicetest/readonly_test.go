@@ -12,10 +12,9 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// TestReadOnlyFiles makes the files of SQLite read-only while clients pay, read accounts and
-// receive events. The files become read-only even for the process that has them open. The kernel
-// makes a failing disk read-only in the same way. The expectations are the same as in TestFullDisk.
-// The test needs a file system with immutable files, and the right to make files immutable.
+// TestReadOnlyFiles makes the files of SQLite read-only while clients pay, even for the process
+// that has them open. The test needs a file system with immutable files, and the right to make
+// files immutable.
 func TestReadOnlyFiles(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

@@ -12,7 +12,6 @@ import (
 	"time"
 )
 
-// manner is a way in which a receiver handles a request.
 type manner int
 
 const (
@@ -28,7 +27,6 @@ const (
 	leaves
 )
 
-// receiver is a server that receives webhooks, with an endpoint for each path.
 type receiver struct {
 	origin    string
 	mu        sync.Mutex
@@ -36,12 +34,10 @@ type receiver struct {
 	endpoints map[string]*endpoint
 }
 
-// endpoint is one receiving URL and its requests.
 type endpoint struct {
 	url string
 
-	mu sync.Mutex
-	// behaviours lists the current possible manners.
+	mu         sync.Mutex
 	behaviours []manner
 	requests   int
 	// bodies has the body of the first request for each id_webhook_data.
@@ -53,11 +49,10 @@ type endpoint struct {
 	again    int
 	// differing has the ids of repeated requests with a different body.
 	differing []int64
-	// seen is a function that the endpoint calls at each first acceptance. It may be nil.
+	// seen is a function that the endpoint calls at each first acceptance.
 	seen func(id int64, body string)
 }
 
-// newReceiver starts a receiver. The end of the test stops it.
 func newReceiver(t *testing.T, random *rand.Rand) *receiver {
 	r := &receiver{random: random, endpoints: map[string]*endpoint{}}
 	server := httptest.NewServer(r)
@@ -69,7 +64,6 @@ func newReceiver(t *testing.T, random *rand.Rand) *receiver {
 	return r
 }
 
-// endpoint adds an endpoint at a path. The endpoint accepts everything.
 func (r *receiver) endpoint(path string) *endpoint {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,15 +72,12 @@ func (r *receiver) endpoint(path string) *endpoint {
 	return e
 }
 
-// behave sets the possible manners. The endpoint then chooses one of them at random for each
-// request.
 func (e *endpoint) behave(choices ...manner) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.behaviours = choices
 }
 
-// ServeHTTP receives a webhook.
 func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	raw, err := io.ReadAll(request.Body)
 	if err != nil {
@@ -112,7 +103,6 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	}
 }
 
-// idOf returns the id_webhook_data in a body.
 func idOf(body string) int64 {
 	var read struct {
 		ID int64 `json:"id_webhook_data"`
@@ -121,7 +111,6 @@ func idOf(body string) int64 {
 	return read.ID
 }
 
-// note counts a request, and decides how to handle it.
 func (e *endpoint) note(chance int, body string) manner {
 	id := idOf(body)
 	e.mu.Lock()
@@ -136,8 +125,8 @@ func (e *endpoint) note(chance int, body string) manner {
 	return e.behaviours[chance%len(e.behaviours)]
 }
 
-// accept records an acceptance. The caller must not have written the response yet, so the sender's
-// next act comes later.
+// accept records an acceptance before the caller writes the response, so the sender's next act
+// comes later.
 func (e *endpoint) accept(body string) {
 	id := idOf(body)
 	e.mu.Lock()
@@ -153,14 +142,12 @@ func (e *endpoint) accept(body string) {
 	}
 }
 
-// count returns the number of requests so far.
 func (e *endpoint) count() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.requests
 }
 
-// account is a copy of an endpoint's records.
 type account struct {
 	requests, again     int
 	accepted, differing []int64

@@ -31,9 +31,8 @@ sca = ["redirect"]
 single = ["sepa-credit-transfers"]
 `
 
-// TestBanksAreReadAgainOnHangup changes bank files and sends SIGHUP. The running program must then
-// have the banks of the changed files, even if the signal arrives as soon as the program is ready.
-// A bank does not change when its file has become invalid.
+// TestBanksAreReadAgainOnHangup: after SIGHUP, the program has the banks of the changed files. A
+// bank does not change when its file has become invalid.
 func TestBanksAreReadAgainOnHangup(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

@@ -9,10 +9,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestReplicas runs three processes with one PostgreSQL database while clients pay, read accounts
-// and receive events. It kills one process at random, or restarts all processes one after the
-// other. Clients repeat requests without a response at another process, with the same key. Nothing
-// is lost or done twice.
+// TestReplicas kills and restarts processes on one database while clients pay, read accounts and
+// receive events.
 func TestReplicas(t *testing.T) {
 	t.Parallel() // the test mostly waits for leases of killed processes
 	chosen := seed()

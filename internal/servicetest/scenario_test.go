@@ -22,10 +22,8 @@ import (
 	"passerelle/payment"
 )
 
-// TestEverythingIsReachable runs all scenarios through the API of a complete service, like an
-// integrator, on both databases. Each scenario must have its expected result, with one webhook for
-// every change and at most one order at the bank. Together the scenarios must reach everything that
-// checkReached lists.
+// TestEverythingIsReachable runs all scenarios through the API of a complete service. Together the
+// scenarios must reach everything that checkReached lists.
 func TestEverythingIsReachable(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		s.Subscribe("PAYMENT_STATE_UPDATED", "first")
@@ -41,7 +39,6 @@ func TestEverythingIsReachable(t *testing.T) {
 	})
 }
 
-// play is a running scenario.
 type play struct {
 	t        *testing.T
 	s        *servicetest.Instance
@@ -53,7 +50,6 @@ type play struct {
 	reached  map[string]bool
 }
 
-// seenByClient is a payment in the form that a client sees.
 type seenByClient struct {
 	ID           int64
 	State        payment.State
@@ -97,8 +93,6 @@ func (p *play) run() {
 	p.checkOrders()
 }
 
-// configure changes the settings that the scenario needs. At the end of the scenario, it restores
-// the key payment.auto_confirmation.
 func (p *play) configure() {
 	values := map[string]string{settings.PeriodicEnabled: "1"}
 	for key, value := range p.scenario.Settings {
@@ -114,7 +108,6 @@ func (p *play) configure() {
 	})
 }
 
-// today returns the current day of the domain.
 func (p *play) today() passerelle.Date {
 	var clock struct{ Now string }
 	p.s.JSON(p.s.OK(p.s.Call("GET", "/sandbox/clock", p.s.ConfigToken, nil)), &clock)
@@ -159,8 +152,7 @@ func wireAccount(a passerelle.Account) map[string]any {
 	return map[string]any{"scheme_name": a.Scheme, "identification": a.Identification, "label": a.Label}
 }
 
-// compare reads the incompatibilities of the payment. It records all their codes, and the reasons
-// of the scenario's connector.
+// compare records the incompatibilities of the payment.
 func (p *play) compare() {
 	var list []struct {
 		Connector string `json:"connector_uuid"`
@@ -180,8 +172,6 @@ func (p *play) compare() {
 	}
 }
 
-// bodies has a function for each kind of move that is a request to the payment. The function
-// returns the body of the request.
 var bodies = map[sandbox.Doing]func(*play, sandbox.Move) map[string]any{
 	sandbox.Validate: func(p *play, m sandbox.Move) map[string]any {
 		return map[string]any{
@@ -238,8 +228,6 @@ func (p *play) advance(length time.Duration) {
 	}
 }
 
-// decide sends the payer's decision from the bank's page. The bank then redirects the payer to the
-// service.
 func (p *play) decide(move sandbox.Move) {
 	attempt, err := p.s.DB.Attempt(p.t.Context(), p.s.Domain.ID, passerelle.PaymentID(p.seen.ID))
 	if err != nil {
@@ -251,7 +239,6 @@ func (p *play) decide(move sandbox.Move) {
 	}
 }
 
-// press presses a button on the bank's page, and follows the redirects within the service.
 func press(t *testing.T, s *servicetest.Instance, page, decision, account string) servicetest.Answer {
 	t.Helper()
 	form := url.Values{"decision": {decision}, "account": {account}}
@@ -270,7 +257,6 @@ func press(t *testing.T, s *servicetest.Instance, page, decision, account string
 	return answer
 }
 
-// inspect reads the payment, and records its actions.
 func (p *play) inspect() {
 	p.seen = seenByClient{}
 	p.s.JSON(p.s.OK(p.s.Call("GET", p.path+"?expand=transitions", p.token, nil)), &p.seen)
@@ -280,7 +266,6 @@ func (p *play) inspect() {
 	p.ends.Cancelling = p.ends.Cancelling || p.seen.StateDetail != nil
 }
 
-// settle reads the result from the payment and its timeline.
 func (p *play) settle() {
 	p.s.OK(p.s.Call("POST", "/sandbox/run", p.s.ConfigToken, nil))
 	p.inspect()
@@ -303,7 +288,6 @@ func (p *play) settle() {
 	p.remember()
 }
 
-// occurred counts an occurrence. Its time must be the beginning of the day in its text.
 func (p *play) occurred(row happened) {
 	p.ends.Occurrences++
 	day, _, _ := strings.Cut(row.Text, " ")
@@ -327,7 +311,6 @@ func (p *play) remember() {
 	p.reached["code "+string(p.ends.Code)] = true
 }
 
-// checkWebhooks compares the states in the receiver's requests with the states in the timeline.
 func (p *play) checkWebhooks() {
 	var got []payment.State
 	for _, request := range p.s.Received("first") {
@@ -344,7 +327,6 @@ func (p *play) checkWebhooks() {
 	}
 }
 
-// checkOrders checks that the bank has at most one order of the payment.
 func (p *play) checkOrders() {
 	attempt, err := p.s.DB.Attempt(p.t.Context(), p.s.Domain.ID, passerelle.PaymentID(p.seen.ID))
 	if err != nil {
@@ -356,8 +338,6 @@ func (p *play) checkOrders() {
 	}
 }
 
-// checkReached checks that the scenarios reached every state, transition, action, error code, date
-// type, frequency and incompatibility.
 func checkReached(t *testing.T, reached map[string]bool) {
 	t.Helper()
 	want := map[string][]string{

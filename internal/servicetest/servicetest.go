@@ -3,7 +3,7 @@
 //
 // The package owns starting, stopping and restarting such a service, and the small client for
 // calls. It does not own expectations, because they belong to the tests. The package uses the real
-// program with its database, its listener and the simulated bank. It fails the test when any part
+// service with its database, its listener and the simulated bank. It fails the test when any part
 // of the service does not start.
 package servicetest
 
@@ -45,8 +45,7 @@ type Instance struct {
 	UsersToken   string
 	// Logs has all log lines of the service.
 	Logs *Logs
-	// Device is the address of the user's device in calls. It is empty for calls without this
-	// address.
+	// Device is the address of the user's device in calls.
 	Device string
 
 	t      testing.TB

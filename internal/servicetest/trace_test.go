@@ -21,7 +21,6 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// traces receives traces with OTLP over HTTP.
 type traces struct {
 	t     *testing.T
 	mu    sync.Mutex
@@ -35,7 +34,6 @@ func newTraces(t *testing.T) (*traces, string) {
 	return r, server.URL
 }
 
-// ServeHTTP stores exported spans.
 func (r *traces) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	var sent collector.ExportTraceServiceRequest
 	body, err := gzip.NewReader(request.Body)
@@ -83,7 +81,6 @@ func (r *traces) spanNames(id string) map[string]int {
 	return found
 }
 
-// These are the ids of the traces that a client begins, and the format of the header with an id.
 const (
 	creating, ordering = "0af7651916cd43dd8448eb211c80319c", "1bf7651916cd43dd8448eb211c80319d"
 	byClient           = "00-%s-b7ad6b7169203331-01"
@@ -132,7 +129,6 @@ func oneTrace(t *testing.T, database string) {
 	checkLog(t, s.Logs.String())
 }
 
-// checkHeaders checks that each webhook has the trace id of one of the client's calls.
 func checkHeaders(t *testing.T, webhooks []servicetest.Received) {
 	t.Helper()
 	if len(webhooks) < 2 {
@@ -177,7 +173,6 @@ func checkSpans(t *testing.T, received *traces) {
 	}
 }
 
-// checkLog checks that the log line of a request has the ids of the trace and the request.
 func checkLog(t *testing.T, log string) {
 	t.Helper()
 	for line := range strings.Lines(log) {

@@ -11,12 +11,9 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestUpgradeUnderLoad upgrades a program from before the newest migration, and goes back. It
-// starts the current program beside the old one on the same PostgreSQL database. The current
-// program migrates the database, and the test stops the old one. It then returns to the old program
-// in the same way. Meanwhile, clients pay, read accounts and receive events.
-// PASSERELLE_TEST_PREVIOUS is the path of the old program. The script scripts/previous-version
-// builds it.
+// TestUpgradeUnderLoad upgrades a program from before the newest migration, and goes back, while
+// clients pay, read accounts and receive events. PASSERELLE_TEST_PREVIOUS is the path of the old
+// program, which scripts/previous-version builds.
 func TestUpgradeUnderLoad(t *testing.T) {
 	chosen := seed()
 	t.Logf("PASSERELLE_TEST_SEED=%d", chosen)

@@ -16,7 +16,6 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// returnURL is the application's redirect address in these tests.
 const returnURL = "https://app.example/back"
 
 // person is an end user with a token. Its methods also do the application's part of the flow.
@@ -36,7 +35,6 @@ func newPerson(t *testing.T, s *servicetest.Instance) *person {
 	return &person{Instance: s, t: t, token: out.Token, browser: newBrowser(t)}
 }
 
-// newBrowser returns a client that keeps cookies and follows no redirects.
 func newBrowser(t *testing.T) *http.Client {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -46,8 +44,7 @@ func newBrowser(t *testing.T) *http.Client {
 	return &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// eachPerson runs a test on each database. The application has registered only the redirect address
-// returnURL.
+// In eachPerson, the application has registered only the redirect address returnURL.
 func eachPerson(t *testing.T, run func(t *testing.T, p *person)) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		s.OK(s.Call("PUT", "/clients/"+s.ClientID, s.ConfigToken, map[string]any{"redirect_uris": []string{returnURL}}))
@@ -67,7 +64,6 @@ func (p *person) query(changes ...string) string {
 	return q.Encode()
 }
 
-// address asks the API for the address to open in the browser.
 func (p *person) address(changes ...string) string {
 	p.t.Helper()
 	var out struct{ URL string }
@@ -75,7 +71,6 @@ func (p *person) address(changes ...string) string {
 	return out.URL
 }
 
-// open opens an address like a browser. It does not follow redirects.
 func (p *person) open(address string) servicetest.Answer {
 	p.t.Helper()
 	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, address, nil)
@@ -94,7 +89,6 @@ func (p *person) open(address string) servicetest.Answer {
 	return servicetest.Answer{Status: response.StatusCode, Header: response.Header, Body: body}
 }
 
-// sent returns the address to which a response redirects the browser.
 func (p *person) sent(a servicetest.Answer) *url.URL {
 	p.t.Helper()
 	to, err := url.Parse(a.Header.Get("Location"))
@@ -110,7 +104,6 @@ var (
 	coded  = regexp.MustCompile(`name="code" value="([^"]*)"`)
 )
 
-// form has the values of the form on the institution's page.
 type form struct{ action, state, code string }
 
 func (p *person) page(address string) form {
@@ -135,7 +128,6 @@ func (f form) refuseAddress() string {
 	return f.action + "?" + url.Values{"state": {f.state}, "error": {"access_denied"}}.Encode()
 }
 
-// arrives checks the address to which a browser is redirected. It returns the connection's id.
 func (p *person) arrives(a servicetest.Answer, code string) string {
 	p.t.Helper()
 	to := p.sent(a)
@@ -146,7 +138,7 @@ func (p *person) arrives(a servicetest.Answer, code string) string {
 	return q.Get("id_connection")
 }
 
-// state returns the state of a connection. It returns an empty text for success.
+// state returns an empty text for a connection without an error.
 func (p *person) state(id string) string {
 	p.t.Helper()
 	var out struct{ State *string }
@@ -175,7 +167,7 @@ func TestWebauth(t *testing.T) {
 		if p.state(id) != "" || accounts.Total != 1 || p.connections() != 1 {
 			t.Errorf("state %q, %d accounts, %d connections", p.state(id), accounts.Total, p.connections())
 		}
-		// The link works only once. The return address also works only once.
+		// The link and the return address work only once.
 		for _, used := range []string{address, f.approveAddress("one"), f.approveAddress("many"), f.refuseAddress()} {
 			if a := p.open(used); a.Status != http.StatusUnauthorized || !strings.Contains(string(a.Body), "no longer valid") {
 				t.Errorf("%s once more: %d %s", used, a.Status, a.Body)
@@ -199,7 +191,6 @@ func (p *person) direct(changes ...string) string {
 	return p.Base + "/webauth?" + p.query(changes...) + "&token=" + code.Code
 }
 
-// silent checks that the log contains no secret of a flow.
 func (p *person) silent(address string, f form) {
 	p.t.Helper()
 	u, err := url.Parse(address)
@@ -213,8 +204,7 @@ func (p *person) silent(address string, f form) {
 	}
 }
 
-// A person who refuses at the bank returns with the error. The person may then go to the bank
-// again.
+// A person who refuses at the bank may go to the bank again.
 func TestWebauthRefused(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p *person) {
 		f := p.page(p.sent(p.open(p.direct())).String())
@@ -245,8 +235,6 @@ func TestWebauthForged(t *testing.T) {
 		if a := p.open(f.approveAddress(strings.Repeat("x", 9000))); a.Status != http.StatusBadRequest {
 			t.Errorf("a lot from the bank: %d", a.Status)
 		}
-		// The code of another connection does not open a connection. An invented code does not
-		// either.
 		p.arrives(p.open(form{f.action, f.state, other.code}.approveAddress("one")), "webauthRequired")
 		p.arrives(p.open(form{other.action, other.state, "invented"}.approveAddress("one")), "webauthRequired")
 		if a := p.open(f.approveAddress("one")); a.Status != http.StatusUnauthorized {
@@ -256,7 +244,7 @@ func TestWebauthForged(t *testing.T) {
 }
 
 // Only the redirected browser can use the return address. An attacker who makes another person
-// agree must not get that person's accounts. Such an attempt does not use up the state parameter.
+// agree must not get that person's accounts.
 func TestWebauthInAnotherBrowser(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p *person) {
 		f := p.page(p.sent(p.open(p.address())).String())
@@ -290,8 +278,8 @@ func TestWebauthRedirectsNobodyWithoutACode(t *testing.T) {
 	})
 }
 
-// Only the owner of a connection may use it. A redirect address must belong to the application that
-// receives the person.
+// Only the owner of a connection may use it. The application must have registered the redirect
+// address.
 func TestWebauthOfOthers(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p *person) {
 		stranger := newPerson(t, p.Instance)
@@ -326,7 +314,7 @@ func (p *person) first() (id int64) {
 }
 
 // When an application creates a connection without a browser, the connection's message contains the
-// bank's address. A person who returns from the bank sees a page with the result.
+// bank's address.
 func TestWebauthWithoutABrowserAtFirst(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p *person) {
 		var out struct {
@@ -370,7 +358,6 @@ func TestWebauthWithAQuestion(t *testing.T) {
 	})
 }
 
-// The complete flow works in a real browser.
 func TestWebauthInABrowser(t *testing.T) {
 	t.Parallel()
 	for _, window := range []struct {
