@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// machine returns the folder of a minimal Debian with systemd. Tests do not change it.
+// machine returns the folder of a minimal Debian with systemd, which tests do not change.
 // PASSERELLE_TEST_MACHINE can name a folder that was made before.
 var machine = sync.OnceValues(func() (string, error) {
 	if folder := os.Getenv("PASSERELLE_TEST_MACHINE"); folder != "" {
@@ -24,9 +24,8 @@ var machine = sync.OnceValues(func() (string, error) {
 	return root, run(".", nil, "debootstrap", "--variant=minbase", "--include=systemd,systemd-sysv,dbus,curl", "bookworm", root)
 })
 
-// boot starts the minimal machine with systemd, runs a bash script there as root, and returns its
-// output. It then undoes the changes of the script. The script finds the packages and files in
-// /test.
+// boot runs a bash script as root on the minimal machine with systemd, and returns the script's
+// output. The script finds the package and the files in /test.
 func boot(t *testing.T, script string, files map[string]string) string {
 	t.Helper()
 	root, err := machine()
@@ -76,15 +75,14 @@ StandardError=append:/test/out
 TimeoutStartSec=1200
 `
 
-// older is a script that makes a package with a lower version. Tests upgrade from this package. The
-// package is not compressed, because compression can take longer than the rest of the test.
+// older makes a package with a lower version. The package is not compressed, because compression
+// can take longer than the rest of the test.
 const older = `
 dpkg-deb -R passerelle_*.deb older
 sed -i 's/^Version: .*/Version: 0.0.0~a/' older/DEBIAN/control
 dpkg-deb -Znone -b older older.deb
 `
 
-// checks contains functions for the scripts.
 const checks = `
 fail() { echo "FAILED: $*"; exit 1; }
 healthy() { curl --silent --fail --retry 30 --retry-connrefused --retry-delay 1 --output /dev/null http://127.0.0.1:8080/readyz; }
@@ -190,7 +188,6 @@ echo y | script -qec 'dpkg -P passerelle' /dev/null
 `, map[string]string{})
 }
 
-// shBlocks returns the commands in a section of a page.
 func shBlocks(t *testing.T, page, section string) string {
 	t.Helper()
 	text := string(content(t, filepath.Join("..", page)))
@@ -266,8 +263,7 @@ rpm --nodeps -e passerelle
 }
 
 // TestPackagedProgramIsUpgradedUnderLoad runs TestUpgradeUnderLoad with the program in the Debian
-// package. While clients pay and read accounts, the program replaces the version before the newest
-// migration. Then that version replaces the program.
+// package.
 func TestPackagedProgramIsUpgradedUnderLoad(t *testing.T) {
 	folder := t.TempDir()
 	if err := run(".", nil, "dpkg-deb", "-x", one(t, "*_"+debianArch+".deb"), folder); err != nil {

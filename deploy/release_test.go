@@ -21,7 +21,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// work is the folder of this test binary.
 var work string
 
 func TestMain(m *testing.M) {
@@ -34,7 +33,6 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// signer is the name of the key that signs releases in these tests.
 const signer = "releases@passerelle.invalid"
 
 // key makes a signing key and a file with the keys that are allowed to sign.
@@ -66,8 +64,6 @@ var commit = sync.OnceValues(func() (string, error) {
 	return strings.TrimSpace(string(name)), err
 })
 
-// releaseIn makes a release in a clone below a folder. cache is the folder for compiled packages.
-// Empty means the default.
 func releaseIn(folder, cache string) (string, error) {
 	signing, err := key()
 	if err != nil {
@@ -108,7 +104,6 @@ func release(t *testing.T) string {
 	return folder
 }
 
-// one returns the only file of the release that matches the pattern.
 func one(t *testing.T, pattern string) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(release(t), pattern))
@@ -127,7 +122,6 @@ func content(t *testing.T, name string) []byte {
 	return text
 }
 
-// sums returns the SHA-256 sums of the files of a folder.
 func sums(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	entries, err := os.ReadDir(folder)
@@ -143,7 +137,7 @@ func sums(t *testing.T, folder string) map[string]string {
 }
 
 // TestReleaseIsReproducible builds the commit twice, in two folders. The second build uses no
-// package that the first build compiled. All files are equal byte by byte, including the signature.
+// package that the first build compiled.
 func TestReleaseIsReproducible(t *testing.T) {
 	first := sums(t, release(t))
 	again, err := releaseIn(filepath.Join(work, "elsewhere", "second"), filepath.Join(work, "cache"))
@@ -167,7 +161,6 @@ func TestReleaseIsReproducible(t *testing.T) {
 	}
 }
 
-// statement is the part of a provenance that the test reads.
 type statement struct {
 	Type    string `json:"_type"`
 	Subject []struct {

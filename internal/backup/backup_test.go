@@ -48,8 +48,8 @@ func TestRestoreBesideAnotherLog(t *testing.T) {
 	}
 }
 
-// TestACopyOfTheOtherDatabase tries to restore a copy of the other kind of database. Restore must
-// refuse the copy with the reason, and create no file.
+// TestACopyOfTheOtherDatabase: Restore refuses a copy of the other kind of database with the
+// reason, and creates no file.
 func TestACopyOfTheOtherDatabase(t *testing.T) {
 	copied := filepath.Join(t.TempDir(), "copy")
 	if err := backup.Make(t.Context(), storetest.SQLite(t), copied, nil); err != nil {
@@ -73,9 +73,7 @@ func TestACopyOfTheOtherDatabase(t *testing.T) {
 	}
 }
 
-// spy is a program that runs the original program of the same name. It then records the arguments,
-// the variables and the service file of PostgreSQL, and the mode of the file that the original program
-// wrote.
+// spy runs the original program of the same name, and then records what the tests compare.
 const spy = `#!/bin/sh
 '%s' "$@" || exit
 {
@@ -89,8 +87,8 @@ const spy = `#!/bin/sh
 } >>'%s'
 `
 
-// watched puts spies with these names first in the search path. It returns a function that reads
-// the records of the spies.
+// watched puts spies first in the search path, and returns a function that reads the records of the
+// spies.
 func watched(t *testing.T, names ...string) func() string {
 	t.Helper()
 	folder := t.TempDir()
@@ -156,8 +154,7 @@ func TestACopyIsPrivateFromTheBeginning(t *testing.T) {
 	}
 }
 
-// slow is a program that writes a part of a copy, and signals this. The first and the second call
-// each wait for a signal before they write the rest.
+// slow writes a part of a copy, and waits for a signal before it writes the rest.
 const slow = `#!/bin/sh
 for argument; do
 	case $argument in --file=*) file=${argument#--file=} ;; esac
@@ -257,8 +254,8 @@ func TestAddressesOfTheService(t *testing.T) {
 	}
 }
 
-// TestIDsAfterARestore assigns ids in a database after its copy. The restored database must not
-// assign these ids again, because receivers ignore a delivery with a known id.
+// TestIDsAfterARestore: a restored database must not assign ids that were assigned after the copy,
+// because receivers ignore a delivery with a known id.
 func TestIDsAfterARestore(t *testing.T) {
 	const skipped = 1000
 	for kind, places := range map[string]func(*testing.T) (lost, restored string){
@@ -291,8 +288,7 @@ func TestIDsAfterARestore(t *testing.T) {
 	}
 }
 
-// nextIDs creates or opens a database, and returns the next ids of some tables. From the second
-// call on, it also uses tables without earlier ids.
+// nextIDs creates or opens a database, and returns the next ids of some tables.
 func nextIDs(t *testing.T, address string) map[string]int64 {
 	t.Helper()
 	db, err := store.Open(t.Context(), address, store.Options{})

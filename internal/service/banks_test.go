@@ -34,9 +34,8 @@ sca = ["redirect"]
 single = ["sepa-credit-transfers"]
 `
 
-// TestAnInvalidCertificateIsLogged checks that the log names a bank whose file has an invalid
-// client certificate when the service reads this file. The bank stays, because it may have
-// payments.
+// TestAnInvalidCertificateIsLogged: when the service reads a file with an invalid client
+// certificate, the log names the bank. The bank stays, because it may have payments.
 func TestAnInvalidCertificateIsLogged(t *testing.T) {
 	folder, authority := t.TempDir(), berlingrouptest.NewAuthority(t)
 	authority.Furnish(folder)
@@ -55,8 +54,7 @@ func TestAnInvalidCertificateIsLogged(t *testing.T) {
 }
 
 // TestCopiedBankFile checks that a copy of a bank file does not stop the reload of the other files.
-// The log blames the copy, with line and field. At the start and in commands, the first file by
-// name counts.
+// At the start and in commands, the first file by name counts.
 func TestCopiedBankFile(t *testing.T) {
 	folder := t.TempDir()
 	berlingrouptest.NewAuthority(t).Furnish(folder)
@@ -132,8 +130,7 @@ func TestBanksAreReloaded(t *testing.T) {
 	write("b.toml", 12, "Bank B")
 	s.ReloadBanks(t.Context())
 	expect("with both", "Bank A", "Bank B")
-	// An operator's settings for a connector also apply to a bank from a file. They stay when the
-	// service reads the file again.
+	// An operator's settings for a connector also apply to a bank from a file.
 	uuid := fmt.Sprintf("5d4c6a1e-8a0f-4f0e-9c65-0d3f5f6f2b%d", 12)
 	hidden := func() bool {
 		var out struct{ Hidden bool }

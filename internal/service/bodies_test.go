@@ -16,7 +16,6 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// heap returns the number of bytes in use on the heap.
 func heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -24,14 +23,12 @@ func heap() int64 {
 	return int64(m.HeapAlloc) //nolint:gosec // heaps are never that large
 }
 
-// begin sends a request to the built-in receiver of a domain. It leaves out a number of bytes at
-// the end of the body.
+// begin leaves out a number of bytes at the end of the body.
 func begin(c net.Conn, header, body string, without int) {
 	fmt.Fprintf(c, "POST /sandbox/receiver/n HTTP/1.1\r\nHost: test.example\r\nContent-Length: %d\r\n%s\r\n", len(body), header)
 	_, _ = io.WriteString(c, body[:len(body)-without]) // writing fails when the service refuses the request before its end
 }
 
-// post begins a request on a new connection.
 func post(t *testing.T, s *service.Service, header, body string, without int) net.Conn {
 	t.Helper()
 	c := dial(t, s.Addr())

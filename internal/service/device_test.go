@@ -21,7 +21,7 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// listening is a bank that accepts one order. It records the headers of the calls, by method.
+// listening is a bank that records the headers of the last call with each method.
 type listening struct {
 	mu      sync.Mutex
 	headers map[string]http.Header
@@ -43,7 +43,6 @@ func (b *listening) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// last returns the headers of the last call with a method, and removes them.
 func (b *listening) last(method string) http.Header {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -51,7 +50,6 @@ func (b *listening) last(method string) http.Header {
 	return b.headers[method]
 }
 
-// listen starts the bank, and returns the folder with its file.
 func (b *listening) listen(t *testing.T) string {
 	t.Helper()
 	b.headers = map[string]http.Header{}
@@ -69,7 +67,7 @@ func (b *listening) listen(t *testing.T) string {
 	return folder
 }
 
-// from sends a request from an address of this machine. It returns the body of the response.
+// from sends a request from an address of this machine.
 func from(t *testing.T, address, method, to, token string, body any, header ...string) []byte {
 	t.Helper()
 	encoded, err := json.Marshal(body)
@@ -103,8 +101,8 @@ func from(t *testing.T, address, method, to, token string, body any, header ...s
 }
 
 // TestAddressOfThePerson checks that a bank gets the address of the person's browser, or of the
-// device that an application names. A bank never gets the address of an application. An order must
-// have an address. When the person's address is unknown, the order has the service's address.
+// device that an application names. A bank never gets the address of an application. When the
+// person's address is unknown, an order has the service's address.
 func TestAddressOfThePerson(t *testing.T) {
 	const application, browser, device, service = "127.0.0.7", "127.0.0.8", "192.0.2.9", "127.0.0.1"
 	bank := &listening{}
@@ -145,7 +143,7 @@ func TestAddressOfThePerson(t *testing.T) {
 
 // TestHeadersOfTheDevice checks that a bank gets all headers of the standard about the person's
 // device while the person is present. A malformed value is left out, and a value that is too long
-// is shortened. Every value of an application that does not name the address is also left out.
+// is shortened.
 func TestHeadersOfTheDevice(t *testing.T) {
 	const application, browser, device = "127.0.0.7", "127.0.0.8", "192.0.2.9"
 	bank := &listening{}

@@ -17,8 +17,6 @@ import (
 	"passerelle/internal/web"
 )
 
-// called sends a request for a host to a listener. It returns the response, and follows no
-// redirects.
 func called(t *testing.T, method, address, host, path string, header map[string]string) (*http.Response, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, "http://"+address+path, http.NoBody)
@@ -96,7 +94,6 @@ func TestConsoleListeners(t *testing.T) {
 	}
 }
 
-// attempt signs in like a browser, with a wrong password.
 func attempt(t *testing.T, address, forwarded string) (status int) {
 	t.Helper()
 	page, body := called(t, "GET", address, "test.example", "/console/sign-in", nil)

@@ -13,8 +13,6 @@ import (
 	"passerelle/payment"
 )
 
-// sent creates a payment in a domain, and sends its order to the simulated bank. The bank handles
-// the order according to the script.
 func sent(t *testing.T, s *servicetest.Instance, d passerelle.Domain, script string) passerelle.PaymentID {
 	t.Helper()
 	client, _, err := s.Access.Register(t.Context(), d.ID, "shop", nil)
@@ -38,9 +36,8 @@ func sent(t *testing.T, s *servicetest.Instance, d passerelle.Domain, script str
 	return p.ID
 }
 
-// TestBusyDomainsDelayNoOthers follows the payments of two domains. As long as time passes, the payment
-// of the first domain is due again after each check. The payment of the second domain must be checked
-// before the time stops.
+// TestBusyDomainsDelayNoOthers: while time passes, the payment of the first domain is due again
+// after each check. The payment of the second domain must be done before the time stops.
 func TestBusyDomainsDelayNoOthers(t *testing.T) {
 	const step = 7 * time.Hour // longer than the longest wait between two checks
 	var steps, left atomic.Int64

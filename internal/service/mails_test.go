@@ -27,7 +27,6 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// shownMail is a mail in the form of the API.
 type shownMail struct {
 	ID        int64
 	IDWebhook int64 `json:"id_webhook"`
@@ -41,8 +40,7 @@ type shownMail struct {
 	Error     *string `json:"error"`
 }
 
-// outage is a sandbox with a frozen clock and a webhook. The test sets the responses of the
-// webhook's receiver.
+// outage is a sandbox with a frozen clock and a webhook.
 type outage struct {
 	*servicetest.Instance
 	t       *testing.T
@@ -87,7 +85,6 @@ func (o *outage) set(values map[string]string) {
 	}
 }
 
-// happen emits and sends the events of a number of payments.
 func (o *outage) happen(count int) {
 	o.t.Helper()
 	for range count {
@@ -110,7 +107,6 @@ func (o *outage) mails() []shownMail {
 	return out.Mails
 }
 
-// wants checks the kinds of all mails so far, oldest first.
 func (o *outage) wants(when string, kinds ...string) {
 	o.t.Helper()
 	var got []string
@@ -240,7 +236,7 @@ day. The configuration key webhooks.alerts_frequency changes this.
 		}}
 		if len(mails) == 2 {
 			mails[0].ID, mails[1].ID = 0, 0
-			// The number of events before the tenth failure is random.
+			// The number of waiting deliveries at the tenth failure varies.
 			for _, count := range []string{"11", "12"} {
 				mails[1].Text = strings.Replace(mails[1].Text, "waiting: "+count, "waiting: 10", 1)
 			}
@@ -254,12 +250,11 @@ day. The configuration key webhooks.alerts_frequency changes this.
 	})
 }
 
-// senderFunc is a mail sender that the test implements.
 type senderFunc func(ctx context.Context, m mail.Message) error
 
 func (p senderFunc) Send(ctx context.Context, m mail.Message) error { return p(ctx, m) }
 
-// outbox is a service without loops, with a mailer. The test sets its clock.
+// outbox is a service without loops, with a mailer.
 type outbox struct {
 	*service.Service
 	t      *testing.T
@@ -290,7 +285,6 @@ func onEachOutbox(t *testing.T, run func(t *testing.T, o *outbox)) {
 	})
 }
 
-// write puts a mail into the outbox.
 func (o *outbox) write(subject string) {
 	o.t.Helper()
 	m := store.Mail{Domain: o.domain.ID, Kind: "alert", Recipient: "ops@bank.example", Subject: subject, Text: "t", Created: o.now}
@@ -299,7 +293,6 @@ func (o *outbox) write(subject string) {
 	}
 }
 
-// pass sends the due mails, and checks their subjects.
 func (o *outbox) pass(want ...string) {
 	o.t.Helper()
 	if err := o.SendMails(o.t.Context()); err != nil {
@@ -344,8 +337,7 @@ func TestMailsAreSentOnce(t *testing.T) {
 	})
 }
 
-// TestMailsAreTriedAgain checks that the service tries to send a refused mail again. The pauses
-// must grow from a minute to an hour.
+// TestMailsAreTriedAgain: the pauses between attempts grow from a minute to an hour.
 func TestMailsAreTriedAgain(t *testing.T) {
 	onEachOutbox(t, func(t *testing.T, o *outbox) {
 		var ids []string

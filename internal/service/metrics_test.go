@@ -22,7 +22,6 @@ import (
 
 var update = flag.Bool("update", false, "write docs/metrics.md anew")
 
-// metricsPage is the page that lists the metrics of the service.
 const metricsPage = "../../docs/metrics.md"
 
 const metricsIntroduction = `# Metrics
@@ -36,7 +35,6 @@ shows how to monitor the service with them.
 |---|---|---|
 `
 
-// description parses the description of a metric.
 var description = regexp.MustCompile(`^Desc\{fqName: "([^"]*)", help: "([^"]*)", (?:unit: "[^"]*", )?constLabels: \{([^}]*)\}, variableLabels: \{([^}]*)\}`)
 
 // measured returns the names of all metrics. For each of the service's own metrics, it also returns
@@ -81,7 +79,6 @@ func TestMetricsPageIsFresh(t *testing.T) {
 	}
 }
 
-// metricName finds the metrics that an expression names.
 var metricName = regexp.MustCompile(`\b(?:passerelle|process|go)_[a-z0-9_]+|\bup\b`)
 
 // TestWhatIsWatchedIsMeasured checks that the service exports each metric that alerts and
@@ -113,7 +110,6 @@ func TestWhatIsWatchedIsMeasured(t *testing.T) {
 	}
 }
 
-// expressions returns the expressions in the text of alerts or dashboards.
 func expressions(text string) []string {
 	var all []string
 	for _, match := range regexp.MustCompile(`(?m)^\s*"?expr"?: (.*)$`).FindAllStringSubmatch(text, -1) {
@@ -154,7 +150,7 @@ func TestOneFailingDomain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for webhook := range 2 { // the sum is larger than an integer
+		for webhook := range 2 { // the sum is larger than an int64
 			storetest.Break(t, url, fmt.Sprintf(`INSERT INTO webhook_health (webhook_id, hour, domain_id, requests, successes, duration) VALUES (%d, %d, %d, %d, 0, 0)`,
 				webhook+1, now.Unix()/3600, broken.ID, int64(math.MaxInt64)))
 		}

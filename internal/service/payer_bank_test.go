@@ -15,10 +15,9 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// TestBankOfThePayer checks the choice of banks for a payer with a known account. The webview must
-// select the account's bank, and must not list banks with other accounts. The API must refuse these
-// banks. A payer with an account at no listed bank can choose any bank, because a list of prefixes
-// may be incomplete.
+// TestBankOfThePayer: the webview selects the bank of the payer's account, and lists no bank with
+// other accounts. A payer with an account at an unknown bank can choose any bank, because a list of
+// prefixes may be incomplete.
 func TestBankOfThePayer(t *testing.T) {
 	folder := t.TempDir()
 	berlingrouptest.NewAuthority(t).Furnish(folder)

@@ -28,7 +28,6 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// refused fails the test unless the response has the error body of the API.
 func refused(t *testing.T, answer servicetest.Answer, status int, code string) {
 	t.Helper()
 	var body map[string]any
@@ -72,7 +71,6 @@ func TestReceiverRefusesInTheFormOfTheInterface(t *testing.T) {
 	})
 }
 
-// pack compresses a body.
 func pack(t *testing.T, body string) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -104,8 +102,8 @@ func TestTheConsoleIsFoundWithoutItsSlash(t *testing.T) {
 	}
 }
 
-// TestAPanicIsRefusedInTheFormOfTheInterface checks the response to a panic outside of the API. It
-// must be an error body of the API.
+// TestAPanicIsRefusedInTheFormOfTheInterface: the response to a panic outside of the API is an
+// error body of the API.
 func TestAPanicIsRefusedInTheFormOfTheInterface(t *testing.T) {
 	var broken atomic.Bool
 	now := func() time.Time {
@@ -128,7 +126,6 @@ func TestTargetsWithoutAPathAreRefused(t *testing.T) {
 	}
 }
 
-// raw sends a request line unchanged.
 func raw(t *testing.T, address, line string) servicetest.Answer {
 	t.Helper()
 	connection := dial(t, address)

@@ -18,8 +18,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestASlowClientDoesNotKeepTheServiceFromStopping: a client does not finish its request. The
-// service must report that it is draining, and close the database in time.
+// TestASlowClientDoesNotKeepTheServiceFromStopping: while a client does not finish its request, the
+// service reports that it is draining, and closes the database in time.
 func TestASlowClientDoesNotKeepTheServiceFromStopping(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		ring := keys.Generate()
@@ -44,7 +44,6 @@ func TestASlowClientDoesNotKeepTheServiceFromStopping(t *testing.T) {
 	})
 }
 
-// hang leaves a request with an incomplete body at the service.
 func hang(t *testing.T, address string) {
 	t.Helper()
 	connection := dial(t, address)
@@ -57,7 +56,6 @@ func hang(t *testing.T, address string) {
 	}
 }
 
-// awaitDraining calls the readiness check until the service reports that it is draining.
 func awaitDraining(t *testing.T, s *service.Service) {
 	t.Helper()
 	handler := s.Handler()

@@ -29,7 +29,7 @@ func TestAHangingServiceIsNotAlive(t *testing.T) {
 		<-asked
 		responds <- errors.New("no answer")
 	}
-	<-asked // all five reports have been handled
+	<-asked // all five failures were handled
 	systemd.WantNone()
 	responds <- nil
 	systemd.Want("WATCHDOG=1")
@@ -37,8 +37,6 @@ func TestAHangingServiceIsNotAlive(t *testing.T) {
 	systemd.WantLast("STOPPING=1\nEXTEND_TIMEOUT_USEC=15000000")
 }
 
-// TestWithoutWatchdogOnlyReadyAndStoppingAreSent checks that, without a watchdog, the service only
-// reports that it is ready and that it is stopping.
 func TestWithoutWatchdogOnlyReadyAndStoppingAreSent(t *testing.T) {
 	systemd := supervisiontest.Listen(t, "")
 	s := supervision.Start(t.Context(), slog.New(slog.DiscardHandler), func(context.Context) error {
