@@ -51,8 +51,8 @@ func TestAlertsFire(t *testing.T) {
 	}
 }
 
-// TestAlertsHaveRunbooks: each alert has a scenario that makes it fire, and its annotation links to
-// a paragraph about it.
+// TestAlertsHaveRunbooks: each alert has a scenario, and an annotation that links to a paragraph
+// about the alert.
 func TestAlertsHaveRunbooks(t *testing.T) {
 	var all rules
 	readYAML(t, "observability/alerts.yml", &all)

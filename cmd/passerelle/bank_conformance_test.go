@@ -90,7 +90,7 @@ func (h *hand) order(dates payment.DateType) func() connector.Order {
 	}
 }
 
-// decides returns a function that follows the suite's request . After a refused cancellation, the
+// decides returns a function that follows the suite's request. After a refused cancellation, the
 // bank executes the deferred order.
 func (h *hand) decides(decision string) func(context.Context, connector.Order, payment.Report) error {
 	return func(ctx context.Context, o connector.Order, asked payment.Report) error {

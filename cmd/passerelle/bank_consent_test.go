@@ -199,7 +199,7 @@ func TestABankNotifiesOfConsents(t *testing.T) {
 		if state := c.afterNotification("webauthRequired", 2); state != "webauthRequired" {
 			t.Fatalf("before the person decides the state is %q", state)
 		}
-		back := c.browse(page, url.Values{"decision": {"approve"}, "customer": {"anna"}}) // the customer does not return
+		back := c.browse(page, url.Values{"decision": {"approve"}, "customer": {"anna"}}) // the customer does not return yet
 		if state := c.afterNotification("webauthRequired", 15); state != "" {
 			t.Errorf("after the bank has reported a consent the state is %q\n%s", state, s.Logs)
 		}

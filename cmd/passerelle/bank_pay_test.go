@@ -385,8 +385,8 @@ func TestFutureDatedPayments(t *testing.T) {
 	})
 }
 
-// TestABankNotifies: after a notification, the service checks the status immediately, even if the
-// payer does not return.
+// TestABankNotifies: after a notification, the service checks the status, even if the payer does
+// not return.
 func TestABankNotifies(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	banks.with("redirect", "[profile]", "[profile]\nnotifications = true")

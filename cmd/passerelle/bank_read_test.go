@@ -455,9 +455,9 @@ func TestTenThousandTransactions(t *testing.T) {
 	// apart is the number of pages between two bookings during the first read. A download is a
 	// single page.
 	apart := map[string]int{"redirect": 3, "old": 3, "rewording": 3, "shifting": 3}
-	// first is the number of entries from these bookings that the first read finds, minus the
-	// pending transactions that the bank does not report. Without ids, the service reads again
-	// until the pages no longer change.
+	// first is the number of booked entries that the first read also finds. The bank old does not
+	// report the 10 pending transactions. Without ids, the service reads again until the pages no
+	// longer change.
 	first := map[string]int{"old": 90, "rewording": 100, "shifting": 100}
 	storetest.Each(t, func(t *testing.T, database string) {
 		banks := newBanks(t, "redirect,old,idempotent,rewording,shifting") // each database needs banks without these transactions

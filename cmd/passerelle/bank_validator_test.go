@@ -21,7 +21,7 @@ import (
 
 // validatorSetting is the environment variable with the address of a validating program. The
 // program validates messages against the API description of the standard, and passes them on to
-// validatorNext. scripts/validate-banks starts it.
+// validatorNext. scripts/validate-banks starts the program.
 const (
 	validatorSetting = "PASSERELLE_TEST_VALIDATOR"
 	validatorNext    = "127.0.0.1:4011"

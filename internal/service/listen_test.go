@@ -40,7 +40,7 @@ func called(t *testing.T, method, address, host, path string, header map[string]
 }
 
 // TestStrictTransport checks that the responses of a domain with https tell browsers to use only
-// https. The responses of a domain without https must not.
+// https. The responses of a domain without https must not do so.
 func TestStrictTransport(t *testing.T) {
 	s := opened(t, service.Config{Database: storetest.SQLite(t), Loopback: true})
 	if _, err := service.EnsureDomain(t.Context(), s.DB, passerelle.Domain{Name: "plain", Kind: passerelle.Sandbox, BaseURL: "http://plain.example/2.0"}); err != nil {

@@ -130,7 +130,7 @@ func (s *merchant) sell(stop <-chan struct{}) {
 		for deadline := time.Now().Add(time.Second); time.Now().Before(deadline) && !s.advance(o, pause); {
 			pause = min(2*pause, longPause)
 		}
-		<-time.After(100*time.Millisecond + usualRest()) // a failed bank gets no calls for a while, so the service would reject every payment
+		<-time.After(100*time.Millisecond + usualRest()) // while a failed bank gets no calls, the service rejects every payment
 	}
 }
 
@@ -256,7 +256,7 @@ func (s *merchant) finish(all bool) {
 	for deadline := time.Now().Add(stalled); len(open) > 0 && time.Now().Before(deadline); {
 		left := s.advanceClock(open, "10m")
 		if len(left) < len(open) {
-			deadline, pause = time.Now().Add(stalled), shortPause // each progress starts the time limit again
+			deadline, pause = time.Now().Add(stalled), shortPause // progress starts the time limit again
 		}
 		if open = left; !all && s.waitForPerson(left) {
 			s.t.Logf("%d of %d payments wait for a person", len(left), len(s.sold))

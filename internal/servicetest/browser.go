@@ -79,8 +79,8 @@ func CloseBrowser() {
 	}
 }
 
-// Picture saves the shown page as NAME.png in the folder PASSERELLE_TEST_PICTURES. Without that
-// variable it does nothing.
+// Picture saves the shown page as NAME.png in the folder that PASSERELLE_TEST_PICTURES names.
+// Without that variable, Picture does nothing.
 func Picture(ctx context.Context, t testing.TB, name string) {
 	t.Helper()
 	folder := os.Getenv("PASSERELLE_TEST_PICTURES")

@@ -65,7 +65,7 @@ func (p *payerStory) change(body map[string]any) {
 	p.s.OK(p.s.Call("POST", p.path(), p.s.Token("payments:admin"), body))
 }
 
-// After validates, the bank redirects the payer to the client's own site instead of the callback.
+// validates makes the bank redirect the payer to the client's own site instead of the callback.
 func (p *payerStory) validates() {
 	p.t.Helper()
 	p.change(map[string]any{"connector_uuid": testConnector, "webview_url": "https://shop.example/own", "validated": true})

@@ -168,7 +168,7 @@ func (c *Cluster) Kill() {
 func (c *Cluster) Set(name, value string) {
 	c.t.Helper()
 	for _, sql := range []string{"ALTER SYSTEM SET " + name + " = " + value, "SELECT pg_reload_conf()"} {
-		// Without this, a test that makes the server read-only could not undo it.
+		// Without this SET, a read-only server would stay read-only.
 		command := c.command("psql", "-h", "127.0.0.1", "-p", c.port, "-U", "postgres", "-c", "SET default_transaction_read_only = off", "-c", sql)
 		out, err := command.CombinedOutput()
 		c.must("set "+name+": "+string(out), err)

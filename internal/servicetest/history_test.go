@@ -246,7 +246,7 @@ func (h *history) checkOrders() {
 	}
 }
 
-// checkEvents allows that old events are removed. The events that remain must be those of the last
+// The service may have removed old events. The events that remain must be those of the last
 // transitions.
 func checkEvents(t *testing.T, url string, played []*history) {
 	t.Helper()

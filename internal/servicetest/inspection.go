@@ -77,7 +77,7 @@ func Inspect(ctx context.Context, t testing.TB, name string) {
 	Scheme(ctx, t, "")
 }
 
-// Console has the browser's messages about its pages: blocked content, and errors in scripts.
+// Console has the browser's messages about its pages.
 type Console struct {
 	ctx  context.Context
 	said chan string

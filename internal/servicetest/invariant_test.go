@@ -69,8 +69,8 @@ var damages = []struct {
 	}, map[string]string{"chain": "act #0|the end, 2"}},
 }
 
-// TestInvariantsAreSeenToBreak breaks each rule for a separate payment. The check must report
-// exactly the violations so far.
+// TestInvariantsAreSeenToBreak damages one payment after another. The check must report exactly the
+// violations so far.
 func TestInvariantsAreSeenToBreak(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		s := servicetest.Start(t, url, servicetest.Options{})

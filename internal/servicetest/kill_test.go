@@ -22,8 +22,8 @@ const (
 )
 
 // TestNothingIsLostToKills kills the program, PostgreSQL or both at random moments while clients
-// pay. Each change of each payment must reach every receiver, in order and with the same bytes each
-// time. The bank must receive each order once.
+// pay. Each change of each payment must reach every subscribed receiver, in order and with the same
+// bytes each time. The bank must receive each order once.
 //
 // PASSERELLE_TEST_SEED repeats a run except for its timing.
 func TestNothingIsLostToKills(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// slowProgram sends to the channel asked when a read begins, and ends the read after a value from
-// the channel answer.
+// slowProgram sends a value to its first channel when a read begins, and ends the read after a
+// value from its second channel.
 type slowProgram struct {
 	asked, answer chan struct{}
 }

@@ -19,8 +19,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestDomainMovesUnderLoad moves the database of a domain to another PostgreSQL server while
-// clients pay, as docs/scaling.md describes. Clients of another domain must not notice anything.
+// TestDomainMovesUnderLoad moves a domain's database to another PostgreSQL server, as
+// docs/scaling.md describes, while clients pay. Clients of another domain must not notice anything.
 func TestDomainMovesUnderLoad(t *testing.T) {
 	t.Parallel() // the test mostly waits
 	chosen := seed()

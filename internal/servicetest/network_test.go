@@ -56,7 +56,8 @@ func TestNetwork(t *testing.T) {
 }
 
 const (
-	// A call makes several queries, and may have to ask the server for the outcome of a COMMIT.
+	// clientTimeout is longer, because a call makes several queries, and may have to ask the server
+	// for the outcome of a COMMIT.
 	databaseTimeout = 5 * time.Second
 	clientTimeout   = 40 * time.Second
 	recoverIn       = 30 * time.Second

@@ -245,7 +245,7 @@ func (p *Process) DoctorOf(database string) {
 	p.Command("doctor", "--invariants", "--key-file", filepath.Join(p.DataFolder(), "keys"), "--database", database)
 }
 
-// Backup copies the database to a file while the program uses the database.
+// Backup copies the database to a file, even while the program uses the database.
 func (p *Process) Backup(file string) {
 	p.t.Helper()
 	p.Command("backup", "--to", file, "--database", p.Database())

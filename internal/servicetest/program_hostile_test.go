@@ -238,7 +238,7 @@ func measureOthers(t *testing.T, name string, calls int) time.Duration {
 	for _, p := range persons {
 		reading.Go(func() {
 			for tick := time.NewTicker(50 * time.Millisecond); !isClosed(over); <-tick.C {
-				p.Call("PUT", p.at, p.token, nil) // the service refuses this call while the first read is running
+				p.Call("PUT", p.at, p.token, nil) // the service refuses this call while an earlier read is running
 			}
 		})
 	}

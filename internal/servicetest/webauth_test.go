@@ -138,7 +138,7 @@ func (p *person) arrives(a servicetest.Answer, code string) string {
 	return q.Get("id_connection")
 }
 
-// state returns an empty text for a connection without an error.
+// state returns an empty text for a connection without a state.
 func (p *person) state(id string) string {
 	p.t.Helper()
 	var out struct{ State *string }
@@ -156,7 +156,7 @@ func (p *person) connections() (n int) {
 	return out.Total
 }
 
-// A person authorises the reads on the bank's page, and returns with a connection.
+// A person agrees on the bank's page, and returns with a connection.
 func TestWebauth(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p *person) {
 		address := p.address()
