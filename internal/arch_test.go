@@ -1,7 +1,6 @@
-// Package internal_test checks structural rules of the module that the compiler cannot check. The
-// rules are about imports, reads of the clock, the size of packages and functions, and the content
-// of package comments. The package owns no code and does not check behaviour. It fails with the
-// rule and the place that breaks the rule.
+// Package internal_test checks rules of the module that the compiler cannot check, for example
+// about imports, names and pages. The package owns no code and does not check behaviour. It fails
+// with the rule and the place that breaks the rule.
 package internal_test
 
 import (
@@ -23,11 +22,9 @@ import (
 
 const module = "passerelle"
 
-// mayImport maps each package to the packages of this module that the package's code may import.
-// Tests may import any package. The test fails for a package that is not in the table, and for an
-// entry without a package. A key that ends in /* means all packages below it, and "*" in a list
-// means any package. A new package needs one line. When the table refuses an import, question the
-// design before you change the table. Change the table in a separate commit.
+// mayImport maps each package to the packages of this module that its code may import, without its
+// tests. A key that ends in /* is for the packages below it that have no key. "*" in a list means
+// any package. When the table refuses an import, question the design before you change the table.
 var mayImport = map[string][]string{
 	".":                         {},
 	"payment":                   {"."},
@@ -138,7 +135,7 @@ var mayImport = map[string][]string{
 }
 
 // ownImport lists imports that only one package and the packages below it may have, with the
-// reason. A prefix ends in a slash. The packages bench, testbank/ledger and storetest are exempt.
+// reason. The packages bench, testbank/ledger and storetest are exempt.
 var ownImport = []struct{ prefix, owner, why string }{
 	{"database/sql", "internal/database", "one package connects to databases"},
 	{"github.com/jackc/", "internal/database", "one package connects to databases"},
@@ -152,8 +149,7 @@ var ownImport = []struct{ prefix, owner, why string }{
 	{"go.opentelemetry.io/", "internal/tracing", "what is recorded of a request, and what is not, is known in one place"},
 }
 
-// pure lists the packages that only compute. They use no file, no environment, no log and no
-// server.
+// pure lists the packages that only compute.
 var pure = []string{".", "payment", "webhook", "cfonb", "statementfile", "connector"}
 
 // impure lists the imports that pure packages must not have, with the exceptions. The root package
@@ -174,7 +170,7 @@ var clockless = []string{
 	"internal/wire", "internal/statement", "internal/settings", "internal/access", "internal/operators", "internal/audit", "internal/oidc", "internal/domains", "internal/notification", "internal/initiation", "internal/presence", "internal/aggregation", "internal/documents", "internal/delivery", "internal/simulation",
 }
 
-// clocked lists the files of these packages that still read the clock, with the reason.
+// clocked lists the files of these packages that may read the clock, with the reason.
 var clocked = map[string]string{
 	"webhook/request.go":          "receivers call it, in programs of their own, which have no sandbox domain and no clock but the machine's",
 	"internal/delivery/client.go": "the deadline of an HTTP exchange is real time, whatever the clock of the sandbox says",
@@ -188,18 +184,17 @@ var vague = []string{"util", "utils", "common", "helper", "helpers", "model", "m
 
 const (
 	maxPackageLines  = 5500
-	maxStoreLines    = 8000 // the limit is for the SQL of those tables that payments and webhooks share
+	maxStoreLines    = 8000
 	maxFunctionLines = 80
 	minDocSentences  = 3
 )
 
 // pkg is one package of the module, with its files except tests.
 type pkg struct {
-	Dir     string
-	Name    string
-	Imports []string
-	GoFiles []string
-	// TestImports and XTestImports are the imports of the package's tests.
+	Dir                       string
+	Name                      string
+	Imports                   []string
+	GoFiles                   []string
 	TestImports, XTestImports []string
 	// path is relative to the module. The path of the root package is ".".
 	path  string
@@ -247,8 +242,7 @@ func parse(t *testing.T, p pkg) pkg {
 	return p
 }
 
-// relative converts an import path of this module to a path in the module. It returns other paths
-// unchanged.
+// relative converts an import path of this module to a path in the module.
 func relative(importPath string) string {
 	if importPath == module {
 		return "."
@@ -260,7 +254,6 @@ func inModule(importPath string) bool {
 	return importPath == module || strings.HasPrefix(importPath, module+"/")
 }
 
-// matches reports whether one of the patterns names a package.
 func matches(packagePath string, patterns ...string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
 		below, wild := strings.CutSuffix(pattern, "*")
@@ -268,8 +261,8 @@ func matches(packagePath string, patterns ...string) bool {
 	})
 }
 
-// ruleFor returns the rule for a package. A package without a rule of its own has the rule for all
-// packages below its nearest parent with such a rule.
+// ruleFor returns the rule for a package, or else the rule of its nearest parent that has a key
+// with /*.
 func ruleFor(packagePath string) (allowed []string, found bool) {
 	if allowed, found = mayImport[packagePath]; found {
 		return allowed, true
@@ -298,8 +291,7 @@ func TestImportsFollowTheTable(t *testing.T) {
 }
 
 // TestTestBankSharesNoCode checks that the test bank and the other packages of the module do not
-// import each other, even in tests. The test bank and the connectors can therefore not share a
-// mistake. Only packages below cmd may import both.
+// import each other, even in tests. Only packages below cmd may import both.
 func TestTestBankSharesNoCode(t *testing.T) {
 	const bank = "testbank"
 	inBank := func(path string) bool { return matches(path, bank, bank+"/*") }
@@ -358,15 +350,12 @@ func TestSomeImportsHaveOneOwner(t *testing.T) {
 	}
 }
 
-// sqlPackages have SQL. Each has the SQL for its own tables.
+// sqlPackages lists the packages that may call storeInternals.
 var sqlPackages = []string{"internal/database", "internal/store", "internal/bankstore", "internal/operatorstore", "internal/search"}
 
-// storeInternals are the methods of the store through which neighbouring packages use SQL and
-// sealed columns.
+// storeInternals are the methods of the store for SQL and sealed columns.
 var storeInternals = []string{"Unit", "Rows", "Unseal"}
 
-// TestSQLStaysBesideTheTables checks that only sqlPackages call storeInternals. When only one
-// package knows a column, a migration changes only one package.
 func TestSQLStaysBesideTheTables(t *testing.T) {
 	used := map[string]bool{}
 	for _, p := range modulePackages(t) {
@@ -386,7 +375,6 @@ func TestSQLStaysBesideTheTables(t *testing.T) {
 	}
 }
 
-// callsOf returns the calls of methods that have these names.
 func callsOf(p pkg, names []string) []*ast.CallExpr {
 	var calls []*ast.CallExpr
 	for _, file := range p.files {
@@ -437,7 +425,6 @@ func TestTheInstantIsAnArgument(t *testing.T) {
 	}
 }
 
-// clockUses returns the places where a file uses a function that reads the clock.
 func clockUses(file *ast.File) []token.Pos {
 	name := importName(file, "time")
 	var uses []token.Pos
@@ -454,8 +441,6 @@ func clockUses(file *ast.File) []token.Pos {
 	return uses
 }
 
-// importName returns the name of a package in a file. It returns an empty text when the file does
-// not import the package.
 func importName(file *ast.File, importPath string) string {
 	for _, spec := range file.Imports {
 		if spec.Path.Value != strconv.Quote(importPath) {
@@ -503,7 +488,6 @@ func packageDoc(p pkg) string {
 	return doc.String()
 }
 
-// packageDocFile returns the file with the package comment.
 func packageDocFile(p pkg) string {
 	for _, name := range p.GoFiles {
 		if p.files[name].Doc != nil {
@@ -556,7 +540,7 @@ func TestNothingGrowsTooLarge(t *testing.T) {
 	}
 }
 
-// TestRoutesAreBesideTheirEndpoints checks that the row of an endpoint is in the file of its
+// TestRoutesAreBesideTheirEndpoints checks that a route is in the same file as its endpoint
 // function.
 func TestRoutesAreBesideTheirEndpoints(t *testing.T) {
 	for _, p := range modulePackages(t) {
@@ -581,7 +565,6 @@ func TestRoutesAreBesideTheirEndpoints(t *testing.T) {
 	}
 }
 
-// handled returns the functions that a file uses as endpoints.
 func handled(file *ast.File) (names []string) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		call, is := n.(*ast.CallExpr)

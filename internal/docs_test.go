@@ -23,8 +23,7 @@ import (
 
 var update = flag.Bool("update", false, "write the import table of ARCHITECTURE.md anew")
 
-// page is a Markdown file. quoted has the code on the page: text between backquotes, and the lines
-// of code blocks for a shell or without a language.
+// page is a Markdown file, with its quoted code and its links.
 type page struct {
 	path   string
 	text   string
@@ -32,7 +31,6 @@ type page struct {
 	links  []quoted
 }
 
-// quoted is a piece of code on a page, with its line.
 type quoted struct {
 	line int
 	text string
@@ -43,7 +41,6 @@ var (
 	linkForm = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 )
 
-// pages reads every Markdown file of the module.
 func pages(t *testing.T) []page {
 	t.Helper()
 	var all []page
@@ -55,7 +52,6 @@ func pages(t *testing.T) []page {
 	return all
 }
 
-// repositoryFiles returns the paths of the module's files, relative to the module.
 func repositoryFiles(t *testing.T) []string {
 	t.Helper()
 	var all []string
@@ -107,7 +103,7 @@ func readPage(t *testing.T, name string) page {
 	return p
 }
 
-// facts holds the names that pages may use: files, commands, flags, settings, tests and others.
+// facts holds the names that pages may use.
 type facts struct {
 	files     []string
 	places    map[string]bool // files and folders
@@ -169,7 +165,6 @@ var (
 	variableForm   = regexp.MustCompile(`PASSERELLE_[A-Z_]*[A-Z]\b`)
 )
 
-// readCommands reads the commands, with their groups and flags, from the generated page.
 func (f *facts) readCommands(t *testing.T) {
 	t.Helper()
 	text := read(t, "docs/commands.md")
@@ -202,8 +197,6 @@ func (f *facts) readCommands(t *testing.T) {
 
 var testForm = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w*)\(`)
 
-// readCode reads tests and variables from Go files, YAML files and files without an extension. It
-// also reads variables from the page of commands.
 func (f *facts) readCode(t *testing.T) {
 	t.Helper()
 	for _, name := range f.files {
@@ -284,10 +277,9 @@ func TestDocsNameWhatExists(t *testing.T) {
 	}
 }
 
-// defaultForm is how pages name the default of a setting.
 var defaultForm = regexp.MustCompile("setting\\s+`([a-z_.]+)`,\\s+`([^`]+)` by default")
 
-// TestDocsNameTheDefaults checks the defaults of settings that pages name.
+// TestDocsNameTheDefaults compares the defaults in pages with the defaults of the settings.
 func TestDocsNameTheDefaults(t *testing.T) {
 	defaults, named := map[string]string{}, 0
 	for _, key := range settings.Keys() {
@@ -306,7 +298,6 @@ func TestDocsNameTheDefaults(t *testing.T) {
 	}
 }
 
-// TestDocsChecksFindWhatIsMissing checks that each kind of name is reported when it does not exist.
 func TestDocsChecksFindWhatIsMissing(t *testing.T) {
 	f := gatherFacts(t)
 	for _, text := range []string{
@@ -329,7 +320,6 @@ func TestDocsChecksFindWhatIsMissing(t *testing.T) {
 
 var pathForm = regexp.MustCompile(`^\.?/?([\w.-]+(?:/[\w.*<>-]*)*)$`)
 
-// missingPaths checks the words that begin with a folder of the module or end like a code file.
 func (f *facts) missingPaths(p page, text string) []string {
 	var missing []string
 	for _, word := range strings.Fields(text) {
@@ -365,7 +355,6 @@ func (f *facts) has(p page, name string) bool {
 	return false
 }
 
-// otherPrograms matches programs that have their own flags.
 var otherPrograms = regexp.MustCompile(`^(curl|git|openssl|printf|psql|pg_dump|pg_restore|go (tool|build|mod|get|install|vet)|docker|helm|kubectl|CREATE|INSERT)\b`)
 
 var (
@@ -374,7 +363,6 @@ var (
 	benchForm   = regexp.MustCompile(`(?:^| )-([a-z]+)\b`)
 )
 
-// missingCommands checks flags and commands, with or without the name of the program.
 func (f *facts) missingCommands(p page, text string) []string {
 	text = strings.ReplaceAll(text, "go run ./cmd/passerelle", "passerelle")
 	if otherPrograms.MatchString(text) {
@@ -400,8 +388,6 @@ func (f *facts) missingCommands(p page, text string) []string {
 	return missing
 }
 
-// commandWords returns the words after the program's name. For a text that begins with a command,
-// it returns all words.
 func (f *facts) commandWords(text string) []string {
 	if match := commandForm.FindStringSubmatch(text); match != nil {
 		return strings.Fields(match[1])
@@ -483,8 +469,7 @@ var (
 	dottedInput = regexp.MustCompile(` -d ([a-z_]+(?:\.[a-z_]+)+)=`)
 )
 
-// dotted lists names with dots that are neither settings nor files of the module. Each has its
-// meaning.
+// dotted lists names with dots that are neither settings nor files of the module.
 var dotted = map[string]string{
 	"_links.next":      "a member of lists",
 	"connection.state": "a member of the body of CONNECTION_SYNCED",
@@ -546,11 +531,9 @@ func (f *facts) missingTests(_ page, text string) []string {
 
 var nameForm = regexp.MustCompile(`(?:^|[\s*(&])([a-z]+)\.([A-Z]\w*)`)
 
-// otherPackages lists names that pages write before a dot and that are not packages of this module:
-// packages of the standard library, and a variable.
+// otherPackages lists names before a dot that are not packages of this module.
 var otherPackages = map[string]bool{"context": true, "fmt": true, "tx": true}
 
-// missingNames checks exported names of packages.
 func (f *facts) missingNames(_ page, text string) []string {
 	var missing []string
 	for _, match := range nameForm.FindAllStringSubmatch(text, -1) {
@@ -573,8 +556,8 @@ var beside = []string{
 	"/auth/webview", "/v1/webhook-listener", "/etc/passerelle", "/var/lib/passerelle", "/backups",
 }
 
-// missingCalls checks calls of the API: calls with a method, addresses, and curl commands. An
-// ellipsis at the beginning or at the end of an address matches any parts.
+// missingCalls checks calls of the API. An ellipsis at the beginning or at the end of an address
+// matches any parts.
 func (f *facts) missingCalls(_ page, text string) []string {
 	var missing []string
 	for _, match := range callForm.FindAllStringSubmatch(text, -1) {
@@ -608,8 +591,6 @@ func (f *facts) call(method, address string) bool {
 	return false
 }
 
-// sameAddress compares an address with a pattern of the API document. With beginningOut or endOut,
-// the address may omit its beginning or its end.
 func sameAddress(pattern, address string, beginningOut, endOut bool) bool {
 	patterns, parts := strings.Split(strings.Trim(pattern, "/"), "/"), strings.Split(address, "/")
 	if len(parts) > len(patterns) || len(parts) < len(patterns) && !beginningOut && !endOut {
@@ -733,8 +714,8 @@ func TestChecklistsFitTheWidth(t *testing.T) {
 	}
 }
 
-// TestArchitectureHasTheTable compares ARCHITECTURE.md with the code: its import table with
-// mayImport, and its tree with the packages. With the flag -update, it writes the table.
+// TestArchitectureHasTheTable compares the import table and the tree of ARCHITECTURE.md with the
+// code.
 func TestArchitectureHasTheTable(t *testing.T) {
 	text := read(t, "ARCHITECTURE.md")
 	match := regexp.MustCompile("(?s)\n## Who may import whom\n.*?```text\n(.*?)```").FindStringSubmatchIndex(text)
@@ -760,8 +741,6 @@ func TestArchitectureHasTheTable(t *testing.T) {
 // forTests reports whether a package is below a package whose name ends in test.
 func forTests(packagePath string) bool { return strings.Contains(path.Dir(packagePath)+"/", "test/") }
 
-// importTable returns the table. It omits packages below packages for tests, and packages for tests
-// that import no package of the module.
 func importTable() string {
 	var lines []string
 	for name, allowed := range mayImport {
@@ -782,7 +761,6 @@ func importTable() string {
 	return strings.Join(lines, "")
 }
 
-// shortName returns the name of a package in the table of ARCHITECTURE.md.
 func shortName(packagePath string) string {
 	switch packagePath {
 	case ".":

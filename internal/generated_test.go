@@ -19,12 +19,10 @@ var markForm = regexp.MustCompile(`<!-- [^\n]*Generated from [^\n]*; make genera
 
 // generator is a function of a test that writes a file with the flag -update.
 type generator struct {
-	file, name string
-	// texts contains the text literals of the function, and those of its file.
+	file, name       string
 	texts, fileTexts []string
 }
 
-// generators finds the functions of all tests that read the flag -update.
 func generators(t *testing.T) []generator {
 	t.Helper()
 	var all []generator
@@ -62,7 +60,6 @@ func generatorsIn(t *testing.T, name string) []generator {
 	return all
 }
 
-// readsFlag reports whether a function has the expression *update.
 func readsFlag(f *ast.FuncDecl) bool {
 	found := false
 	ast.Inspect(f, func(n ast.Node) bool {
@@ -75,7 +72,6 @@ func readsFlag(f *ast.FuncDecl) bool {
 	return found
 }
 
-// literals returns the texts in a piece of code.
 func literals(n ast.Node) []string {
 	var all []string
 	ast.Inspect(n, func(n ast.Node) bool {
@@ -103,7 +99,7 @@ func TestGeneratedFilesNameTheCommand(t *testing.T) {
 }
 
 // TestGeneratedPagesHaveAMark compares the pages that tests write with the pages that have the
-// comment of a generated page. JSON files have no comments.
+// comment of a generated page.
 func TestGeneratedPagesHaveAMark(t *testing.T) {
 	written := map[string]bool{}
 	for _, g := range generators(t) {

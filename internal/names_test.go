@@ -16,8 +16,8 @@ import (
 	"unicode"
 )
 
-// bannedWords are metaphors and private words that the code used in the past instead of the usual
-// term. Each has the term to use. No declared identifier, file or package may contain such a word.
+// bannedWords maps words that names must not contain to the usual terms. They are metaphors and
+// private words.
 var bannedWords = map[string]string{
 	"admission":    "operators, sign-in",
 	"calm":         "healthy, or what is limited",
@@ -101,7 +101,6 @@ var allowedNames = map[string]string{
 	"world":          "an isolated world of JavaScript",
 }
 
-// declared is a name that the code declares, and the place of the declaration.
 type declared struct{ name, place string }
 
 func TestNamesUseTheWordsOfTheField(t *testing.T) {
@@ -155,8 +154,6 @@ func mustParse(t *testing.T, source string) *ast.File {
 	return file
 }
 
-// declaredNames returns the names in all Go files including tests, the names of files and packages,
-// and the classes of style sheets.
 func declaredNames(t *testing.T) []declared {
 	t.Helper()
 	var all []declared
@@ -180,10 +177,8 @@ func declaredNames(t *testing.T) []declared {
 	return all
 }
 
-// class matches the name of a class in a style sheet.
 var class = regexp.MustCompile(`\.([a-z][a-z0-9-]*)`)
 
-// pageNames returns the name of a template, or the classes that a style sheet declares.
 func pageNames(t *testing.T, name string) []declared {
 	t.Helper()
 	base, isPage := strings.CutSuffix(path.Base(name), ".html")
@@ -204,8 +199,6 @@ func pageNames(t *testing.T, name string) []declared {
 	return all
 }
 
-// namesOf returns the names that a file declares: types, fields, methods, functions, parameters,
-// constants and variables. Local names are included.
 func namesOf(fset *token.FileSet, file *ast.File) (all []declared) {
 	add := func(names ...ast.Expr) {
 		for _, name := range names {
@@ -243,7 +236,6 @@ func namesOf(fset *token.FileSet, file *ast.File) (all []declared) {
 	return all
 }
 
-// wordsOf returns the words of a name in lower case.
 func wordsOf(name string) []string {
 	var words []string
 	runes := []rune(name)
@@ -275,7 +267,7 @@ var ownWords = map[string]string{
 	"internal/servicetest": "for tests, seen from outside", "internal/servicetest/*": "for tests", "internal/store/storetest": "for tests", "internal/store/storetest/*": "for tests", "internal/bankstore/bankstoretest": "for tests", "internal/oidc/oidctest": "for tests", "internal/supervision/supervisiontest": "for tests",
 }
 
-// sharedTypeNames lists exported type names that several other packages declare, with the reason.
+// sharedTypeNames lists exported type names that several packages declare, with the reason.
 var sharedTypeNames = map[string]string{
 	"Config":     "what a package needs to start",
 	"Options":    "what may be chosen when something is opened",
@@ -313,8 +305,7 @@ func TestATypeNameHasOneMeaning(t *testing.T) {
 	}
 }
 
-// exportedTypes returns the exported types of a file. It omits aliases, which mean the aliased
-// type.
+// exportedTypes omits aliases, which mean the aliased type.
 func exportedTypes(file *ast.File) (names []string) {
 	for _, d := range file.Decls {
 		general, is := d.(*ast.GenDecl)
@@ -345,8 +336,6 @@ func TestNamedResultsServeADefer(t *testing.T) {
 	}
 }
 
-// function returns the named results of a function, and the function's body. The body is nil when n
-// is not a function with named results.
 func function(n ast.Node) (map[string]bool, *ast.BlockStmt) {
 	var of *ast.FuncType
 	var body *ast.BlockStmt

@@ -15,13 +15,11 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// answersFile is the file with sample responses of the service for the pages of the reference. The
-// samples come from the successful requests of the rows, and from the requests of takeMore.
+// answersFile contains the sample responses that the pages of the reference show.
 const answersFile = "../reference/answers.json"
 
 var update = flag.Bool("update", false, "write "+answersFile+" anew")
 
-// sample is a request that succeeded, with its response.
 type sample struct {
 	Status int             `json:"status"`
 	Kind   string          `json:"kind,omitempty"`
@@ -31,8 +29,7 @@ type sample struct {
 	exact bool
 }
 
-// samples contains the paths of the API document, and one sample of each operation that succeeded,
-// by method and path.
+// samples contains one sample of each operation that succeeded, by method and path.
 type samples struct {
 	paths map[string]map[string]json.RawMessage
 	found map[string]sample
@@ -47,8 +44,6 @@ func newSamples(t *testing.T, s *servicetest.Instance) *samples {
 	return &samples{document.Paths, map[string]sample{}}
 }
 
-// operation returns the operation that a row calls. It returns an empty text when the API has no
-// such operation.
 func (all *samples) operation(r row) string {
 	method, address, _ := strings.Cut(r.call, " ")
 	address, _, _ = strings.Cut(strings.TrimPrefix(address, "/2.0"), "?")
@@ -64,7 +59,7 @@ func (all *samples) operation(r row) string {
 	return best
 }
 
-// alike reports whether an address matches a path. It also returns the number of equal segments.
+// alike reports whether an address matches a path, and the number of equal segments.
 func alike(path, address string) (same int, matches bool) {
 	want, got := strings.Split(path, "/"), strings.Split(address, "/")
 	if len(want) != len(got) {
@@ -81,8 +76,7 @@ func alike(path, address string) (same int, matches bool) {
 	return same, true
 }
 
-// take stores the successful response to a row without a multipart body as the sample of its
-// operation. It replaces an earlier sample only if the new sample is the first exact one.
+// take keeps one sample of each operation: the first exact one, or else the first.
 func (all *samples) take(t *testing.T, w *fixture, r row, a servicetest.Answer) {
 	t.Helper()
 	key := all.operation(r)
@@ -119,8 +113,6 @@ var random = []struct {
 	{regexp.MustCompile(`(/sandbox/bank/)[\w-]+`), "${1}AAAAAAAAAAFl…"},
 }
 
-// anonymous returns a text with an example's address, and without the values that differ in each
-// run.
 func (w *fixture) anonymous(text string) string {
 	text = strings.ReplaceAll(text, w.Origin, "https://bank.example")
 	text = strings.ReplaceAll(text, strings.TrimPrefix(w.Origin, "http://"), "bank.example")
@@ -172,7 +164,6 @@ func cut(value any) any {
 	return value
 }
 
-// check compares the file with the samples. With the flag -update, it first writes the file.
 func (all *samples) check(t *testing.T) {
 	t.Helper()
 	var text bytes.Buffer

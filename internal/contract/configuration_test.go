@@ -33,8 +33,7 @@ var configurationFacts = ofSection("10",
 	row{fact: "GET /config/logs", by: "SW", call: "GET /2.0/config/logs?min_date=2026-01-01&search=biapi.manager&type=add", as: "config", status: 200, shapes: "ConfigLogs"},
 )
 
-// webhookFacts are requests that manage webhooks (section 9.4 of the fact list). Tests of packages
-// webhook, delivery and api check the delivery.
+// webhookFacts are requests that manage webhooks (section 9.4 of the fact list).
 var webhookFacts = ofSection("9.4",
 	row{fact: "POST /webhooks/auth in the query, without version", by: "FORM", call: "POST /webhooks/auth?type=hmac_signature&name=formanceabcde", as: "config", kind: asJSON, status: 200, shapes: "Provider Secret"},
 	row{fact: "GET /webhooks/auth, without version", by: "FORM", call: "GET /webhooks/auth?limit=100", as: "config", status: 200, shapes: "Providers"},

@@ -83,7 +83,6 @@ var errorFacts = ofSection("11",
 )
 
 // webviewFacts are requests to page addresses that programs build (section 12 of the fact list).
-// Tests of package webview check the content of the pages.
 var webviewFacts = ofSection("12.1",
 	row{fact: "{base}/auth/webview/{lang}/payment", by: "OLD, SYMF", call: "GET /2.0/auth/webview/fr/payment?client_id={client}&redirect_uri=https%3A%2F%2Fshop.example%2Fback&code={payment code}&payment_id={payment}", status: 303, leads: "/2.0/auth/webview/fr/payment?payment_id={payment}"},
 	row{fact: "{webview}/{lang}/payment", by: "PYX, BART", call: "GET /webview/en/payment?domain=127.0.0.1&client_id={client}&redirect_uri=https%3A%2F%2Fshop.example%2Fback&code={payment code}&payment_id={payment}&state=x", status: 303, leads: "/webview/en/payment?payment_id={payment}"},
@@ -107,7 +106,6 @@ var conventionFacts = ofSection("13",
 	row{fact: "short form, documents", by: "decisions.md", call: "GET /2.0/documents", as: "user", status: 200, shapes: "Documents"},
 )
 
-// quoted returns words as JSON strings.
 func quoted(words string) []string {
 	all := strings.Fields(words)
 	for i, word := range all {

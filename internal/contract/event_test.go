@@ -80,9 +80,7 @@ func TestEvents(t *testing.T) {
 	})
 }
 
-// live makes the calls that cause all events. Two users connect a bank and share accounts. The
-// second user then withholds an account, and is deleted at the end. live also creates and cancels a
-// payment.
+// live makes the calls that cause all events.
 func (w *fixture) live(t *testing.T) {
 	t.Helper()
 	_, other := w.user(t)
@@ -104,9 +102,8 @@ func (w *fixture) live(t *testing.T) {
 	w.OK(w.Call("POST", "/sandbox/run", w.ConfigToken, nil))
 }
 
-// TestSignatureHeaders checks rule 10 in section 0 of the fact list. There are two pairs of
-// signature headers with equal values. The names must have the documented spelling, because some
-// receivers are case-sensitive.
+// TestSignatureHeaders checks rule 10 in section 0 of the fact list. The names of headers must have
+// the documented spelling, because some receivers are case-sensitive.
 func TestSignatureHeaders(t *testing.T) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	url, heads := listens(t)
@@ -125,8 +122,8 @@ func TestSignatureHeaders(t *testing.T) {
 	}
 }
 
-// listens starts a receiver for one request. The channel delivers the headers of this request, with
-// unchanged names.
+// listens starts a receiver for one request, and delivers the request's headers with unchanged
+// names.
 func listens(t *testing.T) (url string, heads <-chan map[string]string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -139,11 +136,10 @@ func listens(t *testing.T) (url string, heads <-chan map[string]string) {
 	return "http://" + listener.Addr().String() + "/hook", came
 }
 
-// receive reads one request, and sends its headers to the channel, with unchanged names.
 func receive(listener net.Listener, heads chan<- map[string]string) {
 	connection, err := listener.Accept()
 	if err != nil {
-		return // the test is over
+		return
 	}
 	defer connection.Close()
 	reader := bufio.NewReader(connection)

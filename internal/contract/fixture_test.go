@@ -13,27 +13,22 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// These are the test connector and the simulated provider of documents.
 const (
 	testConnector     = "338178e6-3d01-564f-9a7b-52ca442459bf"
 	providerConnector = "b7f0e7d4-6c1c-5c0e-9b8a-5a0c7a2f9d11"
 )
 
-// picture is a logo of one pixel.
 const picture = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
-// opening returns the time to which most tests in this package set the clock.
 func opening() time.Time { return time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC) }
 
-// fixture is a running service, with the values of the names that rows contain in braces. A value
-// is a text, such as an id or a token.
+// fixture is a running service, with the values of the names that rows contain in braces.
 type fixture struct {
 	*servicetest.Instance
 	things map[string]string
 }
 
-// newFixture creates a user who shares all accounts and subscriptions, and stores ids of the user's
-// objects in the fixture.
+// newFixture creates a user who shares all accounts and subscriptions.
 func newFixture(t *testing.T, s *servicetest.Instance) *fixture {
 	t.Helper()
 	w := &fixture{Instance: s, things: map[string]string{
@@ -54,7 +49,6 @@ func newFixture(t *testing.T, s *servicetest.Instance) *fixture {
 	return w
 }
 
-// user creates a permanent user.
 func (w *fixture) user(t testing.TB) (id, token string) {
 	t.Helper()
 	var out struct {
@@ -65,7 +59,6 @@ func (w *fixture) user(t testing.TB) (id, token string) {
 	return out.ID.String(), out.Token
 }
 
-// connect connects a user to the test connector.
 func (w *fixture) connect(t testing.TB, token, login string) string {
 	t.Helper()
 	var made struct{ ID json.Number }
@@ -75,7 +68,6 @@ func (w *fixture) connect(t testing.TB, token, login string) string {
 	return made.ID.String()
 }
 
-// share connects a user and shares all accounts and subscriptions.
 func (w *fixture) share(t testing.TB, token string) string {
 	t.Helper()
 	connection := w.connect(t, token, "ordinary")
@@ -84,7 +76,6 @@ func (w *fixture) share(t testing.TB, token string) string {
 	return connection
 }
 
-// shareAll shares all objects of a kind, and lets the service read them.
 func (w *fixture) shareAll(t testing.TB, token, kind string) {
 	t.Helper()
 	ids := w.listIDs(t, token, "/users/me/"+kind+"?all", kind)
@@ -92,7 +83,6 @@ func (w *fixture) shareAll(t testing.TB, token, kind string) {
 	w.OK(w.Call("POST", "/sandbox/run", w.ConfigToken, nil))
 }
 
-// listIDs returns the ids of the objects in a list.
 func (w *fixture) listIDs(t testing.TB, token, path, key string) []string {
 	t.Helper()
 	var out map[string]json.RawMessage
@@ -115,8 +105,7 @@ func (w *fixture) all(t testing.TB, path, key string) []string {
 
 func (w *fixture) first(t testing.TB, path, key string) string { return w.all(t, path, key)[0] }
 
-// make returns the value of a name that the fixture does not have yet. For most names, it creates
-// an object.
+// make returns the value of a name that the fixture does not have yet.
 func (w *fixture) make(t testing.TB, name string) string {
 	t.Helper()
 	switch name {
@@ -201,7 +190,6 @@ func (w *fixture) temporary(t testing.TB) string {
 	return out.Token
 }
 
-// made creates an object and returns its number.
 func (w *fixture) made(t testing.TB, token, path, body string) string {
 	t.Helper()
 	var out struct{ ID json.Number }
@@ -209,7 +197,6 @@ func (w *fixture) made(t testing.TB, token, path, body string) string {
 	return out.ID.String()
 }
 
-// number returns a member of the first item of a public list.
 func (w *fixture) number(t testing.TB, path, key, member string) string {
 	t.Helper()
 	var out map[string]json.RawMessage
@@ -223,7 +210,6 @@ func (w *fixture) number(t testing.TB, path, key, member string) string {
 	return fmt.Sprint(items[0][member])
 }
 
-// invest creates a user whose accounts hold investments.
 func (w *fixture) invest(t testing.TB) {
 	t.Helper()
 	_, token := w.user(t)
@@ -240,7 +226,6 @@ func (w *fixture) invest(t testing.TB) {
 	w.things["investment"], w.things["wealth account"] = out.Investments[0].ID.String(), out.Investments[0].Account.String()
 }
 
-// receive creates a user with transactions that have receipts.
 func (w *fixture) receive(t testing.TB) {
 	t.Helper()
 	_, token := w.user(t)
@@ -262,7 +247,6 @@ func (w *fixture) receive(t testing.TB) {
 	t.Fatal("no transaction has an attachment")
 }
 
-// signer creates an application with keys.
 func (w *fixture) signer(t testing.TB) string {
 	t.Helper()
 	var made struct {
@@ -299,8 +283,7 @@ func (w *fixture) account(t testing.TB, kind string) string {
 	return ""
 }
 
-// encrypted encrypts a value like the pages do: with the key of /publickey, and with the kid of
-// this key in the header.
+// encrypted encrypts a value with the key of /publickey.
 func (w *fixture) encrypted(t testing.TB, value string) string {
 	t.Helper()
 	var key jose.JSONWebKey

@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// more lists the requests that supply samples in addition to the rows. Each request can succeed
-// after the requests before it. keep is the name under which the fixture stores the id of a created
-// object. It is empty when the fixture does not store the id.
+// more lists, in order, the requests that supply samples in addition to the rows. The fixture
+// stores the id of a created object under the name in keep.
 var more = []struct{ keep, as, call, body string }{
 	{"hmac", "config", "POST /webhooks/auth", `{"type":"hmac_signature","name":"sample"}`},
 	{"", "config", "GET /webhooks/auth/{hmac}", ""},
@@ -58,7 +57,6 @@ var more = []struct{ keep, as, call, body string }{
 	{"", "config", "POST /sandbox/clock", `{"advance":"15m"}`},
 }
 
-// takeMore takes samples of the additional requests.
 func (all *samples) takeMore(t *testing.T, w *fixture) {
 	t.Helper()
 	for _, one := range more {

@@ -16,11 +16,9 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// movingPage is the guide with the table lines that TestMovingIn checks.
 const movingPage = "../../docs/moving-in.md"
 
-// move checks one line of the guide. It has rows, and a function for the facts that rows cannot
-// check.
+// move has the checks of one line of the guide.
 type move struct {
 	// line is the first cell of the line in the guide.
 	line  string
@@ -279,27 +277,22 @@ var differenceMoves = []move{
 	}},
 }
 
-// config returns a row that changes a setting.
 func config(body string) row {
 	return row{call: "POST /2.0/config", as: "config", kind: asJSON, body: body, status: 200, shapes: "Config"}
 }
 
-// says returns a row that reads the value of a setting.
 func says(key, value string) row {
 	return row{call: "GET /2.0/config?search=" + key, as: "config", status: 200, shapes: "Config", says: []string{`"` + key + `":"` + value + `"`}}
 }
 
-// asks returns a row that creates a connection. The institution then asks a question.
 func asks(status int) row {
 	return row{call: "POST /2.0/users/me/connections", as: "Bearer {new user token}", kind: asForm, body: "id_connector=40&login=otp&password=1234", status: status, shapes: "Connection"}
 }
 
-// pays returns a row that creates a payment with an amount.
 func pays(amount string, status int) row {
 	return drafts(`"amount":`+amount+`,"execution_date_type":"instant"`, status)
 }
 
-// repeats returns a row that creates a periodic payment.
 func repeats(status int) row {
 	return drafts(`"amount":1,"execution_date_type":"periodic","frequency":"monthly","start_date":"2026-12-01"`, status)
 }
@@ -310,7 +303,6 @@ func drafts(instruction string, status int) row {
 		`,"currency":"EUR","label":"Invoice","beneficiary":{"scheme_name":"iban","identification":"FR7630006000011234567890189","label":"Shop"}}]}`}
 }
 
-// refuses returns a check that a link leads to an error page with status 400.
 func refuses(link string) func(t *testing.T, w *fixture) {
 	return func(t *testing.T, w *fixture) {
 		t.Helper()
@@ -321,8 +313,7 @@ func refuses(link string) func(t *testing.T, w *fixture) {
 	}
 }
 
-// approve creates a payment, and makes a payer approve it at the bank and return. It returns the
-// payment's new state and action.
+// approve creates a payment, and makes a payer approve it at the bank and return.
 func (w *fixture) approve(t *testing.T) (state, action string) {
 	t.Helper()
 	path := "/payments/" + w.fill(t, "{new payment}")
@@ -346,7 +337,7 @@ func (w *fixture) approve(t *testing.T) (state, action string) {
 	return out.State, out.Action
 }
 
-// repeated creates a payment. Each call sends the same body and the same Idempotency-Key.
+// repeated sends the same request with the same Idempotency-Key in each call.
 func (w *fixture) repeated(t *testing.T) servicetest.Answer {
 	t.Helper()
 	request := row{call: "POST /2.0/payments", as: "service", kind: asJSON, body: pays("1", 200).body}.request(t, w)
@@ -385,8 +376,7 @@ func proveLive(t *testing.T, w *fixture) {
 	}
 }
 
-// TestMovingIn executes the check of each line in the guide's tables. Each line must have a check,
-// and each check must belong to a line.
+// TestMovingIn executes the check of each line in the guide's tables.
 func TestMovingIn(t *testing.T) {
 	all := read(t, every...)
 	lines := tableLines(t, movingPage)
@@ -417,7 +407,6 @@ func TestMovingIn(t *testing.T) {
 	})
 }
 
-// tableLines returns the first cell of each line of a page's tables, without the headings.
 func tableLines(t *testing.T, page string) []string {
 	t.Helper()
 	text, err := os.ReadFile(page)

@@ -1,7 +1,6 @@
 package contract_test
 
-// paymentFacts are requests that check the form of a payment (section 8 of the fact list). Tests of
-// packages initiation and api check how a payment proceeds.
+// paymentFacts are requests that check the form of a payment (section 8 of the fact list).
 var paymentFacts = ofSection("8",
 	row{fact: "POST /payments", by: "D", call: "POST /2.0/payments", as: "service", kind: asJSON, body: `{"connector_uuid":"{test connector}","client_redirect_uri":"https://shop.example/back","instructions":[{"label":"Invoice","amount":"1","currency":"EUR","execution_date_type":"instant","beneficiary":{"scheme_name":"iban","identification":"FR7630006000011234567890189","label":"Shop"}}],"uuid":"x","use_case_pay":"legacy","validation_mechanism":"webauth"}`, status: 200, shapes: "Payment"},
 	row{fact: "GET /payments/{id}", by: "D", call: "GET /2.0/payments/{payment}", as: "service", status: 200, shapes: "Payment"},

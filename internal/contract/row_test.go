@@ -43,31 +43,26 @@ type row struct {
 	leads string
 	// gives is the media type of a response that is a file.
 	gives string
-	// says lists the texts that the response must contain.
-	says []string
+	says  []string
 }
 
-// These are the content types that clients send.
 const (
 	asJSON      = "application/json"
 	asForm      = "application/x-www-form-urlencoded"
 	asMultipart = "multipart/form-data" // the row has the body in the form of asForm
 )
 
-// facts lists all rows.
 var facts = slices.Concat(
 	ruleFacts, openFacts, headerFacts, tokenFacts, authenticationFacts, clientFacts,
 	userFacts, connectorFacts, connectionFacts, accountFacts, accountTypeFacts, ownershipFacts, balanceFacts, assetFacts,
 	webauthFacts, identityFacts, transactionFacts, aroundFacts, subscriptionFacts, paymentFacts, webhookFacts, configurationFacts, errorFacts, fieldKeyFacts, webviewFacts, linkFacts, conventionFacts,
 )
 
-// These are the texts of all shapes.
 var every = []string{
 	accountShapes, authenticationShapes, configurationShapes, connectionShapes, connectorShapes,
 	conventionShapes, paymentShapes, aroundShapes, eventShapes, signatureShapes, subscriptionShapes, transactionShapes, userShapes, assetShapes,
 }
 
-// ofSection adds the section as a prefix to the fact of each row.
 func ofSection(section string, rows ...row) []row {
 	for i := range rows {
 		rows[i].fact = section + " " + rows[i].fact
@@ -75,8 +70,8 @@ func ofSection(section string, rows ...row) []row {
 	return rows
 }
 
-// TestFacts checks every row, on both databases. The service starts no loops, so that its responses
-// are the same in each run.
+// TestFacts checks every row. The service starts no loops, so that its responses are the same in
+// each run.
 func TestFacts(t *testing.T) {
 	all := read(t, every...)
 	servicetest.Each(t, servicetest.Options{Now: opening, Quiet: true}, func(t *testing.T, s *servicetest.Instance) {
@@ -89,7 +84,6 @@ func TestFacts(t *testing.T) {
 	})
 }
 
-// check sends the request, compares the response with the row, and returns the response.
 func (r row) check(t *testing.T, w *fixture, all shapes) servicetest.Answer {
 	t.Helper()
 	a := w.Do(r.request(t, w))
@@ -155,7 +149,6 @@ func (r row) request(t *testing.T, w *fixture) *http.Request {
 	return request
 }
 
-// authorization returns the header that a short form means.
 func authorization(as string) string {
 	switch as {
 	case "user", "config", "users", "service", "temporary", "validating":
@@ -166,7 +159,6 @@ func authorization(as string) string {
 	return as
 }
 
-// parts returns a form as a multipart body.
 func parts(t testing.TB, text string) (body io.Reader, kind string) {
 	t.Helper()
 	var b strings.Builder
@@ -183,11 +175,9 @@ func parts(t testing.TB, text string) (body io.Reader, kind string) {
 	return strings.NewReader(b.String()), writer.FormDataContentType()
 }
 
-// thing matches a name in braces.
 var thing = regexp.MustCompile(`\{([a-z][a-z ]*)\}`)
 
-// fill replaces names in braces with their values. For each use of a name that begins with "new",
-// it creates another object.
+// For each use of a name that begins with "new", fill creates another object.
 func (w *fixture) fill(t testing.TB, text string) string {
 	t.Helper()
 	return thing.ReplaceAllStringFunc(text, func(spelled string) string {

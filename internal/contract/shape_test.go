@@ -43,10 +43,8 @@ type member struct {
 	kind     string
 }
 
-// shapes maps names to shapes.
 type shapes map[string]shape
 
-// read parses the text of shapes.
 func read(t testing.TB, texts ...string) shapes {
 	t.Helper()
 	all := shapes{}
@@ -85,7 +83,6 @@ func readMember(t testing.TB, declared string) member {
 	return member{key: key, optional: optional, kind: words[1]}
 }
 
-// close fails the test when a shape names a kind that does not exist.
 func (all shapes) close(t testing.TB) {
 	t.Helper()
 	for _, s := range all {
@@ -107,7 +104,6 @@ func (all shapes) known(kind string) bool {
 	return named || kinds[kind] != nil || strings.HasPrefix(kind, "(") && strings.HasSuffix(kind, ")")
 }
 
-// inside returns the kind of a list's items, or of an object's members.
 func inside(kind string) (inner string, nested bool) {
 	kind = strings.TrimSuffix(kind, "+")
 	for _, pair := range []string{"[]", "{}"} {
@@ -118,8 +114,7 @@ func inside(kind string) (inner string, nested bool) {
 	return "", false
 }
 
-// fits returns the differences between a value and a kind, as "place: complaint". The list is empty
-// when the value fits.
+// fits returns the differences between a value and a kind, as "place: complaint".
 func (all shapes) fits(place, kind string, value any) []string {
 	kind, nullable := strings.CutSuffix(kind, "?")
 	inner, nested := inside(kind)
@@ -200,7 +195,6 @@ func shown(value any) string {
 	return string(raw[:min(len(raw), 80)])
 }
 
-// kinds maps each kind without parameters to its check.
 var kinds = map[string]func(any) bool{
 	"int":    written(`-?(0|[1-9][0-9]*)`),
 	"num":    written(`-?(0|[1-9][0-9]*)(\.[0-9]+)?`),
@@ -236,7 +230,6 @@ func spelled(pattern string) func(any) bool {
 	}
 }
 
-// TestShapes checks that fits reports the difference between a value and its shape.
 func TestShapes(t *testing.T) {
 	all := read(t, `
 Small   id int, name? str?, at time, of (a|b)?
@@ -265,7 +258,6 @@ Inner   exactly flag bit`)
 	}
 }
 
-// decoded decodes JSON, and keeps the spelling of numbers.
 func decoded(t testing.TB, raw []byte) any {
 	t.Helper()
 	decoder := json.NewDecoder(strings.NewReader(string(raw)))

@@ -22,9 +22,8 @@ SignPayload exactly request_url url, response_timestamp text, response_payload a
 SignKey     id int, public_key text, deprecated bool
 SignKeys    sign_keys [SignKey]+, total int`
 
-// TestSignedAnswers checks section 11.4 of the fact list. A response to a request with
-// sign_response is a compact JWS that contains the usual response. The key of the JWS is at its
-// key_url.
+// TestSignedAnswers checks section 11.4 of the fact list: a signed response contains the usual
+// response.
 func TestSignedAnswers(t *testing.T) {
 	all := read(t, every...)
 	servicetest.Each(t, servicetest.Options{Now: opening}, func(t *testing.T, s *servicetest.Instance) {
@@ -55,16 +54,13 @@ func TestSignedAnswers(t *testing.T) {
 	})
 }
 
-// signedPayload is the content of a signed response. Answer holds the bytes exactly as they were
-// signed.
 type signedPayload struct {
 	URL    string          `json:"request_url"`
 	Date   string          `json:"response_timestamp"`
 	Answer json.RawMessage `json:"response_payload"`
 }
 
-// verified checks a signed response. It uses only the response's content and the key that the
-// response names. It returns the payload.
+// verified checks a signed response with the key that the response names.
 func (w *fixture) verified(t *testing.T, all shapes, a servicetest.Answer) signedPayload {
 	t.Helper()
 	parts := strings.Split(string(a.Body), ".")

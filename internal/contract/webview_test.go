@@ -17,8 +17,7 @@ import (
 )
 
 // linkFacts are links that programs build (sections 12.1 and 12.2 of the fact list). Each link
-// begins a flow, and the service redirects the browser to an address of this flow. Tests of package
-// webview check the effects of the parameters.
+// begins a flow, and the service redirects the browser to an address of this flow.
 var linkFacts = slices.Concat(
 	ofSection("12.1",
 		begins("{base}/auth/webview/{lang}/connect", "OLD, SYMF", "/2.0/auth/webview/fr/connect?response_type=code", "/2.0/auth/webview/fr/connect"),
@@ -56,10 +55,8 @@ var linkFacts = slices.Concat(
 	),
 )
 
-// receives is the address to which the application of these facts redirects its users.
 const receives = "https://shop.example/back"
 
-// begins returns the row of a link that begins a flow.
 func begins(fact, by, link, leads string) row {
 	glue := "?"
 	if strings.Contains(link, "?") {
@@ -77,7 +74,6 @@ type ending struct {
 	fact, by string
 	// link is the flow, with parameters in addition to the usual parameters.
 	link string
-	// walk does the user's steps.
 	walk func(p *person, s page) page
 	// shown lists all parameters of the callback. The word {one} means the user's last connection,
 	// and * means any text.
@@ -145,7 +141,6 @@ type person struct {
 	browser *http.Client
 }
 
-// page is the page that the browser shows, and the page's address.
 type page struct {
 	at      *url.URL
 	status  int
@@ -200,7 +195,6 @@ var (
 	pageTick  = regexp.MustCompile(`name="account" value="(\d+)"`)
 )
 
-// send fills in the page's form for a step, and sends the form.
 func (p *person) send(s page, step string, pairs ...string) page {
 	p.t.Helper()
 	for _, found := range pageForm.FindAllStringSubmatch(s.body, -1) {
@@ -230,7 +224,6 @@ func (p *person) send(s page, step string, pairs ...string) page {
 	return page{}
 }
 
-// settled follows a page that waits for the institution.
 func (p *person) settled(s page) page {
 	p.t.Helper()
 	for deadline := time.Now().Add(time.Minute); strings.Contains(s.body, `<p role="status">`); <-time.After(5 * time.Millisecond) {
@@ -243,7 +236,6 @@ func (p *person) settled(s page) page {
 	return s
 }
 
-// at opens the address of a page with other parameters.
 func (p *person) at(s page, pairs ...string) page {
 	p.t.Helper()
 	to, query := *s.at, s.at.Query()

@@ -34,7 +34,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// archive is an institution with files. It delivers them in the way that the test specifies.
+// archive is an institution with files.
 type archive struct {
 	uuid string
 	id   int64
@@ -63,14 +63,11 @@ func (a *archive) gives(give func(ctx context.Context, of connector.FileName, w 
 	a.give = give
 }
 
-// page is the usual value of archive.give. It delivers one line of text.
 func page(_ context.Context, of connector.FileName, w io.Writer) (string, error) {
 	_, err := io.WriteString(w, "page of "+of.Document)
 	return "text/plain", err
 }
 
-// held delivers pages only after the test has closed h.free. For each request, it sends a value to
-// h.asked.
 type held struct{ asked, free chan struct{} }
 
 func newHeld() held { return held{make(chan struct{}, 100), make(chan struct{})} }
@@ -85,8 +82,7 @@ func (h held) page(ctx context.Context, of connector.FileName, w io.Writer) (str
 	}
 }
 
-// fixture is a domain with a user who has documents at two institutions. The service has not
-// fetched any file yet.
+// fixture is a domain with a user who has documents at two institutions.
 type fixture struct {
 	*documents.Documents
 	t           *testing.T
@@ -94,13 +90,11 @@ type fixture struct {
 	eyes        *storetest.Inspection
 	domain      passerelle.Domain
 	quick, slow *archive
-	// bills has the documents at each institution.
-	bills map[*archive][]passerelle.Document
-	of    map[*archive]bankstore.StoredSubscription
-	log   *bytes.Buffer
-	// working counts the background work, and stop ends it.
-	working sync.WaitGroup
-	stop    context.CancelFunc
+	bills       map[*archive][]passerelle.Document
+	of          map[*archive]bankstore.StoredSubscription
+	log         *bytes.Buffer
+	working     sync.WaitGroup
+	stop        context.CancelFunc
 }
 
 const bills = 6
@@ -170,7 +164,6 @@ func (c *fixture) write(fn func(tx *store.Tx) error) {
 	must(c.t, c.DB.Write(c.t.Context(), fn))
 }
 
-// fetch fetches a batch of an archive's files, and checks the size of the batch.
 func (c *fixture) fetch(a *archive, want int) {
 	c.t.Helper()
 	if n, err := c.FetchFiles(c.t.Context(), c.domain, a.uuid); err != nil || n != want {
@@ -178,7 +171,6 @@ func (c *fixture) fetch(a *archive, want int) {
 	}
 }
 
-// read opens the file of a bill and reads it.
 func (c *fixture) read(ctx context.Context, a *archive, bill int) (string, error) {
 	d := c.bills[a][bill]
 	f, err := c.Open(ctx, c.domain, d.User, d.File)
@@ -189,13 +181,11 @@ func (c *fixture) read(ctx context.Context, a *archive, bill int) (string, error
 	return string(content), errors.Join(err, f.Close())
 }
 
-// rows returns the named columns of all files of an archive, sorted by id.
 func (c *fixture) rows(a *archive, what string) []string {
 	c.t.Helper()
 	return c.eyes.Lines(map[string]string{"": `SELECT id, ` + what + ` FROM stored_file WHERE connector = '` + a.uuid + `'`})[""]
 }
 
-// count counts the files of an archive for which a condition holds.
 func (c *fixture) count(a *archive, condition string) int {
 	c.t.Helper()
 	return int(c.eyes.Count(`SELECT count(*) FROM stored_file WHERE connector = '` + a.uuid + `' AND ` + condition))
@@ -225,8 +215,6 @@ func TestBatches(t *testing.T) {
 	})
 }
 
-// TestASlowInstitutionDelaysItselfAlone checks that files of one institution arrive while another
-// institution delivers nothing.
 func TestASlowInstitutionDelaysItselfAlone(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		h := newHeld()
@@ -245,9 +233,8 @@ func TestASlowInstitutionDelaysItselfAlone(t *testing.T) {
 	})
 }
 
-// TestReadersAreBounded checks that the number of readers who fetch from an institution is limited.
-// The next reader must get Unavailable. Readers of a file that is already being fetched must wait
-// for the running fetch.
+// TestReadersAreBounded checks that the number of running fetches from an institution is limited.
+// Readers of the same file share one fetch.
 func TestReadersAreBounded(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		h := newHeld()
@@ -286,8 +273,6 @@ func TestReadersAreBounded(t *testing.T) {
 	})
 }
 
-// TestFetchContinuesWithoutItsReader checks that a fetch continues when its reader leaves, and
-// counts no failure.
 func TestFetchContinuesWithoutItsReader(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		h := newHeld()
@@ -311,8 +296,6 @@ func TestFetchContinuesWithoutItsReader(t *testing.T) {
 	})
 }
 
-// TestStopDuringAFetchKeepsTheFileDue stops the program during a fetch. No failure may count, and
-// the file must stay due.
 func TestStopDuringAFetchKeepsTheFileDue(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		h := newHeld()
@@ -331,8 +314,8 @@ func TestStopDuringAFetchKeepsTheFileDue(t *testing.T) {
 	})
 }
 
-// TestBackOff checks that a file is not due immediately after a failed fetch, although other files
-// are. A reader's request must fetch it anyway.
+// TestBackOff checks that a file is not due immediately after a failed fetch. A reader's request
+// must fetch it anyway.
 func TestBackOff(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		c.quick.gives(func(ctx context.Context, of connector.FileName, w io.Writer) (string, error) {
@@ -360,8 +343,6 @@ func TestBackOff(t *testing.T) {
 	})
 }
 
-// TestLargeAndEmptyFilesAreNotStored checks that the service does not store a file that is too
-// large or empty.
 func TestLargeAndEmptyFilesAreNotStored(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		large := bytes.Repeat([]byte{'x'}, 1<<20)
@@ -380,8 +361,6 @@ func TestLargeAndEmptyFilesAreNotStored(t *testing.T) {
 	})
 }
 
-// TestAnEmptyFileReplacesNoContent checks that a stored file stays readable when its document
-// changes and the institution then delivers an empty file.
 func TestAnEmptyFileReplacesNoContent(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		for _, want := range []int{4, 2} {
@@ -428,8 +407,7 @@ func TestWithdrawnFilesAreNotRequested(t *testing.T) {
 	})
 }
 
-// synced acts like the end of a sync of an archive. It stores the state. After a successful sync,
-// it resumes the files.
+// synced acts like the end of a sync of an archive.
 func (c *fixture) synced(a *archive, state passerelle.ConnectionState) {
 	c.t.Helper()
 	s := c.of[a]
@@ -445,9 +423,8 @@ func (c *fixture) synced(a *archive, state passerelle.ConnectionState) {
 	})
 }
 
-// TestAConnectionThatCannotBeRead checks the files of a connection that cannot be read. The service
-// must not request them, and no failures may count. The files must wait for the next successful
-// sync. The service must fetch files of other connections.
+// TestAConnectionThatCannotBeRead checks that the connection's files wait for its next successful
+// sync.
 func TestAConnectionThatCannotBeRead(t *testing.T) {
 	for _, state := range []passerelle.ConnectionState{passerelle.Wrongpass, passerelle.ActionNeeded, passerelle.WebsiteUnavailable, passerelle.Validating} {
 		t.Run(string(state), func(t *testing.T) {
@@ -515,8 +492,8 @@ func TestASyncThatEndsMeanwhile(t *testing.T) {
 	})
 }
 
-// TestSecretsThatCannotBeOpened checks a connection with secrets that cannot be decrypted. No
-// failure may count for its files.
+// TestSecretsThatCannotBeOpened checks that no failures count for files while the secrets of their
+// connection cannot be decrypted.
 func TestSecretsThatCannotBeOpened(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		storetest.Break(t, c.url, fmt.Sprintf(`UPDATE connection SET credentials = (SELECT x.credentials FROM connection x WHERE x.id = %d) WHERE id = %d`,
@@ -530,8 +507,6 @@ func TestSecretsThatCannotBeOpened(t *testing.T) {
 	})
 }
 
-// TestUnlistedFilesAreNotRequested checks that the service does not request a file while the
-// institution does not list it.
 func TestUnlistedFilesAreNotRequested(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		s := c.of[c.quick]
@@ -566,8 +541,7 @@ func TestUnlistedFilesAreNotRequested(t *testing.T) {
 	})
 }
 
-// lapsed claims files of an archive for a process that will be too late. The lease has already
-// expired.
+// lapsed claims files of an archive with a lease that has already expired.
 func (c *fixture) lapsed(a *archive) (leased []bankstore.LeasedFile) {
 	c.t.Helper()
 	c.write(func(tx *store.Tx) error {
@@ -577,8 +551,7 @@ func (c *fixture) lapsed(a *archive) (leased []bankstore.LeasedFile) {
 	return leased
 }
 
-// TestACrashBeforeAFileIsKept checks that the service never delivers content that may be
-// incomplete. It must fetch such a file again after the lease has expired.
+// TestACrashBeforeAFileIsKept checks that readers never get content that a crashed process stored.
 func TestACrashBeforeAFileIsKept(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		for _, l := range c.lapsed(c.quick) {
@@ -653,8 +626,6 @@ func TestADocumentThatChangesMeanwhile(t *testing.T) {
 	})
 }
 
-// TestLogsHoldNothingPersonal checks that the log does not contain the text of a connector's error.
-// The text may contain personal data.
 func TestLogsHoldNothingPersonal(t *testing.T) {
 	const name, iban = "Zyzzyva Martin", "FR7630006000011234567890189"
 	onEach(t, func(t *testing.T, c *fixture) {

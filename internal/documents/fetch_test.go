@@ -14,7 +14,7 @@ import (
 )
 
 // TestPauses checks that a failed fetch of a file is repeated a limited number of times, after
-// pauses that double. A file that can never be stored must not be fetched again.
+// pauses that double.
 func TestPauses(t *testing.T) {
 	broken := errors.New("the line broke")
 	for failures, want := range map[int64]time.Duration{
@@ -31,8 +31,6 @@ func TestPauses(t *testing.T) {
 	}
 }
 
-// TestSlowClaimDoesNotDelayOtherConnectors checks that other connectors continue during a slow
-// claim. Readers of files that the claim may lease must wait for the claim.
 func TestSlowClaimDoesNotDelayOtherConnectors(t *testing.T) {
 	db, err := store.Open(t.Context(), storetest.SQLite(t), store.Options{Keys: keys.Generate()})
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"passerelle/internal/httpapi"
 )
 
-// TestAddress checks the result of Address with and without trusted proxies.
 func TestAddress(t *testing.T) {
 	trusted := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}
 	for _, c := range []struct{ from, host, want string }{

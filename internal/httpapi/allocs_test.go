@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// TestAllocationsOfARequest limits the allocations for a POST with a body, and for a GET of a list.
-// The limits are a quarter above the measured numbers.
+// The limits of TestAllocationsOfARequest are a quarter above the measured numbers.
 func TestAllocationsOfARequest(t *testing.T) {
 	s := newService(t)
 	body := strings.NewReader("")

@@ -6,7 +6,6 @@ import (
 	"testing"
 )
 
-// post returns a call that creates an item, with a JSON body.
 func post(body string) call {
 	return call{method: "POST", url: "/2.0/items", token: "second", body: body, contentType: "application/json"}
 }

@@ -14,7 +14,6 @@ import (
 	"passerelle/internal/httpapi"
 )
 
-// body is a file that counts calls of Close.
 type body struct {
 	io.ReadSeeker
 	closed *int
@@ -25,7 +24,6 @@ func (b body) Close() error {
 	return nil
 }
 
-// unreadable is a file in which every Seek fails.
 type unreadable struct{ io.Reader }
 
 func (unreadable) Seek(int64, int) (int64, error) { return 0, errors.New("the disk is gone") }
@@ -36,7 +34,6 @@ type whichFile struct {
 
 const paper = "0123456789"
 
-// closings is the number of closed files.
 var closings int
 
 func download(_ context.Context, _ *httpapi.Caller, in whichFile) (httpapi.Content, error) {

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// A page of a listed origin may read every response, including errors. A page of another origin may
-// not read a response.
+// A page may read the responses of a domain that lists its origin, including errors.
 func TestCallsOfPages(t *testing.T) {
 	s := newService(t)
 	const listed, other = "https://app.example", "https://evil.example"
@@ -57,9 +56,8 @@ func from(origin string, pairs ...string) map[string]string {
 	return header
 }
 
-// The response to a preflight has the methods of the path and the headers of the API. A preflight
-// from an origin that the domain does not list gets the same response as a request with a method
-// that the path does not have.
+// The response to a preflight from a listed origin has the methods of the path and the headers of
+// the API.
 func TestQuestionsOfBrowsers(t *testing.T) {
 	s := newService(t)
 	const listed = "https://app.example"

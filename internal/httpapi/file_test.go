@@ -7,7 +7,6 @@ import (
 	"passerelle/internal/httpapi"
 )
 
-// keeper is an input with a field for a file and a field for a text.
 type keeper struct {
 	Name    string              `body:"name"`
 	Picture httpapi.FileContent `body:"picture,required"`

@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// fuzzInput contains fields of the usual kinds in bodies.
 type fuzzInput struct {
 	Text   string            `body:"text"`
 	Count  *int64            `body:"count"`
@@ -61,8 +60,7 @@ func plain(n node) any {
 	return n.text
 }
 
-// FuzzDecodeJSON checks that an accepted value equals the value that encoding/json decodes. No body
-// may cause a panic.
+// FuzzDecodeJSON checks that an accepted value equals the value that encoding/json decodes.
 func FuzzDecodeJSON(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `{"text":"a\u00e9\ud83d\ude00","count":12,"flag":true}`, `{"list":[{"label":"x"},null],"map":{"a":"b"}}`,
@@ -103,7 +101,7 @@ func FuzzFlatBodies(f *testing.F) {
 		form, formError := parseForm(t.Context(), []byte(values.Encode()), nil)
 		quoted, err := json.Marshal(map[string]any{"text": content, "amount": amount, "words": content, "flag": flag, "count": json.RawMessage(count)})
 		if err != nil || !utf8.ValidString(content) || !utf8.ValidString(amount) || !json.Valid([]byte(count)) || strings.TrimLeft(count, "-0123456789") != "" {
-			return // JSON cannot contain this text
+			return
 		}
 		body, bodyError := parseJSON(t.Context(), quoted)
 		if (formError == nil) != (bodyError == nil) {
@@ -123,7 +121,6 @@ func FuzzFlatBodies(f *testing.F) {
 	})
 }
 
-// tree is a type that can embed itself.
 type tree struct {
 	A *tree  `json:"a" expand:"true"`
 	B []tree `json:"b" expand:"true"`
@@ -131,7 +128,7 @@ type tree struct {
 }
 
 // FuzzExpand renders an accepted expansion as text and parses that text again. The result must be
-// the same expansion and the same text. Expansion.among keeps only known names.
+// the same expansion.
 func FuzzExpand(f *testing.F) {
 	for _, seed := range []string{"", "a", "a,b[c,d[e]]", "a[b],a[c]", " a , b [ c ] ", "a[", "a]", ",", "a[b[c[d[e]]]]"} {
 		f.Add(seed)
@@ -193,7 +190,7 @@ func FuzzCursor(f *testing.F) {
 	})
 }
 
-// fakeMAC returns a fast hash. The hash is good enough, because the fuzzer does not know it.
+// fakeMAC returns a fast hash that is not secure.
 func fakeMAC(purpose string, data []byte) []byte {
 	sum := uint64(14695981039346656037)
 	for _, b := range append([]byte(purpose), data...) {
@@ -202,8 +199,7 @@ func fakeMAC(purpose string, data []byte) []byte {
 	return []byte{byte(sum), byte(sum >> 8), byte(sum >> 16), byte(sum >> 24), byte(sum >> 32), byte(sum >> 40), byte(sum >> 48), byte(sum >> 56)}
 }
 
-// FuzzQueryFlags checks that the flag "all" is refused, or has the value in flagWords. Other
-// parameters must not change the flag.
+// FuzzQueryFlags checks that the flag "all" is refused, or has the value in flagWords.
 func FuzzQueryFlags(f *testing.F) {
 	for _, seed := range []string{"all", "all=", "all=true", "all=True", "all=0", "all=x", "all=1&all=0", "x&all&y=%20", "all=%"} {
 		f.Add(seed)

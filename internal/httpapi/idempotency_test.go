@@ -17,7 +17,6 @@ func keyed(key, body string) call {
 	return c
 }
 
-// recordedAnswer is a response in the form that a client receives.
 type recordedAnswer struct {
 	status           int
 	body, replayed   string

@@ -12,7 +12,6 @@ import (
 	"passerelle/internal/httpapi"
 )
 
-// page reads a page of the sample's list.
 func (s *service) page(t *testing.T, address, token string) itemList {
 	t.Helper()
 	w := s.do(call{url: address, token: token})
@@ -34,7 +33,6 @@ func (l itemList) ids() []int64 {
 	return ids
 }
 
-// walk follows the links in one direction. It joins the pages in the order of the list.
 func (s *service) walk(t *testing.T, from itemList, link func(httpapi.Links) *httpapi.Link, join func(all, page []int64) []int64) ([]int64, itemList) {
 	t.Helper()
 	var all []int64

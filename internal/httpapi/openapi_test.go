@@ -11,7 +11,6 @@ import (
 	"passerelle/internal/httpapi"
 )
 
-// document returns the OpenAPI document of the sample in the form that clients receive.
 func (s *service) document(t *testing.T) map[string]any {
 	t.Helper()
 	w := s.do(call{url: "/2.0/openapi.json"})
@@ -111,7 +110,7 @@ func TestDocumentDescribesPaging(t *testing.T) {
 }
 
 // TestDocumentHoldsTogether checks that every reference has a target, and that names of operations
-// are unique. Every operation must document the status 500.
+// are unique.
 func TestDocumentHoldsTogether(t *testing.T) {
 	document := newService(t).document(t)
 	var ids []string

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A read may have its token in the address if the domain allows it. A token in the header takes
-// precedence. Writes never use the address.
+// A read may have its token in the address if the domain allows it. Writes never use a token in the
+// address.
 func TestTokenInTheAddress(t *testing.T) {
 	s := newService(t)
 	refused := outcome{status: 401, code: "invalidToken", message: "The token is not valid."}
@@ -39,8 +39,7 @@ func TestTokenInTheAddress(t *testing.T) {
 	}
 }
 
-// The address may contain a token. Nothing that the API makes from the address contains the token,
-// even when the call needs no token.
+// Responses and logs do not contain a token from the address.
 func TestTokenOfTheAddressDoesNotComeBack(t *testing.T) {
 	s := newService(t)
 	for _, url := range []string{

@@ -12,7 +12,6 @@ import (
 	"passerelle/internal/settings"
 )
 
-// ask reads an item with a token, from an address.
 func (s *service) ask(token, address string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest("GET", "http://one.example/2.0/items/3", http.NoBody)
 	r.Header.Set("Authorization", "Bearer "+token)
@@ -22,19 +21,16 @@ func (s *service) ask(token, address string) *httptest.ResponseRecorder {
 	return w
 }
 
-// rates returns settings with limits.
 func rates(token, address string) map[string]string {
 	return map[string]string{settings.RateEnabled: "1", settings.TokenRate: token, settings.AddressRate: address}
 }
 
-// left returns the quota that a response reports.
 func left(w *httptest.ResponseRecorder) string {
 	h := w.Header()
 	return fmt.Sprint(w.Code, " ", h.Get("RateLimit-Limit"), "/", h.Get("RateLimit-Remaining"), "/", h.Get("RateLimit-Reset"), "/", h.Get("Retry-After"))
 }
 
-// Each token has a quota per minute, and gets the quota back gradually. Other sources are not
-// affected.
+// Each token has its own quota per minute, which refills gradually.
 func TestRateOfATokenIsLimited(t *testing.T) {
 	s := newService(t)
 	s.rates = rates("3", "0")

@@ -42,7 +42,6 @@ type line struct {
 	Tags   []string       `body:"tags"`
 }
 
-// product is an object that the sample's expansions can embed.
 type product struct {
 	Parts []string      `json:"parts,omitempty" expand:"true"`
 	Maker *productMaker `json:"maker,omitempty" expand:"true"`
@@ -116,14 +115,12 @@ type accepted struct{}
 
 func (accepted) HTTPStatus() int { return http.StatusAccepted }
 
-// sample holds the functions of the sample's endpoints. created counts the created items, and
-// counted counts the reads of the list's total.
+// sample implements the endpoints.
 type sample struct {
 	mu      sync.Mutex
 	created int
 	counted int
-	// hold makes the creation of an item wait until the test closes the channel. hold may be nil.
-	// entered gets a signal when the wait begins.
+	// An item is created only after the test has closed hold, unless hold is nil.
 	hold, entered chan struct{}
 	fail          error
 }
@@ -260,7 +257,6 @@ func failing[Out any](err error) httpapi.Endpoint {
 	})
 }
 
-// nothing returns an endpoint that ignores its input.
 func nothing[In any]() httpapi.Endpoint {
 	return httpapi.Handle(func(context.Context, *httpapi.Caller, In) (httpapi.Nothing, error) { return httpapi.Nothing{}, nil })
 }
@@ -320,20 +316,17 @@ var principals = map[string]access.Principal{
 
 var testNow = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
 
-// service is the sample behind a handler. It can be closed for maintenance.
+// service is the sample behind a handler.
 type service struct {
 	*sample
 	http.Handler
 	down bool
-	// rates holds the settings about rates in all domains. later is how far the test has advanced
-	// the clock.
-	rates map[string]string
-	later time.Duration
-	// matched lists the matched patterns, in order.
-	matched []string
-	db      *store.DB
-	log     strings.Builder
-	// unsigned is set when the domain does not sign responses.
+	// later is added to the clock of the service.
+	rates    map[string]string
+	later    time.Duration
+	matched  []string
+	db       *store.DB
+	log      strings.Builder
 	unsigned bool
 }
 
@@ -355,8 +348,6 @@ func newService(t testing.TB) *service {
 	return s
 }
 
-// sign returns a function whose signature contains the id of the caller's domain. It fails in a
-// domain without signatures.
 func (s *service) sign(_ context.Context, c *httpapi.Caller) (httpapi.SignFunc, error) {
 	if s.unsigned {
 		return nil, passerelle.InvalidField("sign_response", "not here")
@@ -422,7 +413,6 @@ func authenticate(_ context.Context, d passerelle.Domain, shown access.BearerTok
 	return p, nil
 }
 
-// call is a request in a table of tests. The request omits fields with zero values.
 type call struct {
 	method, url, token, body, contentType string
 	header                                map[string]string

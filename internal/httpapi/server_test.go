@@ -15,8 +15,7 @@ import (
 	"passerelle/internal/httpapi"
 )
 
-// outcome is the expected response. It has a status and a body. For an error, it has the code and a
-// part of the message instead of the body.
+// outcome is the expected response. For an error, it has a part of the message instead of the body.
 type outcome struct {
 	status        int
 	code, message string

@@ -2,9 +2,8 @@ package httpapi_test
 
 import "testing"
 
-// The payload of a signature contains the response, byte for byte, and the status stays the same.
-// The API signs only successful responses. The endpoint does not run for a caller who cannot get a
-// signature.
+// The payload of a signature contains the response, byte for byte. The API signs only successful
+// responses.
 func TestSignedAnswers(t *testing.T) {
 	s := newService(t)
 	signed := func(url, payload string) outcome {
@@ -38,7 +37,6 @@ func TestSignedAnswers(t *testing.T) {
 	}
 }
 
-// A repeated request gets the signature of the first response.
 func TestSignedAnswersAreRepeated(t *testing.T) {
 	s := newService(t)
 	c := keyed("k", `{"name":"a"}`).with("sign_response")

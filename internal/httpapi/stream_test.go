@@ -22,8 +22,7 @@ func streamed(_ context.Context, _ *httpapi.Caller, in whichFile) (httpapi.Strea
 	}}, nil
 }
 
-// TestStream checks that a streamed output arrives completely. The API must cut the connection of
-// an incomplete output.
+// TestStream checks that the API cuts the connection when an output is incomplete.
 func TestStream(t *testing.T) {
 	s := newService(t)
 	server := httptest.NewServer(s)

@@ -82,7 +82,7 @@ func TestDocumentDescribesVariants(t *testing.T) {
 }
 
 // A public route can have a parameter with which a call needs a token. Without this parameter, the
-// API ignores the token. With it, the API checks the token.
+// API ignores the token.
 func TestGuardedParameter(t *testing.T) {
 	s := newService(t)
 	for name, test := range map[string]struct {

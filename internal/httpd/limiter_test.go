@@ -25,7 +25,7 @@ func refuse(w http.ResponseWriter, _ *http.Request, err error) {
 }
 
 // While the largest allowed number of requests is running, the limiter refuses other requests
-// immediately. It accepts a request again when one of the running requests has ended.
+// immediately.
 func TestLimiter(t *testing.T) {
 	entered, leave := make(chan bool), make(chan bool)
 	limiter := &httpd.Limiter{Limit: 2, Full: errFull, Refuse: refuse}
@@ -86,8 +86,7 @@ func TestSlowClientTakesNoPlace(t *testing.T) {
 	}
 }
 
-// The server cuts off a client that reads nothing of a response. A client that reads a part in time
-// may continue without limit.
+// The server cuts off a client that reads nothing of a response.
 func TestAClientThatDoesNotReadIsCutOff(t *testing.T) {
 	const stall = 50 * time.Millisecond
 	s, ended := startLongAnswer(t, stall)
@@ -115,8 +114,7 @@ func TestAClientThatDoesNotReadIsCutOff(t *testing.T) {
 
 const longAnswer = 64 << 20
 
-// startLongAnswer starts a server. Its responses are larger than all buffers. The channel reports
-// how each response ended.
+// startLongAnswer starts a server whose responses are larger than all buffers.
 func startLongAnswer(t *testing.T, stall time.Duration) (service, <-chan error) {
 	t.Helper()
 	ended := make(chan error, 1)
@@ -129,7 +127,6 @@ func startLongAnswer(t *testing.T, stall time.Duration) (service, <-chan error) 
 	}), httpd.Options{Stall: stall}), ended
 }
 
-// readAll reads a long response as fast as it can.
 func readAll(t *testing.T, stall time.Duration) (int64, error) {
 	t.Helper()
 	s, _ := startLongAnswer(t, stall)
@@ -141,7 +138,7 @@ func readAll(t *testing.T, stall time.Duration) (int64, error) {
 	return io.Copy(io.Discard, answer.Body)
 }
 
-// The number of connections is limited. The server serves the next connection when one has ended.
+// Beyond the limit, a connection waits until the request on another connection has ended.
 func TestConnectionsAreBounded(t *testing.T) {
 	begun, end := make(chan bool, 1), make(chan bool)
 	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -236,15 +233,13 @@ func TestAnswersOverHTTP2AreSentAtTheLimit(t *testing.T) {
 	}
 }
 
-// asks sends a request. It reports whether the server responded.
 func asks(c net.Conn) bool {
 	fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 	answer, err := http.ReadResponse(bufio.NewReader(c), nil)
 	return err == nil && answer.Body.Close() == nil
 }
 
-// upload sends the header of a request, and the first bytes of the request's body. The header has
-// the complete size of the body.
+// upload sends the first bytes of a request's body, after a header with the complete size.
 func upload(t *testing.T, s service, size, sent int) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", s.Addr())
@@ -257,8 +252,6 @@ func upload(t *testing.T, s service, size, sent int) net.Conn {
 	return c
 }
 
-// statusOn returns the status of the response on a connection, and whether the connection then
-// ends.
 func statusOn(t *testing.T, c net.Conn) (status int, ends bool) {
 	t.Helper()
 	answer, err := http.ReadResponse(bufio.NewReader(c), nil)
@@ -269,8 +262,8 @@ func statusOn(t *testing.T, c net.Conn) (status int, ends bool) {
 	return answer.StatusCode, answer.Close
 }
 
-// Unfinished bodies take limited memory for any number of clients. At the limit, the server handles
-// small requests. When the unfinished bodies have ended, it handles large requests again.
+// The memory for unfinished bodies is limited. At the limit, the server still handles small
+// requests.
 func TestBodiesAreBounded(t *testing.T) {
 	const clients, part = 100, 200 << 10
 	read := make(chan error)
@@ -327,9 +320,6 @@ func TestInflatedBodiesAreBounded(t *testing.T) {
 	}
 }
 
-// A request can reach the end of its body after other requests have taken all slots of the limiter.
-// The limiter refuses this request, because it has not begun anything yet. The server serves the
-// other requests.
 func TestRequestIsRefusedWhenPlacesWereTakenDuringItsBody(t *testing.T) {
 	limiter := &httpd.Limiter{Limit: 1, Full: errFull, Refuse: refuse}
 	reading, entered, leave := make(chan bool, 1), make(chan bool), make(chan bool)

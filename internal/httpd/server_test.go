@@ -44,7 +44,6 @@ func (l *lines) String() string {
 	return l.text.String()
 }
 
-// entries returns the log lines with a message, in order.
 func (l *lines) entries(t *testing.T, message string) []map[string]any {
 	t.Helper()
 	var found []map[string]any
@@ -60,7 +59,6 @@ func (l *lines) entries(t *testing.T, message string) []map[string]any {
 	return found
 }
 
-// service is a running server with its log.
 type service struct {
 	*httpd.Server
 	log *lines
@@ -264,8 +262,6 @@ func TestSlowAndOversizedHeadersEndTheConnection(t *testing.T) {
 	}
 }
 
-// held returns a handler for one request. The handler closes the first channel, and responds when
-// the test closes the second.
 func held() (handler http.Handler, arrived, proceed chan struct{}) {
 	arrived, proceed = make(chan struct{}), make(chan struct{})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -331,7 +327,6 @@ func TestDrainEndsEachConnectionAfterAnAnswer(t *testing.T) {
 	}
 }
 
-// connectionOf returns the text by which a test server identifies the connection of a request.
 func connectionOf(t *testing.T, client *http.Client, s service) string {
 	t.Helper()
 	answer, err := client.Get("https://" + s.Addr())
@@ -450,7 +445,7 @@ func TestAmbiguousLengthsEndTheConnection(t *testing.T) {
 	defer c.Close()
 	hidden := "GET /hidden HTTP/1.1\r\nHost: h\r\n\r\n"
 	io.WriteString(c, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"+hidden)
-	answer, err := io.ReadAll(c) // this reads until the connection ends
+	answer, err := io.ReadAll(c)
 	if err != nil && !errors.Is(err, syscall.ECONNRESET) {
 		t.Fatal(err)
 	}

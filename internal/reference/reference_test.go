@@ -15,8 +15,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// maxWeight limits the bytes that the service sends for a page and everything that the page loads.
-// Pages are compressed. Style sheets and scripts are not.
+// maxWeight limits the bytes of a compressed page and of its assets.
 const maxWeight = 100_000
 
 var (
@@ -41,7 +40,6 @@ func read(t *testing.T, address string, status int) string {
 	return string(body)
 }
 
-// compressed returns the number of bytes that are sent for a page.
 func compressed(t *testing.T, address string) int {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
@@ -61,8 +59,7 @@ func compressed(t *testing.T, address string) int {
 	return int(size)
 }
 
-// TestEveryLinkLeads follows the links through all pages. Each link must have a page, and each
-// anchor must exist on its page. No page may be too large.
+// TestEveryLinkLeads follows the links through all pages. Each page and each anchor must exist.
 func TestEveryLinkLeads(t *testing.T) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	read := func(path string) string { return read(t, s.Origin+path, http.StatusOK) }
@@ -102,7 +99,6 @@ func TestEveryLinkLeads(t *testing.T) {
 	}
 }
 
-// TestEveryCallIsDescribed finds each operation of the document on the pages.
 func TestEveryCallIsDescribed(t *testing.T) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	first := read(t, s.Origin+"/docs", http.StatusOK)
@@ -129,8 +125,8 @@ func TestEveryCallIsDescribed(t *testing.T) {
 	}
 }
 
-// TestCallsHaveExamples checks that calls have examples in three languages. The examples must have
-// their responses and the ids of this sandbox.
+// TestCallsHaveExamples checks that examples are in three languages and contain ids of this
+// sandbox.
 func TestCallsHaveExamples(t *testing.T) {
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
 	id := s.Create(s.Token("payments:admin"), servicetest.Draft())
@@ -188,8 +184,7 @@ func TestReferenceInABrowser(t *testing.T) {
 	}
 }
 
-// TestTheFirstPage checks that browsers get the page. Programs must get status 404 with a JSON
-// body.
+// TestTheFirstPage checks that only browsers get the page.
 func TestTheFirstPage(t *testing.T) {
 	t.Parallel()
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
