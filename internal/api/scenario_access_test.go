@@ -14,9 +14,9 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// grants lists the status of each call with each token, according to the service's rules for tokens
-// and scopes. The table repeats the rules of the routes, so the test notices a mistake in the
-// routes. The columns after the call are:
+// grants lists the status of each call that needs a token, with each token. The table repeats the
+// rules of the routes, so that a test notices a mistake in the routes. The columns after the call
+// are:
 //
 //	service     a service token with one of the scopes admin, read-only,
 //	            allow-sensitive, validate, cancel
@@ -271,7 +271,6 @@ var columns = strings.Fields(`admin read-only allow-sensitive validate cancel
 // worthless lists values that have the same effect as no token.
 var worthless = []string{"", "malformed", "unknown", "revoked", "foreign", "expired"}
 
-// rightBody lists valid bodies for calls.
 var rightBody = map[string]string{
 	"PATCH /connectors":             `{"` + lowLimit + `":{"hidden":false}}`,
 	"POST /documenttypes/{typeId}":  `{"attacheable":true}`,
@@ -357,7 +356,6 @@ var rightBody = map[string]string{
 	"PUT /users/{userId}/connections/{connectionId}/accounts/{accountId}":                               `{"name":"n"}`,
 }
 
-// expectations returns the status in the tables, by call and token.
 func expectations(t *testing.T) map[string]map[string]int {
 	t.Helper()
 	expected := map[string]map[string]int{}
@@ -394,7 +392,7 @@ func number(t *testing.T, word string) (n int) {
 	return n
 }
 
-// calls maps the method and pattern of each call to one of its paths. It omits web pages.
+// calls maps the method and pattern of each call to one of its paths.
 func calls() map[string]string {
 	wire := map[string][]string{httpapi.Update: {"POST", "PUT"}}
 	all := map[string]string{"GET /openapi.json": "/openapi.json"}
@@ -436,8 +434,8 @@ func TestEveryCallWithEveryToken(t *testing.T) {
 	})
 }
 
-// inTurn returns all calls in random order, except one call that comes first. The early call would
-// fail with a conflict after the other calls, which create many connections.
+// inTurn returns all calls. One call comes first, because it fails with a conflict after the other
+// calls have created many connections.
 func inTurn() []string {
 	const early = "PUT /users/{userId}/connections"
 	later := maps.Clone(calls())
@@ -447,7 +445,6 @@ func inTurn() []string {
 
 var attempts int
 
-// attempt makes one call with one token.
 func (s *fixture) attempt(t *testing.T, call, path, token string, status int) {
 	t.Helper()
 	path = s.placed(call, path)
@@ -465,7 +462,6 @@ func (s *fixture) attempt(t *testing.T, call, path, token string, status int) {
 	s.outlive(t, call, token)
 }
 
-// rightly returns a call with a valid body.
 func (s *fixture) rightly(t *testing.T, call, path, token string) ask {
 	t.Helper()
 	method, _, _ := strings.Cut(call, " ")
@@ -476,7 +472,6 @@ func (s *fixture) rightly(t *testing.T, call, path, token string) ask {
 	return ask{method: method, path: path, token: token, body: strings.Replace(rightBody[call], "%d", fmt.Sprint("n", attempts), 1)}
 }
 
-// refused sends a request. The service must refuse it with a status, and change nothing.
 func (s *fixture) refused(t *testing.T, what string, a ask, status int) {
 	t.Helper()
 	before := s.counts()
@@ -504,7 +499,6 @@ func (s *fixture) refused(t *testing.T, what string, a ask, status int) {
 	}
 }
 
-// placed puts placeholders for existing objects into a call's path.
 func (s *fixture) placed(call, path string) string {
 	path = strings.NewReplacer("{webhookId}/data/{dataId}", "{sent}", "{webhookId}/test", "{listening}/test", "{connectionId}/sources/{sourceId}", "{channel}").Replace(path)
 	path = strings.NewReplacer("{paymentId}", "{payment}", "{webhookId}", "{webhook}", "{authId}", "{provider}", "{connectorId}", testConnector, "{sourceId}", "401", "{keyId}", "{key}", "{type}", "signature?of={key}", "{attachmentId}", noID, "{fileId}", testLogo, "{programId}", "{program}").Replace(path)
@@ -512,7 +506,7 @@ func (s *fixture) placed(call, path string) string {
 }
 
 // people replaces the placeholders of a pattern with placeholders for objects that belong to the
-// token's user. A read gets the token's own application. A change gets another application.
+// token's user.
 func (s *fixture) people(call, path string) string {
 	application := "{application}"
 	if strings.HasPrefix(call, "GET") {
@@ -619,13 +613,10 @@ func TestErrorsDoNotRevealInaccessibleObjects(t *testing.T) {
 	})
 }
 
-// blank returns the body of a response without its request id.
 func blank(r reply) []byte {
 	return []byte(strings.ReplaceAll(string(r.body), r.header.Get("X-Request-Id"), ""))
 }
 
-// A domain lists only its own payments, webhooks and providers. The response to an unknown host is
-// 404.
 func TestDomainsListOnlyTheirObjects(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for i, domainName := range []string{"home", "other", "other"} {

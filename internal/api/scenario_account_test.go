@@ -10,7 +10,6 @@ import (
 	"passerelle/internal/bankstore"
 )
 
-// discovered returns a new connection of a domain's user, and the ids of its accounts.
 func (s *fixture) discovered(t testing.TB, domainName, login string) (bankstore.Connection, []string) {
 	t.Helper()
 	c := s.connected(t, domainName, login)
@@ -25,8 +24,6 @@ func (s *fixture) discovered(t testing.TB, domainName, login string) (bankstore.
 	return c, ids
 }
 
-// owned returns a connection of a domain's user, and an account of that connection. The user keeps
-// both for the whole test.
 func (s *fixture) owned(t testing.TB, domainName string) (connection, account string) {
 	t.Helper()
 	s.token(t, domainName, "user", 0)
@@ -132,8 +129,7 @@ func TestSharingAndWithholding(t *testing.T) {
 	})
 }
 
-// The deletion of accounts stops sharing them and ends the consents. With the parameter all, the
-// list still contains the accounts.
+// The deletion of accounts stops sharing them and ends the consents.
 func TestDeletingAccounts(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"autosync.enabled":"0"}`}).says(t, 200, "", "")
@@ -171,7 +167,6 @@ func TestDeletingAccounts(t *testing.T) {
 	})
 }
 
-// agreed checks the number of consents, and that all have ended.
 func (s *fixture) agreed(t *testing.T, want int) {
 	t.Helper()
 	n := 0

@@ -62,7 +62,6 @@ func TestAdditionsOfAWebhook(t *testing.T) {
 	})
 }
 
-// An operator can test receivers with a read of a connection, and with test payloads.
 func TestTestRequestsToReceivers(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		sync := func() reply { return s.do(t, ask{method: "POST", path: "/test/sync", token: "config", body: `{}`}) }

@@ -10,9 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// situations lists states of a payment. The label makes the simulated bank bring a payment into the
-// state. The second text is a part of the error message for a body that does not fit the state. A
-// payment without a label is not validated.
+// situations lists states of a payment. The label tells the simulated bank how the payment
+// proceeds.
 var situations = map[string]struct{ label, expected string }{
 	"created":    {"", "must be validated first"},
 	"redirect":   {"actn(redirect)/done - x", "expects the payer to follow validate_uri (action redirect)"},
@@ -31,13 +30,11 @@ const (
 	cancellation = `{"cancel":true,"client_redirect_uri":"https://shop.example/back","client_state":"why"}`
 )
 
-// sixBodies lists the six bodies that change a payment.
 var sixBodies = map[string]string{
 	"validate": validation, "resume": `{"resume":true}`, "fields": `{"fields":{"code":"1234","device":"phone"}}`,
 	"psu_validate": `{"psu_validate":true}`, "confirm": `{"confirm":true}`, "cancel": cancellation,
 }
 
-// in brings a new payment into a state and returns its path.
 func (s *fixture) in(t *testing.T, situation string) string {
 	t.Helper()
 	var made struct{ ID int64 }
@@ -57,8 +54,7 @@ func (s *fixture) in(t *testing.T, situation string) string {
 	return path
 }
 
-// taken lists the pairs of state and body that match. Each pair has the resulting state, detail,
-// action and error code of the payment, and the emitted events.
+// taken lists the pairs of state and body that match, with the result.
 var taken = map[string]struct {
 	ends   string
 	events []string
@@ -92,8 +88,7 @@ var otherRefusals = map[string]string{
 	"refused cancel":    "is rejected and can no longer be cancelled",
 }
 
-// In each state, the service accepts a body or responds with a conflict. A conflict changes
-// nothing, and its message gives the reason.
+// A body that does not fit the payment's state gets a conflict, and changes nothing.
 func TestEveryBodyInEverySituation(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for situation, about := range situations {
@@ -124,7 +119,6 @@ func TestEveryBodyInEverySituation(t *testing.T) {
 	})
 }
 
-// standing describes the state of a payment in one line.
 func standing(t *testing.T, r reply) string {
 	t.Helper()
 	var p struct {
@@ -182,9 +176,8 @@ func (s *fixture) wrongAnswers(t *testing.T) {
 	}
 }
 
-// answerGrants lists the status of each body with each token, in the columns of grants. A token
-// with the right scope validates or cancels the payment. The other bodies do not fit the payment's
-// state, so even the right token gets a conflict.
+// answerGrants lists the status of each body with each token, in the columns of grants. Some bodies
+// do not fit the payment's state, so even the right token gets a conflict.
 const answerGrants = `
 validate     200 403 403 200 403 | 403 403 200 403 | 403 403 404 403 | 403 403 403 403 403
 resume       409 403 403 409 403 | 403 403 409 403 | 403 403 404 403 | 403 403 403 403 403
@@ -213,8 +206,7 @@ func TestEveryBodyWithEveryToken(t *testing.T) {
 	})
 }
 
-// Nobody can cancel an instant payment that a bank has received, or a payment at a bank that offers
-// no cancellation.
+// An instant payment cannot be cancelled after its validation. A bank may offer no cancellation.
 func TestNotCancellable(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		const unable = "d63ccdd4-0915-46da-8e2c-d7bbebe8c7b5"

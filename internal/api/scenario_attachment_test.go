@@ -11,8 +11,7 @@ import (
 	"passerelle/internal/bankstore"
 )
 
-// attached shares the current account of a user whose regular transactions have attachments. It
-// returns the newest transaction with an attachment.
+// attached returns a transaction with an attachment.
 func (s *fixture) attached(t *testing.T) (transaction int64) {
 	t.Helper()
 	c, _ := s.discovered(t, "", "receipts")

@@ -56,8 +56,6 @@ func TestChangesOfWebhooksAreAudited(t *testing.T) {
 	})
 }
 
-// acts returns the acts of API calls that follow an entry of the domain's audit log, with the ids
-// of their objects.
 func (s *fixture) acts(after int64) []string {
 	return s.eyes.Lines(map[string]string{"audit": fmt.Sprintf(`SELECT act || ' ' || COALESCE(CAST(subject_id AS TEXT), '') FROM audit
 		WHERE domain_id = %d AND id > %d AND request_id <> '' AND operator_id IS NULL`, s.domainOf("").domain.ID, after)})["audit"]

@@ -18,12 +18,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// unseen is a secret that no later response may contain.
+// unseen is a secret that no response may contain.
 const unseen = "canary-5f1c"
 
 const oauthDraft = `{"type":"oauth","name":"o","config":{"url":"https://login.client.example/token?a=b","client_id":"passerelle","client_secret":"` + unseen + `","grant_type":"client_credentials"}}`
 
-// certificate makes the certificate and the key of an authority, as PEM.
 func certificate(t testing.TB, until time.Time) (public, private string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -45,7 +44,6 @@ func certificate(t testing.TB, until time.Time) (public, private string) {
 	return block("CERTIFICATE", issued), block("PRIVATE KEY", der)
 }
 
-// endpointEdits returns edits that make an OAuth provider invalid.
 func endpointEdits(t testing.TB) []edit {
 	public, private := certificate(t, opening.AddDate(1, 0, 0))
 	_, another := certificate(t, opening.AddDate(1, 0, 0))
@@ -138,7 +136,6 @@ func TestProviderScenarios(t *testing.T) {
 	})
 }
 
-// shown contains every member of a provider that a response may contain.
 type shown struct {
 	ID         int64
 	Type, Name string
@@ -317,7 +314,6 @@ func TestProvidersHoweverTheyAreCalled(t *testing.T) {
 	})
 }
 
-// Pages of providers have links to each other.
 func TestPagesOfProviders(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for range 5 {

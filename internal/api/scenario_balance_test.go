@@ -10,7 +10,6 @@ import (
 	"passerelle/internal/store"
 )
 
-// balanced sets the current balances of the test accounts.
 func (s *fixture) balanced(t testing.TB, domainName string) *holdings {
 	t.Helper()
 	h := s.holdings(t, domainName)

@@ -10,7 +10,6 @@ import (
 )
 
 // BenchmarkCreatePayment measures POST /payments through the complete handler, on a database file.
-// Each payment is durable before the response. Parallel callers share transactions.
 func BenchmarkCreatePayment(b *testing.B) {
 	s := newFixture(b, storetest.SQLite(b))
 	handler, token := s.API(), s.token(b, "", "admin", 0)

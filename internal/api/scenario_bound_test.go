@@ -21,10 +21,8 @@ type bound struct {
 	right string
 }
 
-// rights lists the names of tokens in order of preference.
 var rights = []string{"user", "users", "config", "admin"}
 
-// boundCalls returns the calls that need a token, once for each path that contains an object's id.
 func (s *fixture) boundCalls(t *testing.T) (all []bound) {
 	t.Helper()
 	expected, wire := expectations(t), map[string][]string{httpapi.Update: {"POST", "PUT"}}
@@ -61,7 +59,7 @@ func TestObjectsOfOthersAreNotFound(t *testing.T) {
 			elsewhere := hole.ReplaceAllString(b.path, "{other:$2}")
 			s.refused(t, b.call+" of another domain", s.fill(t, s.rightly(t, b.call, elsewhere+b.flags(), b.right)), 404)
 			if b.right != "user" || !strings.Contains(b.call, "{userId}") {
-				continue // all users of an application share the object
+				continue // the object belongs to no user
 			}
 			theirs := s.fill(t, s.rightly(t, b.call, b.path+b.flags(), ""))
 			theirs.credential = stranger.Text
@@ -75,9 +73,8 @@ func TestObjectsOfOthersAreNotFound(t *testing.T) {
 	})
 }
 
-// TestEndedTokensOfUsers makes every user call about an object, without a token and with invalid
-// tokens. The invalid tokens are a revoked token, and tokens of a user of another domain, of a
-// deleted user and of an expired user. Each call fails like the call without a token.
+// TestEndedTokensOfUsers makes every user call about an object without a token, and with each kind
+// of ended token. Each call gets status 401.
 func TestEndedTokensOfUsers(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		ended := map[string]string{
@@ -100,7 +97,6 @@ func TestEndedTokensOfUsers(t *testing.T) {
 	})
 }
 
-// deleted returns the token of a deleted user.
 func (s *fixture) deleted(t *testing.T) string {
 	t.Helper()
 	grant := s.someone(t, s.domainOf(""))
@@ -108,7 +104,6 @@ func (s *fixture) deleted(t *testing.T) string {
 	return grant.Text
 }
 
-// revokedUser returns a revoked token of a user.
 func (s *fixture) revokedUser(t *testing.T) string {
 	t.Helper()
 	grant := s.someone(t, s.domainOf(""))
@@ -119,7 +114,6 @@ func (s *fixture) revokedUser(t *testing.T) string {
 	return grant.Text
 }
 
-// lapsed returns the token of a temporary user whose time has ended.
 func (s *fixture) lapsed(t *testing.T) string {
 	t.Helper()
 	who := s.domainOf("")

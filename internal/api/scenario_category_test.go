@@ -7,7 +7,6 @@ import (
 	"testing"
 )
 
-// ownCategory creates a category of a domain's user, and returns its number.
 func (s *fixture) ownCategory(t testing.TB, domainName string) string {
 	t.Helper()
 	var made struct{ ID json.Number }

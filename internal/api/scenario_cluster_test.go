@@ -6,7 +6,6 @@ import (
 	"testing"
 )
 
-// series creates a cluster of the first test account, and returns the number of the cluster.
 func (s *fixture) series(t testing.TB, domainName string) string {
 	t.Helper()
 	var out struct{ ID json.Number }
@@ -48,7 +47,6 @@ func TestClusterScenarios(t *testing.T) {
 	})
 }
 
-// A deleted cluster is not found, and the list omits it.
 func TestDeletedClusters(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		path := "/transactionsclusters/" + s.series(t, "")

@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A change of the configuration adds these rows.
 var (
 	aSetting       = map[string]int64{"setting": 1, "setting_change": 1}
 	aSettingChange = map[string]int64{"setting_change": 1}

@@ -17,7 +17,6 @@ import (
 // connecting is a body that creates a connection with one account.
 const connecting = `{"connector_uuid":"` + testConnector + `","login":"one","password":"1234"}`
 
-// connected connects the user of a domain to the test connector.
 func (s *fixture) connected(t testing.TB, domainName, login string) bankstore.Connection {
 	t.Helper()
 	s.token(t, domainName, "user", 0)
@@ -40,8 +39,7 @@ var (
 	another     = []string{"ACCOUNTS_FETCHED", "CONNECTION_SYNCED"}
 )
 
-// versions returns the names of a connection's events with consecutive versions. The first argument
-// is the version of the first event.
+// versions returns the names of a connection's events with consecutive versions.
 func versions(from int, names ...string) []string {
 	var all []string
 	for i, name := range names {
@@ -118,7 +116,7 @@ func TestConnectionScenarios(t *testing.T) {
 }
 
 // One call reads all connections of a user. For several connections, USER_SYNCED reports them
-// together. The response shows that a connection waits for its user.
+// together.
 func TestSynchronisingAllConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.token(t, "", "user", 0)
@@ -209,7 +207,6 @@ func TestUnfinishedConnectionsAreRemoved(t *testing.T) {
 	})
 }
 
-// eraseWithdrawn erases the data of deleted connections and accounts.
 func (s *fixture) eraseWithdrawn(t *testing.T) {
 	t.Helper()
 	if err := s.Aggregation.EraseWithdrawn(t.Context()); err != nil {
@@ -217,7 +214,6 @@ func (s *fixture) eraseWithdrawn(t *testing.T) {
 	}
 }
 
-// below returns the numbers of rows in the tables with data of connections.
 func below(r record) map[string]int64 {
 	kept := map[string]int64{}
 	for _, table := range []string{"connection", "connection_source", "connection_log", "bank_account", "subscription", "consent", "withdrawal"} {
@@ -270,8 +266,8 @@ func TestNothingIsLeftOfConnections(t *testing.T) {
 }
 
 // Values that are encrypted with the domain's key work like plain values, for a new connection and
-// for later changes. The log contains no password. The number of encrypted values is limited. For a
-// new connection, the service decrypts only the values of the connector's fields.
+// for later changes. For a new connection, the service decrypts only the values of the connector's
+// fields.
 func TestEncryptedValuesOfConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		body := func(domainName, password string) string {
@@ -301,9 +297,8 @@ func TestEncryptedValuesOfConnections(t *testing.T) {
 	})
 }
 
-// Other calls cannot change a connection while the service reads it. With the parameter background,
-// the call returns before the read ends, and the response says that the read is running. The
-// service does not store the refusal under the idempotency key, so a repetition succeeds later.
+// Other calls cannot change a connection while the service reads it. The service does not store the
+// refusal under the idempotency key, so a repetition succeeds later.
 func TestLockedConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		c := s.connected(t, "", "otp")
@@ -413,8 +408,7 @@ func TestPagesOfConnections(t *testing.T) {
 	})
 }
 
-// walk reads a list to its end and returns the ids in order. It checks the expansions of each
-// connection: one source, and one account that is not shared.
+// walk also checks the expansions of each connection.
 func (s *fixture) walk(t *testing.T, path string) (ids []string) {
 	t.Helper()
 	for path != "" {

@@ -91,8 +91,7 @@ func TestConfiguredConnectorsOfPayments(t *testing.T) {
 	})
 }
 
-// The service reads a connection again after the interval that the connector's setting gave at the
-// time of the last read, or up to a tenth earlier. The domain's clock measures this interval.
+// The service reads a connection again after the connector's interval, or up to a tenth earlier.
 func TestFrequencyOfAConnector(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		c, _ := s.discovered(t, "", "one")

@@ -17,7 +17,6 @@ import (
 	"passerelle/internal/store"
 )
 
-// These are simulated connectors with special behaviour.
 const (
 	lowLimit   = "2de6ced7-8747-4bd5-8052-fa6635925a0c"
 	oneByOne   = "7a4783c8-5fb4-4500-8a74-60e162321c8a"
@@ -80,7 +79,6 @@ func TestConnectorScenarios(t *testing.T) {
 	})
 }
 
-// connectorPage contains those members of a page of connectors that tests read.
 type connectorPage struct {
 	Connectors []struct {
 		UUID      string
@@ -101,7 +99,6 @@ func (p connectorPage) uuids() []string {
 	return uuids
 }
 
-// initiating returns the UUIDs of the connectors that initiate payments.
 func (p connectorPage) initiating() []string {
 	var uuids []string
 	for _, c := range p.Connectors {
@@ -153,8 +150,7 @@ func TestPagesOfConnectors(t *testing.T) {
 }
 
 // The hidden bank accepts no bulk of three instructions. The list of incompatibilities contains
-// this bank only with the parameter all. All other connectors are the same with and without the
-// parameter.
+// this bank only with the parameter all.
 func TestIncompatibilityOfAHiddenConnector(t *testing.T) {
 	line := minimalDraft[strings.Index(minimalDraft, `[{`)+1 : strings.LastIndex(minimalDraft, `}]`)+1]
 	onEachFixture(t, func(t *testing.T, s *fixture) {
@@ -195,7 +191,6 @@ func (s *fixture) ofCountries(t *testing.T, all connectorPage) {
 	}
 }
 
-// against returns the types of incompatibility and the codes, by connector.
 func (s *fixture) against(t *testing.T, id string, all bool) (types map[string]string, codes map[string][]string) {
 	t.Helper()
 	path := "/payments/" + id + "/incompatibilities"
@@ -257,8 +252,7 @@ func TestRulesAboutConnectorsAgree(t *testing.T) {
 	})
 }
 
-// refusedFor tries to choose a connector. The service must refuse an incompatible connector for one
-// of the codes.
+// refusedFor checks that the service refuses an incompatible connector for one of the codes.
 func (s *fixture) refusedFor(t *testing.T, id, uuid, severity string, codes []string) {
 	t.Helper()
 	body := fmt.Sprintf(`{"connector_uuid":%q,"webview_url":"https://shop.example/pay","payer":{"scheme_name":"iban","identification":"DE89370400440532013000","label":"Payer"}}`, uuid)
@@ -337,7 +331,7 @@ func TestMostUsedConnectors(t *testing.T) {
 	})
 }
 
-// A connection contains its connector in the same form as the list of connectors.
+// A connection contains its connector in the same form as GET /connectors/{connectorId}.
 func TestConnectorsInsideConnections(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		s.connected(t, "", "one")

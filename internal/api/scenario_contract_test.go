@@ -20,8 +20,8 @@ import (
 	"passerelle/internal/httpapi"
 )
 
-// contract contains the schemas of the OpenAPI document. The tests compile each schema once. The
-// validator of kin-openapi would compile it again for every message.
+// contract contains the schemas of the OpenAPI document. The tests compile each schema once,
+// because compiling it for every message would be slow.
 type contract struct {
 	paths, schemas map[string]any
 	// patterns has the words of each path of the document, by the number of words.
@@ -45,8 +45,7 @@ func served(t testing.TB, handler http.Handler) []byte {
 	return w.Body.Bytes()
 }
 
-// readContract returns the contract that a service has. All services in this process serve the same
-// document, and parsing it takes half a second. Only the first call therefore reads it.
+// readContract parses the document only once, because parsing takes half a second.
 func readContract(t testing.TB, handler http.Handler) *contract {
 	t.Helper()
 	theContract.Lock()
@@ -89,15 +88,12 @@ func parseContract(t testing.TB, raw []byte) *contract {
 	return c
 }
 
-// closeObject makes a schema refuse members that it does not define.
 func closeObject(schema map[string]any) {
 	if _, isObject := schema["properties"].(map[string]any); isObject && schema["type"] == "object" && schema["additionalProperties"] == nil {
 		schema["additionalProperties"] = false
 	}
 }
 
-// operation returns the document's pattern for a request, and the method of its operation in lower
-// case. HEAD has the operation of GET.
 func (c *contract) operation(method, path string) (pattern, verb string, found bool) {
 	path, _, _ = strings.Cut(path, "?")
 	path, versioned := strings.CutPrefix(path, version)
@@ -119,8 +115,6 @@ func (c *contract) operation(method, path string) (pattern, verb string, found b
 	return pattern, verb, operations[verb] != nil
 }
 
-// fit reports whether the words of a path match a pattern of the same length, and returns the number
-// of the pattern's parameters.
 func fit(words, supplied []string) (holes int, fits bool) {
 	for i, word := range words {
 		if strings.HasPrefix(word, "{") {
@@ -132,8 +126,7 @@ func fit(words, supplied []string) (holes int, fits bool) {
 	return holes, true
 }
 
-// check validates a response, and an accepted request, against the document. It ignores paths that
-// the document does not contain.
+// check validates a response, and an accepted request, against the document.
 func (c *contract) check(a ask, request *http.Request, r reply) error {
 	pattern, verb, found := c.operation(a.method, request.URL.Opaque)
 	if !found || r.status == http.StatusMethodNotAllowed {
@@ -192,7 +185,6 @@ func (c *contract) lists(operation map[string]any) bool {
 	return slices.Contains(required, any("total"))
 }
 
-// dig returns the value at a path of keys, or nil.
 func dig(value any, keys ...string) any {
 	for _, key := range keys {
 		members, _ := value.(map[string]any)
@@ -201,16 +193,13 @@ func dig(value any, keys ...string) any {
 	return value
 }
 
-// pointer escapes a key as a step of a JSON pointer.
 func pointer(key string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
 }
 
-// goldenDocument is the file with the document. The flag -update writes it.
 const goldenDocument = "../../docs/openapi.json"
 
-// The document is a contract. It may change only on purpose, and the validator of kin-openapi must
-// accept it.
+// The OpenAPI document may change only on purpose.
 func TestDocumentIsTheOneReviewed(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		raw := served(t, s.API())
@@ -309,7 +298,6 @@ func TestDocumentPromisesNothingMore(t *testing.T) {
 	})
 }
 
-// at returns the value at a path of keys, separated by spaces.
 func at(t testing.TB, value any, path string) any {
 	t.Helper()
 	for key := range strings.FieldsSeq(path) {
@@ -322,7 +310,6 @@ func at(t testing.TB, value any, path string) any {
 	return value
 }
 
-// walk calls a function for every object in a document.
 func walk(value any, call func(map[string]any)) {
 	switch value := value.(type) {
 	case map[string]any:
