@@ -12,8 +12,6 @@ import (
 	"passerelle/internal/store"
 )
 
-// says fails the test unless the response has the status and, for an error, the code and a part of
-// the message.
 func (r reply) says(t *testing.T, status int, code, message string) reply {
 	t.Helper()
 	if r.status != status {
@@ -77,7 +75,6 @@ func TestFormsOfABody(t *testing.T) {
 	})
 }
 
-// multipart returns a multipart body from pairs of a name and a value. The boundary is b.
 func multipart(fields ...string) string {
 	var b strings.Builder
 	for i := 0; i < len(fields); i += 2 {
@@ -209,8 +206,7 @@ func TestStrictHandling(t *testing.T) {
 }
 
 // A repeated request with the same key gets the first response, byte for byte, and creates nothing.
-// The service refuses a different request with the same key. A refused request without an effect
-// leaves the key free.
+// A refused request without an effect leaves the key free.
 func TestRepeatedCreation(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		create := func(key, body string) ask {
@@ -245,7 +241,7 @@ func (s *fixture) otherOwners(t *testing.T, a ask, first reply) {
 	}
 }
 
-// Many simultaneous requests with one key create one payment.
+// Simultaneous requests with one key create one payment.
 func TestConcurrentRepetitions(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		a := ask{method: "POST", path: "/payments", token: "admin", body: minimalDraft, header: map[string]string{"Idempotency-Key": "k"}}
@@ -301,7 +297,7 @@ func TestFlagsAndIgnoredNames(t *testing.T) {
 	})
 }
 
-// The access log contains patterns of paths, and no ids.
+// The access log contains the pattern of a path instead of ids.
 func TestAccessLogHasPatterns(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		s.nothing(t, ask{method: "GET", path: "/payments/" + noID, token: "admin"})

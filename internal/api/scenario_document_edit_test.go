@@ -139,7 +139,7 @@ func TestNullClearsFieldsOfDocuments(t *testing.T) {
 	})
 }
 
-// A user's own file replaces the provider's file. The service then deletes the provider's file.
+// A user's own file replaces the provider's file.
 func TestUploads(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from, who := s.subscriber(t, ""), s.domainOf("")
@@ -166,8 +166,7 @@ func TestUploads(t *testing.T) {
 	})
 }
 
-// The service stores a file and the other changes of a document together or not at all. The same
-// holds for a change that makes the document read-only.
+// The service stores a file and the other changes of a document together or not at all.
 func TestUploadsWithTheRest(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from, who := s.subscriber(t, ""), s.domainOf("")

@@ -19,7 +19,6 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// fetched fetches every file that is due.
 func (s *fixture) fetched(t testing.TB, d passerelle.Domain) {
 	t.Helper()
 	for _, c := range s.Bank.Connectors() {
@@ -84,7 +83,7 @@ func TestFilesAreSealedAtRest(t *testing.T) {
 }
 
 // The files of a connection wait while the service cannot read the connection. The service fetches
-// the files after the next read, and failures count only from that time.
+// the files after the next successful read.
 func TestFilesWaitForTheirConnection(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from, who := s.subscriber(t, ""), s.domainOf("")

@@ -51,7 +51,7 @@ func TestDocumentScenarios(t *testing.T) {
 	})
 }
 
-// Links in responses have the host that the client called. This can be another name of this machine.
+// Links in responses have the host that the client called.
 func TestLinksOfTheCalledHost(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		called := s.domainOf("")
@@ -67,7 +67,6 @@ func TestLinksOfTheCalledHost(t *testing.T) {
 	})
 }
 
-// paper contains those members of a document that the tests of filters use.
 type paper struct {
 	ID             int64
 	IDType         int64 `json:"id_type"`
@@ -75,8 +74,7 @@ type paper struct {
 	Date           string
 }
 
-// papers returns all documents of a list. It follows the links between pages of five documents. The
-// total must be the number of documents.
+// papers returns all documents of a list.
 func (s *fixture) papers(t *testing.T, path string) []paper {
 	t.Helper()
 	var all []paper
@@ -106,7 +104,6 @@ func (s *fixture) papers(t *testing.T, path string) []paper {
 	return all
 }
 
-// selected returns the documents for which keep returns true.
 func selected(all []paper, keep func(paper) bool) (kept []paper) {
 	for _, p := range all {
 		if keep(p) {

@@ -16,11 +16,10 @@ import (
 	"passerelle/webhook"
 )
 
-// mark is part of every text that a user or their institution could have written.
+// mark is part of the texts that the test writes for a user.
 const mark = "Zyzzyva"
 
-// kept lists the tables that may keep rows of a deleted user, with the reason. These rows contain
-// neither a mark nor any other text of the user.
+// kept lists the tables that may keep rows of a deleted user, with the reason.
 var kept = map[string]string{
 	"event":              "that it happened is kept for webhooks.retention_days, without its body",
 	"delivery":           "that it was to be told goes with its event",
@@ -55,7 +54,6 @@ var apart = map[string]string{
 	"received":          "what the built-in receiver of a sandbox got, which is for trying out",
 }
 
-// lines returns the rows of all tables as text.
 func (s *fixture) lines() map[string][]string {
 	queries := map[string]string{}
 	for table := range s.eyes.Rows() {
@@ -64,7 +62,6 @@ func (s *fixture) lines() map[string][]string {
 	return s.eyes.Lines(queries)
 }
 
-// beyond returns the rows that were added to a table.
 func beyond(before, after []string) []string {
 	return slices.DeleteFunc(slices.Clone(after), func(line string) bool { _, there := slices.BinarySearch(before, line); return there })
 }
@@ -115,8 +112,6 @@ func TestNothingIsLeftOfADeletedUser(t *testing.T) {
 	})
 }
 
-// wantNothing fails if a table of the map apart got rows of the user. Any other table, except those
-// of the map kept, must have got such rows and have none left.
 func (s *fixture) wantNothing(t *testing.T, table string, came int, left []string) {
 	t.Helper()
 	switch {
@@ -130,7 +125,6 @@ func (s *fixture) wantNothing(t *testing.T, table string, came int, left []strin
 	}
 }
 
-// foldered returns the number of files that are stored outside the database.
 func (s *fixture) foldered(t *testing.T) (n int) {
 	t.Helper()
 	must(t, filepath.WalkDir(s.Folder(), func(_ string, entry os.DirEntry, err error) error {
@@ -200,7 +194,6 @@ func (s *fixture) plant(t *testing.T) (marks []string) {
 	return []string{mark, accounts["iban"], accounts["number"], transactions["original_wording"], documents["name"]}
 }
 
-// listed returns the texts of the first item of a list, and the ids of all items.
 func (s *fixture) listed(t *testing.T, path string) (first map[string]string, ids string) {
 	t.Helper()
 	var list map[string]any

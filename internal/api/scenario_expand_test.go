@@ -16,7 +16,6 @@ import (
 	"passerelle/internal/wire"
 )
 
-// expansions lists the paths of all expansions of a type, up to a depth.
 func expansions(of reflect.Type, depth int) [][]string {
 	var all [][]string
 	known := httpapi.Linked(of)
@@ -32,7 +31,6 @@ func expansions(of reflect.Type, depth int) [][]string {
 	return all
 }
 
-// along returns the values at a path of keys, through all items of lists.
 func along(value any, keys []string) []any {
 	if len(keys) == 0 {
 		return []any{value}
@@ -51,7 +49,7 @@ func along(value any, keys []string) []any {
 	return nil
 }
 
-// Every expansion also works in brackets after every name whose object can contain it.
+// Each expansion works in brackets after a name whose object can contain it.
 func TestEveryExpansionWorksEverywhere(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		transaction := "/transactions/" + strconv.FormatInt(s.attached(t), 10)
@@ -76,7 +74,6 @@ func TestEveryExpansionWorksEverywhere(t *testing.T) {
 	})
 }
 
-// expandsAll requests each path of expansions, and checks the result.
 func (s *fixture) expandsAll(t *testing.T, path string, ways [][]string) {
 	t.Helper()
 	sign := "?"
@@ -87,7 +84,7 @@ func (s *fixture) expandsAll(t *testing.T, path string, ways [][]string) {
 		expand := strings.Join(way, "[") + strings.Repeat("]", len(way)-1)
 		asked := ask{method: "GET", path: path + sign + "expand=" + expand, token: "user", header: map[string]string{"Prefer": "handling=strict"}}
 		if strings.Count(expand, "transactions") == 2 {
-			// Each of a thousand transactions would contain a thousand transactions.
+			// The response would contain the transactions again inside each transaction.
 			s.do(t, asked).says(t, 400, "invalidValue", "would embed more than 50000 objects")
 			continue
 		}
@@ -105,7 +102,6 @@ func (s *fixture) expandsAll(t *testing.T, path string, ways [][]string) {
 	}
 }
 
-// subscriptionBeside adds a subscription to a connection with accounts.
 func (s *fixture) subscriptionBeside(t *testing.T, connection passerelle.ConnectionID) {
 	t.Helper()
 	who := s.domainOf("")
@@ -123,8 +119,7 @@ func (s *fixture) subscriptionBeside(t *testing.T, connection passerelle.Connect
 	})
 }
 
-// Nested expansions multiply. The service refuses a response that would be too large. The error
-// says how to make the response smaller.
+// The service refuses a response that would embed too many objects.
 func TestExpansionsAreBounded(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		h := s.holdings(t, "")

@@ -17,8 +17,6 @@ import (
 	"passerelle/internal/archive"
 )
 
-// exported returns the content of a user's archive: the total of each list and the size of each
-// file, by name.
 func (s *fixture) exported(t *testing.T, token, path string) (totals, sizes map[string]int, text string) {
 	t.Helper()
 	r := s.do(t, ask{method: "GET", path: path, token: token})
@@ -48,7 +46,7 @@ func (s *fixture) exported(t *testing.T, token, path string) (totals, sizes map[
 }
 
 // TestExport checks that a user's archive contains all stored data, in the form of the API's lists,
-// and every file. The archive of another user contains nothing of this data.
+// and every file.
 func TestExport(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"autosync.enabled":"0"}`}).says(t, 200, "", "")
@@ -84,7 +82,6 @@ func TestExport(t *testing.T) {
 	})
 }
 
-// exportedAlone exports another user, who has no data, and checks the refusals.
 func (s *fixture) exportedAlone(t *testing.T, marks []string) {
 	t.Helper()
 	id := s.domainOf("").user
@@ -110,7 +107,7 @@ func (s *fixture) exportedAlone(t *testing.T, marks []string) {
 	}
 }
 
-// deleting receives an archive. It deletes the archive's user when the archive begins.
+// deleting receives an archive, and deletes the archive's user when the archive begins.
 type deleting struct {
 	do func()
 }

@@ -17,8 +17,7 @@ import (
 	"passerelle/payment"
 )
 
-// variety creates payments with different and equal values for every filter and order. It returns
-// the stored payments.
+// variety creates payments with different and equal values for the filters and orders.
 func (s *fixture) variety(t *testing.T) []*payment.Payment {
 	t.Helper()
 	s.configure(t, "home", map[string]string{"payment.periodic.enabled": "1"})
@@ -66,7 +65,6 @@ func (s *fixture) variety(t *testing.T) []*payment.Payment {
 	return all
 }
 
-// filter is the query of a list. Its function reports whether the list must return a payment.
 type filter struct {
 	query string
 	keeps func(*payment.Payment) bool
@@ -186,8 +184,7 @@ func wanted(all []*payment.Payment, filters ...filter) []int64 {
 	return ids
 }
 
-// Each filter, and each pair of filters with different parameters, selects the right payments. The
-// links of the pages contain the filter.
+// Each filter, alone and with another filter, selects the right payments.
 func TestFiltersOfPayments(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		all := s.variety(t)
@@ -207,7 +204,6 @@ func TestFiltersOfPayments(t *testing.T) {
 	})
 }
 
-// paged reads the pages of a list and compares them with the expected payments.
 func (s *fixture) paged(t *testing.T, query string, want []int64) {
 	t.Helper()
 	p := s.list(t, "/payments?"+query)
@@ -247,8 +243,7 @@ func parsed(t *testing.T, address string) url.Values {
 	return values
 }
 
-// sortKeys maps each of the eight orders to a function that returns a payment's sort key. Null
-// comes last in both directions.
+// sortKeys contains the orders of the list. Null comes last in both directions.
 var sortKeys = map[string]func(*payment.Payment) (key any, null bool){
 	"id":            func(p *payment.Payment) (any, bool) { return int64(p.ID), false },
 	"register_date": func(p *payment.Payment) (any, bool) { return p.Created.UnixMicro(), false },
@@ -352,8 +347,7 @@ func TestFiltersOfABoundToken(t *testing.T) {
 	})
 }
 
-// The timeline of a payment contains two values by which lists can filter: the source and the
-// bank's identifier.
+// The timeline of a payment contains the connector's source and the bank's identifier.
 func TestTimelineHasSourceAndBankPaymentID(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		all := s.variety(t)

@@ -11,9 +11,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// FuzzAPI sends any input. No response may be a server error. Refusals must have the error body.
-// Responses must match the OpenAPI document. A number selects the token. The seeds contain accepted
-// requests, and each seed must get its status.
+// FuzzAPI sends any input. Each response must follow the rules for all responses, and match the
+// OpenAPI document.
 func FuzzAPI(f *testing.F) {
 	seeds := []struct {
 		who, want                                      int
@@ -86,8 +85,7 @@ func wild(s *fixture, method, path, query, body string) *http.Request {
 	return request
 }
 
-// faultOf returns the result of fault. It first adds a request id to a response without one,
-// because the listener assigns these ids and this request did not pass through the listener.
+// faultOf adds the request id that the listener would assign, and returns the result of fault.
 func (r reply) faultOf(method string) string {
 	r.header = r.header.Clone()
 	if slices.Equal(r.header["X-Request-Id"], []string{""}) {

@@ -34,8 +34,6 @@ func readGolden(t testing.TB, name string) *golden {
 	return g
 }
 
-// compare compares a body with the stored body. It first replaces the values that differ from run
-// to run.
 func (g *golden) compare(t testing.TB, name string, body []byte) {
 	t.Helper()
 	var got any
@@ -55,8 +53,6 @@ func (g *golden) compare(t testing.TB, name string, body []byte) {
 	}
 }
 
-// With the flag -update, close writes the file. Otherwise it fails the test for each stored body
-// that no scenario has received.
 func (g *golden) close(t testing.TB) {
 	t.Helper()
 	if !*update {
@@ -72,7 +68,6 @@ func (g *golden) close(t testing.TB) {
 	}
 }
 
-// exactly decodes JSON. It keeps the digits of the numbers.
 func exactly(t testing.TB, raw []byte) any {
 	t.Helper()
 	var value any
@@ -103,7 +98,6 @@ var (
 	volatileText   = map[string]bool{"reference_id": true, "token": true, "request_id": true, "secret_key": true, "validate_uri": true, "next_try": true, "secret": true, "public_key": true, "jwt_token": true, "aud": true, "iss": true, "jti": true}
 )
 
-// steady replaces a value that differs from run to run with a fixed word.
 func steady(name string, value any) any {
 	switch value := value.(type) {
 	case map[string]any:

@@ -8,7 +8,6 @@ import (
 	"testing"
 )
 
-// hostileLists contains lists of each kind. Each list has a token that can read it.
 var hostileLists = []struct{ path, token string }{
 	{"/payments", "admin"},
 	{"/payments?order_by=state", "admin"},
@@ -57,8 +56,8 @@ var hostileDates = []string{
 	"9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:59", "2026-11-20T25:00:00Z", "2026-11-20T23:59:60Z", "1e3", "1700000000", "", "%00", "today", "292278-01-01", "1969-12-31",
 }
 
-// TestHostileParametersOfLists sends invalid and extreme parameters to each list. The response must
-// be a refusal or a page, and never a server error.
+// TestHostileParametersOfLists sends invalid and extreme parameters to lists. No response may be a
+// server error.
 func TestHostileParametersOfLists(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.holdings(t, "")
@@ -97,7 +96,6 @@ func (c *contract) filtersOf(t *testing.T, path string) (names []string) {
 	return names
 }
 
-// documentedPath returns the path in the document that has the same words as a scenario's path.
 func documentedPath(paths map[string]any, path string) string {
 	words := func(path string) string { return placeholder.ReplaceAllString(path, "{}") }
 	for known := range paths {
@@ -135,7 +133,6 @@ func hostileQueries(own []string) []string {
 	return all
 }
 
-// escaped escapes a value, unless the value contains a percent sign.
 func escaped(value string) string {
 	if strings.Contains(value, "%") {
 		return value

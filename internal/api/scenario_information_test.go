@@ -7,8 +7,6 @@ import (
 	"testing"
 )
 
-// noted stores a value for the first transaction of the test accounts, and returns the value's
-// number.
 func (s *fixture) noted(t testing.TB, domainName string) string {
 	t.Helper()
 	path := "/transactions/" + s.held(t, domainName, "transaction") + "/informations"

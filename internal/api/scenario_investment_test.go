@@ -17,9 +17,8 @@ func exactly2(text string) *exact.Decimal {
 	return &d
 }
 
-// assets creates assets in the accounts: an order, a line of a loan and two positions in account a,
-// and one position each in account c and in the account that is not shared. The first position has
-// a pocket, and values for two days. The institution no longer lists the second position.
+// assets creates positions, a pocket, an order and a line of a loan. The institution no longer
+// lists the second position.
 func (s *fixture) assets(t testing.TB, domainName string) map[string]string {
 	t.Helper()
 	h, who := s.balanced(t, domainName), s.domainOf(domainName)

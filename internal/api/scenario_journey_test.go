@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// step is one call in a sequence. Its path and body have placeholders for values from earlier
-// responses. takes maps placeholders to the members of this call's response that replace them.
+// step is one call in a sequence. The map takes names the members of the response that replace
+// placeholders in later calls.
 type step struct {
 	method, path, token, body string
 	takes                     map[string]string
 }
 
-// journeys lists sequences of calls that clients make. Each sequence begins without data.
+// journeys lists sequences of calls that clients make.
 var journeys = map[string][]step{
 	"payment": {
 		{method: "POST", path: "/payments", token: "admin", body: minimalDraft, takes: map[string]string{"payment": "id"}},
@@ -78,9 +78,8 @@ var journeys = map[string][]step{
 	},
 }
 
-// hostileValues lists replacements for a value, as JSON. A replacement is too long, of another type
-// or invalid as text, or it has a special meaning for a database or parser. Null is not among them,
-// because null means no value.
+// hostileValues lists replacements for a value, as JSON. Null is not among them, because null means
+// no value.
 var hostileValues = func() []string {
 	values := []string{
 		`true`, `0`, `-1`, `1e400`, `-0.0`, `9223372036854775808`, `1.0000000000000000000000001`, `[]`, `{}`, `[[[[]]]]`, `{"a":{"b":{"c":1}}}`,
@@ -91,8 +90,7 @@ var hostileValues = func() []string {
 	return append(values, strings.Repeat("[", 40)+strings.Repeat("]", 40), strings.Repeat("9", 5000))
 }()
 
-// longValues lists texts beyond a limit. The texts are random, because databases would compress a
-// pattern until it fits.
+// longValues lists long texts. The texts are random, because databases would compress a pattern.
 var longValues = func() (values []string) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, length := range []int{141, 256, 1001, 2049, 4097, 70_000, 400_000} {
@@ -107,15 +105,12 @@ var longValues = func() (values []string) {
 	return values
 }()
 
-// journeyRunner runs sequences of calls with one hostile value each.
 type journeyRunner struct {
 	*fixture
 	random *rand.Rand
 	n      int
 }
 
-// positions lists the values of a step that a test can replace: members of the body, parameters of
-// the query, and parts of the path.
 func (l step) positions() (all []place) {
 	path, query, _ := strings.Cut(l.path, "?")
 	for i, part := range strings.Split(path, "/") {
@@ -157,8 +152,6 @@ func leaves(value any, at place) (all []place) {
 	return all
 }
 
-// inject puts a hostile value at a position of a call. The placeholders of the call already have
-// values.
 func (r *journeyRunner) inject(t *testing.T, a *ask, position place, value string) {
 	t.Helper()
 	var text string
@@ -196,8 +189,7 @@ func (r *journeyRunner) inject(t *testing.T, a *ask, position place, value strin
 	}
 }
 
-// run makes one sequence of calls, with a hostile value in one call. It then makes each later call
-// whose values are known.
+// run makes one sequence of calls, with a hostile value in one call.
 func (r *journeyRunner) run(t *testing.T) {
 	t.Helper()
 	r.n++
@@ -240,7 +232,6 @@ func (r *journeyRunner) run(t *testing.T) {
 	}
 }
 
-// filled replaces the placeholders in a text with known values.
 func filled(text string, known map[string]string) string {
 	for hole, value := range known {
 		text = strings.ReplaceAll(text, "{"+hole+"}", value)
@@ -248,9 +239,9 @@ func filled(text string, known map[string]string) string {
 	return text
 }
 
-// TestHostileJourneys makes complete sequences of calls, with one hostile value in each. The
-// document must define every response. No response may be a server error, and stored data must stay
-// consistent. PASSERELLE_TEST_JOURNEYS is the number of sequences on each database.
+// TestHostileJourneys makes sequences of calls, with one hostile value in each. No response may be
+// a server error, and stored data must stay consistent. PASSERELLE_TEST_JOURNEYS is the number of
+// sequences on each database.
 func TestHostileJourneys(t *testing.T) {
 	count := 150
 	if text := os.Getenv("PASSERELLE_TEST_JOURNEYS"); text != "" {

@@ -13,8 +13,7 @@ import (
 	"testing"
 )
 
-// input is a text input of a call. It is a parameter of the query, or a member of the body at a
-// position.
+// input is a parameter of the query, or a member of the body at a position.
 type input struct {
 	parameter string
 	place     []any
@@ -28,7 +27,6 @@ func (i input) String() string {
 	return fmt.Sprint(i.place...)
 }
 
-// textInputs returns the text inputs that the document lists for a call.
 func (c *contract) textInputs(t *testing.T, pattern, method string) (all []input) {
 	t.Helper()
 	operations, known := c.paths[pattern].(map[string]any)
@@ -53,7 +51,6 @@ func (c *contract) textInputs(t *testing.T, pattern, method string) (all []input
 	return all
 }
 
-// texts returns the positions in a schema that have a maxLength.
 func (c *contract) texts(of any, place []any) (all []input) {
 	schema, is := of.(map[string]any)
 	if !is || len(place) > 6 {
@@ -82,8 +79,6 @@ func (c *contract) texts(of any, place []any) (all []input) {
 
 func stepped(place []any, step any) []any { return append(slices.Clone(place), step) }
 
-// placeText puts a text at a position of a value. It creates the objects on the way to this
-// position.
 func placeText(value any, place []any, text string) any {
 	if len(place) == 0 {
 		return text
@@ -104,8 +99,7 @@ func placeText(value any, place []any, text string) any {
 	return list
 }
 
-// random returns a text with a length in characters. Each character has four bytes, and the text
-// cannot be compressed.
+// random returns random characters of four bytes, because databases would compress a pattern.
 func random(seed *rand.Rand, length int) string {
 	text := make([]rune, length)
 	for i := range text {
@@ -114,7 +108,6 @@ func random(seed *rand.Rand, length int) string {
 	return string(text)
 }
 
-// with puts a text into one input of a call.
 func (i input) with(t *testing.T, a ask, text string) ask {
 	t.Helper()
 	if i.parameter != "" {
@@ -137,10 +130,8 @@ func (i input) with(t *testing.T, a ask, text string) ask {
 	return a
 }
 
-// TestEveryTextIsBounded sends texts to every input of every call. The longest permitted text must
-// not cause a server error in the columns and indexes of either database. If the service refuses it
-// because of a stricter limit, the service must accept a text of that limit. The service must refuse a
-// text of 50,000 characters because of the text, and not because of the token.
+// TestEveryTextIsBounded sends long texts to each text input in the document. The longest permitted
+// text must not cause a server error. The service must refuse a text of 50,000 characters.
 func TestEveryTextIsBounded(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		seed, sent := rand.New(rand.NewPCG(1, 2)), 0 //nolint:gosec // a fixed seed makes the test repeatable
@@ -176,8 +167,8 @@ func TestEveryTextIsBounded(t *testing.T) {
 // long a label may be. A field's value is longer when it is encrypted.
 var stricter = map[string]bool{"instructions0label": true, "fieldswebsite": true}
 
-// wantShorter sends a text that is as long as a refusal permits. This text must be accepted. Unless
-// the input is in stricter, the document must permit no longer text either.
+// wantShorter sends a text that is as long as a refusal permits. Only inputs in stricter may have a
+// limit below the document's limit.
 func (s *fixture) wantShorter(t *testing.T, call string, in input, limit int, shorter ask) {
 	t.Helper()
 	if !stricter[in.String()] {
@@ -188,11 +179,9 @@ func (s *fixture) wantShorter(t *testing.T, call string, in input, limit int, sh
 	}
 }
 
-// permitted finds the limit that a refusal of a text names.
 var permitted = regexp.MustCompile(`(?:at most|longer than|more than|\d to) (\d+) characters`)
 
-// limitOf returns the largest number of characters that a refusal permits, or 0 if the refusal has
-// another reason.
+// limitOf returns the number of characters that a refusal permits, or 0 for another reason.
 func limitOf(body []byte) int {
 	found := permitted.FindSubmatch(body)
 	if found == nil {
@@ -202,7 +191,6 @@ func limitOf(body []byte) int {
 	return limit
 }
 
-// mayCall returns a token that may make a call.
 func (s *fixture) mayCall(t *testing.T, call string) string {
 	t.Helper()
 	expected := expectations(t)[call]

@@ -26,7 +26,7 @@ func TestLogoScenarios(t *testing.T) {
 	})
 }
 
-// A logo is a picture of the size in its description. Every client may cache and revalidate it.
+// A logo has the size of its type, and clients may cache it.
 func TestLogoFiles(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		var list struct {

@@ -13,9 +13,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// creations returns each POST call whose objects a GET call reads: the path of the GET is the path of
-// the POST with one more parameter. It leaves out calls that return a token. Each of these calls must
-// remember the created object.
+// creations returns each POST call whose objects a GET call reads: the path of the GET is the path
+// of the POST with one more parameter. It leaves out calls that return a token.
 func creations(t *testing.T) []string {
 	t.Helper()
 	read, all := map[string]bool{}, map[string]bool{}
@@ -50,8 +49,8 @@ var remembers = map[string]bool{"/payments": true, "/webhooks": true, "/users/{u
 // additions is the path of values that a client stores by name. A repetition stores the same value.
 const additions = "/webhooks/{webhookId}/add_to_data"
 
-// TestLostAnswersOfCreations loses the response to each call that creates an object, after the
-// object was stored. The repetition must respond with the same object, and create nothing.
+// TestLostAnswersOfCreations loses the response to each of the creations. A repetition must create
+// nothing, and return the same object.
 func TestLostAnswersOfCreations(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		expected := expectations(t)
@@ -104,7 +103,6 @@ func TestLostSignedAnswer(t *testing.T) {
 	})
 }
 
-// accepted returns a token that may make a call.
 func accepted(status map[string]int) string {
 	for _, token := range columns {
 		if of := status[token]; of != 0 && of < http.StatusBadRequest {

@@ -7,7 +7,6 @@ import (
 	"testing"
 )
 
-// manual is one created transaction in a response.
 type manual struct {
 	ID              int64
 	IDAccount       int64  `json:"id_account"`

@@ -13,7 +13,6 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// listed contains those members of a payment that the tests of orders and filters use.
 type listed struct {
 	ID           int64
 	State        string
@@ -35,7 +34,6 @@ func (p page) ids() []int64 {
 	return ids
 }
 
-// follow returns the path of a link. It checks that the link has the called host.
 func (s *fixture) follow(t *testing.T, link *struct{ Href string }) string {
 	t.Helper()
 	path, here := strings.CutPrefix(link.Href, s.Origin)
@@ -63,8 +61,8 @@ func sortedQuery(path string) string {
 	return values.Encode()
 }
 
-// history creates payments over 45 days around a new year. Amounts and states repeat. One payment
-// is one second before the end of a month in Paris, and one is at the end.
+// history creates payments over 45 days around a new year. One payment is one second before the end
+// of a month in Paris, and one is at the end.
 func (s *fixture) history(t *testing.T) {
 	t.Helper()
 	s.configure(t, "home", map[string]string{"api.timezone": "Europe/Paris"})
@@ -126,8 +124,7 @@ func TestPagesOfPayments(t *testing.T) {
 	})
 }
 
-// walkPages reads the list to its end and back. It expects every payment once in each direction, in
-// the right order.
+// walkPages reads the list to its end and back.
 func (s *fixture) walkPages(t *testing.T, all []listed, name string, order func(a, b listed) int, reverse bool) {
 	t.Helper()
 	sorted := slices.SortedFunc(slices.Values(all), func(a, b listed) int { return cmp.Or(order(a, b), cmp.Compare(a.ID, b.ID)) })
@@ -254,8 +251,7 @@ func (s *fixture) cursors(t *testing.T) {
 	}
 }
 
-// growth adds a payment between the reads of two pages. The second page must repeat no payment. On
-// the way back, the first page must be the same.
+// growth adds a payment between the reads of two pages. The second page must repeat no payment.
 func (s *fixture) growth(t *testing.T) {
 	t.Helper()
 	first := s.list(t, "/payments?limit=10&reverse")

@@ -15,7 +15,7 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// outside is a connector that runs as a separate program.
+// outside acts as a connector program.
 type outside struct {
 	statements.Connector
 	uuid string
@@ -29,7 +29,6 @@ func (o outside) Profile() connector.Profile {
 	return p
 }
 
-// newOutside returns a program with a new UUID.
 func newOutside() outside {
 	raw := make([]byte, 16)
 	rand.Read(raw) // never returns an error, according to its documentation
@@ -37,7 +36,6 @@ func newOutside() outside {
 	return outside{uuid: fmt.Sprintf("%x-%x-%x-%x-%x", raw[:4], raw[4:6], raw[6:8], raw[8:10], raw[10:])}
 }
 
-// served starts the program and returns its address.
 func (o outside) served(t *testing.T) string {
 	t.Helper()
 	h, err := remote.Handler(o, servicetest.ConnectorSecret)
@@ -54,7 +52,6 @@ func outsideAddress(t *testing.T) string {
 	return newOutside().served(t)
 }
 
-// outsideProgram adds a connector program and returns its number.
 func (s *fixture) outsideProgram(t *testing.T) string {
 	t.Helper()
 	added, err := program.Programs(s.DB).Add(t.Context(), outsideAddress(t), servicetest.ConnectorSecret)
@@ -64,9 +61,8 @@ func (s *fixture) outsideProgram(t *testing.T) string {
 	return strconv.FormatInt(added.Number(), 10)
 }
 
-// Operators add, list, check and remove programs. The audit log records each act after it succeeds.
-// A program is a connector of all domains until its removal. The response to its addition does not
-// contain the secret.
+// The audit log records successful additions, checks and removals of programs. A program is a
+// connector of all domains until its removal.
 func TestConnectorPrograms(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		const path = "/connector_programs"
@@ -131,7 +127,6 @@ func TestConnectorPrograms(t *testing.T) {
 	})
 }
 
-// wantProgramActs checks the recorded acts on connector programs.
 func (s *fixture) wantProgramActs(t *testing.T, want ...string) {
 	t.Helper()
 	got := s.eyes.Lines(map[string]string{"audit": `SELECT act, request_id <> '' FROM audit WHERE subject = 'connector' AND subject_id > 1000000 ORDER BY id`})["audit"]
