@@ -32,8 +32,8 @@ func placeOf(t *testing.T, path string) place {
 	return at
 }
 
-// edit is a change that makes a valid body invalid. The error message begins with the field. The
-// error code is invalidValue unless code is set.
+// edit is a change that makes a valid body invalid. The error code is invalidValue unless code is
+// set.
 type edit struct {
 	name  string
 	set   map[string]any
@@ -41,7 +41,6 @@ type edit struct {
 	code  string
 }
 
-// one returns one edit for each wrong value of a field.
 func one(field string, values ...any) []edit {
 	var edits []edit
 	for _, value := range values {
@@ -50,12 +49,10 @@ func one(field string, values ...any) []edit {
 	return edits
 }
 
-// inLine returns one edit for each wrong value of a field of the first instruction.
 func inLine(field string, values ...any) []edit { return one("instructions[0]."+field, values...) }
 
 func decimal(text string) json.Number { return json.Number(text) }
 
-// individual and company each return a valid identity.
 func individual() map[string]any {
 	return map[string]any{"first_name": "Jeanne", "last_name": "Martin"}
 }
@@ -242,8 +239,7 @@ func TestPaymentsRefused(t *testing.T) {
 	})
 }
 
-// badRedirects returns forbidden redirect addresses. Each argument adds an address that ends with
-// this argument.
+// badRedirects returns forbidden redirect addresses.
 func badRedirects(more ...string) []any {
 	bad := []any{
 		"/back", "back", "//shop.example/back", "javascript:alert(1)", "JavaScript://shop.example/%0aalert(1)", "data:text/html,x", "file:///etc/passwd", "ftp://shop.example/",
@@ -305,7 +301,6 @@ func TestWebhooksRefused(t *testing.T) {
 	})
 }
 
-// configure changes settings of a domain.
 func (s *fixture) configure(t *testing.T, domainName string, values map[string]string) {
 	t.Helper()
 	if err := settings.Set(t.Context(), s.DB, s.domainOf(domainName).domain.ID, values, s.now()); err != nil {
@@ -394,7 +389,6 @@ func TestAddressesThatAreNone(t *testing.T) {
 	})
 }
 
-// nothing fails the test unless the response is a 404 with the code notFound.
 func (s *fixture) nothing(t *testing.T, a ask) {
 	t.Helper()
 	r := s.do(t, a)
@@ -419,7 +413,6 @@ func TestDoubleSlashInFront(t *testing.T) {
 	})
 }
 
-// The service refuses invalid query parameters, in lists and elsewhere.
 func TestQueriesRefused(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		r := s.refuser(t)

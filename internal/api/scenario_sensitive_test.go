@@ -14,7 +14,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// canaries returns sensitive fields with unique values. Such a value in another place has leaked.
+// canaries returns sensitive fields with unique values.
 func canaries(role string) map[string]string {
 	fields := map[string]string{}
 	for _, name := range []string{
@@ -26,8 +26,6 @@ func canaries(role string) map[string]string {
 	return fields
 }
 
-// identityOf returns an identity with all canaries. The last arguments are the names of fields to
-// leave out.
 func identityOf(role, kind, scheme string, without ...string) map[string]any {
 	identity := map[string]any{"kind": kind, "scheme_name": scheme, "external_ref": "reference of " + role, "pep": true}
 	for name, value := range canaries(role) {
@@ -44,7 +42,6 @@ func identityOf(role, kind, scheme string, without ...string) map[string]any {
 	return identity
 }
 
-// canary matches values that must not appear.
 var canary = regexp.MustCompile(`CANARY\w*|1903-04-05|19030405`)
 
 // A response contains sensitive fields only if the caller requests them and may see them. No event,
@@ -76,8 +73,7 @@ func clean(t *testing.T, what string, content []byte) {
 	}
 }
 
-// sensitivePayment creates a payment with an identity in each role, and returns the payment's path.
-// The client that sent the values receives them only on request.
+// sensitivePayment creates a payment with an identity in each role.
 func (s *fixture) sensitivePayment(t *testing.T) string {
 	t.Helper()
 	body := any(servicetest.Draft())
@@ -97,8 +93,8 @@ func (s *fixture) sensitivePayment(t *testing.T) string {
 	return "/payments/" + strconv.FormatInt(made.ID, 10)
 }
 
-// shows fails the test unless the response contains every sensitive field of the roles. A response
-// must never show the fields of the operator.
+// shows requires the sensitive fields of the roles. A response must never show the fields of the
+// operator.
 func (s *fixture) shows(t *testing.T, r reply, roles ...string) {
 	t.Helper()
 	inapplicable := regexp.MustCompile(`CANARYPAYERORG|CANARYBENEFICIARY(FIRST|LAST)_NAME|CANARYBENEFICIARY(BIRTH|NATION)`)
@@ -140,7 +136,7 @@ func (s *fixture) readByAll(t *testing.T, path string) {
 	}
 }
 
-// validateLoudly sends requests that fail and contain canaries, and then sends the order.
+// validateLoudly sends requests that fail and contain canaries, and then validates the payment.
 func (s *fixture) validateLoudly(t *testing.T, path string) {
 	t.Helper()
 	for _, bad := range []string{
@@ -157,7 +153,6 @@ func (s *fixture) validateLoudly(t *testing.T, path string) {
 	clean(t, "the answer to the validation", s.do(t, ask{method: "POST", path: path, token: "validate", body: choice}).says(t, 200, "", "").body)
 }
 
-// files fails the test when the database files contain a canary.
 func (s *fixture) files(t *testing.T, file string) {
 	t.Helper()
 	names, err := filepath.Glob(file + "*")

@@ -12,7 +12,6 @@ import (
 	"passerelle"
 )
 
-// answerKey returns the id of the key that signs a domain's responses.
 func (s *fixture) answerKey(t testing.TB, who *testDomain) string {
 	t.Helper()
 	id, _, err := s.Access.AnswerKey(t.Context(), who.domain.ID)
@@ -22,9 +21,8 @@ func (s *fixture) answerKey(t testing.TB, who *testDomain) string {
 	return strconv.FormatInt(id, 10)
 }
 
-// A domain signs a response when the request has the parameter sign_response and the setting
-// api.sign_responses is 1. An operator can replace the domain's signing key. A refused change has
-// no effect.
+// A domain refuses to sign responses unless api.sign_responses is 1. An operator can replace the
+// domain's signing key.
 func TestSigningKeys(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		get := func(path string) ask { return ask{method: "GET", path: path} }

@@ -17,7 +17,6 @@ import (
 	"passerelle/statementfile"
 )
 
-// movedDays returns the days and amounts of the transactions of a connection, oldest first.
 func (s *fixture) movedDays(t *testing.T, connection int64) []string {
 	t.Helper()
 	var all []string

@@ -17,8 +17,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// camtFile returns a camt.053 file with one statement and its entries. An entry has a day, an
-// amount and a text.
+// camtFile returns a camt.053 file with one statement. An entry has a day, an amount and a text.
 func camtFile(opened, opening, closed, closing string, entries ...string) string {
 	balance := func(kind, day, amount string) string {
 		return `<Bal><Tp><CdOrPrtry><Cd>` + kind + `</Cd></CdOrPrtry></Tp><Amt Ccy="EUR">` + amount + `</Amt><CdtDbtInd>CRDT</CdtDbtInd><Dt><Dt>` + day + `</Dt></Dt></Bal>` + "\n"
@@ -32,7 +31,6 @@ func camtFile(opened, opening, closed, closing string, entries ...string) string
 	return text + `</Stmt></BkToCstmrStmt></Document>`
 }
 
-// fileReport contains those members of the response that the tests read.
 type fileReport struct {
 	Preview  bool
 	Message  string
@@ -55,7 +53,6 @@ type fileReport struct {
 	}
 }
 
-// fileForm returns a form that contains a file, and its content type.
 func fileForm(file string) (string, string) {
 	const boundary = "b0undary"
 	return "multipart/form-data; boundary=" + boundary, "--" + boundary + "\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.xml\"\r\nContent-Type: application/xml\r\n\r\n" + file + "\r\n--" + boundary + "--\r\n"
@@ -67,7 +64,6 @@ func (s *fixture) handOver(t *testing.T, connection int64, query, file string) r
 	return s.do(t, ask{method: http.MethodPost, path: fmt.Sprintf("/users/me/connections/%d/files%s", connection, query), token: "user", contentType: contentType, body: body})
 }
 
-// fileConnection creates a connection that accepts files.
 func (s *fixture) fileConnection(t *testing.T) int64 {
 	t.Helper()
 	var made struct{ ID int64 }
@@ -75,7 +71,6 @@ func (s *fixture) fileConnection(t *testing.T) int64 {
 	return made.ID
 }
 
-// listedTransactions returns the transactions of a connection, oldest first.
 func (s *fixture) listedTransactions(t *testing.T, connection int64) []string {
 	t.Helper()
 	var list struct {
@@ -93,8 +88,7 @@ func (s *fixture) listedTransactions(t *testing.T, connection int64) []string {
 	return all
 }
 
-// A user imports overlapping and repeated files in any order. The service stores each transaction
-// exactly once.
+// The service stores each transaction of overlapping and repeated files exactly once.
 func TestStatementFiles(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		connection := s.fileConnection(t)
@@ -197,8 +191,7 @@ func TestStatementFilesThatAreRefused(t *testing.T) {
 	s.handOver(t, connection, "?unbalanced=true", strings.Replace(whole, "110.00", "111.00", 1)).says(t, 200, "", "")
 }
 
-// Responses report a gap between the balances of two files until another file fills it. The order
-// of the files does not matter.
+// Responses report a gap between the balances of two files until another file fills it.
 func TestGapsBetweenStatements(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		first := camtFile("2026-10-31", "100.00", "2026-11-05", "110.00", "2026-11-02 10.00 Rent")
@@ -308,7 +301,6 @@ func TestFilesThatAreTheBody(t *testing.T) {
 	s.do(t, ask{method: http.MethodPost, path: fmt.Sprintf("/users/me/connections/%d/files?preview", connection), token: "user", contentType: "text/html", body: file}).says(t, 400, "invalidValue", "Content-Type")
 }
 
-// endless is a body without an end. It counts the bytes that were read.
 type endless struct{ sent int64 }
 
 func (e *endless) Read(p []byte) (int, error) {
@@ -319,8 +311,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// The service refuses a body of 4 GiB after reading at most 512 MiB. It allocates at most 512 MiB
-// for the refusal.
+// The service refuses a body of 4 GiB after reading at most 512 MiB.
 func TestEndlessStatementFile(t *testing.T) {
 	s := newFixture(t, storetest.SQLite(t))
 	connection := s.fileConnection(t)
@@ -348,9 +339,8 @@ func TestEndlessStatementFile(t *testing.T) {
 	s.untouched(t, before)
 }
 
-// A second import of a statement with other entries replaces the earlier version, whatever day or
-// amount has changed. A repeated import of the earlier version changes nothing. Other days and
-// files do not change.
+// A corrected statement replaces the earlier version. A repeated import of the earlier version
+// changes nothing.
 func TestStatementsThatComeAgain(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		connection := s.fileConnection(t)
@@ -388,8 +378,7 @@ func TestStatementsThatComeAgain(t *testing.T) {
 	})
 }
 
-// The bank's last version of a statement counts, in whatever order a user imports the versions. The
-// times of the versions may have zones. An older version that comes later adds no entry.
+// The bank's last version of a statement counts, in any order of imports.
 func TestCorrectionBeforeItsOriginal(t *testing.T) {
 	version := func(made, closing, entry string) string {
 		return strings.Replace(camtFile("2026-10-31", "100.00", "2026-11-05", closing, entry), "<Id>1</Id>", "<Id>1</Id><CreDtTm>2026-11-06T"+made+"</CreDtTm>", 1)
@@ -432,8 +421,7 @@ func ofxFile(transactions ...string) string {
 }
 
 // An OFX file can name a transaction that it replaces or deletes. The named transaction does not
-// return after a second import of the earlier file. It also stays away when a user imports both
-// files together, or in the other order.
+// return after a second import of the earlier file.
 func TestStatementCorrectionsInOFX(t *testing.T) {
 	first := ofxFile("20261102 10.00 A", "20261103 5.00 B", "20261104 7.00 C")
 	second := ofxFile("20261110 11.00 D <CORRECTFITID>A<CORRECTACTION>REPLACE", "20261110 5.00 E <CORRECTFITID>B<CORRECTACTION>DELETE", "20261111 1.00 F")

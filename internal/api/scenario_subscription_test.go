@@ -52,7 +52,6 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// subscribe connects a user to the simulated provider.
 func (s *fixture) subscribe(t testing.TB, who *testDomain, user passerelle.UserID) passerelle.ConnectionID {
 	t.Helper()
 	c, err := s.Aggregation.Connect(t.Context(), who.domain, user, aggregation.Request{
@@ -62,7 +61,6 @@ func (s *fixture) subscribe(t testing.TB, who *testDomain, user passerelle.UserI
 	return c.ID
 }
 
-// subscribed returns the subscriptions of a connection of a domain's user.
 func (s *fixture) subscribed(t testing.TB, who *testDomain, c passerelle.ConnectionID) []bankstore.StoredSubscription {
 	t.Helper()
 	all, err := bankstore.From(s.DB).Subscriptions(t.Context(), bankstore.SubscriptionFilter{Domain: who.domain.ID, User: who.user, Connection: c, All: true}, store.Window{Limit: 1000})
@@ -72,8 +70,8 @@ func (s *fixture) subscribed(t testing.TB, who *testDomain, c passerelle.Connect
 	return all
 }
 
-// The scenarios run without background reads, to separate the effects of sharing from the effects
-// of reading.
+// The last scenarios run without background reads, to separate the effects of sharing from the
+// effects of reading.
 func TestSubscriptionScenarios(t *testing.T) {
 	by := func(method, path, body string) ask {
 		return ask{method: method, path: path, token: "user", body: body}
@@ -119,7 +117,6 @@ func TestSubscriptionScenarios(t *testing.T) {
 	})
 }
 
-// noticed is the body of a webhook's event about a subscription.
 type noticed struct {
 	ID           int64 `json:"id"`
 	IDUser       int64 `json:"id_user"`
@@ -147,8 +144,8 @@ func (s *fixture) noticed(t *testing.T, name string) []noticed {
 	return all
 }
 
-// A found subscription is hidden until the user shares it. The service then reads it. The
-// subscription loses its documents when the user stops sharing it.
+// The service reads a found subscription only after the user shares it. The subscription loses its
+// documents when the user stops sharing it.
 func TestSubscriptionIsReadOnceItIsShared(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.Subscribe("SUBSCRIPTION_FOUND", "found")
@@ -182,7 +179,6 @@ func TestSubscriptionIsReadOnceItIsShared(t *testing.T) {
 	})
 }
 
-// runDue does the due work in the sandbox.
 func (s *fixture) runDue(t *testing.T) {
 	t.Helper()
 	s.do(t, ask{method: "POST", path: "/sandbox/run", token: "config"}).says(t, 200, "", "")
@@ -193,7 +189,6 @@ func (s *fixture) advance(t *testing.T, by string) {
 	s.do(t, ask{method: "POST", path: "/sandbox/clock", token: "config", body: `{"advance":"` + by + `"}`}).says(t, 200, "", "")
 }
 
-// happened compares the events since a record with a list. It returns the next record.
 func (s *fixture) happened(t *testing.T, before record, want ...string) record {
 	t.Helper()
 	after := s.record()
@@ -204,7 +199,6 @@ func (s *fixture) happened(t *testing.T, before record, want ...string) record {
 	return after
 }
 
-// readOnce checks that one event contains all stored documents, and nothing else.
 func (s *fixture) readOnce(t *testing.T, shared bankstore.StoredSubscription) {
 	t.Helper()
 	reported := s.noticed(t, "synced")
@@ -219,7 +213,6 @@ func (s *fixture) readOnce(t *testing.T, shared bankstore.StoredSubscription) {
 	}
 }
 
-// withdrawn checks that the consent has ended and that the service has erased the data.
 func (s *fixture) withdrawn(t *testing.T, who *testDomain, one bankstore.StoredSubscription) {
 	t.Helper()
 	consents, err := bankstore.From(s.DB).Consents(t.Context(), bankstore.ConsentFilter{Domain: who.domain.ID, User: who.user}, store.Window{Limit: 10})
@@ -235,8 +228,7 @@ func (s *fixture) withdrawn(t *testing.T, who *testDomain, one bankstore.StoredS
 	s.do(t, ask{method: "PUT", path: path, token: "user", body: `{"disabled":false}`}).says(t, 404, "notFound", "")
 }
 
-// A connection is locked while the service reads it. A change of several of its subscriptions
-// changes all of them or fails.
+// While a connection is locked, a change of several of its subscriptions changes nothing.
 func TestSubscriptionsOfALockedConnection(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		who := s.domainOf("")

@@ -63,7 +63,6 @@ func TestTermsOfADomain(t *testing.T) {
 	})
 }
 
-// encrypt encrypts a value like a page that encrypts a payer's input.
 func (s *fixture) encrypt(t *testing.T, domainName, value string) string {
 	t.Helper()
 	r := s.do(t, ask{domain: domainName, method: "GET", path: "/publickey"}).says(t, 200, "", "")
@@ -139,8 +138,7 @@ func TestSimulationScenarios(t *testing.T) {
 	})
 }
 
-// The response contains the scenarios of package sandbox. An absent value is null in the response,
-// and empty in the package.
+// The response contains the scenarios of package sandbox.
 func TestScenariosAreThoseOfTheBanks(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		var got struct {

@@ -35,7 +35,6 @@ var (
 	anAct     = map[string]int64{"audit": 1}
 )
 
-// with returns the sum of two counts of rows by table.
 func with(rows map[string]int64, more map[string]int64) map[string]int64 {
 	sum := maps.Clone(rows)
 	for table, n := range more {
@@ -44,12 +43,10 @@ func with(rows map[string]int64, more map[string]int64) map[string]int64 {
 	return sum
 }
 
-// hole matches a placeholder in a path or a body for the id of an object that the scenario creates:
-// {payment}, {live:payment}, {webhook}.
+// hole matches a placeholder in a path or a body, such as {payment} or {live:payment}.
 var hole = regexp.MustCompile(`\{(?:(\w+):)?(payment|webhook|listening|sent|client|secret|provider|oauth|created|decoupled|pending|cancelling|done|bulk|user|code|application|signer|connection|channel|asking|empty|fresh|several|owner|owned|holder|holding|transaction|subscribing|subscription|withheld|document|position|pocket|order|category|information|annexed|series|key|outside|program)\}`)
 
-// fill creates the objects that a scenario names. It replaces the placeholders with the ids of
-// these objects. Equal placeholders get the same id.
+// fill replaces placeholders with values. Equal placeholders get the same value.
 func (s *fixture) fill(t *testing.T, a ask) ask {
 	t.Helper()
 	made := map[string]string{}
@@ -74,8 +71,7 @@ func (s *fixture) fill(t *testing.T, a ask) ask {
 	return a
 }
 
-// thing returns the value of a placeholder in a domain. Usually it creates an object and returns
-// its id.
+// thing returns the value of a placeholder in a domain.
 func (s *fixture) thing(t *testing.T, domainName, what string) string {
 	t.Helper()
 	switch what {
@@ -188,7 +184,6 @@ func (s *fixture) run(t *testing.T, sc scenario, bodies *golden) {
 	}
 }
 
-// pendingBulk creates a payment with three pending instructions.
 func (s *fixture) pendingBulk(t *testing.T) string {
 	t.Helper()
 	line := `{"amount":1,"currency":"EUR","label":"skip/pdng:2d/done - x","execution_date_type":"first_open_day","beneficiary":{"scheme_name":"iban","identification":"FR7630006000011234567890189","label":"A"}}`

@@ -11,8 +11,6 @@ import (
 	"passerelle/internal/store"
 )
 
-// annexed attaches a document to the first transaction of a domain's user, and returns the
-// document's number.
 func (s *fixture) annexed(t *testing.T, domainName string) string {
 	t.Helper()
 	document := s.subscriber(t, domainName)["document"]

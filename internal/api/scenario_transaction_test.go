@@ -121,8 +121,6 @@ func (h *holdings) book(tx *store.Tx, domain passerelle.DomainID, i int, gone bo
 	return nil
 }
 
-// held returns the id for a placeholder: the id of the first transaction, of its account or of its
-// connection.
 func (s *fixture) held(t testing.TB, domainName, what string) string {
 	h := s.holdings(t, domainName)
 	return fmt.Sprint(map[string]int64{
@@ -171,7 +169,6 @@ func TestTransactionScenarios(t *testing.T) {
 	})
 }
 
-// listedTransactions is a page of transactions in a response.
 type listedTransactions struct {
 	Transactions []struct {
 		ID      int64
@@ -195,7 +192,6 @@ func (h *holdings) numbers(page listedTransactions) string {
 	return strings.Join(words, " ")
 }
 
-// Each parameter selects the transactions that it describes.
 func TestTransactionsSelected(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		h := s.holdings(t, "")
@@ -292,9 +288,9 @@ func TestPlacesOfTransactions(t *testing.T) {
 	})
 }
 
-// Pages of one to four transactions, in both directions, add up to the complete list. The total is
-// constant. The members first_date and last_date are about the list, and result_min_date and
-// result_max_date about the page.
+// Pages of one to four transactions, in both directions, add up to the complete list. The members
+// first_date and last_date are about the list, and result_min_date and result_max_date about the
+// page.
 func TestPagesOfTransactions(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		h := s.holdings(t, "")

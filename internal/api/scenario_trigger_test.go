@@ -6,7 +6,6 @@ import (
 	"testing"
 )
 
-// mostMiB returns the size limit of a call's body in MiB.
 func mostMiB(call string) int {
 	switch {
 	case call == "POST /sandbox/events":

@@ -18,8 +18,8 @@ import (
 // mostTrips is the largest number of times that a call may wait for the database.
 const mostTrips = 10
 
-// longCalls may wait for the database more often than mostTrips. Each call has a limit, and a
-// comment with the reason. The limits leave room for the first use of a statement on a connection.
+// longCalls may wait for the database more often than mostTrips. The limits leave room for the
+// first use of a statement on a connection.
 var longCalls = map[string]int64{
 	// The service sends an archive while it reads the data, with one or two queries for each kind
 	// of object.
@@ -69,7 +69,7 @@ const tries = 6
 var takesFiles = regexp.MustCompile(`/connections/[^/]+/files$|/accounts/[^/]+/statement\b`)
 
 // trips makes a call several times, each with new data, and returns the smallest number of round
-// trips. It stops early when the number is small enough.
+// trips.
 func (d *distant) trips(t *testing.T, enough int64, anew func() ask, after func()) (least int64) {
 	t.Helper()
 	least = math.MaxInt64
@@ -87,9 +87,8 @@ func (d *distant) trips(t *testing.T, enough int64, anew func() ask, after func(
 	return least
 }
 
-// TestDatabaseTripsOfEveryCall makes each call of the API with a permitted token, through a slow
-// network in front of PostgreSQL. A call may wait for the database at most mostTrips times, or as
-// often as longCalls permits.
+// TestDatabaseTripsOfEveryCall checks that each call waits for the database at most mostTrips
+// times, or as often as longCalls permits.
 func TestDatabaseTripsOfEveryCall(t *testing.T) {
 	d := newDistant(t)
 	expected := expectations(t)
@@ -108,8 +107,7 @@ func TestDatabaseTripsOfEveryCall(t *testing.T) {
 	}
 }
 
-// able returns the first token with which the call succeeds. Without such a token, it returns a
-// token with which the call fails with "not found", or else with a conflict.
+// able returns a token with which the call succeeds, or fails with "not found" or a conflict.
 func (d *distant) able(expected map[string]int) string {
 	i := slices.IndexFunc(columns, func(token string) bool { return expected[token] < http.StatusBadRequest })
 	if i < 0 {
@@ -155,7 +153,6 @@ func TestListsWaitAsOftenForManyRows(t *testing.T) {
 	}
 }
 
-// isList reports whether a call has the parameter limit.
 func (d *distant) isList(call string) bool {
 	method, path, _ := strings.Cut(call, " ")
 	operation, _ := d.contract.paths[path].(map[string]any)[strings.ToLower(method)].(map[string]any)

@@ -28,7 +28,6 @@ func (p place) String() string {
 	return b.String()
 }
 
-// put sets a value at a position of a body and returns the body. It creates missing objects.
 func put(body any, at place, value any) any {
 	if len(at) == 0 {
 		return value
@@ -59,7 +58,6 @@ type documented struct {
 	required bool
 }
 
-// fields lists the fields of a schema, including nested ones.
 func (c *contract) fields(t *testing.T, schema map[string]any, at place) []documented {
 	t.Helper()
 	schema = c.resolve(t, schema)
@@ -106,13 +104,12 @@ func types(schema map[string]any) []string {
 	return words
 }
 
-// samples contains a value of each JSON type. A whole number has two types.
+// samples contains a value of each JSON type.
 var samples = map[string]any{
 	"string": "text", "number": json.Number("1.5"), "integer": json.Number("12"), "boolean": true,
 	"array": []any{[]any{}}, "object": map[string]any{"a": map[string]any{}},
 }
 
-// wrong returns values that a field must refuse.
 func (d documented) wrong() []any {
 	var values []any
 	for kind, value := range samples {
@@ -268,7 +265,7 @@ func complete(t *testing.T, call string) any {
 }
 
 // bodied returns the calls that have a body, with the body's schema. When a call accepts several
-// bodies, each body is a separate entry. The key contains the name of the body after the path.
+// bodies, each body is a separate entry.
 func (c *contract) bodied() map[string]map[string]any {
 	all := map[string]map[string]any{}
 	for path, operations := range c.paths {
@@ -286,7 +283,6 @@ func (c *contract) bodied() map[string]map[string]any {
 	return all
 }
 
-// takes reports whether a call accepts bodies of a media type.
 func (c *contract) takes(call, mediaType string) bool {
 	verb, path, _ := strings.Cut(call, " ")
 	path, _, _ = strings.Cut(path, " ")
@@ -297,7 +293,7 @@ func (c *contract) takes(call, mediaType string) bool {
 	return content[mediaType] != nil
 }
 
-// alternatives returns schemas by name. A body must match one of them. A single schema has no name.
+// alternatives returns schemas by name. A single schema has no name.
 func alternatives(schema map[string]any) map[string]map[string]any {
 	several, _ := schema["anyOf"].([]any)
 	if several == nil {
@@ -379,15 +375,12 @@ func (r *refuser) spelt(t *testing.T, call string, body any, at place) {
 	r.refused(t, call, ask{body: encoded(t, put(body, other, "x"))}, "invalidValue", other.String()+": unknown name; names are case-sensitive")
 }
 
-// planted returns the body with raw text at the position.
 func planted(t *testing.T, body any, at place, raw string) string {
 	t.Helper()
 	const mark = "planted-here"
 	return strings.Replace(encoded(t, put(body, at, mark)), `"`+mark+`"`, raw, 1)
 }
 
-// without returns the body without a field. The body still has the object to which the field
-// belongs.
 func without(t *testing.T, body any, at place) string {
 	t.Helper()
 	body = put(body, at, nil)
@@ -404,7 +397,7 @@ func without(t *testing.T, body any, at place) string {
 	return encoded(t, body)
 }
 
-// refuser sends bodies that the service must refuse. It checks that the service writes nothing.
+// refuser sends requests that the service must refuse.
 type refuser struct {
 	*fixture
 	before     record
@@ -442,8 +435,6 @@ func (s *fixture) refuser(t *testing.T) *refuser {
 	return r
 }
 
-// done fails the test when a refused body has changed a value. It also fails the test when the log
-// contains personal or secret data.
 func (r *refuser) done(t *testing.T) {
 	t.Helper()
 	r.discreet(t)
@@ -452,8 +443,6 @@ func (r *refuser) done(t *testing.T) {
 	}
 }
 
-// refused sends a request. The response must have the status 400, or 413 for a body that is too
-// large. The response must have the given code, and its message must contain the given text.
 func (r *refuser) refused(t *testing.T, call string, a ask, code, message string) {
 	t.Helper()
 	words := strings.Fields(call)

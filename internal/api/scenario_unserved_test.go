@@ -2,8 +2,7 @@ package api_test
 
 import "testing"
 
-// Some families of calls do not exist in this API. With any token, the response to such a path says
-// that the family does not exist. Other unknown paths get the usual response.
+// The response to a call of a family that this API omits says that the family is not served.
 func TestUnservedPaths(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for _, path := range []string{"/users/me/transfers", "/users/me/accounts/1/recipients/2/transfers", "/alerts", "/users/me/forecast", "/ocr"} {

@@ -18,8 +18,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A new user adds these rows. The service delays the event of a temporary user. It stores the token
-// of a permanent user to send the token with webhooks.
+// A new user adds these rows. The service stores the token of a permanent user to send the token
+// with webhooks.
 var (
 	aGuest = map[string]int64{"end_user": 1, "token": 1, "event": 1}
 	aUser  = with(aGuest, map[string]int64{"user_token": 1})
@@ -126,7 +126,6 @@ func noteKeys(n int) string {
 	return strings.Join(keys, ",")
 }
 
-// person is a user with the data that a client of this API family stores.
 type person struct {
 	Token string `json:"auth_token"`
 	ID    int64  `json:"id_user"`
@@ -266,7 +265,6 @@ func TestDeletionAgainstExchange(t *testing.T) {
 	})
 }
 
-// contest sends requests at the same moment, and counts the responses by status.
 func (s *fixture) contest(t *testing.T, n int, of func(i int) ask) map[int]int {
 	t.Helper()
 	asks := make([]ask, n)
@@ -548,7 +546,6 @@ func TestTokensByAnOperator(t *testing.T) {
 	})
 }
 
-// claims returns the claims of a signed token.
 func claims(t *testing.T, token string) (said map[string]any) {
 	t.Helper()
 	raw, err := base64.RawURLEncoding.DecodeString(strings.Split(token, ".")[1])
@@ -563,15 +560,12 @@ func claims(t *testing.T, token string) (said map[string]any) {
 	return said
 }
 
-// seconds returns a time in the payload of a signed token. It returns 0 for a payload without the
-// time.
 func seconds(reported any) int64 {
 	number, _ := reported.(json.Number)
 	n, _ := number.Int64()
 	return n
 }
 
-// forgeries returns signed tokens that someone has changed after the signing.
 func forgeries(t *testing.T, one, other string) map[string]string {
 	t.Helper()
 	parts, others := strings.Split(one, "."), strings.Split(other, ".")

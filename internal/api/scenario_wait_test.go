@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// silent returns a receiver. The receiver signals each request, and responds only when the test
-// releases it.
+// silent returns a receiver that responds only when the test releases it.
 func silent(t *testing.T) (url string, reached <-chan struct{}, let func()) {
 	t.Helper()
 	reach, gone := make(chan struct{}, 100), make(chan struct{})
@@ -24,7 +23,7 @@ func silent(t *testing.T) (url string, reached <-chan struct{}, let func()) {
 
 // TestSilentReceiversDoNotAffectOtherDomains lets eight calls of a domain, the maximum, wait for
 // silent receivers. The service refuses further calls that would wait, and these calls change
-// nothing. A call of a different domain succeeds.
+// nothing.
 func TestSilentReceiversDoNotAffectOtherDomains(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		const most = 8

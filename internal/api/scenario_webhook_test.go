@@ -13,7 +13,6 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// webhookFor creates a webhook that sends to the built-in receiver.
 func (s *fixture) webhookFor(t *testing.T, domainName, event string) string {
 	t.Helper()
 	var out struct{ ID int64 }
@@ -93,7 +92,6 @@ func TestWebhookDataScenarios(t *testing.T) {
 	})
 }
 
-// item contains those members of list items that these tests read.
 type item struct {
 	ID       int64
 	Success  bool
@@ -105,7 +103,6 @@ type item struct {
 	Attempts []map[string]any `json:"attempts"`
 }
 
-// items reads a list, whatever its key.
 func (s *fixture) items(t *testing.T, path string) (all []item, total int) {
 	t.Helper()
 	var out map[string]json.RawMessage
@@ -125,7 +122,6 @@ func (s *fixture) items(t *testing.T, path string) (all []item, total int) {
 	return all, total
 }
 
-// deliveredEvents creates a payment with one event, and sends the due deliveries.
 func (s *fixture) deliveredEvents(t *testing.T) {
 	t.Helper()
 	path := "/payments/" + strconv.FormatInt(s.created(t, ""), 10)
@@ -172,8 +168,7 @@ func TestPausesOfWebhooks(t *testing.T) {
 }
 
 // Without the parameter all, neither GET nor a change of the event finds a disabled or deleted
-// webhook. Even with the parameter, PUT does not change the event of a deleted webhook. DELETE does
-// not find a deleted webhook.
+// webhook.
 func TestHiddenWebhooks(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for _, hide := range []string{`{"disabled":true}`, `{"deleted":"2026-11-20"}`} {
@@ -223,7 +218,7 @@ func TestNullClearsPropertiesOfWebhooks(t *testing.T) {
 	})
 }
 
-// The lists show each state of a delivery: failed, made due again, accepted, and sent again.
+// The lists show a delivery that failed, was made due again, was accepted, and was sent again.
 func TestLifeOfADelivery(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		id := s.webhookFor(t, "", "PAYMENT_STATE_UPDATED")
@@ -279,7 +274,7 @@ func TestMonthOfWebhookLogs(t *testing.T) {
 	})
 }
 
-// resent sends a delivered event again. The receiver must get the same request body.
+// resent checks that a delivery is sent again with the same request body.
 func (s *fixture) resent(t *testing.T, base string, d item) {
 	t.Helper()
 	path := fmt.Sprintf("%s/data/%d/resend", base, d.ID)
@@ -304,7 +299,7 @@ func (s *fixture) resent(t *testing.T, base string, d item) {
 	}
 }
 
-// The success rate of a webhook covers the last 24 hours. The warning describes problems.
+// The success rate of a webhook covers the last 24 hours.
 func TestHealthOfWebhooks(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		id := s.webhookFor(t, "", "PAYMENT_STATE_UPDATED")
@@ -339,8 +334,7 @@ func TestHealthOfWebhooks(t *testing.T) {
 	})
 }
 
-// The service deletes old, finished events with all their data. The age follows the clock of the
-// sandbox.
+// The service deletes old, finished events with all their data.
 func TestRetention(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		id := s.webhookFor(t, "", "PAYMENT_STATE_UPDATED")

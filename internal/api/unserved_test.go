@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// unservedPage lists the families, for people who migrate to this service.
 func unservedPage() string {
 	var b strings.Builder
 	b.WriteString(`# Calls that are not served
