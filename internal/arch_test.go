@@ -22,9 +22,10 @@ import (
 
 const module = "passerelle"
 
-// mayImport maps each package to the packages of this module that its code may import, without its
-// tests. A key that ends in /* is for the packages below it that have no key. "*" in a list means
-// any package. When the table refuses an import, question the design before you change the table.
+// mayImport maps each package to the packages of this module that its code may import. It does not
+// limit the imports of tests. A key that ends in /* is for the packages below it that have no key.
+// "*" in a list means any package. When the table refuses an import, question the design before you
+// change the table.
 var mayImport = map[string][]string{
 	".":                         {},
 	"payment":                   {"."},

@@ -17,7 +17,7 @@ import (
 // markForm matches the comment of a generated page or of a generated part of a page.
 var markForm = regexp.MustCompile(`<!-- [^\n]*Generated from [^\n]*; make generate updates [^\n]* -->`)
 
-// generator is a function of a test that writes a file with the flag -update.
+// generator is a function in a test file. It writes a file if the flag -update is set.
 type generator struct {
 	file, name       string
 	texts, fileTexts []string

@@ -16,8 +16,8 @@ import (
 	"unicode"
 )
 
-// bannedWords maps words that names must not contain to the usual terms. They are metaphors and
-// private words.
+// bannedWords lists words that names must not contain, with the usual terms. The words are
+// metaphors or private.
 var bannedWords = map[string]string{
 	"admission":    "operators, sign-in",
 	"calm":         "healthy, or what is limited",

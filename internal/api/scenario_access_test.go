@@ -268,7 +268,7 @@ var columns = strings.Fields(`admin read-only allow-sensitive validate cancel
 	another's:read-only another's:allow-sensitive another's:validate another's:cancel
 	config users user code deployment`)
 
-// worthless lists values that have the same effect as no token.
+// worthless lists tokens that have the same effect as no token.
 var worthless = []string{"", "malformed", "unknown", "revoked", "foreign", "expired"}
 
 var rightBody = map[string]string{
@@ -392,7 +392,7 @@ func number(t *testing.T, word string) (n int) {
 	return n
 }
 
-// calls maps the method and pattern of each call to one of its paths.
+// calls maps the method and pattern of each call, except web pages, to one of its paths.
 func calls() map[string]string {
 	wire := map[string][]string{httpapi.Update: {"POST", "PUT"}}
 	all := map[string]string{"GET /openapi.json": "/openapi.json"}

@@ -368,8 +368,7 @@ func TestRefusedConnectingFreesTheKey(t *testing.T) {
 	})
 }
 
-// Pages of connections and pages of syncs together contain all items. The links between the pages
-// keep the expansions.
+// The pages of a list together contain all items. The links between the pages keep the expansions.
 func TestPagesOfConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		var want []string

@@ -331,7 +331,7 @@ func TestMostUsedConnectors(t *testing.T) {
 	})
 }
 
-// A connection contains its connector in the same form as GET /connectors/{connectorId}.
+// A connection contains its connector in the form of GET /connectors/{connectorId}.
 func TestConnectorsInsideConnections(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		s.connected(t, "", "one")

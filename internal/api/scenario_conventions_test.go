@@ -206,7 +206,7 @@ func TestStrictHandling(t *testing.T) {
 }
 
 // A repeated request with the same key gets the first response, byte for byte, and creates nothing.
-// A refused request without an effect leaves the key free.
+// A refused request does not use up the key.
 func TestRepeatedCreation(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		create := func(key, body string) ask {

@@ -459,8 +459,8 @@ func (s *fixture) counts() record { return record{rows: s.eyes.Rows()} }
 // bookkeeping lists tables whose rows are created once and later only updated.
 var bookkeeping = map[string]bool{"sequence": true, "counter": true, "connector_name": true, "audit_end": true}
 
-// since returns the differences between two records: the change in the number of rows by table, and
-// the added events as "NAME subject version".
+// The method since returns the changes in the number of rows by table, and the added events as
+// "NAME subject version".
 func (before record) since(after record) (rows map[string]int64, events []string) {
 	rows = map[string]int64{}
 	for table, n := range after.rows {

@@ -14,8 +14,7 @@ import (
 	"time"
 )
 
-// step is one call in a sequence. The map takes names the members of the response that replace
-// placeholders in later calls.
+// step is one call in a sequence. Members of its response replace placeholders in later calls.
 type step struct {
 	method, path, token, body string
 	takes                     map[string]string

@@ -167,8 +167,8 @@ func TestEveryTextIsBounded(t *testing.T) {
 // long a label may be. A field's value is longer when it is encrypted.
 var stricter = map[string]bool{"instructions0label": true, "fieldswebsite": true}
 
-// wantShorter sends a text that is as long as a refusal permits. Only inputs in stricter may have a
-// limit below the document's limit.
+// wantShorter sends a text that is as long as a refusal permits. Only inputs in the map stricter
+// may have a limit below the document's limit.
 func (s *fixture) wantShorter(t *testing.T, call string, in input, limit int, shorter ask) {
 	t.Helper()
 	if !stricter[in.String()] {

@@ -24,8 +24,8 @@ import (
 
 // row is one fact: a request in exactly the form that a program sends, and the expected response.
 type row struct {
-	// fact begins with a section of the fact list. by is the program that sends the request or
-	// reads the response, or the document that describes the fact.
+	// fact begins with a section of the fact list. The field by names the program that sends the
+	// request or reads the response, or the document that describes the fact.
 	fact, by string
 	// call is the method and the address without the host. In the texts of a row, words in braces
 	// are names in the fixture.

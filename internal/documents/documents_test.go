@@ -460,8 +460,8 @@ func TestAConnectionThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestASyncThatEndsMeanwhile checks a fetch that finds its file missing. If a sync has ended since
-// then, the file must not wait for another sync.
+// TestASyncThatEndsMeanwhile checks that a file does not wait for another sync if a sync ends after
+// the file was found missing.
 func TestASyncThatEndsMeanwhile(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		s := c.of[c.slow]
@@ -541,7 +541,7 @@ func TestUnlistedFilesAreNotRequested(t *testing.T) {
 	})
 }
 
-// lapsed claims files of an archive with a lease that has already expired.
+// lapsed claims files of an archive. The lease has already expired.
 func (c *fixture) lapsed(a *archive) (leased []bankstore.LeasedFile) {
 	c.t.Helper()
 	c.write(func(tx *store.Tx) error {

@@ -120,7 +120,7 @@ type sample struct {
 	mu      sync.Mutex
 	created int
 	counted int
-	// An item is created only after the test has closed hold, unless hold is nil.
+	// If hold is set, the creation of an item waits until the test closes this channel.
 	hold, entered chan struct{}
 	fail          error
 }
@@ -320,8 +320,7 @@ var testNow = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
 type service struct {
 	*sample
 	http.Handler
-	down bool
-	// later is added to the clock of the service.
+	down     bool
 	rates    map[string]string
 	later    time.Duration
 	matched  []string

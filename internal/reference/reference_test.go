@@ -15,7 +15,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// maxWeight limits the bytes of a compressed page and of its assets.
+// maxWeight limits the bytes of a compressed page together with its assets.
 const maxWeight = 100_000
 
 var (
