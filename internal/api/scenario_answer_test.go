@@ -206,7 +206,6 @@ func TestEveryBodyWithEveryToken(t *testing.T) {
 	})
 }
 
-// An instant payment cannot be cancelled after its validation. A bank may offer no cancellation.
 func TestNotCancellable(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		const unable = "d63ccdd4-0915-46da-8e2c-d7bbebe8c7b5"

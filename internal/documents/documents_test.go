@@ -233,7 +233,7 @@ func TestASlowInstitutionDelaysItselfAlone(t *testing.T) {
 	})
 }
 
-// TestReadersAreBounded checks that the number of running fetches from an institution is limited.
+// TestReadersAreBounded checks that an institution has a limited number of fetches for readers.
 // Readers of the same file share one fetch.
 func TestReadersAreBounded(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
