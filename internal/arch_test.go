@@ -171,13 +171,13 @@ var clockless = []string{
 	"internal/wire", "internal/statement", "internal/settings", "internal/access", "internal/operators", "internal/audit", "internal/oidc", "internal/domains", "internal/notification", "internal/initiation", "internal/presence", "internal/aggregation", "internal/documents", "internal/delivery", "internal/simulation",
 }
 
-// clocked lists the files of these packages that may read the clock, with the reason.
+// clocked lists the files of these packages that read the clock once, with the reason.
 var clocked = map[string]string{
 	"webhook/request.go":          "receivers call it, in programs of their own, which have no sandbox domain and no clock but the machine's",
 	"internal/delivery/client.go": "the deadline of an HTTP exchange is real time, whatever the clock of the sandbox says",
 }
 
-// ends lists the packages that no other package may import.
+// ends lists the packages that only packages with "*" in mayImport may import.
 var ends = []string{"cmd/*", "internal/api", "internal/console", "internal/webview", "internal/reference"}
 
 // vague lists names of packages and files that do not describe the content.

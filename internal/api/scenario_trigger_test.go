@@ -19,7 +19,7 @@ func mostMiB(call string) int {
 }
 
 // A client can trigger events in a sandbox, with its own data or a sample. It cannot trigger the
-// events that sandboxes emit themselves: the events of payments, USER_CREATED and USER_DELETED.
+// events of payments, USER_CREATED and USER_DELETED.
 func TestTriggerScenarios(t *testing.T) {
 	trigger := func(body string) ask {
 		return ask{method: "POST", path: "/sandbox/events", token: "config", body: body}

@@ -15,7 +15,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// mostTrips is the largest number of times that a call may wait for the database.
+// mostTrips is the number of times that a call may wait for the database, unless longCalls permits
+// more.
 const mostTrips = 10
 
 // longCalls may wait for the database more often than mostTrips. The limits leave room for the
