@@ -14,7 +14,6 @@ import (
 
 const cancelPage = "https://bank.example/cancel"
 
-// about adds a cancellation status to a report.
 func about(r payment.Report, c payment.Cancellation) payment.Report {
 	r.Cancellation = c
 	if c == payment.CancellationAwaiting {
@@ -41,9 +40,7 @@ func cancelling(t testing.TB, state payment.State, lines int) *payment.Payment {
 }
 
 // TestEveryReportInEverySituation applies each pair of an order status and a cancellation status to
-// a payment in each state. It also applies them to a validating and a pending payment during a
-// cancellation. The first lines of testdata/reports.txt explain the form of the file. In final
-// states, all reports are stale.
+// a payment in each state, also during a cancellation. In final states, all reports are stale.
 func TestEveryReportInEverySituation(t *testing.T) {
 	type situation struct {
 		name string
@@ -76,7 +73,6 @@ func TestEveryReportInEverySituation(t *testing.T) {
 	wantFile(t, "testdata/reports.txt", matrix.String())
 }
 
-// after applies a report to a payment and describes the result as text.
 func after(t *testing.T, p *payment.Payment, r payment.Report) string {
 	t.Helper()
 	steps, err := p.Apply(r, now)
@@ -207,8 +203,7 @@ func TestWhoseCancellationIsGranted(t *testing.T) {
 }
 
 // TestCancellingABulk: an instruction that the bank reports in a final state keeps this state. The
-// pending instructions end with the requester's code. If no instruction was paid, the payment gets
-// the same code.
+// pending instructions end with the requester's code.
 func TestCancellingABulk(t *testing.T) {
 	tests := map[payment.InstructionState]struct{ states, code, lines string }{
 		payment.InstructionPending:  {"rejected", "CancelledByClient", "CancelledByClient CancelledByClient"},

@@ -13,7 +13,6 @@ import (
 	"passerelle/payment"
 )
 
-// open returns the settings of a connector with one restriction: the currency.
 func open() payment.Settings {
 	return payment.Settings{
 		Schemes: []passerelle.AccountScheme{passerelle.IBAN, passerelle.SortCode}, DateTypes: payment.DateTypes(),
@@ -132,8 +131,7 @@ func TestPassedDays(t *testing.T) {
 	}
 }
 
-// wantReasons expects exactly one reason, or no reason when want is nil. The expected reason
-// excludes the connector unless it is marked as a warning.
+// wantReasons expects exactly one reason, or no reason when want is nil.
 func wantReasons(t *testing.T, got []payment.Reason, want *payment.Reason) {
 	t.Helper()
 	if want == nil {
@@ -160,7 +158,6 @@ func wantReasons(t *testing.T, got []payment.Reason, want *payment.Reason) {
 	}
 }
 
-// TestAllReasonsAreListed: the list contains all reasons, not only the first.
 func TestAllReasonsAreListed(t *testing.T) {
 	p := made(t, 2)
 	var codes []string

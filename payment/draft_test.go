@@ -23,7 +23,6 @@ func day(t testing.TB, s string) passerelle.Date {
 	return d
 }
 
-// line returns a valid instruction for 12.50 EUR.
 func line() payment.Instruction {
 	return payment.Instruction{
 		Amount: passerelle.Money{Minor: 1250, Currency: "EUR"}, Label: "Invoice 7", DateType: payment.Instant,
@@ -31,7 +30,6 @@ func line() payment.Instruction {
 	}
 }
 
-// draft returns a valid draft with a number of instructions.
 func draft(lines int) payment.Draft {
 	d := payment.Draft{ClientRedirectURI: "https://client.example/back", ClientState: "s"}
 	for range lines {
@@ -42,7 +40,6 @@ func draft(lines int) payment.Draft {
 
 func random() io.Reader { return bytes.NewReader(make([]byte, 1<<16)) }
 
-// made returns a payment in state created with a number of instructions.
 func made(t testing.TB, lines int) *payment.Payment {
 	t.Helper()
 	p, _, err := payment.New(draft(lines), payment.Policy{}, random(), now)
@@ -124,7 +121,6 @@ func TestNewAccepts(t *testing.T) {
 	}
 }
 
-// TestNewRefuses checks the field and the code of each error, and the beginning of its message.
 func TestNewRefuses(t *testing.T) {
 	today, yesterday, tomorrow := day(t, "2026-11-21"), day(t, "2026-11-20"), day(t, "2026-11-22")
 	first := func(change func(*payment.Instruction)) func(*payment.Draft) {

@@ -10,8 +10,8 @@ import (
 	"passerelle/payment"
 )
 
-// TestExpects checks each answer in each state. In validating and pending, it combines each answer
-// with each current action. testdata/expectations.txt contains the messages that clients get.
+// TestExpects checks each answer in each state. testdata/expectations.txt contains the messages
+// that clients get.
 func TestExpects(t *testing.T) {
 	actions := []payment.Action{"", payment.Redirect, payment.Decoupled, payment.FillFields, payment.Confirm, payment.PSUValidation}
 	var matrix strings.Builder
@@ -29,7 +29,6 @@ func TestExpects(t *testing.T) {
 	wantFile(t, "testdata/expectations.txt", matrix.String())
 }
 
-// outcome returns the message of a conflict, or "expected" for no error.
 func outcome(t *testing.T, err error) string {
 	t.Helper()
 	if err == nil {

@@ -8,8 +8,6 @@ import (
 	"passerelle/payment"
 )
 
-// TestExpiresFrom checks the result for payments that were created on Saturday 2026-11-21. Some of
-// them were validated on Friday 2026-12-18.
 func TestExpiresFrom(t *testing.T) {
 	const created, validated = "2026-11-21T15:04:05Z", "2026-12-18T16:00:00Z"
 	friday, err := time.Parse(time.RFC3339, validated)

@@ -21,7 +21,6 @@ var (
 	outcomes = []payment.InstructionState{payment.InstructionPending, payment.InstructionRejected, payment.InstructionDone, payment.InstructionAccepted}
 )
 
-// reports draws possible reports of a bank about a payment with a number of instructions.
 func reports(lines int) *rapid.Generator[payment.Report] {
 	about := rapid.Custom(func(t *rapid.T) payment.Line {
 		return payment.Line{
@@ -53,7 +52,6 @@ func TestHistoryIsAPath(t *testing.T) {
 	})
 }
 
-// history follows a payment from report to report.
 type history struct {
 	t interface {
 		Helper()
@@ -120,7 +118,6 @@ func (h *history) wantStorable() {
 
 func storable(text string) bool { return passerelle.CheckText("", text, 0) == nil }
 
-// FuzzApply applies two arbitrary reports to a payment one after the other.
 func FuzzApply(f *testing.F) {
 	f.Add("awaiting", "settled", "redirect", page, "AM04", "why", "RJCT", "bank", "otp", "text", 1, "rejected", "awaiting")
 	f.Add("processing", "declined", "", "", "", "\xff\x00", "", "", "", "", -1, "pending", "granted")

@@ -17,10 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata and docs/payment-states.md")
 
-// now is the present instant of the tests.
 var now = time.Date(2026, 11, 21, 15, 4, 5, 0, time.UTC)
 
-// wantFile compares text with a file. The flag -update writes the file.
 func wantFile(t *testing.T, name, got string) {
 	t.Helper()
 	if *update {
@@ -37,9 +35,7 @@ func wantFile(t *testing.T, name, got string) {
 	}
 }
 
-// TestEveryTriggerInEveryState fires every trigger in every state. testdata/transitions.txt
-// contains each resulting state. Combinations outside the state table are illegal and change
-// nothing.
+// testdata/transitions.txt contains the expected states of TestEveryTriggerInEveryState.
 func TestEveryTriggerInEveryState(t *testing.T) {
 	var matrix strings.Builder
 	for _, from := range payment.States() {
@@ -50,7 +46,6 @@ func TestEveryTriggerInEveryState(t *testing.T) {
 	wantFile(t, "testdata/transitions.txt", matrix.String())
 }
 
-// fired returns the state after a trigger, or "illegal".
 func fired(t *testing.T, from payment.State, trigger payment.Trigger) string {
 	t.Helper()
 	p := payment.Payment{State: from, Seq: 3, Action: payment.Redirect, ValidateURI: "https://bank.example"}

@@ -23,7 +23,6 @@ var (
 	declined   = payment.Report{Status: payment.Declined, Code: payment.InsufficientFunds, Description: "too poor", Raw: "RJCT"}
 )
 
-// in returns a payment in a state, with a number of instructions.
 func in(t testing.TB, state payment.State, lines int) *payment.Payment {
 	t.Helper()
 	p := made(t, lines)
@@ -60,7 +59,6 @@ func every(lines int, state payment.InstructionState) []payment.Line {
 	return all
 }
 
-// statesOf lists the states of the payments in steps.
 func statesOf(steps []payment.Step) string {
 	var states []string
 	for _, step := range steps {
@@ -69,7 +67,6 @@ func statesOf(steps []payment.Step) string {
 	return strings.Join(states, " ")
 }
 
-// TestApplyFromEveryState applies a report of each status to a payment in each state.
 func TestApplyFromEveryState(t *testing.T) {
 	reports := map[payment.Status]payment.Report{
 		payment.Awaiting: awaiting, payment.Processing: processing, payment.Settled: settled, payment.Declined: declined,
@@ -228,7 +225,6 @@ func TestDecliningTakesOpenLines(t *testing.T) {
 	}
 }
 
-// combinations calls fn with every combination of states for n instructions.
 func combinations(n int, fn func([]payment.InstructionState)) {
 	states := []payment.InstructionState{payment.InstructionPending, payment.InstructionRejected, payment.InstructionDone, payment.InstructionAccepted}
 	total := 1
@@ -263,8 +259,8 @@ func rolledUp(mix []payment.InstructionState) payment.State {
 	return payment.Done
 }
 
-// TestRollUp checks all combinations of the states of up to three instructions, both while the bank
-// is processing and when it reports settled. Settled makes open instructions done.
+// TestRollUp checks all combinations of the states of up to three instructions. A settled report
+// makes open instructions done.
 func TestRollUp(t *testing.T) {
 	for lines := 1; lines <= 3; lines++ {
 		combinations(lines, func(mix []payment.InstructionState) {
@@ -289,8 +285,6 @@ func wantRollUp(t *testing.T, lines int, report payment.Report, want payment.Sta
 	wantCodes(t, p)
 }
 
-// wantCodes checks that rejected payments and instructions have a code, and that all others have
-// none.
 func wantCodes(t interface {
 	Helper()
 	Errorf(string, ...any)

@@ -25,7 +25,6 @@ func series(t testing.TB, frequency payment.Frequency, start, end string) paymen
 	return in
 }
 
-// days returns the first occurrences, at most the given number.
 func days(in payment.Instruction, most int) []string {
 	var all []string
 	for d := range payment.Occurrences(in) {
@@ -143,7 +142,7 @@ func executions(t testing.TB, text string) []payment.Occurrence {
 }
 
 // TestExecutionsOfASeries: each execution gets one note. The day of execution is the day of the
-// last successful execution. The order continues until the bank ends it.
+// last successful execution.
 func TestExecutionsOfASeries(t *testing.T) {
 	const first = "2026-11-30"
 	reported := []struct {
@@ -179,8 +178,8 @@ func TestExecutionsOfASeries(t *testing.T) {
 	}
 }
 
-// TestNotesOfASeries: a note about an execution has its day and the bank's own status word,
-// regardless of when the bank reports the execution. Other notes of the same report have no day.
+// TestNotesOfASeries: a note about an execution has the day of the execution and the bank's own
+// status word. Other notes of the same report have no day.
 func TestNotesOfASeries(t *testing.T) {
 	p := active(t)
 	p.AskCancellation(payment.CancelledByClient, "https://client.example/back", "")
@@ -276,7 +275,7 @@ func TestNonsenseAboutASeries(t *testing.T) {
 }
 
 // TestEachExecutionIsReportedOnce: each execution gets one note, even if the bank repeats it or
-// reports several together. The day of execution is the day of the last successful execution.
+// reports several together.
 func TestEachExecutionIsReportedOnce(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := active(t)

@@ -15,7 +15,6 @@ import (
 	"passerelle/payment"
 )
 
-// environment reads a number from an environment variable.
 func environment(t *testing.T, name string, fallback uint64) uint64 {
 	t.Helper()
 	text := os.Getenv(name)
@@ -82,8 +81,6 @@ type model struct {
 	seq  int64
 }
 
-// report applies a report to the model. It returns the expected path of states, and whether the
-// report is stale.
 func (m *model) report(r payment.Report) (path []payment.State, stale bool) {
 	granted := r.Cancellation == "granted" && r.Status != "settled"
 	if ended(m.state) || (m.state == "pending" && r.Status == "awaiting" && !granted) {
@@ -131,7 +128,6 @@ func (m *model) apply(r payment.Report, granted bool) {
 	}
 }
 
-// close ends the instructions that are still open.
 func (m *model) close(as payment.InstructionState) {
 	for i, line := range m.lines {
 		if line == "pending" || line == "" {
@@ -140,8 +136,7 @@ func (m *model) close(as payment.InstructionState) {
 	}
 }
 
-// walk moves the model along a path. It returns the states of the path that come after the present
-// state.
+// walk moves the model to the states of a path that come after the present state.
 func (m *model) walk(states ...payment.State) (path []payment.State) {
 	for _, next := range states {
 		if slices.Index(payment.States(), next) <= slices.Index(payment.States(), m.state) {
@@ -215,7 +210,6 @@ func (l *life) play() string {
 
 func pick[T any](random *rand.Rand, from ...T) T { return from[random.IntN(len(from))] }
 
-// receives applies a random report about the order, its instructions and a cancellation.
 func (l *life) receives() string {
 	r := payment.Report{
 		Status: pick(l.random, payment.Awaiting, payment.Awaiting, payment.Processing, payment.Processing, payment.Processing, payment.Settled, payment.Declined),
@@ -236,7 +230,6 @@ func (l *life) receives() string {
 	return l.follows(steps, path)
 }
 
-// receivesNonsense applies an invalid report. Only the timeline may change.
 func (l *life) receivesNonsense() string {
 	r := pick(l.random, payment.Report{}, payment.Report{Status: "ACSC"}, payment.Report{Status: "settled", Cancellation: "perhaps"},
 		payment.Report{Status: "settled", Lines: []payment.Line{{Position: 7, State: "done"}}})
@@ -293,8 +286,6 @@ func (l *life) isRefused() string {
 	return l.follows(steps, l.ends("rejected", final))
 }
 
-// ends moves the model to a final state and returns this state. It does nothing when the payment
-// has already ended.
 func (l *life) ends(as payment.State, final bool) []payment.State {
 	if final {
 		return nil
@@ -315,8 +306,6 @@ func (l *life) keeps() string {
 	return ""
 }
 
-// follows compares the steps with the expected path. There must be one step for each state,
-// numbered without a gap, and each must follow an existing edge.
 func (l *life) follows(steps []payment.Step, path []payment.State) string {
 	if len(steps) != len(path) {
 		return fmt.Sprintf("steps %q, want %q", statesOf(steps), path)
@@ -337,7 +326,6 @@ func (l *life) follows(steps []payment.Step, path []payment.State) string {
 	return ""
 }
 
-// differs compares the payment with its model.
 func (l *life) differs() string {
 	var lines []payment.InstructionState
 	for _, in := range l.p.Instructions {

@@ -56,7 +56,6 @@ func ended(version int64, state payment.State, code payment.ErrorCode) eventSumm
 	return eventSummary{Version: version, State: state, ErrorCode: string(code), Lines: line}
 }
 
-// TestAnswers checks a payment and its events after one or two answers to its actions.
 func TestAnswers(t *testing.T) {
 	underWay := eventSummary{Version: 2, State: payment.Pending, Lines: "pending"}
 	for _, test := range []struct {
@@ -150,7 +149,6 @@ func (w *fixture) wantBankCalls(t *testing.T, answers, cancels int) {
 	}
 }
 
-// wantCause compares the cause of the last transition.
 func (w *fixture) wantCause(t *testing.T, id passerelle.PaymentID, want payment.Cause) {
 	t.Helper()
 	history, err := w.db.Transitions(t.Context(), w.domain.ID, id)
@@ -160,8 +158,8 @@ func (w *fixture) wantCause(t *testing.T, id passerelle.PaymentID, want payment.
 	}
 }
 
-// TestWrongAnswers gives each action the answers to the other actions. The service must refuse them
-// without writing to the database or calling the bank.
+// TestWrongAnswers gives each action the answers to the other actions. The service must refuse
+// them.
 func TestWrongAnswers(t *testing.T) {
 	answers := map[payment.Action]initiation.ActionAnswer{
 		payment.Decoupled: resume, payment.FillFields: code("1234"), payment.Confirm: confirmed(true), payment.PSUValidation: approved(true),
@@ -194,7 +192,6 @@ func TestWrongAnswers(t *testing.T) {
 	})
 }
 
-// TestBadFields checks that Answer refuses missing and invalid values, and does not call the bank.
 func TestBadFields(t *testing.T) {
 	fields := func(pairs ...string) initiation.ActionAnswer {
 		a := initiation.ActionAnswer{Action: payment.FillFields, Fields: map[string]string{}}
@@ -229,7 +226,7 @@ func TestBadFields(t *testing.T) {
 }
 
 // TestNothingElseWhileOneIsUnderWay tries to answer, cancel and simulate while an answer is under
-// way or its outcome is unknown. Each try must be a conflict and change nothing.
+// way or its outcome is unknown.
 func TestNothingElseWhileOneIsUnderWay(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.steered("actn(psu)/done")
@@ -264,13 +261,12 @@ func TestNothingElseWhileOneIsUnderWay(t *testing.T) {
 	})
 }
 
-// answerOutcomes contains the failures of an answer. For each, it has the states of the payment
-// after the answers "yes" and "no", once a loop has asked the bank.
+// answerOutcomes lists failures of an answer, and the payment's states once a loop has asked the
+// bank.
 var answerOutcomes = []struct {
 	name    string
 	broken  fault
 	yes, no payment.State
-	// arrives says whether the bank received the answer.
 	arrives bool
 }{
 	{"no answer, never arrived", before(hangs), payment.Validating, payment.Rejected, false},
@@ -284,7 +280,6 @@ var answerOutcomes = []struct {
 	{"no reply at all", before(ignoresDeadline), payment.Validating, payment.Rejected, false},
 }
 
-// ignoresDeadline never returns, like a connector that ignores its deadline.
 func ignoresDeadline(context.Context) error {
 	select {}
 }
@@ -322,8 +317,7 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
-// TestAnswerNotSent answers a bank that cannot be reached. The answer "yes" must fail and leave the
-// payment validating. The answer "no" must reject the payment.
+// TestAnswerNotSent checks that an unsent "no" rejects the payment, and that an unsent "yes" fails.
 func TestAnswerNotSent(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.line.interrupts(before(fails(connector.ErrNotSent)), nil)
@@ -344,8 +338,7 @@ func TestAnswerNotSent(t *testing.T) {
 	})
 }
 
-// TestBankGoesOnAllTheSame answers "no" to a bank that has already continued with the order. The
-// bank's outcome must be stored.
+// TestBankGoesOnAllTheSame answers "no" to a bank that has already executed the order.
 func TestBankGoesOnAllTheSame(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.line.interrupts(answers(payment.Report{Status: payment.Settled, Raw: "executed"}), nil)

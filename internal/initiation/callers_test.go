@@ -11,9 +11,6 @@ import (
 	"passerelle/payment"
 )
 
-// held returns two functions and a channel. The first function blocks until the second is called,
-// and then returns errCut. Each call of the first function begins by sending a value to the
-// channel.
 func held() (hold func(context.Context) error, arrived chan struct{}, free func()) {
 	arrived, freed := make(chan struct{}, 2*initiation.MaxCallers), make(chan struct{})
 	return func(context.Context) error {
@@ -23,8 +20,8 @@ func held() (hold func(context.Context) error, arrived chan struct{}, free func(
 	}, arrived, sync.OnceFunc(func() { close(freed) })
 }
 
-// TestSlowBankKeepsFewWaiting: the maximum number of callers waits for a bank. The next caller must
-// be refused before anything is stored.
+// TestSlowBankKeepsFewWaiting checks that a caller beyond MaxCallers is refused and stores no
+// attempt.
 func TestSlowBankKeepsFewWaiting(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		hold, arrived, free := held()
@@ -59,9 +56,8 @@ func TestSlowBankKeepsFewWaiting(t *testing.T) {
 	})
 }
 
-// TestPayerReturnsManyTimes opens the return link of a payer repeatedly while the bank does not
-// respond. The bank must be asked at most twice at the same time, and the other calls must return
-// the stored state.
+// TestPayerReturnsManyTimes checks that at most two returns wait for the bank. Other returns must
+// report the stored state.
 func TestPayerReturnsManyTimes(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)

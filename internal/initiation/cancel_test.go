@@ -41,7 +41,6 @@ func (w *fixture) onItsWay(change ...func(*payment.Draft)) *payment.Payment {
 	return w.stored(p.ID)
 }
 
-// wantNotes checks the kinds of a payment's notes, with their actors.
 func (w *fixture) wantNotes(t *testing.T, id passerelle.PaymentID, want ...string) {
 	t.Helper()
 	timeline, err := w.db.Timeline(t.Context(), w.domain.ID, []passerelle.PaymentID{id})
@@ -82,8 +81,7 @@ func TestWithdrawal(t *testing.T) {
 	}
 }
 
-// TestCancellationApproved checks a payment after its payer approves or refuses the cancellation at
-// the bank. Setting the detail cancelling must emit no event.
+// TestCancellationApproved makes the payer approve or refuse a cancellation at the bank.
 func TestCancellationApproved(t *testing.T) {
 	for decision, want := range map[string]struct {
 		events []eventSummary
@@ -127,8 +125,7 @@ func TestCancellationApproved(t *testing.T) {
 	}
 }
 
-// TestExecutedMeanwhile: a bank executes a payment before the payer decides about the cancellation.
-// The payment must end as done.
+// TestExecutedMeanwhile executes a payment before its payer decides about the cancellation.
 func TestExecutedMeanwhile(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.onItsWay()
@@ -142,7 +139,6 @@ func TestExecutedMeanwhile(t *testing.T) {
 	})
 }
 
-// TestCancellationAnswers checks the results of a bank's immediate responses to a cancellation.
 func TestCancellationAnswers(t *testing.T) {
 	refusal := &payment.Refusal{Code: payment.NoSpecifiedReason}
 	for _, test := range []struct {
@@ -243,8 +239,7 @@ func TestCancellationRefusals(t *testing.T) {
 	})
 }
 
-// TestLostCancellations makes the call that cancels an order fail. A loop must later find out
-// whether the bank received the cancellation.
+// TestLostCancellations checks that a loop finds out whether the bank received a cancellation.
 func TestLostCancellations(t *testing.T) {
 	cancelling, forgotten := []string{"outcomeUnknown service", "cancelling client"}, []string{"outcomeUnknown service", "cancellationRefused bank"}
 	for _, test := range []struct {
@@ -306,8 +301,8 @@ func TestCancellationNotSent(t *testing.T) {
 	})
 }
 
-// abandonedAt returns a payment that its payer has abandoned. The bank does not cancel orders, and
-// payers can approve them for a day.
+// abandonedAt abandons a payment at a bank that cancels no orders. Approvals are possible for a
+// day.
 func (w *fixture) abandonedAt(script string) *payment.Payment {
 	w.t.Helper()
 	w.line.tune(func(p *connector.Profile) { p.Payments.Cancellable, p.ApprovalLife = false, 24*time.Hour })
@@ -318,8 +313,7 @@ func (w *fixture) abandonedAt(script string) *payment.Payment {
 }
 
 // TestAbandoned checks that an abandoned payment gets no final state while the payer can still
-// approve it at the bank, or may have approved it. Otherwise it must follow the order at the bank,
-// or be rejected.
+// approve it at the bank, or may have approved it.
 func TestAbandoned(t *testing.T) {
 	byPayer := ended(2, payment.Rejected, payment.CancelledByUser)
 	waits := answers(payment.Report{Status: payment.Awaiting, Action: payment.Redirect, ValidateURI: "https://bank.test/still", Description: "Approve."})
@@ -357,8 +351,7 @@ func TestAbandoned(t *testing.T) {
 	}
 }
 
-// TestAbandonedAndApproved: a payer abandons a payment, approves it at the bank and returns. The
-// payer must find the payment executed.
+// TestAbandonedAndApproved: a payer abandons a payment, approves it at the bank and returns.
 func TestAbandonedAndApproved(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.abandonedAt("actn(redirect)/done")
@@ -418,7 +411,6 @@ func TestAbandonedUnanswered(t *testing.T) {
 }
 
 // TestAbandonedAndCancelled checks that a failed cancellation neither revokes nor prolongs an
-// abandonment. The payment must end when the time for approvals is over. This time counts from the
 // abandonment.
 func TestAbandonedAndCancelled(t *testing.T) {
 	byPayer := initiation.CancelRequest{By: payment.ByPayer}
@@ -468,8 +460,7 @@ func TestAbandonedAndCancelled(t *testing.T) {
 	}
 }
 
-// TestAbandonedAndConfirmed checks that an approval at the bank ends an abandonment. The approval
-// must count even if the client confirms the payment after the time for approvals.
+// TestAbandonedAndConfirmed checks that an approval at the bank ends an abandonment.
 func TestAbandonedAndConfirmed(t *testing.T) {
 	for agreed, want := range map[bool]payment.ErrorCode{true: "", false: payment.ConfirmationRefused} {
 		t.Run(strconv.FormatBool(agreed), func(t *testing.T) {

@@ -14,8 +14,7 @@ import (
 	"passerelle/payment"
 )
 
-// repetitions returns how often a test repeats a race. The variable PASSERELLE_TEST_RACES overrides
-// the usual number.
+// PASSERELLE_TEST_RACES overrides the usual number of repetitions.
 func repetitions(t *testing.T, usually int) int {
 	t.Helper()
 	text, long := os.LookupEnv("PASSERELLE_TEST_RACES")
@@ -34,15 +33,13 @@ type contest struct {
 	name    string
 	setting [2]string
 	bank    string
-	// begin creates the payment of the contest.
-	begin func(w *fixture) passerelle.PaymentID
+	begin   func(w *fixture) passerelle.PaymentID
 	// parties begin at the same moment. Each of two processes runs every second party.
 	parties []func(w *fixture, i *initiation.Initiation, id passerelle.PaymentID) error
-	// later is the time after which a loop runs once more. Zero means that no loop runs. When two
-	// reports arrive at the same time, one is stored. The loop must ask for the other report again.
+	// later is when a loop runs once more, to ask for a report that lost the race. Zero means
+	// never.
 	later time.Duration
-	// ends contains the states in which the contest may end. Each state has the numbers of answers
-	// and cancellations that the bank may have received.
+	// ends contains the states in which the contest may end.
 	ends map[payment.State]contestEnd
 }
 
@@ -149,8 +146,7 @@ var (
 	}
 )
 
-// TestContests runs each contest many times. Each party must succeed or get a conflict. The payment
-// must end in an allowed state, and its order at the bank must agree.
+// TestContests checks that each party succeeds or gets a conflict.
 func TestContests(t *testing.T) {
 	for _, c := range contests {
 		t.Run(c.name, func(t *testing.T) {
@@ -210,7 +206,6 @@ func has(list []int, n int) bool {
 	return false
 }
 
-// wantBankToAgree compares the payment with the bank's own records.
 func (w *fixture) wantBankToAgree(t *testing.T, p *payment.Payment) {
 	t.Helper()
 	bodies := column[[]byte](w, `SELECT o.body FROM sandbox_order o JOIN attempt a ON a.key = o.key WHERE a.payment_id = $1`, int64(p.ID))

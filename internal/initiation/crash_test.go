@@ -25,16 +25,13 @@ var (
 // of a crashed process immediately.
 const lapsed = -time.Hour
 
-// impatience is the AnswerTime in tests of banks that do not respond. A bank that works responds
-// much faster, even on a busy machine.
+// impatience is an AnswerTime that a working bank does not reach, even on a busy machine.
 const impatience = 500 * time.Millisecond
 
 // crashes contains the places of a crash during a validation, with the state after each crash.
 var crashes = []struct {
-	name string
-	dies func(w *fixture, i *initiation.Initiation)
-	// left is the payment's state after the crash. sent is the number of times that the bank
-	// received the order.
+	name    string
+	dies    func(w *fixture, i *initiation.Initiation)
 	left    payment.State
 	attempt string
 	sent    int64
@@ -45,8 +42,7 @@ var crashes = []struct {
 	{"after the second write", func(_ *fixture, i *initiation.Initiation) { i.Wake = runtime.Goexit }, payment.Validating, "answered", 1},
 }
 
-// TestCrashInAValidation crashes a process at each place. Another process must then bring the
-// payment to its end.
+// TestCrashInAValidation checks that another process brings the payment to its end.
 func TestCrashInAValidation(t *testing.T) {
 	for _, crash := range crashes {
 		t.Run(crash.name, func(t *testing.T) {
@@ -68,8 +64,7 @@ func TestCrashInAValidation(t *testing.T) {
 	}
 }
 
-// rescue makes another process bring a payment to its end after a crash. The last argument is the
-// state of the attempt after the crash. It is empty when the payment has no attempt.
+// rescue makes another process bring a payment to its end after a crash.
 func (w *fixture) rescue(t *testing.T, id passerelle.PaymentID, attempt string) {
 	t.Helper()
 	next := w.another()
@@ -91,7 +86,7 @@ func (w *fixture) rescue(t *testing.T, id passerelle.PaymentID, attempt string) 
 }
 
 // TestCrashInALoop kills the process that recovers an attempt or follows a payment, and then its
-// successor. Another process must bring the payment to its end.
+// successor.
 func TestCrashInALoop(t *testing.T) {
 	points := map[string]fault{"before the bank": before(dies), "after the bank": after(dies)}
 	for name, point := range points {
@@ -128,8 +123,7 @@ func TestCrashInALoop(t *testing.T) {
 	}
 }
 
-// TestCrashAfterTheResend crashes a process that recovers an attempt, immediately after it has
-// sent the order again. The bank must have the order once.
+// TestCrashAfterTheResend crashes a process immediately after it has sent an order again.
 func TestCrashAfterTheResend(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.create(1)
@@ -174,8 +168,8 @@ func TestRepeatedOrder(t *testing.T) {
 	})
 }
 
-// TestRequestsOfUnknownOutcomes checks that the timeline names the requests with an unknown
-// outcome. It must name them only once, even if the bank is asked repeatedly without a result.
+// TestRequestsOfUnknownOutcomes checks that the timeline names requests with an unknown outcome
+// once.
 func TestRequestsOfUnknownOutcomes(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		const sent = "initiate 0b9f6a30-7a63-4d3c-9f5c-2a1f4c0f6d11"
@@ -230,9 +224,8 @@ func TestNeverSentAgain(t *testing.T) {
 	}
 }
 
-// TestOldOrdersAreNotSentAgain uses a bank that recognises keys for a limited time. Within this
-// time, the order must be sent again. After this time, only the bank can report the outcome. The
-// time is real time, not the time of the sandbox. An order without a stored time counts as old.
+// TestOldOrdersAreNotSentAgain uses a bank that recognises keys for a limited time, which the
+// sandbox's clock does not change. The service must not send an older order again.
 func TestOldOrdersAreNotSentAgain(t *testing.T) {
 	for _, test := range []struct {
 		name, sent string
@@ -272,7 +265,7 @@ func TestOldOrdersAreNotSentAgain(t *testing.T) {
 }
 
 // TestOldOrdersThatArrived checks that the service still asks about an order that is too old to be
-// sent again. The order must continue when the bank has it.
+// sent again.
 func TestOldOrdersThatArrived(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.create(1)
@@ -288,8 +281,7 @@ func TestOldOrdersThatArrived(t *testing.T) {
 	})
 }
 
-// wantBackOff runs the loop several times while the outcome stays unknown. Each wait must be twice
-// as long as the previous one, up to an hour. No work may be done before a wait ends.
+// wantBackOff checks that each wait is twice as long as the previous one, up to an hour.
 func (w *fixture) wantBackOff(t *testing.T, id passerelle.PaymentID, times int) {
 	t.Helper()
 	wait := 30 * time.Second
@@ -308,8 +300,7 @@ func (w *fixture) wantBackOff(t *testing.T, id passerelle.PaymentID, times int) 
 	}
 }
 
-// TestWaitIsBounded checks that the wait is at most an hour. It must be at most five minutes while
-// the order may be sent again, and at most a minute when the call to the bank could not be sent.
+// TestWaitIsBounded checks the longest waits between two questions to the bank.
 func TestWaitIsBounded(t *testing.T) {
 	for name, test := range map[string]struct {
 		status         fault
@@ -339,8 +330,8 @@ func TestWaitIsBounded(t *testing.T) {
 	}
 }
 
-// TestOutcomes checks the result of each failure of the first call. If the outcome is unknown, a
-// loop must later bring the payment to its end.
+// TestOutcomes makes the first call fail. If the outcome is unknown, a loop must later bring the
+// payment to its end.
 func TestOutcomes(t *testing.T) {
 	refusal := &payment.Refusal{Code: payment.InsufficientFunds, Description: "not enough"}
 	for _, test := range []struct {
@@ -400,9 +391,8 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestRecoveryRejectsOnRefusalAlone causes different failures while an attempt is recovered. Only a
-// refusal may reject the payment: a resend or a status request that was not sent proves nothing
-// about the first order.
+// TestRecoveryRejectsOnRefusalAlone checks that only a refusal rejects the payment. A resend or a
+// status request that was not sent proves nothing about the first order.
 func TestRecoveryRejectsOnRefusalAlone(t *testing.T) {
 	refusal := &payment.Refusal{Code: payment.RegulatoryReason}
 	for _, test := range []struct {
@@ -454,8 +444,7 @@ func TestClientGoesAway(t *testing.T) {
 	})
 }
 
-// TestStopInALoop cancels a pass. The pass must return the error, and the next pass must do the
-// remaining work.
+// TestStopInALoop cancels a pass. The next pass must do the remaining work.
 func TestStopInALoop(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)

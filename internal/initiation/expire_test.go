@@ -78,7 +78,6 @@ func (w *fixture) expiring(validated bool, kind func(*payment.Draft)) passerelle
 // quiet stops the loop from asking banks.
 func (w *fixture) quiet() { w.execute(`UPDATE payment SET next_check = NULL`) }
 
-// TestNothingExpires checks that payments do not expire in a domain without expiry.
 func TestNothingExpires(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.set(settings.ExpireDays, "0")
@@ -90,8 +89,7 @@ func TestNothingExpires(t *testing.T) {
 
 // TestExpirySkipsOpenAttempts checks that a payment does not expire while an attempt is open,
 // because the bank may be responding. In a live domain, it also does not expire while the service
-// may send the order again. It expires there once the bank no longer recognises the key of the
-// order.
+// may send the order again.
 func TestExpirySkipsOpenAttempts(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.create(1)
@@ -117,8 +115,7 @@ func TestExpirySkipsOpenAttempts(t *testing.T) {
 	})
 }
 
-// TestManyExpire: more payments expire than one pass handles. The next pass must handle the other
-// payments.
+// TestManyExpire makes more payments expire than one pass handles.
 func TestManyExpire(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		for range 40 {

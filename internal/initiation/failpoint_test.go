@@ -9,8 +9,7 @@ import (
 	"passerelle/payment"
 )
 
-// crashPoints contains the places of a crash in a call about an existing order. Each element has
-// the state of the attempt after the crash, and the number of requests that the bank received.
+// crashPoints contains the places of a crash in a call about an existing order.
 var crashPoints = []struct {
 	name    string
 	dies    func(w *fixture, i *initiation.Initiation)
@@ -22,8 +21,7 @@ var crashPoints = []struct {
 	{"after the second write", func(_ *fixture, i *initiation.Initiation) { i.Wake = runtime.Goexit }, "answered", 1},
 }
 
-// doomed returns a process that will crash. Its argument is a function that sets the place of the
-// crash. The leases of this process lapse immediately.
+// doomed returns a process that will crash. Its leases lapse immediately.
 func (w *fixture) doomed(dies func(*fixture, *initiation.Initiation)) *initiation.Initiation {
 	w.t.Helper()
 	i := w.another()
@@ -32,9 +30,8 @@ func (w *fixture) doomed(dies func(*fixture, *initiation.Initiation)) *initiatio
 	return i
 }
 
-// TestCrashInAnAnswer kills a process during an answer, yes or no. A second process must find
-// the outcome, and the answer must never be sent twice. A payer whose answer was lost may answer
-// again.
+// TestCrashInAnAnswer checks that a second process finds the outcome, and that the answer is never
+// sent twice.
 func TestCrashInAnAnswer(t *testing.T) {
 	for _, point := range crashPoints {
 		for _, yes := range []bool{true, false} {
@@ -64,7 +61,6 @@ func TestCrashInAnAnswer(t *testing.T) {
 	}
 }
 
-// recoverAttempt makes another process finish the work of a crashed process.
 func (w *fixture) recoverAttempt(t *testing.T, p *payment.Payment, attempt string) {
 	t.Helper()
 	want := none
@@ -77,12 +73,12 @@ func (w *fixture) recoverAttempt(t *testing.T, p *payment.Payment, attempt strin
 	w.wantAttempt(t, p.ID, "answered")
 }
 
-// TestCrashInACancellation does the same as TestCrashInAnAnswer for a cancellation. An attempt that
-// the bank never received must be dropped, so that the cancellation can be repeated.
+// TestCrashInACancellation checks that a cancellation can be repeated if the bank never received
+// it.
 func TestCrashInACancellation(t *testing.T) {
 	for _, point := range crashPoints {
 		if point.name == "after the second write" {
-			point.dies = nil // a request for a cancellation emits no event and wakes no sender
+			point.dies = nil // a cancellation that awaits the payer emits no event and wakes no sender
 		}
 		for _, bank := range []string{"", "Sandbox Quick Cancellation"} {
 			t.Run(point.name+bank, func(t *testing.T) {
@@ -109,7 +105,6 @@ func TestCrashInACancellation(t *testing.T) {
 	}
 }
 
-// cancelToTheEnd requests a cancellation, unless one is under way, and approves it.
 func (w *fixture) cancelToTheEnd(t *testing.T, p *payment.Payment) {
 	t.Helper()
 	if now := w.stored(p.ID); now.State == payment.Pending && now.Detail == "" {
@@ -128,7 +123,7 @@ func (w *fixture) cancelToTheEnd(t *testing.T, p *payment.Payment) {
 }
 
 // TestCrashWhileAnAnswerIsRecovered kills the process that recovers an answer, and then its
-// successor. Another process must find the outcome. The bank must get the answer once.
+// successor.
 func TestCrashWhileAnAnswerIsRecovered(t *testing.T) {
 	for name, point := range map[string]fault{"before the bank": before(dies), "after the bank": after(dies)} {
 		t.Run(name, func(t *testing.T) {
@@ -152,8 +147,8 @@ func TestCrashWhileAnAnswerIsRecovered(t *testing.T) {
 	}
 }
 
-// TestSealedFieldsPostponeTheAttempt corrupts the stored values of an order. No process can then
-// call the bank. The service must wait before it tries again.
+// TestSealedFieldsPostponeTheAttempt corrupts the stored values of orders. The service must wait
+// before it tries again.
 func TestSealedFieldsPostponeTheAttempt(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.line.breaks(before(fails(errCut)), nil)

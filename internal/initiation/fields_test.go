@@ -15,7 +15,6 @@ import (
 	"passerelle/payment"
 )
 
-// encrypted encrypts a value like a client, with the domain's public key.
 func (w *fixture) encrypted(d passerelle.Domain, plain string) string {
 	w.t.Helper()
 	public, err := w.PublicKey(w.t.Context(), d)
@@ -128,7 +127,7 @@ func TestBadEncryption(t *testing.T) {
 }
 
 // TestTooManyEncryptedFields sends more values than a payment can have. The service must refuse
-// them before it decrypts one. Decrypting one would fail, and the error would name its field.
+// them before it decrypts one.
 func TestTooManyEncryptedFields(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		other, _ := w.createDomain("other", passerelle.Sandbox)

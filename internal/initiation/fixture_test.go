@@ -44,8 +44,7 @@ const (
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// fixture is a domain with a client and a webhook on a new database, with the simulated bank. The
-// records of this bank are in the same database. line is the connector to the bank, and can fail.
+// fixture is a domain with a client on a new database, with the simulated bank.
 type fixture struct {
 	*initiation.Initiation
 	t      *testing.T
@@ -96,8 +95,8 @@ func (w *fixture) openStore() *store.DB {
 	return db
 }
 
-// another returns a second process with the same connector and database. On PostgreSQL, it opens
-// the database itself. SQLite serves only one process.
+// another returns another process. On SQLite, it shares the open database, because SQLite serves
+// only one process.
 func (w *fixture) another() *initiation.Initiation {
 	w.t.Helper()
 	db := w.db
@@ -113,8 +112,7 @@ func (w *fixture) another() *initiation.Initiation {
 	}
 }
 
-// createDomain makes a domain with a client and with one webhook for each payment event. Each event
-// therefore has one delivery.
+// createDomain makes one webhook for each payment event. Each event therefore has one delivery.
 func (w *fixture) createDomain(name string, kind passerelle.DomainKind, uris ...string) (passerelle.Domain, store.Client) {
 	w.t.Helper()
 	d := passerelle.Domain{Name: name, Kind: kind, BaseURL: "https://" + name + ".test/2.0", Created: noon}
@@ -132,7 +130,7 @@ func (w *fixture) createDomain(name string, kind passerelle.DomainKind, uris ...
 	return d, c
 }
 
-// openRaw opens a connection with which tests read tables without the store, and end leases.
+// openRaw opens a connection that bypasses the store.
 func openRaw(t *testing.T, url string) *sql.DB {
 	t.Helper()
 	driver, source := "pgx", url
@@ -152,7 +150,6 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// column returns one column of a query. The text of the query is the same for both databases.
 func column[T any](w *fixture, query string, args ...any) []T {
 	w.t.Helper()
 	rows, err := w.raw.QueryContext(context.Background(), query, args...)
@@ -174,21 +171,18 @@ func (w *fixture) execute(statement string, args ...any) {
 	must(w.t, err)
 }
 
-// leasesLapse ends all leases.
 func (w *fixture) leasesLapse() {
 	w.t.Helper()
 	w.execute(`UPDATE attempt SET lease_until = 0`)
 	w.execute(`UPDATE payment SET check_lease = 0`)
 }
 
-// later returns the domain after its clock has advanced.
 func (w *fixture) later(by time.Duration) passerelle.Domain {
 	d := w.domain
 	d.Clock.Offset += by
 	return d
 }
 
-// draft returns a draft with a number of instructions, each of 12.50 euros.
 func draft(lines int, change ...func(*payment.Draft)) payment.Draft {
 	d := payment.Draft{ClientRedirectURI: shop, ClientState: "basket 7"}
 	for n := range lines {
@@ -219,7 +213,6 @@ func validated(change ...func(*initiation.Choice)) initiation.Choice {
 	return c
 }
 
-// sent returns a payment whose order was sent to the bank.
 func (w *fixture) sent(lines int) *payment.Payment {
 	w.t.Helper()
 	p, err := w.Validate(w.t.Context(), w.domain, w.create(lines), validated())
@@ -228,8 +221,8 @@ func (w *fixture) sent(lines int) *payment.Payment {
 	return p
 }
 
-// decide makes the payer press a button on the bank's page. It returns the state parameter with
-// which the bank sends the payer back.
+// decide presses a button on the bank's page for the payer, and returns the state parameter of the
+// redirect.
 func (w *fixture) decide(p *payment.Payment, decision string) string {
 	w.t.Helper()
 	form := strings.NewReader(url.Values{"decision": {decision}}.Encode())
@@ -252,7 +245,6 @@ func (w *fixture) stored(id passerelle.PaymentID) *payment.Payment {
 	return p
 }
 
-// unlike returns the difference between two payments.
 func unlike(want, got *payment.Payment) string {
 	return cmp.Diff(want, got, cmpopts.EquateComparable(passerelle.Date{}))
 }
@@ -264,7 +256,6 @@ func (w *fixture) wantState(t *testing.T, id passerelle.PaymentID, want payment.
 	}
 }
 
-// wantAttempt checks the state of a payment's attempt. Empty means that the payment has no attempt.
 func (w *fixture) wantAttempt(t *testing.T, id passerelle.PaymentID, want string) {
 	t.Helper()
 	a, err := w.db.Attempt(t.Context(), w.domain.ID, id)
@@ -276,8 +267,6 @@ func (w *fixture) wantAttempt(t *testing.T, id passerelle.PaymentID, want string
 	}
 }
 
-// wantSubmissions checks, in the bank's own records, how often the simulated bank received the
-// order of a payment.
 func (w *fixture) wantSubmissions(t *testing.T, id passerelle.PaymentID, want int64) {
 	t.Helper()
 	var got int64
@@ -301,7 +290,6 @@ func (w *fixture) runDue(t *testing.T, i *initiation.Initiation, d passerelle.Do
 	}
 }
 
-// event is an event as receivers get it.
 type event struct {
 	Subject int64
 	Version int64
@@ -321,10 +309,7 @@ func (w *fixture) events(id passerelle.PaymentID) []event {
 	return all
 }
 
-// checkInvariants checks conditions that always hold in the database. The transitions of a payment
-// form a chain that ends in the payment's state. Each transition except the creation has one event
-// with the same state, and each event has one delivery. The bank received each order once. The
-// service plans checks only of payments that are validating or pending.
+// checkInvariants checks each payment's history and conditions that always hold in the database.
 func (w *fixture) checkInvariants(t *testing.T) {
 	t.Helper()
 	for _, id := range column[int64](w, `SELECT id FROM payment ORDER BY id`) {
@@ -369,8 +354,7 @@ func (w *fixture) checkHistory(t *testing.T, id int64, history []payment.Transit
 	}
 }
 
-// rows counts the rows of every table and adds up the versions of payments. Two results differ if a
-// row was added or removed, or a payment was changed in between.
+// rows counts the rows of every table and adds up the versions of payments.
 func (w *fixture) rows() map[string]int64 {
 	w.t.Helper()
 	query := `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'`
@@ -384,7 +368,6 @@ func (w *fixture) rows() map[string]int64 {
 	return counts
 }
 
-// journal stores the log for tests.
 type journal struct {
 	mu   sync.Mutex
 	text bytes.Buffer

@@ -15,8 +15,8 @@ import (
 	"passerelle/payment"
 )
 
-// TestASlowBankDelaysOnlyItself: one of two banks does not respond. Passes must return and ask the
-// other bank, in each domain. They must not call the slow bank again before it has responded.
+// TestASlowBankDelaysOnlyItself checks that passes ask other banks while one does not respond. They
+// must ask the slow bank only once about each payment.
 func TestASlowBankDelaysOnlyItself(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		slow := &line{Initiator: w.line.Initiator, profile: w.line.Initiator.Profile()}

@@ -12,7 +12,6 @@ import (
 	"passerelle/payment"
 )
 
-// eventSummary is the part of an event that tests compare.
 type eventSummary struct {
 	Version   int64
 	State     payment.State

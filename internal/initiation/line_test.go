@@ -11,8 +11,7 @@ import (
 	"passerelle/payment"
 )
 
-// line is the connector to the simulated bank, with failures that a test sets. While no failure is
-// set, it passes on all requests unchanged.
+// line is the connector to the simulated bank, with failures that a test sets.
 type line struct {
 	connector.Initiator
 	mu               sync.Mutex
@@ -79,7 +78,6 @@ func (l *line) Status(ctx context.Context, o connector.Order) (payment.Report, e
 	return l.through(ctx, o, func() fault { return l.status }, l.Initiator.Status)
 }
 
-// Answer passes on an answer and counts it. Cancel does the same for a cancellation.
 func (l *line) Answer(ctx context.Context, o connector.Order, a connector.Answer) (payment.Report, error) {
 	return l.through(ctx, o, func() fault { return l.answer }, func(ctx context.Context, o connector.Order) (payment.Report, error) {
 		l.count(&l.answers)
@@ -100,7 +98,6 @@ func (l *line) count(what *int) {
 	*what++
 }
 
-// counts returns the numbers of answers and cancellations that the bank has received.
 func (l *line) counts() (answers, cancels int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -134,8 +131,7 @@ func before(do func(context.Context) error) fault {
 	}
 }
 
-// after returns a fault that runs a function after the exchange, and returns the error of this
-// function instead of the bank's response.
+// after returns a fault that runs a function after the exchange. The bank's response is lost.
 func after(do func(context.Context) error) fault {
 	return func(ctx context.Context, o connector.Order, next exchange) (payment.Report, error) {
 		if report, err := next(ctx, o); err != nil {
@@ -165,8 +161,7 @@ func hangs(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 
 func panics(context.Context) error { panic("the connector is broken") }
 
-// dies ends the goroutine, like a crash of the process: no later code runs, and no error is
-// returned.
+// dies ends the goroutine, like a crash of the process.
 func dies(context.Context) error { runtime.Goexit(); return nil }
 
 // survives runs a function that may call dies. It reports whether the function returned.

@@ -31,8 +31,7 @@ func (w *fixture) wantLogged(t *testing.T, words string) {
 	}
 }
 
-// TestNonsense: a bank fails, or sends reports that change nothing. Invalid and outdated reports
-// must appear once in the timeline. A later check must be planned, so that the next pass does not
+// TestNonsense: a bank fails, or sends reports that change nothing. The next pass must not
 // immediately ask again.
 func TestNonsense(t *testing.T) {
 	lines := func(lines ...payment.Line) payment.Report {
@@ -136,7 +135,6 @@ func TestLargeReport(t *testing.T) {
 	})
 }
 
-// wantMemory checks the connector's stored memory about the order of a payment.
 func (w *fixture) wantMemory(t *testing.T, id passerelle.PaymentID, want string) {
 	t.Helper()
 	a, err := w.db.Attempt(t.Context(), w.domain.ID, id)
@@ -146,9 +144,8 @@ func (w *fixture) wantMemory(t *testing.T, id passerelle.PaymentID, want string)
 	}
 }
 
-// TestMemoryStoredDuringACall checks that the memory that a connector stores during a call
-// survives. It must survive a failure of the call, a crash of the process, and a simultaneous call
-// with an older memory.
+// TestMemoryStoredDuringACall checks which memory is stored after failed, crashed and simultaneous
+// calls.
 func TestMemoryStoredDuringACall(t *testing.T) {
 	saving := func(memory string, then fault) fault {
 		return func(ctx context.Context, o connector.Order, next exchange) (payment.Report, error) {

@@ -15,7 +15,6 @@ import (
 	"passerelle/payment"
 )
 
-// together calls functions concurrently and waits for all of them.
 func together(calls ...func()) {
 	start := make(chan struct{})
 	var all sync.WaitGroup
@@ -34,7 +33,6 @@ func times(n int, call func()) []func() {
 	return calls
 }
 
-// count counts the outcomes of concurrent calls.
 type count struct {
 	mu sync.Mutex
 	of map[string]int
@@ -57,8 +55,7 @@ func (c *count) add(err error) {
 	}
 }
 
-// TestValidationsAtOnce validates one payment many times concurrently. One call must send the
-// order, and all others must get a conflict.
+// TestValidationsAtOnce checks that one of several concurrent validations sends the order.
 func TestValidationsAtOnce(t *testing.T) {
 	const callers = 6
 	onEach(t, func(t *testing.T, w *fixture) {
@@ -82,8 +79,7 @@ func TestValidationsAtOnce(t *testing.T) {
 	})
 }
 
-// TestKeepAndValidateAtOnce stores one choice and validates another concurrently. The order must
-// contain the validated choice.
+// TestKeepAndValidateAtOnce stores one choice and validates another concurrently.
 func TestKeepAndValidateAtOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		for range 30 {
@@ -105,8 +101,7 @@ func TestKeepAndValidateAtOnce(t *testing.T) {
 }
 
 // TestValidationDuringAnAttempt validates a payment while its attempt is open, and while the
-// outcome is unknown. The validation must fail with a conflict and a time to retry, and change
-// nothing.
+// outcome is unknown.
 func TestValidationDuringAnAttempt(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.create(1)
@@ -131,10 +126,9 @@ func TestValidationDuringAnAttempt(t *testing.T) {
 	})
 }
 
-// TestEverybodyAtOnce runs several things between a bank's response and its storage: the payer
-// returns, and the loops of two processes recover and follow the payment. The bank does not
-// recognise keys, and all leases have lapsed. Only the database prevents the service from sending
-// the order twice.
+// TestEverybodyAtOnce: when a bank responds, the payer returns, and the loops of two processes
+// recover and follow the payment. The bank does not recognise keys, and all leases have lapsed.
+// Only the database prevents the service from sending the order twice.
 func TestEverybodyAtOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.line.tune(func(p *connector.Profile) { p.Idempotent = false })
@@ -170,8 +164,6 @@ func TestEverybodyAtOnce(t *testing.T) {
 	})
 }
 
-// approvedAtOnce makes the payer approve. The payer's returns and the loops then run at the same
-// moment.
 func (w *fixture) approvedAtOnce(t *testing.T, id passerelle.PaymentID, state string, pass func(*initiation.Initiation) func(), back func()) {
 	t.Helper()
 	if got := w.decide(w.stored(id), "approve"); got != state {
@@ -182,8 +174,8 @@ func (w *fixture) approvedAtOnce(t *testing.T, id passerelle.PaymentID, state st
 	w.wantSubmissions(t, id, 1)
 }
 
-// TestTwoLoops makes two processes concurrently do the due work for many payments. Each payment
-// must be handled once, and no payment may be left over.
+// TestTwoLoops makes two processes do the due work for many payments. Each payment must be handled
+// once.
 func TestTwoLoops(t *testing.T) {
 	const payments = 40
 	onEach(t, func(t *testing.T, w *fixture) {
@@ -249,8 +241,7 @@ func TestAnswerOverAChange(t *testing.T) {
 	})
 }
 
-// TestOlderReport makes two processes store the same report. The first report must be stored.
-// Storing the second report must return no error.
+// TestOlderReport makes two processes store the same report. The second must return no error.
 func TestOlderReport(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)
@@ -356,8 +347,7 @@ func TestNotSentAfterTheReturn(t *testing.T) {
 	})
 }
 
-// TestEndedMeanwhile expires a payment whose order is in flight or whose outcome is unknown. The
-// payment must stay expired, nothing more may be sent, and the checks must end.
+// TestEndedMeanwhile expires a payment whose order is in flight or whose outcome is unknown.
 func TestEndedMeanwhile(t *testing.T) {
 	expire := func(w *fixture) {
 		p := w.stored(1)

@@ -15,8 +15,6 @@ import (
 	"passerelle/payment"
 )
 
-// wantRefusal checks that an error has this kind, names this field and contains all words. It also
-// checks the numbers of rows.
 func (w *fixture) wantRefusal(t *testing.T, err error, rows map[string]int64, kind passerelle.Kind, field string, words ...string) {
 	t.Helper()
 	var reported *passerelle.Error
@@ -32,8 +30,7 @@ func (w *fixture) wantRefusal(t *testing.T, err error, rows map[string]int64, ki
 	w.wantRows(t, rows)
 }
 
-// particular makes the test connector usable in live domains. It sets strict rules about the number
-// of instructions, payer accounts and fields.
+// particular sets strict rules about the number of instructions, payer accounts and fields.
 func particular(p *connector.Profile) {
 	p.Sandbox = false
 	p.Payments.MaxInstructions = 1
@@ -191,7 +188,6 @@ func TestWrongPayment(t *testing.T) {
 	})
 }
 
-// TestOtherDomainsAreLeftAlone checks that a loop for one domain does no work of another domain.
 func TestOtherDomainsAreLeftAlone(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		other, _ := w.createDomain("other", passerelle.Sandbox)
@@ -375,7 +371,6 @@ func TestReturnIsOnAKnownSite(t *testing.T) {
 	})
 }
 
-// deleteClient deletes a client. Its payments stay.
 func (w *fixture) deleteClient(c store.Client) {
 	w.t.Helper()
 	must(w.t, w.db.Write(w.t.Context(), func(tx *store.Tx) error { tx.DeleteClient(c.Domain, c.ID, noon); return nil }))
@@ -439,9 +434,8 @@ func TestValidationsAfterTheClient(t *testing.T) {
 	})
 }
 
-// TestNothingTypedIsKept puts a word into values that the payer enters, plain and encrypted. Some
-// values are right, others wrong. The word must not appear in refusals, the log, events, simulated
-// orders, notes or transitions. No attempt after the first may keep its fields.
+// TestNothingTypedIsKept puts a word into values that the payer enters, plain and encrypted. The
+// word must not appear in refusals, the log, events, simulated orders, notes or transitions.
 func TestNothingTypedIsKept(t *testing.T) {
 	const canary = "CANARY"
 	onEach(t, func(t *testing.T, w *fixture) {

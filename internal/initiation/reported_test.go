@@ -16,8 +16,6 @@ import (
 	"passerelle/payment"
 )
 
-// delayed returns a fault, a channel and a function. The fault delays each call until the function
-// is called. Each call first sends a value to the channel.
 func delayed() (hold fault, arrived chan struct{}, free func()) {
 	arrived, freed := make(chan struct{}, 2*initiation.MaxCallers), make(chan struct{})
 	return func(ctx context.Context, o connector.Order, next exchange) (payment.Report, error) {
@@ -27,7 +25,6 @@ func delayed() (hold fault, arrived chan struct{}, free func()) {
 	}, arrived, sync.OnceFunc(func() { close(freed) })
 }
 
-// notify makes the service receive a bank's notification about a payment.
 func (w *fixture) notify(t *testing.T, d passerelle.Domain, id passerelle.PaymentID) {
 	t.Helper()
 	n := &notification.Notifications{DB: w.db, MAC: w.ring.MAC, Now: func() time.Time { return noon }, Sync: func() {}}
@@ -36,9 +33,8 @@ func (w *fixture) notify(t *testing.T, d passerelle.Domain, id passerelle.Paymen
 	must(t, n.Receive(t.Context(), d, address.Query().Get("state")))
 }
 
-// TestReportDuringACall: a bank sends a report during a call about the order. The call sends or
-// cancels the order, or asks for its status. The service must ask the bank again once, as soon as
-// the call has ended.
+// TestReportDuringACall: a bank sends a report during a call about the order. The service must ask
+// the bank again once, as soon as the call has ended.
 func TestReportDuringACall(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		week := w.later(7 * 24 * time.Hour) // a payment of this age is checked only every few hours
@@ -88,10 +84,8 @@ func TestReportDuringACall(t *testing.T) {
 	})
 }
 
-// TestReportAboutAnUnknownOutcome: the outcome of a call is unknown, and the service will ask the
-// bank again in an hour. A notification or a return must make the service ask now. A report that
-// arrives while the service asks must make it ask once more. For each report, the service must ask
-// once.
+// TestReportAboutAnUnknownOutcome: the outcome of a call is unknown. For each notification or
+// return, the service must ask the bank once.
 func TestReportAboutAnUnknownOutcome(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)
@@ -256,7 +250,7 @@ func TestReturnToABusyBank(t *testing.T) {
 }
 
 // TestReturnThatFails: when the first call after a payer's return fails, the next call gives the
-// bank the payer's code. A connector that stored or returned a memory gets the code only once.
+// bank the payer's code again, unless the connector stored or returned a memory.
 func TestReturnThatFails(t *testing.T) {
 	cut := func(report payment.Report, save bool) fault {
 		return func(ctx context.Context, o connector.Order, _ exchange) (payment.Report, error) {
@@ -352,7 +346,6 @@ func TestReturnDuringAnotherMemory(t *testing.T) {
 	})
 }
 
-// wantCallbacks checks how many queries of payers are stored.
 func (w *fixture) wantCallbacks(t *testing.T, want int64) {
 	t.Helper()
 	if got := column[int64](w, `SELECT count(*) FROM attempt WHERE callback IS NOT NULL`)[0]; got != want {
@@ -360,7 +353,6 @@ func (w *fixture) wantCallbacks(t *testing.T, want int64) {
 	}
 }
 
-// keepCallback stores the query of a payer who returns.
 func (w *fixture) keepCallback(id passerelle.PaymentID, query string) {
 	w.t.Helper()
 	a, err := w.db.Attempt(w.t.Context(), w.domain.ID, id)
@@ -368,9 +360,8 @@ func (w *fixture) keepCallback(id passerelle.PaymentID, query string) {
 	must(w.t, w.db.Write(w.t.Context(), func(tx *store.Tx) error { return tx.KeepCallback(a, []byte(query)) }))
 }
 
-// TestCallbacksEndWithThePayment: when an operator settles a payment, when the bank reports its end or
-// when it expires, the service must remove the query with which the payer returned. It must store no
-// query after that.
+// TestCallbacksEndWithThePayment checks that the end of a payment removes the query with which the
+// payer returned. No query may be stored after that.
 func TestCallbacksEndWithThePayment(t *testing.T) {
 	month := 31 * 24 * time.Hour
 	for name, end := range map[string]func(w *fixture, p passerelle.PaymentID) error{

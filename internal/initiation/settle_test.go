@@ -13,8 +13,7 @@ import (
 	"passerelle/payment"
 )
 
-// lostAt returns a payment with an unknown outcome at a bank that does not recognise keys. The
-// fault decides whether the order arrives.
+// lostAt returns a payment with an unknown outcome at a bank that does not recognise keys.
 func (w *fixture) lostAt(cut fault) passerelle.PaymentID {
 	w.t.Helper()
 	w.line.tune(func(p *connector.Profile) { p.Idempotent = false })
@@ -27,15 +26,12 @@ func (w *fixture) lostAt(cut fault) passerelle.PaymentID {
 	return id
 }
 
-// settle settles an order on behalf of an operator.
 func (w *fixture) settle(id passerelle.PaymentID, state payment.State) (*payment.Payment, error) {
 	entry := store.Audit{Domain: w.domain.ID, At: noon, Act: "settle", Subject: "payment", SubjectID: int64(id)}
 	return w.Settle(w.t.Context(), w.domain, id, initiation.Settlement{State: state, Reason: "The bank's desk says so."}, entry)
 }
 
 // TestSettlements checks that an operator can end a payment whose outcome the bank cannot report.
-// The usual transitions and events must follow, with the reason in the timeline and one entry in
-// the audit log.
 func TestSettlements(t *testing.T) {
 	for state, want := range map[payment.State][]eventSummary{
 		payment.Done: {
@@ -128,7 +124,7 @@ func TestSettledMeanwhile(t *testing.T) {
 }
 
 // TestUnreadableAccountNumbers checks that nothing panics when the account numbers of a payment
-// cannot be decrypted. The payment keeps its state, and the acts fail.
+// cannot be decrypted.
 func TestUnreadableAccountNumbers(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		_, err := w.db.SealAccountNumbers(t.Context(), 10, func(int64) {})

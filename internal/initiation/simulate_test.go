@@ -9,7 +9,7 @@ import (
 	"passerelle/payment"
 )
 
-// standing returns a payment with two instructions that a simulation has brought to a state.
+// standing brings a new payment to a state by simulation.
 func (w *fixture) standing(state payment.State) passerelle.PaymentID {
 	w.t.Helper()
 	id := w.create(2)
@@ -30,8 +30,7 @@ func (w *fixture) standing(state payment.State) passerelle.PaymentID {
 	return id
 }
 
-// TestEveryEdge simulates the change from every state to every state. Edges of the state table
-// must succeed and emit their event, and all other changes must be conflicts.
+// TestEveryEdge simulates the change from every state to every state.
 func TestEveryEdge(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		for _, from := range payment.States() {

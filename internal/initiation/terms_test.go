@@ -47,8 +47,6 @@ func TestTerms(t *testing.T) {
 	})
 }
 
-// termsRefused tries to accept terms that are not in force. It also tries to accept terms for a
-// payment in a later state.
 func (w *fixture) termsRefused(t *testing.T, id passerelle.PaymentID, old int64) {
 	t.Helper()
 	rows := w.rows()
