@@ -17,7 +17,6 @@ import (
 	"passerelle/payment"
 )
 
-// The tests in this file use these account numbers.
 const (
 	payersNumber = "FR7630006000011234567890189"
 	oneNumber    = "DE89370400440532013000"
@@ -56,7 +55,6 @@ func (s fixture) clearNumbers() (n int64) {
 	return n
 }
 
-// found returns the number of payments that each filter finds, by the name of the filter.
 func (s fixture) found(db *store.DB, domain passerelle.DomainID) map[string]int64 {
 	s.t.Helper()
 	found := map[string]int64{}
@@ -78,8 +76,6 @@ func (s fixture) found(db *store.DB, domain passerelle.DomainID) map[string]int6
 	return found
 }
 
-// same fails the test when the payer or the instructions of the stored payment differ from those of
-// p.
 func (s fixture) same(db *store.DB, p *payment.Payment) {
 	s.t.Helper()
 	got, err := db.Payment(s.t.Context(), p.Domain, p.ID, true)

@@ -17,7 +17,6 @@ const (
 	mostToRead   = 286
 )
 
-// TestAllocationsOfAPayment limits the allocations of storing and reading a payment.
 func TestAllocationsOfAPayment(t *testing.T) {
 	s := newFixture(t, storetest.SQLite(t))
 	p, first, err := payment.New(draft(1), payment.Policy{}, zeros{}, now)

@@ -13,7 +13,6 @@ import (
 	"passerelle/payment"
 )
 
-// attempt opens an attempt for a new payment, under a lease.
 func (s fixture) attempt(key string, lease time.Duration) store.Attempt {
 	s.t.Helper()
 	p := s.create(draft(1), now)
@@ -34,7 +33,6 @@ func (s fixture) wantAttempt(want store.Attempt) {
 	wantSame(s.t, want, got, err)
 }
 
-// claim takes over attempts of a domain.
 func (s fixture) claim(domain passerelle.DomainID, lease time.Duration, limit int, except ...string) []int64 {
 	s.t.Helper()
 	var claimed []store.Due
@@ -276,7 +274,6 @@ func TestAttemptsGoToOneClaimant(t *testing.T) {
 	})
 }
 
-// sealedFields returns the column with the values that the payer typed.
 func (s fixture) sealedFields(table string) []byte {
 	s.t.Helper()
 	sealed, err := database.One(s.t.Context(), s.db.Rows(), func(row database.Row) (b []byte, err error) { return b, row.Scan(&b) }, `SELECT fields FROM `+table)

@@ -12,7 +12,6 @@ import (
 	"passerelle/internal/store"
 )
 
-// acts records n acts. Every third act is in the other domain.
 func (s fixture) acts(n int) []store.Audit {
 	s.t.Helper()
 	all := make([]store.Audit, n)

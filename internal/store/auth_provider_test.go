@@ -13,7 +13,6 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// provider stores a provider of either type.
 func (s fixture) provider(domain passerelle.DomainID, name string, e *store.TokenEndpoint) store.AuthProvider {
 	s.t.Helper()
 	a := store.AuthProvider{Domain: domain, Type: "hmac_signature", Name: name, Secret: "secret of " + name, Endpoint: e, Created: now}
@@ -199,8 +198,6 @@ func TestSecretsOfAnInstant(t *testing.T) {
 	}
 }
 
-// TestSecretsOfAuthProvidersAreSealed checks that the columns contain no plain secret or
-// configuration.
 func TestSecretsOfAuthProvidersAreSealed(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.provider(s.domain, "a", &someEndpoint)

@@ -10,19 +10,15 @@ import (
 	"passerelle/internal/store"
 )
 
-// rowsOfLists returns the length of the long lists. In a long run, PASSERELLE_TEST_ROWS sets it,
-// and the test also compares times.
 func rowsOfLists(t *testing.T) (rows int, long bool) {
 	t.Helper()
 	return inALongRun(t, "PASSERELLE_TEST_ROWS", 4000)
 }
 
-// fewRows is the length of the short lists.
 const fewRows = 1000
 
-// crowds contains statements that insert rows for the lists of listsOfConsole. All rows that belong
-// to a user belong to the same user. $1 and $2 are the first and last number, $3 is the domain, $4
-// is a connection, and HASH is a unique value.
+// crowds contains statements that insert rows for the lists of listsOfConsole. $1 and $2 are the
+// first and last number, $3 is the domain, $4 is a connection, and HASH is a unique value.
 var crowds = []string{
 	`INSERT INTO end_user (id, domain_id, platform, created, permanent, version) SELECT i, CAST($3 AS BIGINT), 'sharedAccess', i, i, 1 FROM n`,
 	`INSERT INTO connection (id, domain_id, user_id, connector_uuid, created, state, credentials)
@@ -42,8 +38,8 @@ var crowds = []string{
 		SELECT i, CAST($3 AS BIGINT), 7, CAST($4 AS BIGINT), i, i, 1, FALSE FROM n`,
 }
 
-// crowdIn executes each statement of crowds for n rows of a domain, with consecutive ids above a
-// number. It returns the connection of the accounts, subscriptions and connection logs.
+// crowdIn executes crowds for n rows with ids above a number. It returns the connection of the
+// accounts, subscriptions and connection logs.
 func (s fixture) crowdIn(domain passerelle.DomainID, after, n int) passerelle.ConnectionID {
 	s.t.Helper()
 	hash := `randomblob(16)`
@@ -69,7 +65,6 @@ func (s fixture) crowdIn(domain passerelle.DomainID, after, n int) passerelle.Co
 // listOfConsole reads the newest page of a list, and returns the number of its rows.
 type listOfConsole func(domain passerelle.DomainID, connection passerelle.ConnectionID) (rows int, err error)
 
-// listsOfConsole returns lists of the console, by name.
 func listsOfConsole(s fixture) map[string]listOfConsole {
 	ctx, newest := s.t.Context(), store.Window{Descending: true, Limit: pageOfList}
 	troubles := func(connector string, states ...passerelle.ConnectionState) listOfConsole {
@@ -147,7 +142,6 @@ func TestMillionRowsOfTheConsole(t *testing.T) {
 	})
 }
 
-// page returns a function that reads a full page of the list.
 func (list listOfConsole) page(t *testing.T, domain passerelle.DomainID, connection passerelle.ConnectionID) func() {
 	return func() {
 		t.Helper()

@@ -12,15 +12,12 @@ import (
 	"passerelle/webhook"
 )
 
-// fewDeliveries is the length of the short lists.
 const fewDeliveries = 1000
 
 // invariantTimeout is far more than the time for one pass over a million payments or deliveries. It
 // is far less than the time for comparing each row with every other row.
 const invariantTimeout = time.Minute
 
-// manyDeliveries returns the length of the long lists. In a long run, PASSERELLE_TEST_DELIVERIES
-// sets it, and the test also compares times.
 func manyDeliveries(t *testing.T) (deliveries int, long bool) {
 	t.Helper()
 	return inALongRun(t, "PASSERELLE_TEST_DELIVERIES", 5*fewDeliveries)
@@ -36,8 +33,7 @@ var deliverMany = []string{
 		SELECT i, CAST($3 AS BIGINT), CAST($4 AS BIGINT), CASE WHEN i % 2 = 0 THEN CAST($5 AS BIGINT) ELSE i END, i * 1000000, 1000, 500, 'status 500', 'POST./.', 'x' FROM n`,
 }
 
-// crowded creates a webhook with n deliveries, and as many requests. The number of the first
-// delivery is from + 1.
+// crowded creates a webhook with n deliveries, and as many requests.
 func (s fixture) crowded(from, n int) store.Webhook {
 	s.t.Helper()
 	w := store.Webhook{Domain: s.domain, Event: webhook.PaymentStateUpdated, URL: "https://shop.example/", Created: now}
@@ -56,8 +52,7 @@ func (s fixture) crowded(from, n int) store.Webhook {
 }
 
 // TestMillionDeliveries reads an operator's pages about a webhook with a thousand deliveries and
-// about a webhook with many. In a long run, the pages with many may take at most three times as
-// long.
+// about a webhook with many.
 func TestMillionDeliveries(t *testing.T) {
 	onEachOwnDatabase(t, func(t *testing.T, s fixture) {
 		n, long := manyDeliveries(t)
@@ -86,7 +81,6 @@ func (s fixture) checkInvariants(t *testing.T) {
 	}
 }
 
-// deliveryList reads a page about a webhook, and returns the number of its rows.
 type deliveryList func(w store.Webhook, first int) (rows int, err error)
 
 func deliveryLists(s fixture) map[string]deliveryList {
@@ -141,8 +135,6 @@ func deliveryLists(s fixture) map[string]deliveryList {
 	}
 }
 
-// page returns a function that reads a full page of the list. The last argument is the first
-// delivery of the webhook.
 func (list deliveryList) page(t *testing.T, w store.Webhook, first int) func() {
 	return func() {
 		t.Helper()

@@ -11,11 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// scalingPage says how many keys begin with the domain.
 const scalingPage = "../../docs/scaling.md"
 
-// These expressions match the lines with columns and keys in the recorded schema. keyTable matches
-// the table of keys on the page.
+// These expressions match lines of the recorded schema. keyTable matches the table of keys on the
+// page.
 var (
 	columnLine  = regexp.MustCompile(`(?m)^column (\w+)\.(\w+) `)
 	primaryLine = regexp.MustCompile(`(?m)^constraint \w+\.(\w+) PRIMARY KEY`)
@@ -28,7 +27,6 @@ var (
 // the keys of tables without a domain.
 type keyCounts struct{ first, without, elsewhere int }
 
-// add counts a key by its first column, and by whether its table has the domain.
 func (c *keyCounts) add(first string, hasDomain bool) {
 	switch {
 	case !hasDomain:
@@ -44,7 +42,6 @@ func (c keyCounts) row(name string) string {
 	return fmt.Sprintf("| %s | %d | %d | %d | %d |\n", name, c.first+c.without+c.elsewhere, c.first, c.without, c.elsewhere)
 }
 
-// countedKeys returns the table of keys for a schema.
 func countedKeys(schema string) string {
 	hasDomain, isPrimary := map[string]bool{}, map[string]bool{}
 	for _, match := range columnLine.FindAllStringSubmatch(schema, -1) {

@@ -12,7 +12,7 @@ import (
 )
 
 // TestTriggeredVersionsGrow checks that a later caller gets a greater version. The test uses two
-// stores on one database, like two replicas. No two callers may get the same version.
+// stores on one database, like two replicas.
 func TestTriggeredVersionsGrow(t *testing.T) {
 	const goroutines, each = 6, 20
 	storetest.Each(t, func(t *testing.T, url string) {

@@ -9,8 +9,6 @@ import (
 	"passerelle/internal/keys"
 )
 
-// Tests use these names beside the exported names of this package.
-
 const (
 	KeyLease      = keyLease
 	LabelOrder    = labelOrder

@@ -23,8 +23,7 @@ var now = time.Date(2026, 11, 21, 15, 4, 5, 6000, time.UTC)
 // dates lets cmp compare passerelle.Date values.
 var dates = cmp.Comparer(func(a, b passerelle.Date) bool { return a == b })
 
-// fixture is a store with its complete schema and two sandbox domains. Each domain has an
-// application.
+// fixture is a store with its complete schema and two sandbox domains.
 type fixture struct {
 	t             *testing.T
 	db            *store.DB
@@ -76,7 +75,6 @@ func (s fixture) write(fn func(*store.Tx) error) {
 
 func (s fixture) try(fn func(*store.Tx) error) error { return s.db.Write(s.t.Context(), fn) }
 
-// sql executes one statement directly.
 func (s fixture) sql(text string, args ...any) error {
 	return s.try(func(tx *store.Tx) error { tx.Unit().Exec(text, args...); return nil })
 }
@@ -114,7 +112,6 @@ func draft(amounts ...int64) payment.Draft {
 	return d
 }
 
-// create stores a payment in the first domain. The second argument is the time of its registration.
 func (s fixture) create(d payment.Draft, at time.Time) *payment.Payment {
 	s.t.Helper()
 	p, first, err := payment.New(d, payment.Policy{Periodic: true}, rand.Reader, at)
@@ -135,7 +132,6 @@ func (s fixture) load(p *payment.Payment) *payment.Payment {
 	return loaded
 }
 
-// report applies a report of a bank and stores the result.
 func (s fixture) report(p *payment.Payment, r payment.Report, at time.Time) {
 	s.t.Helper()
 	steps, err := p.Apply(r, at)
@@ -153,7 +149,6 @@ func transitions(steps []payment.Step) []payment.Transition {
 	return list
 }
 
-// wantSame compares a stored value with a loaded value.
 func wantSame[T any](t *testing.T, want, got T, err error) {
 	t.Helper()
 	if err != nil {
@@ -164,7 +159,6 @@ func wantSame[T any](t *testing.T, want, got T, err error) {
 	}
 }
 
-// wantNotFound expects a read to find nothing.
 func wantNotFound[T any](t *testing.T, _ T, err error) {
 	t.Helper()
 	wantError(t, err, store.ErrNotFound)

@@ -27,7 +27,7 @@ import (
 
 // meter counts the cost of each statement. In SQLite, the cost is the number of instructions of the
 // virtual machine. In PostgreSQL, it is the number of blocks read, including the blocks for checks
-// of references. The meter executes each statement before the program does, and then rolls it back.
+// of references. The meter executes each statement before the program does, and undoes its changes.
 type meter struct {
 	t     *testing.T
 	pool  *database.Handle // set for PostgreSQL
@@ -36,8 +36,6 @@ type meter struct {
 	cost  int64
 }
 
-// meterOf returns a meter for the statements of a fixture. The meter measures until the returned
-// function is called.
 func meterOf(t *testing.T, s fixture, url string) (m *meter, stop func()) {
 	t.Helper()
 	m = &meter{t: t, plans: newPlanned(t, url)}
@@ -66,7 +64,6 @@ func connectSQLite(t *testing.T, path string) *sql.Conn {
 	return conn
 }
 
-// openDatabase opens a database that a store of the test also uses.
 func openDatabase(t *testing.T, url string) *database.Handle {
 	t.Helper()
 	pool, err := database.Open(t.Context(), url, database.Config{Migrations: store.Migrations})
@@ -183,8 +180,7 @@ func (m *meter) blocks(unit *database.Unit, sign int64, end error) {
 	}, `SELECT CAST(COALESCE(SUM(pg_stat_get_xact_blocks_fetched(oid)), 0) AS BIGINT) FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'i')`)
 }
 
-// blocksOf executes a query with a generic plan, as the program does. It returns the number of
-// blocks that the query reads.
+// blocksOf executes a query with a generic plan, as the program does.
 func (m *meter) blocksOf(text string, args []any) (blocks int64) {
 	m.t.Helper()
 	m.plans.do(`PREPARE counted AS ` + m.plans.words.Text(text))
@@ -213,7 +209,6 @@ func (m *meter) blocksOf(text string, args []any) (blocks int64) {
 	return blocks
 }
 
-// literals returns arguments as SQL literals.
 func literals(args []any) []string {
 	all := make([]string, len(args))
 	for i, arg := range args {
@@ -281,7 +276,6 @@ func (s fixture) paths(w store.Webhook) map[string]func(*payment.Payment) {
 	}
 }
 
-// bankSays applies a report to a payment, and stores the payment with its event.
 func (s fixture) bankSays(p *payment.Payment, r payment.Report) {
 	s.t.Helper()
 	p = s.load(p)
@@ -305,8 +299,7 @@ func (s fixture) numberFrom(first int) {
 	}
 }
 
-// surround adds payments. Each has an event, a delivery and a token. Half of the events belong to a
-// user.
+// surround adds payments, each with an event, a delivery and a token.
 func (s fixture) surround(w store.Webhook, from, to int) {
 	s.t.Helper()
 	s.populateAfter(from, to)
@@ -334,12 +327,10 @@ var around = []string{
 // two, and the meter counts each page.
 var mostGrowth = map[string]float64{"sqlite": 1.1, "postgres": 1.6}
 
-// pageLimit is the longest time for a page in a long run.
 const pageLimit = 10 * time.Millisecond
 
 // TestMillionCostsAsAThousand measures each operation among few payments and among many. The labels
-// of all payments begin with the same text. The cost among many may be at most mostGrowth times the
-// cost among few.
+// of all payments begin with the same text.
 func TestMillionCostsAsAThousand(t *testing.T) {
 	storetest.EachEmpty(t, func(t *testing.T, url string) {
 		s := newFixture(t, url)
@@ -378,7 +369,6 @@ func TestMillionCostsAsAThousand(t *testing.T) {
 	})
 }
 
-// quickest returns the shortest time of several runs of an operation.
 func quickest(path func(*payment.Payment)) time.Duration {
 	took := time.Hour
 	for range 9 {

@@ -24,12 +24,11 @@ type idRow struct {
 
 func idSpot(r idRow) lists.Spot { return lists.Spot{ID: r.id} }
 
-// idListing returns a list by id from which a filter selects some rows.
 func idListing(w lists.Ways, rows []idRow, selected func(idRow) bool) lists.List {
 	return lists.List{Ways: w, All: lists.Spots(rows, idSpot, lists.Any[idRow]), Selected: lists.Spots(rows, idSpot, selected)}
 }
 
-// drawDomain draws a domain. It mostly draws the domain with the most rows.
+// drawDomain mostly draws the domain with the most rows.
 func (s fixture) drawDomain(t *rapid.T) passerelle.DomainID {
 	domain := s.domain
 	lists.Maybe(t, "domain", &domain, s.other)
@@ -156,7 +155,6 @@ func (s fixture) authProviders() func(*rapid.T) lists.List {
 	}
 }
 
-// TestListsByIDAreThoseOfTheReference compares random windows of the lists by id with a reference.
 func TestListsByIDAreThoseOfTheReference(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		lists.Compare(t, map[string]func(*rapid.T) lists.List{
@@ -165,8 +163,7 @@ func TestListsByIDAreThoseOfTheReference(t *testing.T) {
 	})
 }
 
-// TestUsersAreThoseOfTheReference compares random windows of users with a reference. Lists of users
-// have a separate window type, in which the position is always set.
+// Lists of users have a separate window type, in which the position is always set.
 func TestUsersAreThoseOfTheReference(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		var all []idRow

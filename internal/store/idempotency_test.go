@@ -16,7 +16,6 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// onEachWithDomain runs a test on both databases with the complete schema and one domain.
 func onEachWithDomain(t *testing.T, run func(t *testing.T, db *store.DB, domain passerelle.DomainID)) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		db, err := store.Open(t.Context(), url, store.Options{Keys: keys.Generate(), Log: slog.New(slog.DiscardHandler)})
@@ -57,7 +56,6 @@ func claim(t *testing.T, db *store.DB, k store.RepeatKey) store.Claim {
 	return c
 }
 
-// lapse sets all times in a column, such as lease_until, to one second ago.
 func lapse(t *testing.T, db *store.DB, column string) {
 	t.Helper()
 	mustWrite(t, db, func(tx *store.Tx) error {

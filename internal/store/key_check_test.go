@@ -104,7 +104,6 @@ func openPgx(t *testing.T, url string) *pgx.Conn {
 	return conn
 }
 
-// refixed returns the ring with a different fixed key.
 func refixed(t *testing.T, ring *keys.Ring) *keys.Ring {
 	t.Helper()
 	fixed := regexp.MustCompile(`(?m)^fixed .*$`)

@@ -8,10 +8,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestMigrationSetsStatesOfInstructions migrates a database in which instructions of validating
-// payments have no state. These instructions must become pending. Instructions without a state must
-// become rejected if their payment expired after its validation. Other instructions must not
-// change.
+// TestMigrationSetsStatesOfInstructions migrates a database in which instructions of validating and
+// expired payments have no state.
 func TestMigrationSetsStatesOfInstructions(t *testing.T) {
 	const before = 34
 	storetest.EachEmpty(t, func(t *testing.T, url string) {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// inALongRun returns the number in an environment variable, if it is set. A long run sets the
-// variable and also compares times. Otherwise inALongRun returns the usual number.
+// inALongRun returns the number in an environment variable, or the usual number. A long run sets
+// the variable, and also compares times.
 func inALongRun(t *testing.T, variable string, usual int) (number int, long bool) {
 	t.Helper()
 	text, long := os.LookupEnv(variable)
@@ -35,7 +35,6 @@ type measure struct {
 	limit time.Duration
 }
 
-// hold reads the two pages alternately. In a long run it also checks the limits.
 func (p measure) hold(t *testing.T, long bool, first, second func()) {
 	t.Helper()
 	ratio, shortest := compare(first, second)

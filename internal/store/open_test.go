@@ -37,7 +37,6 @@ func openOnly(t testing.TB, url string) *store.DB {
 	return db
 }
 
-// firstMigrations returns the first n migrations of the program.
 func firstMigrations(t *testing.T, n int) fs.FS {
 	t.Helper()
 	names, err := fs.Glob(store.Migrations, "migrations/*.sql")
@@ -96,9 +95,8 @@ func runs(t *testing.T, address, text string, args ...any) {
 	}
 }
 
-// outdated creates a database with an earlier schema. Units need the present schema. The function
-// run therefore executes a statement outside units, as a migration does. The function renew opens
-// the database and executes the other migrations.
+// outdated creates a database with an earlier schema. Its first function executes a statement
+// outside units, because units need the present schema.
 func outdated(t *testing.T, url string, migrations int, ring *keys.Ring) (run func(text string, args ...any), renew func() *store.DB) {
 	t.Helper()
 	old, err := database.Open(t.Context(), url, database.Config{Migrations: firstMigrations(t, migrations)})

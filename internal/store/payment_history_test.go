@@ -9,8 +9,6 @@ import (
 	"passerelle/payment"
 )
 
-// TestEdgesAreThoseOfTheStateTable checks that the table payment_edge has the edges of package
-// payment.
 func TestEdgesAreThoseOfTheStateTable(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		got, err := database.Collect(t.Context(), s.db.Rows(), database.ScanString, `SELECT from_state || ' ' || to_state FROM payment_edge`)

@@ -18,7 +18,7 @@ import (
 	"passerelle/payment"
 )
 
-// These are the connectors of the population. Their order by name differs from their order by UUID.
+// The order of these connectors by name differs from their order by UUID.
 const (
 	bankA = "0e5e1b0c-0000-4000-8000-00000000000a"
 	bankB = "0e5e1b0c-0000-4000-8000-00000000000b"
@@ -66,7 +66,6 @@ func (s fixture) population(n int) []*payment.Payment {
 	return all
 }
 
-// individual returns a draft of up to three instructions. Some of them have the same beneficiary.
 func (s fixture) individual(i int) payment.Draft {
 	amounts := make([]int64, 1+i%3)
 	for n := range amounts {
@@ -87,8 +86,7 @@ func (s fixture) individual(i int) payment.Draft {
 	return d
 }
 
-// keyOf returns the value by which a list is sorted. It returns nil for a payment without this
-// value.
+// keyOf computes the value by which a list is sorted, or nil.
 var keyOf = map[string]func(*payment.Payment) any{
 	"id":            func(p *payment.Payment) any { return int64(p.ID) },
 	"register_date": func(p *payment.Payment) any { return p.Created.UnixMicro() },
@@ -133,7 +131,6 @@ func btoi(b bool) int {
 	return 0
 }
 
-// matches reports whether a payment matches the filter.
 func matches(f store.PaymentFilter, p *payment.Payment) bool {
 	date := &p.Created
 	if f.DateField == "validate_date" {
@@ -206,8 +203,7 @@ func reference(all []*payment.Payment, f store.PaymentFilter, w store.Window) []
 	return ids
 }
 
-// drawFilter combines fields of the filter at random. It mostly sets few of them, so that some
-// payments match.
+// drawFilter mostly sets few fields of the filter, so that some payments match.
 func drawFilter(t *rapid.T, s fixture, all []*payment.Payment) store.PaymentFilter {
 	f := store.PaymentFilter{Domain: rapid.SampledFrom([]passerelle.DomainID{s.domain, s.domain, s.domain, s.other}).Draw(t, "domain")}
 	for _, filter := range []struct {
@@ -282,8 +278,6 @@ func placeIn(f store.PaymentFilter, w store.Window, p *payment.Payment) []any {
 	return []any{keyOf[w.Order](p), int64(p.ID)}
 }
 
-// TestListIsThatOfTheReference checks that windows with random filters list and count the same
-// payments as the reference.
 func TestListIsThatOfTheReference(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		all := s.population(30)

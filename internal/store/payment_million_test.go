@@ -14,8 +14,6 @@ import (
 	"passerelle/payment"
 )
 
-// crowd returns the number of payments in the lists. In a long run, PASSERELLE_TEST_PAYMENTS sets
-// it, and the test also compares times.
 func crowd(t *testing.T) (payments int, long bool) {
 	t.Helper()
 	return inALongRun(t, "PASSERELLE_TEST_PAYMENTS", 10_000)
@@ -84,7 +82,6 @@ func (s fixture) populateAfter(from, n int) {
 	}
 }
 
-// stretchOfList is a list of payments with a filter and an order.
 type stretchOfList struct {
 	filter store.PaymentFilter
 	order  string
@@ -140,8 +137,6 @@ const pageOfList = 100
 // unlisted has the fields of a filter that no list of TestMillion needs, with the reason.
 var unlisted = map[string]string{"Only": "selects at most one payment"}
 
-// TestMillionHasEveryFilter checks that each field of the filter is set in one of the long lists,
-// except the unlisted fields.
 func TestMillionHasEveryFilter(t *testing.T) {
 	set := map[string]bool{}
 	for _, list := range million(fixture{t: t, domain: 1, client: 1}, 1000) {
@@ -158,9 +153,7 @@ func TestMillionHasEveryFilter(t *testing.T) {
 	}
 }
 
-// TestMillion reads the first page of every list, and the page after nine tenths of its matches. In
-// a long run, the later page may take at most 1.5 times as long as the first. In a long run on
-// PostgreSQL, the later page of a list without sorts must not read more rows than the first page.
+// TestMillion reads the first page of every list, and the page after nine tenths of its matches.
 func TestMillion(t *testing.T) {
 	onEachOwnDatabase(t, func(t *testing.T, s fixture) {
 		n, long := crowd(t)
@@ -215,8 +208,7 @@ func (s fixture) comparePages(t *testing.T, list stretchOfList, first, deep stor
 }
 
 // TestMillionLikeAThousand reads the first page of each list that needs no sort, among a thousand
-// payments and among many more. In a long run, the longer list may take at most three times as
-// long.
+// payments and among many more.
 func TestMillionLikeAThousand(t *testing.T) {
 	onEachOwnDatabase(t, func(t *testing.T, s fixture) {
 		n, long := crowd(t)
@@ -246,7 +238,6 @@ func TestMillionLikeAThousand(t *testing.T) {
 	})
 }
 
-// best returns the shortest time of several reads of a list's first page.
 func (s fixture) best(t *testing.T, list stretchOfList) time.Duration {
 	t.Helper()
 	shortest := time.Hour
@@ -256,7 +247,6 @@ func (s fixture) best(t *testing.T, list stretchOfList) time.Duration {
 	return shortest
 }
 
-// page returns a function that reads a full page of a list.
 func (s fixture) page(t *testing.T, list stretchOfList, w store.Window) func() {
 	return func() {
 		t.Helper()

@@ -62,7 +62,6 @@ func TestPaymentIsReadBack(t *testing.T) {
 	})
 }
 
-// TestIdentityWithoutSensitivePart checks that a missing sensitive part stays missing.
 func TestIdentityWithoutSensitivePart(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p, first, err := payment.New(draft(1), payment.Policy{}, bytes.NewReader(make([]byte, 100)), now)
@@ -75,8 +74,6 @@ func TestIdentityWithoutSensitivePart(t *testing.T) {
 	})
 }
 
-// TestChangedPaymentIsReadBack applies several reports to a payment, and reads the payment after
-// each of them.
 func TestChangedPaymentIsReadBack(t *testing.T) {
 	reports := []payment.Report{
 		{
@@ -205,8 +202,6 @@ func (s fixture) change(p *payment.Payment, r payment.Report) {
 	}
 }
 
-// tryChange applies a report to a payment and stores the result. Without a report, it stores the
-// payment unchanged.
 func (s fixture) tryChange(p *payment.Payment, r payment.Report) error {
 	var steps []payment.Step
 	if r.Status != "" {
@@ -218,8 +213,6 @@ func (s fixture) tryChange(p *payment.Payment, r payment.Report) error {
 	return s.try(func(tx *store.Tx) error { return tx.UpdatePayment(p, transitions(steps), nil) })
 }
 
-// TestOneOfManyWins checks that exactly one of fifty simultaneous changes of the same version of a
-// payment succeeds.
 func TestOneOfManyWins(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.create(draft(1), now)
@@ -280,7 +273,6 @@ func TestPaymentsOfOthers(t *testing.T) {
 	})
 }
 
-// due claims the due payments of a domain at an instant.
 func (s fixture) due(domain passerelle.DomainID, at time.Time, lease time.Duration, limit int, except ...string) []int64 {
 	s.t.Helper()
 	var claimed []store.Due
@@ -336,7 +328,6 @@ func TestDuePayments(t *testing.T) {
 	})
 }
 
-// TestClaimantsShare checks that no payment goes to two simultaneous claimants.
 func TestClaimantsShare(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		const payments, claimants = 20, 8

@@ -42,7 +42,6 @@ func newPlanner(t *testing.T, url string) *planner {
 	return &planner{t: t, db: db}
 }
 
-// plan returns the lines of a statement's plan.
 func (p *planner) plan(s database.Statement) []string {
 	p.t.Helper()
 	if _, err := p.db.Exec(p.t.Context(), `PREPARE this AS `+database.PostgresDialect().Text(s.SQL)); err != nil {
@@ -66,11 +65,9 @@ func (p *planner) plan(s database.Statement) []string {
 	return steps
 }
 
-// crowdedTables matches the tables with many rows in TestRequestsAreRecordedByTheirIDs. No step of
-// a plan may read all rows of such a table.
+// crowdedTables matches the tables with many rows in TestRequestsAreRecordedByTheirIDs.
 var crowdedTables = regexp.MustCompile(` on (payment|payment_transition|instruction|delivery|delivery_attempt|event|bank_transaction|bank_account|subscription|connection|connection_log|end_user|token|webhook|client|setting_change|attempt|document|consent|received)( \w+)?$`)
 
-// more contains statements that add rows with the numbers from $1 to $2.
 var more = []string{
 	`INSERT INTO event (id, domain_id, name, subject, subject_id, version, user_id, body, created)
 		SELECT i, CAST($3 AS BIGINT), 'PAYMENT_STATE_UPDATED', 'payment', i, 1, CASE WHEN i % 2 = 0 THEN i ELSE NULL END, CAST('{}' AS BYTEA), 1 FROM n`,
@@ -82,7 +79,6 @@ var more = []string{
 	`INSERT INTO received (domain_id, name, at, headers, body, verdict) SELECT CAST($3 AS BIGINT), 'x', i, '', CAST('' AS BYTEA), '' FROM n`,
 }
 
-// crowdAll adds thousands of rows to each table that crowdedTables matches.
 func (s fixture) crowdAll() *userAccounts {
 	s.t.Helper()
 	const from, n = 100_000, 20 * fewDeliveries

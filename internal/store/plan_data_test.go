@@ -64,8 +64,8 @@ var (
 	sorting    = regexp.MustCompile(`^(.*->  )?Sort$`)
 )
 
-// growing returns the steps whose cost grows with a table, from plans of PostgreSQL. These steps
-// are complete reads of a table or an index, and sorts.
+// growing returns the steps of PostgreSQL plans whose cost grows with a table: complete reads of a
+// table or an index, and sorts.
 func growing(plans []string) (steps []string) {
 	for i, step := range plans {
 		bound := i+1 < len(plans) && strings.Contains(plans[i+1], "Index Cond")
@@ -76,7 +76,6 @@ func growing(plans []string) (steps []string) {
 	return steps
 }
 
-// query is a query of banking data for a request or a loop.
 type query struct {
 	run func() error
 	// index is the index that SQLite uses, with the searched columns.
@@ -104,8 +103,8 @@ func unlessMissing(err error) error {
 	return err
 }
 
-// TestPlansOfBankingData checks that no statement of the function queries reads a whole table. Only
-// statements with a reason in the field sorts may sort, or read a whole index.
+// TestPlansOfBankingData checks that no query reads a whole table. Sorts and complete reads of an
+// index need a reason.
 func TestPlansOfBankingData(t *testing.T) {
 	storetest.EachEmpty(t, func(t *testing.T, url string) {
 		h, engine := plannedAccounts(t, url)
@@ -365,7 +364,6 @@ func (h *userAccounts) documentQueries() map[string]query {
 	}
 }
 
-// aroundQueries returns the queries for data that belongs to transactions.
 func (h *userAccounts) aroundQueries() map[string]query {
 	ctx, db, a, full := context.Background(), h.db, h.Accounts[0], errors.New("full")
 	clusters := func(with func(*bankstore.ClusterFilter)) func() error {
@@ -428,7 +426,6 @@ func (h *userAccounts) aroundQueries() map[string]query {
 	}
 }
 
-// exportQueries returns queries of exports.
 func (h *userAccounts) exportQueries() map[string]query {
 	ctx, db, most := context.Background(), h.db, store.Window{Limit: 5}
 	from := func(place ...any) store.Window { return store.Window{Limit: 5, From: place} }
@@ -481,7 +478,6 @@ func (h *userAccounts) withdrawalQueries() map[string]query {
 	}
 }
 
-// consoleQueries returns queries for the console's lists, and for the use of tokens and clients.
 func (h *userAccounts) consoleQueries() map[string]query {
 	ctx, db, page := context.Background(), h.db, store.Window{Descending: true, Limit: 5, From: []any{int64(9)}}
 	troubles := func(f bankstore.TroubleFilter) func() error {
@@ -563,7 +559,6 @@ func TestPlansOfTransactions(t *testing.T) {
 	}
 }
 
-// TestPlanOfMovements checks that Movements finds the transactions of its days through an index.
 func TestPlanOfMovements(t *testing.T) {
 	s := newFixture(t, storetest.EmptySQLite(t))
 	h := newUserAccounts(t, s)

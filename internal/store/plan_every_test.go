@@ -40,8 +40,7 @@ var granted = []struct{ statement, step, why string }{
 	{`SELECT count\(\*\) FROM connection.* AND terminate IS NOT NULL .* AND failures >= \$2`, `connection_terminating`, "doctor counts them, over an index of the connections whose consent is still to be ended"},
 }
 
-// step is one access of a plan to rows of a table, with or without an index. It includes the
-// leading columns of the index that limit the rows.
+// step is one access of a plan to rows of a table, with or without an index.
 type step struct {
 	table, index string
 	bounds       []string
@@ -71,7 +70,6 @@ func isGranted(sql string, s step) bool {
 
 var expressions = map[string]*regexp.Regexp{}
 
-// finds reports whether an expression matches. It compiles each expression once.
 func finds(expression, text string) bool {
 	if expressions[expression] == nil {
 		expressions[expression] = regexp.MustCompile(expression)
@@ -157,7 +155,6 @@ func (p *planned) isPostgres() bool { return p.words.Name == "postgres" }
 
 var placeholder = regexp.MustCompile(`\$(\d+)`)
 
-// parametersOf returns the number of arguments of a statement.
 func parametersOf(text string) (most int) {
 	for _, found := range placeholder.FindAllStringSubmatch(text, -1) {
 		most = max(most, atoi(found[1]))
@@ -173,7 +170,6 @@ func (p *planned) steps(text string) []step {
 	return p.stepsOfSQLite(text)
 }
 
-// node is a node of a plan of PostgreSQL.
 type node struct {
 	Type   string `json:"Node Type"`
 	Table  string `json:"Relation Name"`
@@ -288,9 +284,8 @@ func (p *planned) tableOf(text, name string) string {
 	return ""
 }
 
-// references returns the queries with which the database checks references. The queries check that
-// a referenced row exists, and that no row refers to a deleted row. The texts are those of
-// PostgreSQL. SQLite executes similar queries.
+// references returns the queries with which PostgreSQL checks that a referenced row exists, and
+// that no row refers to a deleted row. SQLite executes similar queries.
 func (p *planned) references() (all []string) {
 	p.t.Helper()
 	list := `SELECT m.name, f."table", f."from", COALESCE(f."to", 'id'), f.id FROM sqlite_schema m, pragma_foreign_key_list(m.name) f WHERE m.type = 'table' ORDER BY m.name, f.id, f.seq`
@@ -335,12 +330,9 @@ func (p *planned) removed(table string) bool {
 }
 
 // TestEveryStatement plans every statement that the program has executed so far, in this process
-// and in processes that wrote their statements to a folder. It also plans every check of a
-// reference. The test uses both databases with rows, with and without statistics. A restored dump
-// has no statistics. Except granted statements, no statement may read a growing table, or a
-// domain's part of one, completely. Checks of references are planned on empty tables as well,
-// because PostgreSQL keeps their plans until there are statistics. For other statements, the index
-// for an empty table is unimportant: PostgreSQL collects statistics soon after the first rows.
+// and in processes that wrote their statements to a folder. Except granted statements, no statement
+// may read a growing table, or a domain's part of one, completely. Checks of references are planned
+// on empty tables as well, because PostgreSQL keeps their plans until there are statistics.
 func TestEveryStatement(t *testing.T) {
 	storetest.EachEmpty(t, func(t *testing.T, address string) {
 		s := newFixture(t, address)
@@ -400,7 +392,6 @@ func (p *planned) inspect(when string, texts []string) {
 	}
 }
 
-// crowdEvery inserts rows into every table that grows.
 func (s fixture) crowdEvery(p *planned) {
 	s.t.Helper()
 	const after, many = 100_000, 2 * fewDeliveries
@@ -448,7 +439,6 @@ func (p *planned) triggers() []string {
 	return p.strings(`SELECT 'DROP TRIGGER ' || name FROM sqlite_schema WHERE type = 'trigger'`)
 }
 
-// valueOf returns the SQL expression for the value of a column in row i.
 func valueOf(column, kind string, filled bool) string {
 	value := map[string]string{
 		"bigint": "i", "integer": "i", "boolean": "i % 2 = 0", "blob": "randomblob(16)", "bytea": "decode(md5(CAST(i AS TEXT)), 'hex')",

@@ -8,14 +8,12 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestTheCheckOfPlansFinds plans statements of earlier versions. The cost of these statements grows
-// with a table. TestEveryStatement would report each of them. Examples are a condition that leaves
-// the planner a choice of index, and a partial index that does not match.
+// TestTheCheckOfPlansFinds plans statements of earlier versions whose cost grows with a table.
+// TestEveryStatement would report each of them.
 func TestTheCheckOfPlansFinds(t *testing.T) {
 	const both, sqlite, postgres = "", "sqlite", "postgres"
 	cases := []struct {
-		name, on string
-		// before is a statement that the test executes first.
+		name, on  string
 		before    string
 		empty     bool
 		statement string

@@ -78,7 +78,6 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-// question is a query, and the index that SQLite uses for it.
 type question struct {
 	run   func() error
 	index string

@@ -18,15 +18,12 @@ import (
 	"passerelle/webhook"
 )
 
-// at returns the instant n minutes after now.
 func at(n int) time.Time { return now.Add(time.Duration(n) * time.Minute) }
 
-// recordSpot returns the position of a record in its list.
 func recordSpot(at time.Time, id int64) lists.Spot {
 	return lists.Spot{Key: database.Micros(at), ID: id}
 }
 
-// bounds is a time range in the form that filters use.
 type bounds struct{ from, until time.Time }
 
 func drawTimes(t *rapid.T) (b bounds) {
@@ -40,7 +37,6 @@ func (b bounds) hold(at time.Time) bool {
 	return (b.from.IsZero() || !at.Before(b.from)) && (b.until.IsZero() || at.Before(b.until))
 }
 
-// sentPayload is a delivery in the reference list.
 type sentPayload struct {
 	id      int64
 	domain  passerelle.DomainID
@@ -50,7 +46,6 @@ type sentPayload struct {
 	state   store.WebhookState
 }
 
-// sentRequest is one request for a delivery.
 type sentRequest struct {
 	*sentPayload
 	id int64
@@ -159,8 +154,6 @@ func (p *webhookSet) requested(selected func(sentRequest) bool) lists.List {
 	return lists.List{Ways: lists.Ways{Newest: true, Skips: true}, All: lists.Spots(p.requests, spotOf, lists.Any[sentRequest]), Selected: lists.Spots(p.requests, spotOf, selected)}
 }
 
-// TestWebhookListsAreThoseOfTheReference compares random windows of deliveries and requests with a
-// reference.
 func TestWebhookListsAreThoseOfTheReference(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := newWebhookSet(s)
@@ -171,7 +164,6 @@ func TestWebhookListsAreThoseOfTheReference(t *testing.T) {
 	})
 }
 
-// compareLast compares the result of LastAttempts with the last ten requests of each delivery.
 func (p *webhookSet) compareLast(t *rapid.T) {
 	of := rapid.SliceOfN(rapid.Map(rapid.SampledFrom(p.payloads), func(one *sentPayload) passerelle.DeliveryID { return passerelle.DeliveryID(one.id) }), 0, 40).Draw(t, "deliveries")
 	want := map[passerelle.DeliveryID][]int64{}
@@ -286,8 +278,6 @@ func (s fixture) settingChanges() func(*rapid.T) lists.List {
 	}
 }
 
-// TestRecordsAreThoseOfTheReference compares random windows of the audit log and of setting changes
-// with a reference.
 func TestRecordsAreThoseOfTheReference(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		lists.Compare(t, map[string]func(*rapid.T) lists.List{

@@ -9,7 +9,6 @@ import (
 	"passerelle/webhook"
 )
 
-// receiver registers a webhook of the first domain.
 func (s fixture) receiver(event webhook.Event) store.Webhook {
 	s.t.Helper()
 	w := store.Webhook{Domain: s.domain, Event: event, URL: "https://client.example/", Created: now}
@@ -61,7 +60,6 @@ func (s fixture) purge(events time.Time, batch, batches int) {
 	}
 }
 
-// left counts the rows of events, deliveries, requests, parts and health records.
 func (s fixture) left() string {
 	s.t.Helper()
 	count := func(table string) int64 { return s.count(`SELECT count(*) FROM ` + table) }
@@ -137,7 +135,7 @@ func TestManyAttemptsOfOneDelivery(t *testing.T) {
 }
 
 // TestPartsWithoutEventsGo checks that a body whose event was never stored is removed after a day
-// of real time. A later purge must not check earlier parts again.
+// of real time.
 func TestPartsWithoutEventsGo(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		write := func() *store.EventBody {
@@ -177,8 +175,7 @@ func TestPartsWithoutEventsGo(t *testing.T) {
 	})
 }
 
-// TestPurgeReadsUndeliveredRowsOnce checks that a purge reads the remaining rows only once. A
-// second search must read no rows.
+// TestPurgeReadsUndeliveredRowsOnce checks that a purge reads the remaining rows only once.
 func TestPurgeReadsUndeliveredRowsOnce(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		w := s.receiver(webhook.PaymentStateUpdated)

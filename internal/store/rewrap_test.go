@@ -39,13 +39,11 @@ var notSealed = map[string]string{
 	"token.hash":                 "a hash",
 }
 
-// These queries list every column, as table.column.type.
 const (
 	columnsOfSQLite   = `SELECT m.name || '.' || c.name || '.' || c.type FROM sqlite_schema m JOIN pragma_table_info(m.name) c WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' ORDER BY 1`
 	columnsOfPostgres = `SELECT table_name || '.' || column_name || '.' || data_type FROM information_schema.columns WHERE table_schema = current_schema() ORDER BY 1`
 )
 
-// schema returns the types of all columns, by table and column.
 func (s fixture) schema() map[string]map[string]string {
 	s.t.Helper()
 	query := columnsOfSQLite
@@ -72,8 +70,7 @@ func isBytes(kind string) bool { return kind == "blob" || kind == "bytea" }
 // words contains values that some columns need in a row with an encrypted value.
 var words = map[string]string{"only_row": "1", "type": "'oauth'", "kind": "'initiation'", "act": "'order'"}
 
-// fill returns a statement that inserts a row into a table. The row has the supplied values, the
-// values of the map words, and 7 in all other number columns.
+// fill returns a statement that inserts a row into a table.
 func (s fixture) fill(table string, columns map[string]string, values map[string][]byte) string {
 	literal := func(name, kind string) string {
 		value := append([]byte{}, values[name]...)
@@ -99,8 +96,7 @@ func (s fixture) fill(table string, columns map[string]string, values map[string
 	return fmt.Sprintf("INSERT INTO %s (%s) VALUES (%s)", table, strings.Join(names, ", "), strings.Join(literals, ", "))
 }
 
-// TestRewrap stores an encrypted value in every sealed column, and rewraps the values with a new
-// master key. It then decrypts all values without the old key.
+// TestRewrap rewraps a value in every sealed column, and decrypts all values without the old key.
 func TestRewrap(t *testing.T) {
 	storetest.EachEmpty(t, func(t *testing.T, url string) {
 		s := newFixture(t, url)
@@ -156,8 +152,6 @@ func TestRewrapStopsAtWhatDoesNotOpen(t *testing.T) {
 	})
 }
 
-// TestEveryColumnOfBytesIsAccountedFor checks that each binary column is in sealedColumns or in
-// notSealed.
 func TestEveryColumnOfBytesIsAccountedFor(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		var got []string

@@ -26,8 +26,6 @@ func TestDomainIsReadBack(t *testing.T) {
 	})
 }
 
-// TestServedDomain checks that ServedDomainByHost and FirstServedDomain return the domain, its
-// settings, and whether the API is closed.
 func TestServedDomain(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		want := store.ServedDomain{
@@ -86,8 +84,8 @@ func TestDomainsDiffer(t *testing.T) {
 	})
 }
 
-// TestClockIsComparedAndSet changes the clock of a domain to each kind of clock. A change must fail
-// if it expects a clock that is not the present clock. A change in a live domain must also fail.
+// TestClockIsComparedAndSet: a change of the clock must fail in a live domain, or if it expects
+// another clock.
 func TestClockIsComparedAndSet(t *testing.T) {
 	frozen, epoch := now.Add(time.Hour), time.UnixMicro(-1).UTC()
 	clocks := []passerelle.Clock{{}, {Offset: 400 * 24 * time.Hour}, {Frozen: &frozen}, {Offset: time.Second, Frozen: &epoch}, {Frozen: &epoch}, {}}

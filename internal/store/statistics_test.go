@@ -118,12 +118,11 @@ func TestSQLitePlansByRule(t *testing.T) {
 	}
 }
 
-// firstMinuteLimit is the longest time for one operation after a dump was restored. Only a long run
-// checks it.
+// firstMinuteLimit is the longest time for one operation after a dump was restored.
 const firstMinuteLimit = 50 * time.Millisecond
 
 // TestMillionOfARestoredDump measures each operation before and after KeepStatistics collects
-// statistics. It also measures the collection itself.
+// statistics.
 func TestMillionOfARestoredDump(t *testing.T) {
 	url := storetest.EmptyPostgres(t)
 	s, p := newFixture(t, url), newPlanned(t, url)

@@ -162,7 +162,6 @@ func (i *Inspection) stateNow() string {
 	return state
 }
 
-// forget closes the prepared statements and the session that reads the state.
 func (i *Inspection) forget() {
 	i.prepared.Range(func(_, found any) bool {
 		if statement, is := found.(*sql.Stmt); is {

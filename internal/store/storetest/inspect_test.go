@@ -8,7 +8,6 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestRowsAreCountedAfterEachCommit checks that Rows counts again after each commit.
 func TestRowsAreCountedAfterEachCommit(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		driver, address := "pgx", url

@@ -34,7 +34,6 @@ func (a Spot) compare(b Spot) int {
 	return cmp.Or(order, cmp.Compare(a.ID, b.ID))
 }
 
-// position returns the spot as a position of a window.
 func (a Spot) position() []any {
 	if a.Key == nil {
 		return []any{a.ID}
@@ -60,8 +59,6 @@ type List struct {
 	Count func() (int64, error)
 }
 
-// window computes the expected ids: it sorts the selected spots after the position, skips Offset of
-// them, and cuts the page.
 func (q List) window(w store.Window, from *Spot) []int64 {
 	down := q.Newest != w.Backward
 	if q.Directions {
@@ -107,7 +104,6 @@ func (q List) drawFrom(t *rapid.T) *Spot {
 	return &at
 }
 
-// elsewhere moves a position to a key that possibly no row has.
 func (q List) elsewhere(t *rapid.T, at Spot) Spot {
 	switch key := at.Key.(type) {
 	case string:
