@@ -35,7 +35,6 @@ func open(t *testing.T) *fixture {
 	return openAt(t, storetest.SQLite(t))
 }
 
-// onEach runs a test with a fixture on each kind of database.
 func onEach(t *testing.T, run func(t *testing.T, d *fixture)) {
 	storetest.Each(t, func(t *testing.T, url string) { run(t, openAt(t, url)) })
 }
@@ -195,8 +194,8 @@ func TestTokensThatAreNoLongerGood(t *testing.T) {
 	d.wantRefused(d.domain, lasting.Text)
 }
 
-// TestUnreachableStoreIsNotABadToken checks the response when the store is unreachable. The
-// response must not make a client discard its token.
+// TestUnreachableStoreIsNotABadToken: when the store is unreachable, the response must not make a
+// client discard its token.
 func TestUnreachableStoreIsNotABadToken(t *testing.T) {
 	d := open(t)
 	text := d.service(passerelle.ScopePaymentsAdmin).Text
@@ -210,7 +209,6 @@ func TestUnreachableStoreIsNotABadToken(t *testing.T) {
 	}
 }
 
-// TestNarrowing checks which scopes a maker may grant.
 func TestNarrowing(t *testing.T) {
 	const (
 		admin, readOnly, sensitive = passerelle.ScopePaymentsAdmin, passerelle.ScopePaymentsReadOnly, passerelle.ScopePaymentsSensitive

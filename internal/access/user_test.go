@@ -15,8 +15,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// user makes a user with a token. The user is permanent, or temporary for half an hour. The token
-// of a permanent user belongs to the fixture's application.
+// user makes a user with a token. The token of a permanent user belongs to the fixture's
+// application.
 func (d *fixture) user(permanent bool) (passerelle.User, access.Grant) {
 	d.t.Helper()
 	u := passerelle.User{Domain: d.domain, Platform: passerelle.SharedAccess, Created: d.now, Version: 1}
@@ -50,7 +50,6 @@ func (d *fixture) code(grant access.Grant, single bool) access.Grant {
 	return code
 }
 
-// TestRedeem checks which tokens and codes an application can exchange, and until when.
 func TestRedeem(t *testing.T) {
 	d := open(t)
 	other, _, err := d.Register(t.Context(), d.domain, "other", nil)
@@ -152,7 +151,6 @@ func TestACodeForOneUseIsSpentOnce(t *testing.T) {
 	}
 }
 
-// TestTokensEndWithTheirUser checks that the token of a user is invalid after the user's deletion.
 func TestTokensEndWithTheirUser(t *testing.T) {
 	d := open(t)
 	u, grant := d.user(true)

@@ -17,7 +17,6 @@ import (
 
 var silent = slog.New(slog.DiscardHandler)
 
-// recorder records the times of passes, counted from the recorder's creation.
 type recorder struct {
 	begun time.Time
 	at    []time.Duration

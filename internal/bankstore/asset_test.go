@@ -37,8 +37,7 @@ func pocketOf(investment, key string) bankstore.NewAsset {
 	return bankstore.NewAsset{Kind: bankstore.Pockets, Key: key, Investment: investment, Details: passerelle.PocketDetails{Key: key, Investment: investment}}
 }
 
-// listed returns the keys of the assets of a kind. It reads them in pages of two, and compares
-// their number with the count.
+// listed reads the keys in pages of two, and compares their number with the count.
 func listed[D any](h *userAccounts, f bankstore.AssetFilter, key func(D) string) string {
 	h.t.Helper()
 	var keys []string

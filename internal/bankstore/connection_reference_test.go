@@ -13,7 +13,6 @@ import (
 	"passerelle/internal/store/storetest/lists"
 )
 
-// idRow is a row of a list by id, with the values that filters compare.
 type idRow struct {
 	id         int64
 	domain     passerelle.DomainID
@@ -24,13 +23,12 @@ type idRow struct {
 	gone, hidden bool
 }
 
-// idListing returns a list sorted by id, with the rows that the filter should select.
 func idListing(w lists.Ways, rows []idRow, selected func(idRow) bool) lists.List {
 	spot := func(r idRow) lists.Spot { return lists.Spot{ID: r.id} }
 	return lists.List{Ways: w, All: lists.Spots(rows, spot, lists.Any[idRow]), Selected: lists.Spots(rows, spot, selected)}
 }
 
-// drawOwner draws a domain and a user. It mostly draws the user with the most rows.
+// drawOwner mostly draws the user with the most rows.
 func (s fixture) drawOwner(t *rapid.T) (passerelle.DomainID, passerelle.UserID) {
 	domain, user := s.domain, passerelle.UserID(7)
 	lists.Maybe(t, "domain", &domain, s.other)
@@ -38,7 +36,6 @@ func (s fixture) drawOwner(t *rapid.T) (passerelle.DomainID, passerelle.UserID) 
 	return domain, user
 }
 
-// connectionSet contains connections of several users, with their accounts and subscriptions.
 type connectionSet struct {
 	fixture
 	connections, accounts, subscriptions []idRow
@@ -116,9 +113,8 @@ func (c *connectionSet) inTrouble(t *rapid.T) lists.List {
 	return q
 }
 
-// drawBelow draws a filter for objects that belong to connections. It draws an owner, and whether
-// hidden objects are included. In some draws, it also draws one connection, several connections or
-// ids. A nil list does not filter, and an empty list selects nothing.
+// drawBelow draws a filter for objects that belong to connections. A nil list does not filter, and
+// an empty list selects nothing.
 func (c *connectionSet) drawBelow(t *rapid.T, rows []idRow) (f bankstore.AccountFilter, ids []int64) {
 	f.Domain, f.User = c.drawOwner(t)
 	f.All = rapid.Bool().Draw(t, "all")
@@ -142,7 +138,6 @@ func isBelow(f bankstore.AccountFilter, ids []int64) func(idRow) bool {
 	}
 }
 
-// as converts numbers to an id type. It returns nil for nil.
 func as[T ~int64](numbers []int64) []T {
 	if numbers == nil {
 		return nil
@@ -176,8 +171,6 @@ func (c *connectionSet) subscribed(t *rapid.T) lists.List {
 	return q
 }
 
-// TestConnectionsAreThoseOfTheReference compares random windows of connections, accounts and
-// subscriptions with a reference.
 func TestConnectionsAreThoseOfTheReference(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		c := newConnectionSet(s)

@@ -10,8 +10,6 @@ import (
 	"passerelle/internal/store"
 )
 
-// TestConnectionsInTrouble reads the list of connections with errors: in both directions, by state,
-// and by connector.
 func TestConnectionsInTrouble(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		var ids []passerelle.ConnectionID

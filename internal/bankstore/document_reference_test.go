@@ -15,7 +15,6 @@ import (
 	"passerelle/internal/store/storetest/lists"
 )
 
-// filedDocument is a document in the reference list.
 type filedDocument struct {
 	passerelle.Document
 	idRow
@@ -25,7 +24,6 @@ type filedDocument struct {
 	transaction  passerelle.TransactionID
 }
 
-// documentSet contains documents of subscriptions.
 type documentSet struct {
 	*connectionSet
 	documents []*filedDocument
@@ -47,7 +45,6 @@ func newDocumentSet(s fixture) *documentSet {
 	return c
 }
 
-// file adds a document with or without a day and a total, and edits it.
 func (c *documentSet) file(of idRow, s bankstore.StoredSubscription, n int) {
 	d := &filedDocument{idRow: of, subscription: s, Document: passerelle.Document{DocumentDetails: passerelle.DocumentDetails{
 		Key: fmt.Sprint(n), Type: []string{"bill", "statement", "unheard of"}[n%3], Name: `a "Date":"2026-01-02" b`, Due: day(n % 3),
@@ -67,7 +64,6 @@ func (c *documentSet) file(of idRow, s bankstore.StoredSubscription, n int) {
 	c.documents = append(c.documents, d)
 }
 
-// edit changes a document in one of five ways, or not at all. The number n decides.
 func (c *documentSet) edit(d *filedDocument, n int) {
 	var e bankstore.DocumentEdit
 	switch n % 7 {
@@ -99,7 +95,6 @@ func (c *documentSet) edit(d *filedDocument, n int) {
 	}
 }
 
-// stamp returns the timestamp of a document in a zone.
 func (d *filedDocument) stamp(zone *time.Location) time.Time {
 	if d.Date.IsZero() {
 		return d.Found
@@ -160,7 +155,6 @@ func (c *documentSet) drawStamps(t *rapid.T, f *bankstore.DocumentFilter) {
 	}
 }
 
-// TestDocumentsAreThoseOfTheReference compares windows with random filters to those of a reference.
 func TestDocumentsAreThoseOfTheReference(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		c := newDocumentSet(s)

@@ -42,7 +42,6 @@ func (s fixture) contentOf(in blob.Store, id passerelle.FileID) string {
 	return string(content)
 }
 
-// fileIDs returns the ids of all files.
 func (s fixture) fileIDs() (ids []int64) {
 	s.t.Helper()
 	s.write(func(tx *store.Tx) error {
@@ -52,7 +51,6 @@ func (s fixture) fileIDs() (ids []int64) {
 	return ids
 }
 
-// waysToCreateFiles returns all calls that create a file, by name.
 func (h *userAccounts) waysToCreateFiles(t *testing.T) map[string]func(tx bankstore.Tx) error {
 	_, subscription, bill := filed(t, h.fixture)
 	without := passerelle.Document{DocumentDetails: passerelle.DocumentDetails{Key: "without"}, Found: now, LastUpdate: now}

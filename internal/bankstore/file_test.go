@@ -178,7 +178,6 @@ func TestErasureWaitsForFiles(t *testing.T) {
 	})
 }
 
-// TestFilesWithoutRow checks that WithoutRow returns the ids of unknown files.
 func TestFilesWithoutRow(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		filed(t, s)

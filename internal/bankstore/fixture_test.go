@@ -23,7 +23,6 @@ var now = time.Date(2026, 11, 21, 15, 4, 5, 6000, time.UTC)
 // dates lets cmp compare passerelle.Date values.
 var dates = cmp.Comparer(func(a, b passerelle.Date) bool { return a == b })
 
-// fixture is a store with its complete schema and two sandbox domains.
 type fixture struct {
 	t             *testing.T
 	db            *store.DB
@@ -59,7 +58,6 @@ func (s fixture) write(fn func(*store.Tx) error) {
 
 func (s fixture) try(fn func(*store.Tx) error) error { return s.db.Write(s.t.Context(), fn) }
 
-// sql executes one statement directly.
 func (s fixture) sql(text string, args ...any) error {
 	return s.try(func(tx *store.Tx) error { tx.Unit().Exec(text, args...); return nil })
 }
@@ -73,7 +71,6 @@ func (s fixture) count(text string) int64 {
 	return n
 }
 
-// connect stores a connection in a state.
 func (s fixture) connect(domain passerelle.DomainID, user passerelle.UserID, connector string, state passerelle.ConnectionState, deleted bool) bankstore.Connection {
 	s.t.Helper()
 	c := bankstore.Connection{Domain: domain, User: user, Connector: connector, Created: now, Active: true, State: state}
@@ -102,7 +99,6 @@ func newUserAccounts(t *testing.T, s fixture) *userAccounts {
 
 func day(n int) passerelle.Date { return bankstoretest.Day(n) }
 
-// wantSame compares a stored value with a loaded value.
 func wantSame[T any](t *testing.T, want, got T, err error) {
 	t.Helper()
 	if err != nil {

@@ -15,15 +15,12 @@ import (
 	"passerelle/internal/store/storetest/lists"
 )
 
-// at returns the instant n minutes after now.
 func at(n int) time.Time { return now.Add(time.Duration(n) * time.Minute) }
 
-// recordSpot returns the position of a record in its list.
 func recordSpot(at time.Time, id int64) lists.Spot {
 	return lists.Spot{Key: database.Micros(at), ID: id}
 }
 
-// bounds is a time range in the form that filters use.
 type bounds struct{ from, until time.Time }
 
 func drawTimes(t *rapid.T) (b bounds) {
@@ -37,7 +34,6 @@ func (b bounds) hold(at time.Time) bool {
 	return (b.from.IsZero() || !at.Before(b.from)) && (b.until.IsZero() || at.Before(b.until))
 }
 
-// loggedSync is a record of a sync with its domain.
 type loggedSync struct {
 	bankstore.ConnectionLog
 	domain passerelle.DomainID
@@ -142,7 +138,6 @@ func TestConnectionLogsOfAUserMatchTheReference(t *testing.T) {
 	})
 }
 
-// TestRecordsAreThoseOfTheReference compares random windows of syncs and consents with a reference.
 func TestRecordsAreThoseOfTheReference(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		lists.Compare(t, map[string]func(*rapid.T) lists.List{"connection logs": s.connectionLogs(), "consents": s.consents()})

@@ -20,7 +20,6 @@ import (
 	"passerelle/internal/store/storetest/lists"
 )
 
-// heldAccount is an account in the reference list.
 type heldAccount struct {
 	bankstore.StoredAccount
 	domain passerelle.DomainID
@@ -32,7 +31,6 @@ type heldAccount struct {
 	bill *passerelle.Document
 }
 
-// heldTransaction is a transaction in the reference list.
 type heldTransaction struct {
 	passerelle.Transaction
 	*heldAccount
@@ -40,7 +38,6 @@ type heldTransaction struct {
 	documents int64
 }
 
-// accountSet contains accounts of several users, with their transactions.
 type accountSet struct {
 	fixture
 	connections  []bankstore.Connection
@@ -150,7 +147,6 @@ func (h *accountSet) fill(a *heldAccount, rows int) {
 	h.transactions = append(h.transactions, made...)
 }
 
-// change changes a transaction in one of three ways, or not at all. The index i decides.
 func (h *accountSet) change(one *heldTransaction, i int) {
 	h.t.Helper()
 	switch i % 5 {
@@ -180,7 +176,6 @@ func (h *accountSet) change(one *heldTransaction, i int) {
 	}
 }
 
-// bill returns a document of a shared subscription.
 func (h *accountSet) bill(c bankstore.Connection) *passerelle.Document {
 	h.t.Helper()
 	id, err := bankstore.NewSubscriptionID(h.t.Context(), h.db)
@@ -195,7 +190,6 @@ func (h *accountSet) bill(c bankstore.Connection) *passerelle.Document {
 	return &bill
 }
 
-// inAccounts reports whether a filter selects the account of a transaction.
 func (one *heldTransaction) inAccounts(f bankstore.TransactionFilter) bool {
 	a := one.heldAccount
 	return f.Domain == a.domain && f.User == a.User && (f.Connection == 0 || f.Connection == a.Connection) && (f.Account == 0 || f.Account == a.ID) &&
@@ -206,7 +200,6 @@ func (one *heldTransaction) label() string {
 	return database.Fold(cmp.Or(one.CustomWording, one.Wording))
 }
 
-// meets reports whether the filter selects a transaction.
 func (one *heldTransaction) meets(f bankstore.TransactionFilter) bool {
 	date, sign := f.DayOf(one.Transaction), one.Value.Sign()
 	return one.inAccounts(f) && (f.IDs == nil || slices.Contains(f.IDs, one.Transaction.ID)) && (f.Deleted || one.Transaction.Deleted == nil) &&
@@ -278,7 +271,6 @@ func (h *accountSet) listing(t *rapid.T) lists.List {
 	return q
 }
 
-// documents returns an error if a transaction shows a wrong number of documents.
 func (h *accountSet) documents(rows []passerelle.Transaction) error {
 	for _, row := range rows {
 		i := slices.IndexFunc(h.transactions, func(one *heldTransaction) bool { return one.Transaction.ID == row.ID })
@@ -311,8 +303,6 @@ func (h *accountSet) span(t *rapid.T, f bankstore.TransactionFilter) bankstore.T
 	return got
 }
 
-// TestTransactionsAreThoseOfTheReference compares windows with random filters to those of a
-// reference.
 func TestTransactionsAreThoseOfTheReference(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h := newAccountSet(t, s)

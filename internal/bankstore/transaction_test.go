@@ -17,8 +17,6 @@ import (
 	"passerelle/internal/store"
 )
 
-// days returns the days of the selected transactions. It reads them in pages of two, and compares
-// their number with the count.
 func (h *userAccounts) days(f bankstore.TransactionFilter) string {
 	h.t.Helper()
 	days := h.daysBy(f)

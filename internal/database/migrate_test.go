@@ -62,8 +62,7 @@ func TestMigrate(t *testing.T) {
 	})
 }
 
-// TestPendingChangesNothing checks that the list contains the migrations that are applied next,
-// and that the database does not change, even if it is empty.
+// TestPendingChangesNothing checks that Pending does not change the database, even if it is empty.
 func TestPendingChangesNothing(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		names := func(db *Handle) (names []string) {
@@ -138,8 +137,6 @@ func TestEditedMigrationIsRefused(t *testing.T) {
 	})
 }
 
-// TestMigratorsRunOneAtATime starts several migrators at the same time, and checks that each
-// step runs once.
 func TestMigratorsRunOneAtATime(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		var all sync.WaitGroup

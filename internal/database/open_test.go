@@ -24,7 +24,6 @@ const probeTable = `CREATE TABLE probe (
 	parent BIGINT REFERENCES probe (id)
 );`
 
-// ownTables are the tables of this package.
 const ownTables = `CREATE TABLE sequence (name TEXT NOT NULL PRIMARY KEY, next BIGINT NOT NULL);
 CREATE TABLE counter (domain_id BIGINT NOT NULL, name TEXT NOT NULL, shard BIGINT NOT NULL, n BIGINT NOT NULL, PRIMARY KEY (domain_id, name, shard));
 -- only postgres
@@ -32,7 +31,6 @@ CREATE TABLE unit_mark (slot BIGINT PRIMARY KEY, unit BIGINT NOT NULL, at BIGINT
 -- end
 `
 
-// steps returns migrations with these texts, in this order.
 func steps(texts ...string) fs.FS {
 	files := fstest.MapFS{}
 	for i, text := range texts {
@@ -51,7 +49,6 @@ func open(t testing.TB, url string) *Handle {
 	return db
 }
 
-// openOnly opens a database with migrations, and does not apply them.
 func openOnly(t testing.TB, url string, migrations ...string) *Handle {
 	t.Helper()
 	db, err := Open(t.Context(), url, Config{Migrations: steps(migrations...)})
@@ -78,7 +75,6 @@ func script(t testing.TB, db *Handle, sql string) {
 	}
 }
 
-// onEach runs a test on both databases, with an open handle.
 func onEach(t *testing.T, run func(t *testing.T, db *Handle)) {
 	storetest.Each(t, func(t *testing.T, url string) { run(t, open(t, url)) })
 }
@@ -90,8 +86,6 @@ func insert(id int64, name string) func(*Unit) error {
 	}
 }
 
-// wantNames checks that the rows of the probe, in the order of their ids, have the names in
-// want, which are separated by spaces.
 func wantNames(t *testing.T, db *Handle, want string) {
 	t.Helper()
 	names, err := Collect(context.Background(), &db.Querier, ScanString, `SELECT name FROM probe ORDER BY id`)

@@ -74,7 +74,7 @@ func TestWaitingMigrationDoesNotBlockReads(t *testing.T) {
 }
 
 // TestMigrationTimesOutBehindALongTransaction checks that the error names the transaction that does
-// not end. The migration must change nothing, and must succeed later.
+// not end.
 func TestMigrationTimesOutBehindALongTransaction(t *testing.T) {
 	url := storetest.Postgres(t)
 	if _, err := migrating(t, url, stepOne); err != nil {

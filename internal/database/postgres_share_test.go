@@ -14,8 +14,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestUnitsShareATransaction submits several units at the same time. The units only add rows. They
-// must share a transaction, and a failing unit must not make other units fail.
+// TestUnitsShareATransaction checks that simultaneous units that only add rows share a transaction.
+// A failing unit must not make other units fail.
 func TestUnitsShareATransaction(t *testing.T) {
 	db := open(t, storetest.Postgres(t))
 	engine := db.engine.(*postgresEngine)
@@ -124,7 +124,6 @@ func TestLargeUnitsHaveTheirOwn(t *testing.T) {
 	}
 }
 
-// wantTransactions checks how many transactions wrote the probes, and the total of the probes.
 func wantTransactions(t *testing.T, db *Handle, transactions, total int64) {
 	t.Helper()
 	n, err := One(t.Context(), &db.Querier, ScanInt, `SELECT count(DISTINCT CAST(xmin AS TEXT)) FROM probe`)
@@ -158,7 +157,6 @@ func hold(t *testing.T, url string, id int64) (end func()) {
 	}
 }
 
-// awaitWaiting returns when at least this many connections wait for a lock.
 func awaitWaiting(t *testing.T, db *Handle, many int64) {
 	t.Helper()
 	for t.Context().Err() == nil {
@@ -173,8 +171,7 @@ func awaitWaiting(t *testing.T, db *Handle, many int64) {
 }
 
 // TestWaitingUnitsDoNotBlockOthers checks that other units are written while the maximum number of
-// shared transactions wait for an uncommitted row. A waiting unit must fail when its context ends.
-// A unit whose context does not end must be written once the row is free.
+// shared transactions wait for an uncommitted row.
 func TestWaitingUnitsDoNotBlockOthers(t *testing.T) {
 	url := storetest.Postgres(t)
 	db := open(t, url)

@@ -269,7 +269,6 @@ func (c *cut) deliver(t *testing.T) {
 	_, _ = io.Copy(io.Discard, c.server)
 }
 
-// proxy starts a proxy that will cut the connection, and returns its address.
 func proxy(t *testing.T, address string, c *cut) string {
 	t.Helper()
 	config, err := pgx.ParseConfig(address)
@@ -316,8 +315,6 @@ func (c *cut) accept(t *testing.T, listener net.Listener, network, target string
 
 var errCut = errors.New("cut")
 
-// pass copies bytes. When the text that triggers the cut arrives for the first time, it cuts the
-// connection.
 func (c *cut) pass(to, from net.Conn, at string, abandon func()) {
 	_, err := io.Copy(writerFunc(func(p []byte) (int, error) {
 		if at != "" && bytes.Contains(p, []byte(at)) && c.done.CompareAndSwap(false, true) {

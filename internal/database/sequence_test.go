@@ -23,7 +23,7 @@ func TestIDsStartAtOne(t *testing.T) {
 }
 
 // TestIDsAreUnique takes ids in many goroutines through two handles of one database, as two
-// replicas do. No id may be taken twice.
+// replicas do.
 func TestIDsAreUnique(t *testing.T) {
 	const goroutines, each = 8, 150
 	storetest.Each(t, func(t *testing.T, url string) {

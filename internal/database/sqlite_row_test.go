@@ -119,5 +119,4 @@ func TestSameStatementInside(t *testing.T) {
 	}
 }
 
-// pointed returns the value to which a pointer of the tests points.
 func pointed(dest any) any { return reflect.ValueOf(dest).Elem().Interface() }

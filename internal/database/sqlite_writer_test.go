@@ -15,8 +15,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// together writes the units in one group. It returns their results, and the number of units in each
-// transaction. The result of a unit that panics is this panic.
+// together writes the units in one group. It also returns the number of units in each transaction.
 func together(t *testing.T, db *Handle, units ...func(*Unit) error) (results []error, groups []int) {
 	t.Helper()
 	w := db.engine.(*sqliteEngine).writer
@@ -258,7 +257,7 @@ func TestBusyDatabase(t *testing.T) {
 	wantNames(t, db, "c")
 }
 
-// another acts as a second process that uses the file. It executes statements on one connection.
+// another acts as a second process that uses the file.
 func another(t *testing.T, url string) func(statement string) {
 	t.Helper()
 	pool, err := sql.Open("sqlite", strings.TrimPrefix(url, "sqlite:"))

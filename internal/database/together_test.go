@@ -8,8 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTogether runs functions with different numbers of queries, and a function that fails. Each
-// must get its results, and Together must return the error of the function that fails.
+// TestTogether runs functions with different numbers of queries, and a function that fails.
 func TestTogether(t *testing.T) {
 	broken := errors.New("broken")
 	onEach(t, func(t *testing.T, db *Handle) {

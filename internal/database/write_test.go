@@ -14,7 +14,6 @@ import (
 	"passerelle"
 )
 
-// probe is a row of the probe table with every optional value as a pointer.
 type probe struct {
 	ID     passerelle.PaymentID
 	Name   *string
@@ -160,7 +159,6 @@ func TestBrokenStatementIsNamed(t *testing.T) {
 	})
 }
 
-// explosive panics in Value and in Scan.
 type explosive struct{}
 
 func (explosive) Value() (driver.Value, error) { panic("boom") }

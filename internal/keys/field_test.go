@@ -20,7 +20,7 @@ var fieldKey = sync.OnceValue(func() *keys.FieldKey {
 	return key
 })
 
-// encrypt encrypts like a client. It has only the public half of the key.
+// encrypt encrypts like a client, with only the public half of the key.
 func encrypt(t *testing.T, public keys.PublicKey, alg jose.KeyAlgorithm, enc jose.ContentEncryption, plain string) string {
 	t.Helper()
 	raw, err := json.Marshal(map[string]string{

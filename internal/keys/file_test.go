@@ -128,7 +128,6 @@ func TestLoadOrCreateMakesAPrivateFileOnce(t *testing.T) {
 	wantOnly(t, path)
 }
 
-// wantOnly checks that the directory contains only the key file.
 func wantOnly(t *testing.T, path string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(path))

@@ -12,7 +12,6 @@ import (
 	"passerelle/payment"
 )
 
-// lines renders a timeline as text.
 func lines(rows []store.TimelineRow) []string {
 	var all []string
 	for _, row := range rows {
@@ -94,8 +93,6 @@ func TestNotesAreNotRepeated(t *testing.T) {
 	})
 }
 
-// TestNotesOfAnotherDomainsPaymentAreRefused checks that a note cannot be stored with another
-// domain's payment.
 func TestNotesOfAnotherDomainsPaymentAreRefused(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.create(draft(1), now)

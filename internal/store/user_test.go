@@ -12,7 +12,6 @@ import (
 	"passerelle/webhook"
 )
 
-// user stores a user of the first domain. A temporary user expires after half an hour.
 func (s fixture) user(permanent bool) passerelle.User {
 	s.t.Helper()
 	u := passerelle.User{Domain: s.domain, Platform: passerelle.SharedAccess, Created: now, Version: 1}
@@ -25,7 +24,6 @@ func (s fixture) user(permanent bool) passerelle.User {
 	return u
 }
 
-// userToken stores a permanent token for a user. The text is used as the token and as its hash.
 func (s fixture) userToken(u passerelle.User, client passerelle.ClientID, text string, at time.Time) store.Token {
 	s.t.Helper()
 	t := store.Token{Domain: u.Domain, Client: client, Kind: "user", User: u.ID, Hash: []byte(text), Created: at}
@@ -48,7 +46,6 @@ func (s fixture) wantWebhookToken(client passerelle.ClientID, user passerelle.Us
 	wantSame(s.t, want, got, err)
 }
 
-// emitted stores an event about a user.
 func (s fixture) emitted(u passerelle.User, name webhook.Event, version int64) {
 	s.t.Helper()
 	s.write(func(tx *store.Tx) error {
@@ -106,9 +103,7 @@ func TestUsersAreListed(t *testing.T) {
 	})
 }
 
-// TestKeepingAUser checks that KeepUser makes a temporary user permanent once. KeepUser must fail
-// in another domain, for a permanent user and after the expiry. A deletion with the old data of the
-// user must fail.
+// TestKeepingAUser checks that KeepUser makes a temporary user permanent once.
 func TestKeepingAUser(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		keep := func(domain passerelle.DomainID, id passerelle.UserID, realNow time.Time) error {
@@ -146,7 +141,6 @@ func TestVersionsOfAUser(t *testing.T) {
 	})
 }
 
-// TestWebhookToken checks which token WebhookToken returns after each change.
 func TestWebhookToken(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		u, stranger := s.user(true), s.user(true)

@@ -305,7 +305,6 @@ func (s *session) quiet() bool {
 
 var errNotReset = errors.New("the server did not reset the session")
 
-// resetLimit is the longest time that a reset may take.
 const resetLimit = 2 * time.Second
 
 // reset removes everything that a program changed in the session. It fails in a transaction.

@@ -10,7 +10,6 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// open connects to a schema through storetest.Dial.
 func open(t *testing.T, address string) *pgx.Conn {
 	t.Helper()
 	config, err := pgx.ParseConfig(address)
@@ -41,7 +40,6 @@ func end(t *testing.T, conn *pgx.Conn) {
 	}
 }
 
-// TestKeptSessionsAreReset checks that a kept session contains nothing of the previous connection.
 func TestKeptSessionsAreReset(t *testing.T) {
 	address := storetest.Postgres(t)
 	first := open(t, address)

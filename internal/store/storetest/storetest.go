@@ -84,7 +84,6 @@ func testServer(t testing.TB) string {
 
 func newName() string { return "test_" + strings.ToLower(rand.Text()) }
 
-// inSchema returns the address of a schema on a server.
 func inSchema(t testing.TB, server, name string) string {
 	t.Helper()
 	address, err := url.Parse(server)
@@ -126,7 +125,6 @@ func createSchema(t testing.TB, server, name string) {
 	}
 }
 
-// execute runs statements in one session.
 func execute(t testing.TB, server, sql string) {
 	t.Helper()
 	ctx := context.Background()

@@ -24,7 +24,6 @@ var sqliteTemplate struct {
 	content []byte
 }
 
-// sqliteCopy returns the content of a database file with the schema.
 func sqliteCopy(t testing.TB) []byte {
 	t.Helper()
 	sqliteTemplate.Lock()
@@ -81,8 +80,7 @@ DO $$ DECLARE t TEXT; BEGIN
 	PERFORM setval(name::regclass, coalesce(last_value, start_value), last_value IS NOT NULL) FROM seed_{schema}.stood;
 END $$`
 
-// postgresPrepared returns the address of a schema with its tables. The test can use the schema
-// until it ends.
+// postgresPrepared returns the address of a schema with its tables.
 func postgresPrepared(t testing.TB, server string) string {
 	t.Helper()
 	name := takeSchema()
@@ -129,15 +127,14 @@ func expectPool(address string) {
 	}
 }
 
-// keptPool returns the open sessions of a schema, or nil.
 func keptPool(address string) *sql.DB {
 	schemas.Lock()
 	defer schemas.Unlock()
 	return schemas.pools[address]
 }
 
-// keepPool keeps the sessions of a schema for later tests. It reports whether the schema remains
-// after the test, and has no kept sessions yet.
+// keepPool keeps the sessions of a schema for later tests, if the schema remains after the test and
+// has no kept sessions yet.
 func keepPool(address string, pool *sql.DB) bool {
 	schemas.Lock()
 	defer schemas.Unlock()
@@ -148,14 +145,12 @@ func keepPool(address string, pool *sql.DB) bool {
 	return true
 }
 
-// markAltered marks a schema as altered.
 func markAltered(address string) {
 	schemas.Lock()
 	defer schemas.Unlock()
 	schemas.altered = append(schemas.altered, address)
 }
 
-// takeSchema returns the name of a free schema, or an empty text when no schema is free.
 func takeSchema() string {
 	schemas.Lock()
 	defer schemas.Unlock()
