@@ -35,7 +35,7 @@ func wantFile(t *testing.T, name, got string) {
 	}
 }
 
-// testdata/transitions.txt contains the expected states of TestEveryTriggerInEveryState.
+// testdata/transitions.txt contains the expected results of TestEveryTriggerInEveryState.
 func TestEveryTriggerInEveryState(t *testing.T) {
 	var matrix strings.Builder
 	for _, from := range payment.States() {

@@ -20,7 +20,6 @@ import (
 	_ "passerelle/internal/store/storetest/migrated"
 )
 
-// fixture issues tokens in one of two domains. The test moves its clock.
 type fixture struct {
 	*access.Access
 	t             *testing.T

@@ -54,7 +54,7 @@ func (h *userAccounts) moved(accounts []bankstore.StoredAccount, first, last int
 
 // TestMovements checks that sums are exact, and nil when they have too many digits. The sums must
 // contain only booked transactions that are not deleted, by booking day. Transactions after the
-// period must be in one sum.
+// period must be in one movement.
 func TestMovements(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h := newUserAccounts(t, s)

@@ -53,8 +53,8 @@ func TestConnectionsInTrouble(t *testing.T) {
 	})
 }
 
-// TestConnectionsOfUsers counts all connections of users and the failing ones. It must not count
-// deleted connections, or connections of other users or domains.
+// TestConnectionsOfUsers checks that ConnectionsOfUsers does not count deleted connections, or
+// connections of other users or domains.
 func TestConnectionsOfUsers(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		add := func(domain passerelle.DomainID, user passerelle.UserID, state passerelle.ConnectionState) passerelle.ConnectionID {

@@ -221,7 +221,7 @@ func TestOutcomeUnknown(t *testing.T) {
 	wantNames(t, direct, "a")
 }
 
-// cut defines where a proxy cuts a connection. It cuts before it passes on the bytes that it
+// cut defines where a proxy cuts a connection. The proxy cuts before it passes on the bytes that it
 // recognises.
 type cut struct {
 	toServer, toClient string

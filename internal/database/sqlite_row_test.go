@@ -76,8 +76,8 @@ func TestSQLiteValues(t *testing.T) {
 	}
 }
 
-// TestSQLiteArguments checks that a column returns each argument as it was passed, and that a wrong
-// number of arguments fails.
+// TestSQLiteArguments checks that a column returns each argument as it was passed, and that a query
+// with a missing argument fails.
 func TestSQLiteArguments(t *testing.T) {
 	db := open(t, storetest.SQLite(t))
 	for _, arg := range []any{int64(-1) << 63, "", "a\x00b", "é", []byte{}, []byte{0, 255}, nil} {

@@ -56,8 +56,8 @@ func TestSlowBankKeepsFewWaiting(t *testing.T) {
 	})
 }
 
-// TestPayerReturnsManyTimes checks that at most two returns wait for the bank. Other returns must
-// report the stored state.
+// TestPayerReturnsManyTimes checks that at most two returns of a payer wait for the bank. Other
+// returns must report the stored state.
 func TestPayerReturnsManyTimes(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)

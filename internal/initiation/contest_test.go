@@ -36,7 +36,7 @@ type contest struct {
 	begin   func(w *fixture) passerelle.PaymentID
 	// parties begin at the same moment. Each of two processes runs every second party.
 	parties []func(w *fixture, i *initiation.Initiation, id passerelle.PaymentID) error
-	// later is when a loop runs once more, to ask for a report that lost the race. Zero means
+	// A loop runs once more after this time, to ask for a report that lost the race. Zero means
 	// never.
 	later time.Duration
 	// ends contains the states in which the contest may end.

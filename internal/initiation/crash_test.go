@@ -21,8 +21,8 @@ var (
 	recovered = initiation.Done{Recovered: 1}
 )
 
-// lapsed is the duration of a lease that has lapsed when it begins. A loop therefore finds the work
-// of a crashed process immediately.
+// A lease of this duration has lapsed when it begins. A loop therefore finds the work of a crashed
+// process immediately.
 const lapsed = -time.Hour
 
 // impatience is an AnswerTime that a working bank does not reach, even on a busy machine.

@@ -61,7 +61,7 @@ func (l *line) breaks(initiate, status fault) {
 	l.initiate, l.status = initiate, status
 }
 
-// used returns the number of calls to the bank since used was last called.
+// used returns the number of calls to the bank, and sets it to zero.
 func (l *line) used() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

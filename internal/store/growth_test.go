@@ -48,7 +48,7 @@ func meterOf(t *testing.T, s fixture, url string) (m *meter, stop func()) {
 	return m, func() { s.db.Database.Observe(nil) }
 }
 
-// connectSQLite makes a connection like those of the program.
+// connectSQLite makes a connection that enforces references, like those of the program.
 func connectSQLite(t *testing.T, path string) *sql.Conn {
 	t.Helper()
 	pool, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(10000)&_pragma=foreign_keys(ON)")

@@ -8,8 +8,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestMigrationSetsStatesOfInstructions migrates a database in which instructions of validating and
-// expired payments have no state.
+// TestMigrationSetsStatesOfInstructions migrates instructions without a state.
 func TestMigrationSetsStatesOfInstructions(t *testing.T) {
 	const before = 34
 	storetest.EachEmpty(t, func(t *testing.T, url string) {

@@ -377,8 +377,8 @@ func askEverything(t *testing.T, s fixture) {
 	}
 }
 
-// inspect reports each step that grows. It reports only one of several steps that differ only in
-// the numbers of parameters.
+// inspect reports each step that grows and is not granted. Of several steps that differ only in the
+// numbers of parameters, it reports one.
 func (p *planned) inspect(when string, texts []string) {
 	p.t.Helper()
 	known := map[string]bool{}

@@ -98,8 +98,8 @@ func TestOldEventsGo(t *testing.T) {
 	})
 }
 
-// TestEventsStayWhileSomebodyWaits checks that an event stays until its last delivery is removed,
-// for deliveries to several webhooks.
+// TestEventsStayWhileSomebodyWaits checks that an event with deliveries to several webhooks stays
+// until the last delivery is removed.
 func TestEventsStayWhileSomebodyWaits(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		first, second := s.receiver(webhook.PaymentStateUpdated), s.receiver(webhook.PaymentStateUpdated)

@@ -61,8 +61,7 @@ func (u *User) write(fn func(*store.Tx) error) {
 	}
 }
 
-// Currency returns the currency of the account with an index: EUR for even indexes, CHF for odd
-// indexes.
+// Currency returns the currency of an account: EUR for even indexes, CHF for odd indexes.
 func Currency(account int) passerelle.Currency {
 	return []passerelle.Currency{"EUR", "CHF"}[account%2]
 }

@@ -140,10 +140,10 @@ func (i *Inspection) Rows() map[string]int64 {
 	return maps.Clone(i.counted.rows)
 }
 
-// stateNow returns a text that changes with every commit to the database: the data version that
-// SQLite counts in each session, or the set of transactions that PostgreSQL has completed. The set
-// also changes with commits to other databases. The text is empty when the session has ended, for
-// example because a test killed the server.
+// stateNow returns a text that changes with every commit to the database. In SQLite, it is the data
+// version, which is counted in each session. In PostgreSQL, it is the set of completed
+// transactions, which also changes with commits to other databases. The text is empty when the
+// session has ended, for example because a test killed the server.
 func (i *Inspection) stateNow() string {
 	i.t.Helper()
 	if i.counted.watcher == nil {
