@@ -114,7 +114,6 @@ func TestScheduleIsRegular(t *testing.T) {
 	})
 }
 
-// active returns a pending payment that the bank executes every month.
 func active(t testing.TB) *payment.Payment {
 	t.Helper()
 	d := draft(1)

@@ -51,7 +51,6 @@ func TestRandomHistories(t *testing.T) {
 	}
 }
 
-// modelEdges repeats the state table.
 var modelEdges = []payment.Edge{
 	{From: "created", Trigger: "validated", To: "validating"},
 	{From: "created", Trigger: "refused", To: "rejected"},
@@ -70,7 +69,6 @@ func ended(s payment.State) bool {
 	return s != "created" && s != "validating" && s != "pending"
 }
 
-// model is the expected visible state of a payment.
 type model struct {
 	state      payment.State
 	lines      []payment.InstructionState
@@ -155,7 +153,6 @@ func (m *model) walk(states ...payment.State) (path []payment.State) {
 	return path
 }
 
-// life is one payment and its model.
 type life struct {
 	random  *rand.Rand
 	p       *payment.Payment

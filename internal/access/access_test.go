@@ -156,8 +156,6 @@ func TestFormOfTokens(t *testing.T) {
 	}
 }
 
-// TestTamperedTokens checks that a token is refused after a change of any character or of its
-// length.
 func TestTamperedTokens(t *testing.T) {
 	d := open(t)
 	text := d.service(passerelle.ScopePaymentsAdmin).Text

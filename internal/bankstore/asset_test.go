@@ -167,7 +167,6 @@ func (h *userAccounts) values3(id passerelle.AssetID) {
 	}
 }
 
-// TestWithdrawnAssets checks that assets are hidden with their account and erased later.
 func TestWithdrawnAssets(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h := newUserAccounts(t, s)

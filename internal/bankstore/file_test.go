@@ -37,7 +37,6 @@ func (h *userAccounts) bill(t *testing.T) bankstore.StoredDocument {
 	return documents[0]
 }
 
-// fetched claims the files that are due and stores them.
 func (h *userAccounts) fetched() (ids []passerelle.FileID) {
 	h.t.Helper()
 	var leased []bankstore.LeasedFile

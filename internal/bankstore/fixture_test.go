@@ -86,7 +86,6 @@ func (s fixture) connect(domain passerelle.DomainID, user passerelle.UserID, con
 	return c
 }
 
-// userAccounts is a user with a connection and two enabled accounts.
 type userAccounts struct {
 	fixture
 	*bankstoretest.User

@@ -39,7 +39,6 @@ func steps(texts ...string) fs.FS {
 	return files
 }
 
-// open opens a database and creates the tables of this package and the table probe.
 func open(t testing.TB, url string) *Handle {
 	t.Helper()
 	db := openOnly(t, url, ownTables+probeTable)

@@ -11,7 +11,6 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// reportOn reads a table in a transaction that stays open until the returned function is called.
 func reportOn(t *testing.T, url, table string) (end func()) {
 	t.Helper()
 	config, err := pgx.ParseConfig(url)

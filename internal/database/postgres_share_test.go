@@ -102,7 +102,6 @@ func TestUnitsWithAConditionShare(t *testing.T) {
 	}
 }
 
-// TestLargeUnitsHaveTheirOwn checks that a unit with many statements gets its own transaction.
 func TestLargeUnitsHaveTheirOwn(t *testing.T) {
 	db := open(t, storetest.Postgres(t))
 	engine := db.engine.(*postgresEngine)

@@ -247,7 +247,6 @@ func hideSince(t *testing.T, db *Handle) {
 	}
 }
 
-// prepare writes a unit before the cut becomes active.
 func (c *cut) prepare(t *testing.T, db *Handle, unit func(*Unit) error) {
 	t.Helper()
 	c.done.Store(true)

@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTogether runs functions with different numbers of queries, and a function that fails.
 func TestTogether(t *testing.T) {
 	broken := errors.New("broken")
 	onEach(t, func(t *testing.T, db *Handle) {

@@ -55,7 +55,6 @@ func TestValuesAreReadBack(t *testing.T) {
 	})
 }
 
-// TestEmptyBytesAreNotNull checks that only nil bytes are stored as NULL.
 func TestEmptyBytesAreNotNull(t *testing.T) {
 	onEach(t, func(t *testing.T, db *Handle) {
 		err := db.Write(t.Context(), func(tx *Unit) error {
@@ -97,8 +96,6 @@ func TestArgumentsRefused(t *testing.T) {
 	})
 }
 
-// TestFailureWritesNothing executes units whose first statement succeeds. They then fail in
-// different ways.
 func TestFailureWritesNothing(t *testing.T) {
 	lost := errors.New("lost")
 	failing := func(*Unit) error { return lost }

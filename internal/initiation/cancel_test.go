@@ -81,7 +81,6 @@ func TestWithdrawal(t *testing.T) {
 	}
 }
 
-// TestCancellationApproved makes the payer approve or refuse a cancellation at the bank.
 func TestCancellationApproved(t *testing.T) {
 	for decision, want := range map[string]struct {
 		events []eventSummary

@@ -39,8 +39,7 @@ type contest struct {
 	// A loop runs once more after this time, to ask for a report that lost the race. Zero means
 	// never.
 	later time.Duration
-	// ends contains the states in which the contest may end.
-	ends map[payment.State]contestEnd
+	ends  map[payment.State]contestEnd
 }
 
 type contestEnd struct {

@@ -42,7 +42,6 @@ var crashes = []struct {
 	{"after the second write", func(_ *fixture, i *initiation.Initiation) { i.Wake = runtime.Goexit }, payment.Validating, "answered", 1},
 }
 
-// TestCrashInAValidation checks that another process brings the payment to its end.
 func TestCrashInAValidation(t *testing.T) {
 	for _, crash := range crashes {
 		t.Run(crash.name, func(t *testing.T) {
@@ -64,7 +63,6 @@ func TestCrashInAValidation(t *testing.T) {
 	}
 }
 
-// rescue makes another process bring a payment to its end after a crash.
 func (w *fixture) rescue(t *testing.T, id passerelle.PaymentID, attempt string) {
 	t.Helper()
 	next := w.another()

@@ -166,8 +166,6 @@ func TestLinesOneByOne(t *testing.T) {
 	})
 }
 
-// TestChoiceIsKept checks that a choice can be stored without sending an order, and that a later
-// validation uses it.
 func TestChoiceIsKept(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.create(1)

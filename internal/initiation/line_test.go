@@ -23,7 +23,6 @@ type line struct {
 	calls            int
 }
 
-// exchange is one call of the wrapped connector.
 type exchange func(context.Context, connector.Order) (payment.Report, error)
 
 // fault replaces or changes an exchange.
@@ -150,7 +149,6 @@ func meanwhile(do func()) fault {
 	}
 }
 
-// answers returns a fault that replaces the bank's report with a report of the test.
 func answers(report payment.Report) fault {
 	return func(context.Context, connector.Order, exchange) (payment.Report, error) { return report, nil }
 }
@@ -176,7 +174,6 @@ func survives(do func()) (survived bool) {
 	return survived
 }
 
-// deadly is a random source that crashes the process when it is read.
 type deadly struct{}
 
 func (deadly) Read([]byte) (int, error) { runtime.Goexit(); return 0, io.EOF }

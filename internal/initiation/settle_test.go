@@ -31,7 +31,6 @@ func (w *fixture) settle(id passerelle.PaymentID, state payment.State) (*payment
 	return w.Settle(w.t.Context(), w.domain, id, initiation.Settlement{State: state, Reason: "The bank's desk says so."}, entry)
 }
 
-// TestSettlements checks that an operator can end a payment whose outcome the bank cannot report.
 func TestSettlements(t *testing.T) {
 	for state, want := range map[payment.State][]eventSummary{
 		payment.Done: {

@@ -125,7 +125,6 @@ func TestSimulationRefusals(t *testing.T) {
 	})
 }
 
-// TestNoBankBehindASimulation checks that Answer and Cancel refuse a simulated payment.
 func TestNoBankBehindASimulation(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		id := w.standing(payment.Validating)

@@ -182,7 +182,6 @@ func TestReplaceKeepsAddedKeys(t *testing.T) {
 	wantOnly(t, path)
 }
 
-// TestOneChangeAtATime checks that Lock fails with ErrBusy while another caller has the lock.
 func TestOneChangeAtATime(t *testing.T) {
 	path := writeFile(t, "fixed "+keyA+"\n2025 "+keyA+"\n", 0o600)
 	for range 2 {

@@ -45,8 +45,6 @@ func TestEvidence(t *testing.T) {
 	})
 }
 
-// TestEvidenceWithoutAnAttempt stores the evidence of a cancellation for a payment that was never
-// sent to a bank.
 func TestEvidenceWithoutAnAttempt(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.create(draft(1250), now)

@@ -93,7 +93,6 @@ func withKeys(t *testing.T, url string, ring *keys.Ring) *store.DB {
 	return db
 }
 
-// openPgx opens a connection without the service.
 func openPgx(t *testing.T, url string) *pgx.Conn {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), storetest.Direct(t, url))

@@ -171,7 +171,6 @@ func labelled(f store.PaymentFilter, p *payment.Payment) any {
 	return slices.Min(found)
 }
 
-// reference returns the window of a list, computed from all payments.
 func reference(all []*payment.Payment, f store.PaymentFilter, w store.Window) []passerelle.PaymentID {
 	key := keyOf[w.Order]
 	if w.Order == store.LabelOrder {
@@ -328,8 +327,6 @@ func TestAPlaceWithoutADateInABoundedList(t *testing.T) {
 	})
 }
 
-// TestListShowsWholePayments checks that a list returns the same payments as single reads, with and
-// without the sensitive part.
 func TestListShowsWholePayments(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		for range 3 {

@@ -59,7 +59,6 @@ func (s fixture) keepsNumbersClear() {
 	s.db.ForgetSealing()
 }
 
-// populateAfter adds the payments with the numbers from+1 to n.
 func (s fixture) populateAfter(from, n int) {
 	s.t.Helper()
 	s.keepsNumbersClear()

@@ -17,7 +17,6 @@ import (
 	"passerelle/payment"
 )
 
-// everything returns the draft of a bulk payment with all optional parts.
 func (s fixture) everything() payment.Draft {
 	d := draft(1250, 99_999_999_999)
 	d.Connector, d.ClientState = "0e5e1b0c-0000-4000-8000-000000000001", `"state" é`

@@ -15,7 +15,6 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// userAccounts is a user with a connection and two enabled accounts.
 type userAccounts struct {
 	fixture
 	*bankstoretest.User

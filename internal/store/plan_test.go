@@ -19,7 +19,6 @@ import (
 	"passerelle/webhook"
 )
 
-// explained collects the plans of the statements that a store executes.
 type explained struct {
 	rows  database.Querier
 	plans []string

@@ -52,7 +52,6 @@ type sentRequest struct {
 	at time.Time
 }
 
-// webhookSet has two webhooks of a domain and one of another domain, with their deliveries.
 type webhookSet struct {
 	fixture
 	webhooks []store.Webhook

@@ -16,7 +16,6 @@ func (s fixture) receiver(event webhook.Event) store.Webhook {
 	return w
 }
 
-// happen stores events of payments, one every minute, beginning at an instant.
 func (s fixture) happen(first, count int, from time.Time) {
 	s.t.Helper()
 	s.write(func(tx *store.Tx) error {

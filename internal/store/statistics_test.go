@@ -56,7 +56,6 @@ func (s fixture) uncounted() []string {
 	return tables
 }
 
-// hold keeps the locks of a statement until the returned function is called.
 func (p *planned) hold(text string) (free func()) {
 	p.t.Helper()
 	tx, err := p.pool.BeginTx(p.t.Context(), nil)

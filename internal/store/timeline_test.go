@@ -25,7 +25,6 @@ func lines(rows []store.TimelineRow) []string {
 	return all
 }
 
-// TestTimeline checks that Timeline merges the transitions and notes of several payments.
 func TestTimeline(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p, silent := s.create(s.periodic(), now), s.create(draft(1), now)

@@ -103,7 +103,6 @@ func TestUsersAreListed(t *testing.T) {
 	})
 }
 
-// TestKeepingAUser checks that KeepUser makes a temporary user permanent once.
 func TestKeepingAUser(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		keep := func(domain passerelle.DomainID, id passerelle.UserID, realNow time.Time) error {

@@ -255,7 +255,6 @@ func anyKept() bool {
 	return sessions.count > 0
 }
 
-// takeSession returns a kept session that the server has not ended, or nil.
 func takeSession(settings string) *session {
 	sessions.Lock()
 	defer sessions.Unlock()

@@ -50,8 +50,7 @@ var schemas struct {
 	free []string
 	// pools has the open sessions of inspections, by the addresses of schemas. It has an entry for
 	// each schema that a test uses, and for each free schema.
-	pools map[string]*sql.DB
-	// altered lists the addresses of schemas that tests have altered.
+	pools   map[string]*sql.DB
 	altered []string
 }
 
