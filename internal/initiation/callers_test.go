@@ -56,7 +56,7 @@ func TestSlowBankKeepsFewWaiting(t *testing.T) {
 	})
 }
 
-// TestPayerReturnsManyTimes checks that at most two returns of a payer wait for the bank. Other
+// TestPayerReturnsManyTimes checks that at most two returns for a payment wait for the bank. Other
 // returns must report the stored state.
 func TestPayerReturnsManyTimes(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
