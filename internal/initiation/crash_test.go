@@ -222,8 +222,8 @@ func TestNeverSentAgain(t *testing.T) {
 	}
 }
 
-// TestOldOrdersAreNotSentAgain uses a bank that recognises keys for a limited time, which the
-// sandbox's clock does not change. The service must not send an older order again.
+// TestOldOrdersAreNotSentAgain uses a bank that recognises keys for a limited real time. The
+// service must not send an older order again.
 func TestOldOrdersAreNotSentAgain(t *testing.T) {
 	for _, test := range []struct {
 		name, sent string

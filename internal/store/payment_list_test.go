@@ -86,7 +86,7 @@ func (s fixture) individual(i int) payment.Draft {
 	return d
 }
 
-// keyOf computes the value by which a list is sorted, or nil.
+// keyOf computes the value by which a list is sorted, or nil for a payment without this value.
 var keyOf = map[string]func(*payment.Payment) any{
 	"id":            func(p *payment.Payment) any { return int64(p.ID) },
 	"register_date": func(p *payment.Payment) any { return p.Created.UnixMicro() },

@@ -63,8 +63,8 @@ var (
 	sorting    = regexp.MustCompile(`^(.*->  )?Sort$`)
 )
 
-// growing returns the steps of PostgreSQL plans whose cost grows with a table: complete reads of a
-// table or an index, and sorts.
+// growing returns the growing steps of PostgreSQL plans: complete reads of a table or an index, and
+// sorts.
 func growing(plans []string) (steps []string) {
 	for i, step := range plans {
 		bound := i+1 < len(plans) && strings.Contains(plans[i+1], "Index Cond")
