@@ -25,7 +25,7 @@ func (h *fixture) clusters() []bankstore.StoredCluster {
 }
 
 // TestClusters checks that monthly series are found and reported with their transactions. A later
-// sync must not write them again. After the user has removed a series, no sync may find it.
+// sync must not write them again.
 func TestClusters(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("one", "1234")
@@ -100,8 +100,7 @@ func TestClusterRemovedDuringASync(t *testing.T) {
 }
 
 // TestCreatedClusters checks the largest number of clusters in an account. Removed clusters do not
-// count. A client can create no cluster after the user has stopped sharing the account. Two changes
-// of different fields must not undo each other.
+// count. Two changes of different fields must not undo each other.
 func TestCreatedClusters(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		_, err := h.connect("one", "1234")
@@ -171,7 +170,6 @@ func sortedWords(text string) map[string]bool {
 	return words
 }
 
-// clusterEvents checks that the last event reports transactions of n clusters.
 func (h *fixture) clusterEvents(n int) {
 	h.t.Helper()
 	in := map[any]bool{}

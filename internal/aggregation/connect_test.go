@@ -69,7 +69,7 @@ func onEachFixture(t *testing.T, run func(t *testing.T, h *fixture)) {
 	})
 }
 
-// later accepts background work, at most two pieces.
+// later accepts at most two pieces of background work.
 func (h *fixture) later(work func(context.Context)) bool {
 	if len(h.waiting) == 2 {
 		return false
@@ -78,7 +78,6 @@ func (h *fixture) later(work func(context.Context)) bool {
 	return true
 }
 
-// event is a delivery with its body.
 type event struct {
 	name string
 	body map[string]any
@@ -159,8 +158,7 @@ func (h *fixture) sync() int {
 }
 
 // TestConsentComesFirst checks that a discovered account is disabled until the user shares it. It
-// must then be read completely. The read of the next day must report only a few transactions. The
-// account must disappear immediately when the user stops sharing it.
+// must then be read completely.
 func TestConsentComesFirst(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("anna", "1234")
@@ -220,8 +218,6 @@ func (h *fixture) withheldAgain(a bankstore.StoredAccount, n int64) {
 	}
 }
 
-// TestStatesOfConnections checks that the behaviours of the simulated institution end in the
-// expected states.
 func TestStatesOfConnections(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		for login, want := range map[string]passerelle.ConnectionState{
@@ -250,8 +246,6 @@ func TestStatesOfConnections(t *testing.T) {
 	})
 }
 
-// TestStepsOfAPerson checks the states of a connection that asks several questions one after the
-// other.
 func TestStepsOfAPerson(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("steps", "1234")
@@ -279,8 +273,7 @@ func TestStepsOfAPerson(t *testing.T) {
 }
 
 // TestReadingInTheBackground checks that Resume returns before a read in the background ends. The
-// connection must be validating and locked until the read ends. When too many reads are running, a
-// call must be refused and must change nothing.
+// connection must be validating and locked until the read ends.
 func TestReadingInTheBackground(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		later := func(id passerelle.ConnectionID) (bankstore.Connection, error) {

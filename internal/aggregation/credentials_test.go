@@ -20,9 +20,8 @@ func sealedFor(kid string) string {
 	return strings.Join([]string{part(`{"alg":"RSA-OAEP-256","enc":"A256GCM","kid":"` + kid + `"}`), part("key"), part("iv"), part("text"), part("tag")}, ".")
 }
 
-// TestCredentialsThatCannotBe checks that the service refuses invalid values, and leaves no rows
-// except in the tables in tellTale. The error must name the field, and must not contain a value of
-// more than 5 bytes.
+// TestCredentialsThatCannotBe checks that the service refuses invalid values. The error must name
+// the field, and must not contain a value of more than 5 bytes.
 func TestCredentialsThatCannotBe(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		eyes := storetest.Inspect(t, h.url)

@@ -82,7 +82,6 @@ func (h *fixture) contend(a bankstore.StoredAccount) (alone, beside time.Duratio
 	return quiet[len(quiet)*99/100], loud[len(loud)*99/100]
 }
 
-// write stores single transactions and appends the time of each.
 func (h *fixture) write(a bankstore.StoredAccount, took []time.Duration) []time.Duration {
 	h.t.Helper()
 	for range 50 {
@@ -125,7 +124,6 @@ func (h *fixture) book(a bankstore.StoredAccount, prefix string, n int) {
 	}
 }
 
-// withhold stops sharing an account, and returns the time that this took.
 func (h *fixture) withhold(a bankstore.StoredAccount) time.Duration {
 	h.t.Helper()
 	start := time.Now()
@@ -148,7 +146,7 @@ func (h *fixture) stuck(table, column string, value passerelle.UserID) {
 }
 
 // TestAFailingUserDelaysNobody makes the deletion of one user and the erasure of another user fail.
-// The failing users are reported, and all others are deleted and erased.
+// All others must be deleted and erased.
 func TestAFailingUserDelaysNobody(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		var users []passerelle.UserID

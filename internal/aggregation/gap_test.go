@@ -12,8 +12,8 @@ import (
 	"passerelle/connector"
 )
 
-// asking returns a read in which the first account has this balance. It stores the first wanted day
-// of this account. If fault is not nil, the read fails at the transactions.
+// asking returns a read in which the first account has this balance. The read stores the first
+// wanted day of this account. If fault is not nil, the read fails at the transactions.
 func asking(balance int64, first *passerelle.Date, fault error) reading {
 	amount := decimal.MustNew(balance, 2)
 	return func(ctx context.Context, req connector.DataRequest, out connector.Sink) (connector.Outcome, error) {

@@ -8,8 +8,7 @@ import (
 	"passerelle/internal/operators"
 )
 
-// TestTheAccountPage checks the labels and errors about the password and the second factor. The
-// page must also say how to reset the second factor.
+// TestTheAccountPage checks the labels and errors about the password and the second factor.
 func TestTheAccountPage(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		_, password := d.enter(operators.Viewer)
@@ -26,8 +25,6 @@ func TestTheAccountPage(t *testing.T) {
 	})
 }
 
-// TestPagesOutsideADomainKeepItsMenu checks that pages outside a domain have the menu and the
-// search of the domain that the operator viewed last.
 func TestPagesOutsideADomainKeepItsMenu(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -40,8 +37,6 @@ func TestPagesOutsideADomainKeepItsMenu(t *testing.T) {
 	})
 }
 
-// TestAnApplicationIsCalledByItsName checks that the page of an application has its name as
-// heading, and explains the texts that the application stores.
 func TestAnApplicationIsCalledByItsName(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Administrator)

@@ -62,9 +62,6 @@ func TestAgeOfTheBackup(t *testing.T) {
 	})
 }
 
-// TestConnectionsAreGrouped checks that the home page has one line for each kind of failing
-// connections, for any number of states. The link of the line must lead to exactly these
-// connections.
 func TestConnectionsAreGrouped(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -92,7 +89,7 @@ func TestConnectionsAreGrouped(t *testing.T) {
 	})
 }
 
-// numbered is one of many banks. It counts the requests for its health.
+// numbered is a bank that counts the calls of Health.
 type numbered struct {
 	bank
 	number int64
@@ -110,8 +107,7 @@ func (n numbered) Health() connector.BankHealth {
 }
 
 // TestOverviewWithManyBanks checks that the home page names the first failing banks and counts the
-// others. The service must query the health of the banks once for 20 views, and again after five
-// seconds.
+// others.
 func TestOverviewWithManyBanks(t *testing.T) {
 	quiet(t, func(t *testing.T, d *fixture, c *clock) {
 		d.enter(operators.Viewer)
@@ -169,8 +165,7 @@ func TestManyProblems(t *testing.T) {
 	})
 }
 
-// TestConsentsThatEnd checks that the home page counts the consents that end within 7 days, and
-// links to exactly the connections with these consents.
+// TestConsentsThatEnd checks that the home page counts the consents that end within 7 days.
 func TestConsentsThatEnd(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -227,8 +222,7 @@ func TestPaymentsThatWaitLong(t *testing.T) {
 	})
 }
 
-// TestManyBanksThatWait checks the line that counts the banks that the page does not name. The line
-// must link to the validating payments.
+// TestManyBanksThatWait checks the line that counts the banks that the page does not name.
 func TestManyBanksThatWait(t *testing.T) {
 	quiet(t, func(t *testing.T, d *fixture, c *clock) {
 		p, err := d.DB.Payment(t.Context(), d.Domain.ID, passerelle.PaymentID(d.amounted("30.00")), false)

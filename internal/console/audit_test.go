@@ -17,8 +17,6 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// The page lists the acts in its domain, with a filter and the state of the chain. For a broken
-// chain, it shows the number of the first broken entry.
 func TestTheAuditLogOfADomain(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		d := newFixture(t, servicetest.Start(t, url, servicetest.Options{}))
@@ -63,8 +61,7 @@ func TestTheAuditLogOfADomain(t *testing.T) {
 }
 
 // A stranger signs in with a provider, and the page shows the stranger's identity at the provider.
-// After this identity is linked to an operator, the operator signs in. When this service does not
-// accept the provider's second factor, the operator must enter the console's own second factor.
+// After this identity is linked to an operator, the operator signs in.
 func TestSigningInWithAProviderInABrowser(t *testing.T) {
 	t.Parallel()
 	for _, window := range []struct {
@@ -109,8 +106,6 @@ func TestSigningInWithAProviderInABrowser(t *testing.T) {
 	}
 }
 
-// A sign-in that did not begin in this browser fails. Without a provider, the addresses for
-// sign-ins with a provider do not exist.
 func TestProviderSignInFromAnotherBrowserFails(t *testing.T) {
 	id := oidctest.Start(t, false)
 	config := oidc.Config{Issuer: id.URL, ClientID: oidctest.ClientID, ClientSecret: oidctest.Secret}

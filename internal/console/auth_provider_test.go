@@ -17,7 +17,6 @@ import (
 
 func (d *fixture) providersPath(more string) string { return d.webhooksPath("/auth" + more) }
 
-// onlyProvider returns the stored provider of the domain.
 func (d *fixture) onlyProvider() store.AuthProvider {
 	d.t.Helper()
 	all, err := d.DB.AuthProviders(d.t.Context(), store.ProviderFilter{Domain: d.Domain.ID}, store.Window{Limit: 10})
@@ -28,8 +27,7 @@ func (d *fixture) onlyProvider() store.AuthProvider {
 	return all[0]
 }
 
-// The page shows the secret of a signing provider once. After a rotation, both secrets sign for the
-// chosen time. When an operator deletes the provider, its webhooks hold their events back.
+// The page shows the secret of a signing provider once.
 func TestProvidersThatSign(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Administrator)
@@ -77,8 +75,7 @@ func TestProvidersThatSign(t *testing.T) {
 	})
 }
 
-// No page shows the secrets of an OAuth provider. These secrets stay unless the operator types new
-// secrets.
+// No page shows the client secret of an OAuth provider. An empty field keeps the secret.
 func TestProvidersThatGetTokens(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Developer)
@@ -136,8 +133,6 @@ func TestProvidersAreForWhoSetsUp(t *testing.T) {
 	})
 }
 
-// TestProvidersInABrowser opens the pages about providers and submits their forms with and without
-// mistakes, in a wide window and on a phone.
 func TestProvidersInABrowser(t *testing.T) {
 	t.Parallel()
 	for _, size := range []struct {
@@ -154,7 +149,6 @@ func TestProvidersInABrowser(t *testing.T) {
 	}
 }
 
-// useSigner creates a provider that signs, rotates its secret and deletes it.
 func (p *person) useSigner(name string) {
 	p.t.Helper()
 	p.open(p.webhooksPath(""))
@@ -196,7 +190,6 @@ func (p *person) copies(button, text string) {
 	}
 }
 
-// useTokens creates a provider that gets access tokens, and changes it.
 func (p *person) useTokens(name string) {
 	p.t.Helper()
 	p.open(p.providersPath("/new?type=oauth"))

@@ -17,7 +17,6 @@ import (
 	"passerelle/payment"
 )
 
-// arrive opens the console of a new service for a new operator with a role.
 func arrive(t *testing.T, role operators.Role, width, height int64) *person {
 	t.Helper()
 	return arriveAt(t, servicetest.Start(t, storetest.SQLite(t), servicetest.Options{}), role, width, height)
@@ -67,7 +66,6 @@ func TestPagesAreRenewedInABrowser(t *testing.T) {
 	p.says.Silent(t)
 }
 
-// The page shows the progress while a file is saved.
 func TestSavingAFileInABrowser(t *testing.T) {
 	t.Parallel()
 	p := arrive(t, operators.Acting, 1280, 900)
@@ -89,7 +87,6 @@ func TestSavingAFileInABrowser(t *testing.T) {
 	}
 }
 
-// The pages of the simulation work in a wide window and on a phone.
 func TestSimulationInABrowser(t *testing.T) {
 	t.Parallel()
 	for _, window := range []struct {
@@ -125,7 +122,7 @@ func TestSimulationInABrowser(t *testing.T) {
 	}
 }
 
-// A page asks again before a confirmation, and refuses a refund that is too high.
+// A page asks before a confirmation, and the form refuses a refund that is too high.
 func TestActsOnMoneyInABrowser(t *testing.T) {
 	t.Parallel()
 	for _, window := range []struct {

@@ -54,7 +54,6 @@ func (p *person) follow(end string) {
 	p.do(servicetest.Follow(fmt.Sprintf(`#menu a[href$=%q]`, end)))
 }
 
-// value returns the result of a script on the page.
 func (p *person) value(script string) string {
 	p.t.Helper()
 	got, err := chromedp.Run(p.ctx, chromedp.Evaluate[any](script))
@@ -87,7 +86,7 @@ func phoneCode(t *testing.T, key string, now time.Time) string {
 	return fmt.Sprintf("%06d", binary.BigEndian.Uint32(sum[sum[19]&15:])&0x7fffffff%1000000)
 }
 
-// clock replaces the real time of a service. The test sets it.
+// clock replaces the real time of a service.
 type clock struct{ seconds atomic.Int64 }
 
 func newClock() *clock {
@@ -163,7 +162,6 @@ func (p *person) work(window string, time *clock) {
 	p.checked(window + "-fault")
 }
 
-// enrol sets up a second factor on the account page, and returns its key.
 func (p *person) enrol(window, password string, time *clock) string {
 	p.open("/console/account")
 	p.checked(window + "-account")
@@ -176,7 +174,6 @@ func (p *person) enrol(window, password string, time *clock) string {
 	return key
 }
 
-// The browser reports no blocked content and no error on the main pages.
 func TestNoPageCausesBrowserMessages(t *testing.T) {
 	t.Parallel()
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})
@@ -214,7 +211,6 @@ func TestTheDesignInABrowser(t *testing.T) {
 	}
 }
 
-// Without a mouse, an operator can reach and submit the form with the keyboard.
 func TestSigningInByKeyboard(t *testing.T) {
 	t.Parallel()
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})

@@ -31,8 +31,7 @@ func TestTheUsersPageShowsFailingConnections(t *testing.T) {
 }
 
 // TestAConnectionIsExplained checks that the page of a connection has one word for the bank and one
-// name for each time, and explains its source. Only the page of a waiting connection explains the
-// webview.
+// name for each time. Only the page of a waiting connection explains the webview.
 func TestAConnectionIsExplained(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Administrator)

@@ -114,8 +114,7 @@ func TestUnknownAndInvalidAddresses(t *testing.T) {
 	})
 }
 
-// Each role sees only the buttons that it may use. When a role does not see a button, the service
-// also refuses the button's form.
+// Each role sees only the buttons that it may use.
 func TestRoles(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		token := d.Token("payments:admin")
@@ -310,8 +309,6 @@ func TestLinksFromOtherSites(t *testing.T) {
 	})
 }
 
-// A sign-in leads to the page that the person requested before. No link can make the sign-in lead
-// elsewhere.
 func TestSigningInLeadsToTheRequestedPage(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		o, password, err := d.Operators.Create(t.Context(), "zoe", operators.Viewer)
@@ -343,7 +340,6 @@ func TestSigningInLeadsToTheRequestedPage(t *testing.T) {
 	})
 }
 
-// A GET request for the address of a form leads to the page that shows the form.
 func TestTheAddressOfAFormLeadsToItsPage(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Administrator)
@@ -360,7 +356,7 @@ func TestTheAddressOfAFormLeadsToItsPage(t *testing.T) {
 }
 
 // The link that passes the proposed second factor to an app begins with otpauth. The template must
-// not replace this scheme. An operator can cancel the setup of a second factor.
+// not replace this scheme.
 func TestSettingUpASecondFactor(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		_, password := d.enter(operators.Viewer)

@@ -12,14 +12,11 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// windows are the sizes of windows in which pages are checked.
 var windows = []struct {
 	name          string
 	width, height int64
 }{{"desktop", 1280, 900}, {"phone", 390, 844}}
 
-// inWindows runs a subtest in a browser of each size. An administrator of a domain with hostile
-// texts is signed in.
 func inWindows(t *testing.T, run func(p *person, window string, have plants)) {
 	for _, window := range windows {
 		t.Run(window.name, func(t *testing.T) {
@@ -50,8 +47,7 @@ type plants struct {
 	connections  []int64
 }
 
-// plant creates the objects of plants. The name of an account, a setting and the texts of the
-// client are hostile.
+// The name of an account, a setting and the texts of the client are hostile.
 func (p *person) plant() (have plants) {
 	user, token := p.fixture.user()
 	have.user = user
@@ -69,8 +65,6 @@ func (p *person) plant() (have plants) {
 	return have
 }
 
-// openPages opens pages and checks each in windows of all sizes. The browser must not report errors
-// on these pages.
 func (p *person) openPages(pages map[string]string) {
 	p.t.Helper()
 	for name, path := range pages {

@@ -19,8 +19,7 @@ import (
 	"passerelle/payment"
 )
 
-// TestThePageAfterAnAct checks that the page after an act shows a confirmation once: after acts on
-// a webhook, a payment, an application and the receiver, and after the deletion of a user.
+// TestThePageAfterAnAct checks that the page after an act shows a confirmation once.
 func TestThePageAfterAnAct(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Administrator)
@@ -54,8 +53,7 @@ func TestThePageAfterAnAct(t *testing.T) {
 	})
 }
 
-// TestConfirmingIsAskedAbout checks that a page asks again before an operator confirms a payment,
-// because that moves money.
+// TestConfirmingIsAskedAbout checks that a page asks before an operator confirms a payment.
 func TestConfirmingIsAskedAbout(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)
@@ -90,7 +88,6 @@ func (d *fixture) validated() int64 {
 	return id
 }
 
-// TestACancellationThatWaits checks the text about a cancellation that waits for the payer.
 func TestACancellationThatWaits(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)
@@ -117,9 +114,7 @@ func (forgetful) Status(context.Context, connector.Order) (payment.Report, error
 	return payment.Report{}, connector.ErrUnknownOrder
 }
 
-// TestSettling checks that an operator can settle a payment with an unknown outcome. A page first
-// asks for the reason. The payment's page must show the reason, and the audit log must have the
-// act.
+// TestSettling checks that an operator can settle a payment with an unknown outcome.
 func TestSettling(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		bank, _ := d.Initiation.Connectors.Initiator(sandbox.TestConnector)
@@ -148,7 +143,7 @@ func TestSettling(t *testing.T) {
 }
 
 // TestRefunds checks that a refund is a payment in the other direction, with at most the paid
-// amount. The audit log must have the refund.
+// amount.
 func TestRefunds(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)
@@ -215,7 +210,6 @@ func (d *fixture) paid() int64 {
 	return id
 }
 
-// simulate simulates states of a payment in sequence.
 func (d *fixture) simulate(id int64, states ...string) {
 	for _, state := range states {
 		d.OK(d.Call("POST", fmt.Sprintf("/sandbox/payments/%d/simulate", id), d.ConfigToken, map[string]any{"state": state}))
@@ -223,8 +217,7 @@ func (d *fixture) simulate(id int64, states ...string) {
 }
 
 // TestExpiredRefunds checks that an expired refund counts if the bank may have executed its order.
-// Otherwise, an operator could refund the same amount twice. The pages must mention the expired
-// refund.
+// Otherwise, an operator could refund the same amount twice.
 func TestExpiredRefunds(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		bank, _ := d.Initiation.Connectors.Initiator(sandbox.TestConnector)
@@ -277,8 +270,6 @@ func TestChangedRedirectURIs(t *testing.T) {
 	})
 }
 
-// TestSignInsAreInTheAuditLog checks that sign-ins have their own list. The acts of a domain must
-// not include them.
 func TestSignInsAreInTheAuditLog(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -287,7 +278,6 @@ func TestSignInsAreInTheAuditLog(t *testing.T) {
 	})
 }
 
-// TestTheReceiverIsFiltered filters the received requests by name and by signature.
 func TestTheReceiverIsFiltered(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Developer)
@@ -310,7 +300,6 @@ func TestTheReceiverIsFiltered(t *testing.T) {
 	})
 }
 
-// TestColumnsAndViews chooses columns and views of the list of payments through the list's address.
 func TestColumnsAndViews(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)

@@ -12,7 +12,6 @@ import (
 	"passerelle/payment"
 )
 
-// The payment's page shows the payer's evidence, escaped as text.
 func TestWhatThePayerSawIsShown(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)

@@ -5,7 +5,7 @@ import (
 	"passerelle/internal/initiation"
 )
 
-// Routes returns the addresses of all pages. It is for tests that must include every page.
+// Routes returns the addresses of all pages.
 func Routes() []page.Route {
 	return (&Console{Config{Initiation: &initiation.Initiation{}, Design: true}}).routes()
 }

@@ -54,7 +54,6 @@ func TestPartsOfPages(t *testing.T) {
 	})
 }
 
-// A request for the live part of a page does not extend the session.
 func TestReloadingPageDoesNotExtendTheSession(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		clock := newClock()

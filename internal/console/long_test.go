@@ -43,13 +43,11 @@ func (d *fixture) crowd(n int) {
 	d.Aggregation.Connectors, d.Initiation.Connectors = registry, registry
 }
 
-// bank is a bank of the sandbox.
 type bank interface {
 	connector.DataReader
 	connector.Initiator
 }
 
-// named is a bank with a different name.
 type named struct {
 	bank
 	profile connector.Profile
@@ -73,7 +71,6 @@ func (d *fixture) weight(path string) int {
 	return total
 }
 
-// Long lists are split into pages, and operators can search them. The pages stay small.
 func TestLongListsAreTurned(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -97,7 +94,6 @@ func TestLongListsAreTurned(t *testing.T) {
 	})
 }
 
-// The list of domains also has pages.
 func TestManyDomains(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -110,7 +106,6 @@ func TestManyDomains(t *testing.T) {
 	})
 }
 
-// upload sends a file with the form of a page.
 func (d *fixture) upload(page, to, field string, content []byte) answer {
 	d.t.Helper()
 	var body bytes.Buffer
@@ -128,7 +123,6 @@ func (d *fixture) upload(page, to, field string, content []byte) answer {
 	return d.do(request)
 }
 
-// On the page of an application, operators see and change the application's logo, keys and texts.
 func TestLogoKeysAndTextsOfAClient(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		page := d.domainPath("/clients/" + d.ClientID)

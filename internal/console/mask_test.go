@@ -24,7 +24,6 @@ func TestAPasswordAloneInLiveDomains(t *testing.T) {
 	}
 }
 
-// Spreadsheets do not interpret any cell as a formula.
 func TestCellsAreNoFormulas(t *testing.T) {
 	for cell, want := range map[string]string{
 		"=1+1": "'=1+1", "+1": "'+1", "-1": "'-1", "@SUM(A1)": "'@SUM(A1)", "\t=1": "'\t=1", "\r=1": "'\r=1",

@@ -21,7 +21,7 @@ import (
 	"passerelle/payment"
 )
 
-// personal has all texts about people in the fixture, in lower case and without spaces.
+// personal lists parts of the fixture's texts about people, in lower case and without spaces.
 var personal = []string{
 	"erika", "mustermann", "giftfor", "vermieter", "@home.example", "kunde-4711",
 	"fr7630006000011234567890189", "30006000011234567890189", "de89370400440532013000", "370400440532013000", "de93999999990000000001", "999999990000000001",
@@ -32,8 +32,7 @@ var personal = []string{
 type people struct {
 	*fixture
 	numbers map[string]int64
-	// done is a payment that an operator can refund.
-	done int64
+	done    int64
 }
 
 func newPeople(t *testing.T, s *servicetest.Instance) people {
@@ -128,7 +127,6 @@ var absent = map[string]string{
 	"provider": "no identity provider", "provider/back": "no identity provider",
 }
 
-// furtherAddresses returns more addresses, for another payment or with query parameters.
 func (p *people) furtherAddresses() []string {
 	done := p.paymentPath(p.done)
 	return []string{
@@ -140,7 +138,6 @@ func (p *people) furtherAddresses() []string {
 	}
 }
 
-// namesNobody checks that a response contains no text about people.
 func namesNobody(t *testing.T, who, what string, a answer) {
 	t.Helper()
 	text := strings.ToLower(html.UnescapeString(a.body + a.location))
@@ -154,12 +151,12 @@ func namesNobody(t *testing.T, who, what string, a answer) {
 
 func withoutSpaces(text string) string { return strings.Join(strings.Fields(text), "") }
 
-// stays lists the forms that the test does not send, because they would end the session.
+// stays lists the forms that the test does not send.
 var stays = []string{"sign-out", "account/sessions/#/end", "sign-in", "second-factor"}
 
 // TestPagesHidePersonalDataWithoutPermission fetches every page in the table of routes. The test
 // acts as operators who may not read personal data, and as operators who may read such data but do
-// not ask for it. The former also send the forms without content.
+// not ask for it.
 func TestPagesHidePersonalDataWithoutPermission(t *testing.T) {
 	clock := newClock()
 	servicetest.Each(t, servicetest.Options{Now: clock.now}, func(t *testing.T, s *servicetest.Instance) {
@@ -185,9 +182,7 @@ const (
 	ofExample  = "FR7630006000011234567890189"
 )
 
-// walk fetches all pages. It also sends the forms that are not in stays, unless the operator may
-// reveal personal data. The service may refuse some pages to operators who do not set up the
-// domain.
+// The service may refuse some pages to operators who do not set up the domain.
 func (p *people) walk(t *testing.T, visitor *fixture, who string, reveals, setsUp bool) {
 	t.Helper()
 	for _, route := range console.Routes() {

@@ -24,7 +24,6 @@ func quiet(t *testing.T, run func(t *testing.T, d *fixture, c *clock)) {
 	})
 }
 
-// amounted creates a payment with an amount.
 func (d *fixture) amounted(amount string) int64 {
 	d.t.Helper()
 	draft := servicetest.Draft()
@@ -72,8 +71,7 @@ func (d *fixture) rejected(amount string) {
 	d.OK(d.Call("POST", fmt.Sprintf("/sandbox/payments/%d/simulate", id), d.ConfigToken, map[string]any{"state": "rejected", "error_code": "bankMessage"}))
 }
 
-// wantTexts checks that a page contains texts, and checks the number of parts of the page's chart.
-// It ignores tags.
+// wantTexts checks the texts of a page, and the number of parts in the page's chart.
 func (d *fixture) wantTexts(path string, parts int, texts ...string) {
 	d.t.Helper()
 	body := d.shows(path, nil).body
@@ -89,13 +87,12 @@ func (d *fixture) wantTexts(path string, parts int, texts ...string) {
 }
 
 // TestFiguresOfADomain checks the figures of a period and of the previous period, by hour and by
-// day. The figures are amounts, success rates, and the time until execution.
+// day.
 func TestFiguresOfADomain(t *testing.T) {
 	quiet(t, func(t *testing.T, d *fixture, c *clock) {
 		// It is 9 o'clock on Saturday, in the 24 hours before the shown period.
 		d.executed(c, "10.00", 60)
 		d.rejected("5.00")
-		// It is a quarter past 9 on Sunday, and later half past 10.
 		c.seconds.Store(time.Date(2026, 11, 22, 9, 15, 0, 0, time.UTC).Unix())
 		d.executed(c, "20.00", 10)
 		d.executed(c, "1000.00", 40)

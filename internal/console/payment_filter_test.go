@@ -25,9 +25,9 @@ var fieldsOfParameters = map[string]string{
 	"id_connector_source": "", // few connectors have several sources
 	"limit":               "", // the page has a fixed size
 	"offset":              "", // the page has links to its neighbours
-	"cursor":              "", // as for offset
+	"cursor":              "", // the page has links to its neighbours
 	"order_by":            "", // the form chooses an order that an index has
-	"reverse":             "", // as for order_by
+	"reverse":             "",
 	"exact_total":         "", // the console never counts more than a fixed number of payments
 	"show_sensitive":      "", // operators ask for masked data with a button
 	"expand":              "", // the page of a payment shows related objects
@@ -65,7 +65,6 @@ func TestFiltersAreThoseOfTheAPI(t *testing.T) {
 
 func distinct(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
 
-// parametersOfPayments returns the parameters of GET /payments in the API document.
 func parametersOfPayments(t *testing.T) (names []string) {
 	t.Helper()
 	raw, err := os.ReadFile("../../docs/openapi.json")

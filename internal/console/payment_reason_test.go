@@ -12,8 +12,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// TestThePageHasOneReason checks that the page of a rejected payment has the bank's message beside
-// the meaning of the error code, and no other reason under Details.
+// TestThePageHasOneReason checks that a rejected payment's page has the bank's message beside the
+// meaning of the error code.
 func TestThePageHasOneReason(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)

@@ -27,7 +27,6 @@ import (
 
 var listedPayment = regexp.MustCompile(`/payments/(\d+)">\d+</a></th>`)
 
-// listed returns the ids of the payments on a page, in the order of the page.
 func listed(a answer) string {
 	var ids []string
 	for _, found := range listedPayment.FindAllStringSubmatch(a.body, -1) {
@@ -36,12 +35,11 @@ func listed(a answer) string {
 	return strings.Join(ids, " ")
 }
 
-// line returns the instruction of a draft. Tests can change it.
+// line returns the first instruction of a draft.
 func line(draft map[string]any) map[string]any {
 	return draft["instructions"].([]any)[0].(map[string]any)
 }
 
-// shop creates three payments with different properties, and returns their ids.
 func (d *fixture) shop() (a, b, c int64) {
 	d.t.Helper()
 	token := d.Token("payments:admin")
@@ -120,7 +118,6 @@ func TestSearchingPayments(t *testing.T) {
 	})
 }
 
-// sorted returns the numbers of a list in an order that does not depend on the page.
 func sorted(ids string) []string { return slices.Sorted(slices.Values(strings.Fields(ids))) }
 
 // A list that is ordered by label has pages like other lists. The links between these pages keep
@@ -154,7 +151,6 @@ func TestSearchTurnsPages(t *testing.T) {
 	})
 }
 
-// file downloads a list as a file, and parses it.
 func (d *fixture) file(values ...string) (answer, [][]string) {
 	d.t.Helper()
 	a := d.submit(d.domainPath("/payments"), d.domainPath("/payments/file"), values...)
@@ -218,7 +214,7 @@ func TestExportOfPersonalDataNeedsPermission(t *testing.T) {
 	})
 }
 
-// The service reads the payments of a long file in pages. The file contains each payment once.
+// The file contains each payment once.
 func TestLongPaymentExportIsReadInPages(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -256,9 +252,8 @@ func (d *fixture) planted() passerelle.PaymentID {
 	return made.ID
 }
 
-// In live domains, a search by personal data needs the right to reveal, and is recorded. Other
-// operators cannot find masked values by guessing. The address of the next page contains no masked
-// value.
+// In live domains, a search by personal data needs the right to reveal such data, and is recorded.
+// The address of the next page contains no masked value.
 func TestSearchesByPersonalDataInLiveDomains(t *testing.T) {
 	clock := newClock()
 	servicetest.Each(t, servicetest.Options{Now: clock.now}, func(t *testing.T, s *servicetest.Instance) {
@@ -318,8 +313,7 @@ func TestSearchesByPersonalDataInLiveDomains(t *testing.T) {
 	})
 }
 
-// searchResults extends the payment of planted. The bank's texts and the payer's pages also contain
-// the person's name.
+// searchResults calls planted, and adds the person's name to the bank's texts and to the evidence.
 func (d *fixture) searchResults() int64 {
 	d.t.Helper()
 	p, err := d.DB.Payment(d.t.Context(), d.Domain.ID, d.planted(), true)
@@ -338,8 +332,8 @@ func (d *fixture) searchResults() int64 {
 	return int64(p.ID)
 }
 
-// Pages and files of live domains show no personal data from any source. An operator who may reveal
-// such data must ask for it first.
+// The pages and files about a payment in a live domain mask the person's name. An operator who may
+// reveal the name must ask first.
 func TestWhatNamesPeopleIsMaskedInLiveDomains(t *testing.T) {
 	clock := newClock()
 	servicetest.Each(t, servicetest.Options{Now: clock.now}, func(t *testing.T, s *servicetest.Instance) {

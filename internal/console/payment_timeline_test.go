@@ -32,7 +32,6 @@ func words(body string) string {
 // secrets are texts that must not appear in support files.
 var secrets = []string{"FR7630006000011234567890189", "Erika", "Mustermann", "erika@mail.example", "secret-state", "shop.example", "secret label", "Secret Shop"}
 
-// secretDraft returns a payment with much sensitive data.
 func secretDraft() map[string]any {
 	draft := servicetest.Draft()
 	draft["client_state"] = "secret-state"
@@ -43,8 +42,7 @@ func secretDraft() map[string]any {
 	return draft
 }
 
-// The timeline shows the request, the call to the bank, the result and the deliveries, in this
-// order.
+// The timeline shows the request, the call to the bank, the result and the delivery, in this order.
 func TestTimelineOfAPayment(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -198,8 +196,7 @@ func TestPaymentAsARequest(t *testing.T) {
 	})
 }
 
-// run runs a request from a page as a reader would, in a shell with a token. The id identifies the
-// request.
+// run executes a command from a page in a shell, with a token.
 func (d *fixture) run(a answer, id, token string, into any) {
 	d.t.Helper()
 	found := regexp.MustCompile(`(?s)<pre id="` + id + `"[^>]*>(.*?)</pre>`).FindStringSubmatch(a.body)

@@ -12,7 +12,6 @@ import (
 // capitals occur in codes, and not in words.
 const capitals = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-// TestEveryStateAndCodeHasWords checks that every state and every code has a text for operators.
 func TestEveryStateAndCodeHasWords(t *testing.T) {
 	for _, state := range payment.States() {
 		if nextByState[state] == "" {

@@ -23,7 +23,7 @@ import (
 )
 
 // pictured lists the main pages. A path is relative to the domain unless it begins with the
-// console's root. seen is an element that the page must show.
+// console's root.
 var pictured = []struct {
 	name, path, seen string
 }{
@@ -42,8 +42,7 @@ var pictured = []struct {
 	{"account", "/console/account", "#present"},
 }
 
-// payerPages lists the payer's pages that the README shows on a phone. follow is the link or button
-// on the previous page. seen is an element that the page must show.
+// payerPages lists the payer's pages that the README shows on a phone.
 var payerPages = []struct {
 	name, follow, seen string
 }{
@@ -52,7 +51,6 @@ var payerPages = []struct {
 	{"payer-approve", "main form button", ".buttons"},
 }
 
-// pictureFolder is the folder of the documentation's pictures.
 const pictureFolder = "../../docs/pictures"
 
 // sittings lists the pictures of each page: in a wide window in both colour schemes, and on a
@@ -142,7 +140,6 @@ func takePicture(ctx context.Context, t *testing.T, name string) {
 	must(t, os.WriteFile(filepath.Join(pictureFolder, name+".png"), fewColours(t, shot), 0o644))
 }
 
-// mustShow fails the test for each picture that a page of the documentation does not show.
 func mustShow(t *testing.T, page, folder string, names []string) {
 	t.Helper()
 	text, err := os.ReadFile("../../" + page)
@@ -154,7 +151,6 @@ func mustShow(t *testing.T, page, folder string, names []string) {
 	}
 }
 
-// populate creates the objects that the pictured pages show.
 func populate(t *testing.T, s *servicetest.Instance) {
 	s.Subscribe("PAYMENT_STATE_UPDATED", "shop")
 	clients, err := s.DB.Clients(t.Context(), s.Domain.ID)

@@ -17,8 +17,8 @@ import (
 
 const listOfPrograms = "/console/programs"
 
-// TestConnectorPrograms adds, checks and removes a program. The audit log records each act. The
-// program is a connector of the domain until its removal.
+// TestConnectorPrograms adds, checks and removes a program. The program is a connector of the
+// domain until its removal.
 func TestConnectorPrograms(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		folder := t.TempDir()
@@ -60,8 +60,7 @@ func TestConnectorPrograms(t *testing.T) {
 	})
 }
 
-// wantProgramActs checks the acts on connectors, newest first. It skips acts that belong to a
-// domain.
+// wantProgramActs checks the acts of an operator on programs, newest first.
 func (d *fixture) wantProgramActs(operator store.OperatorID, want ...string) {
 	d.t.Helper()
 	all, err := operatorstore.From(d.DB).AuditOfOperator(d.t.Context(), operator, 20)

@@ -20,9 +20,8 @@ const numbers = `WITH RECURSIVE n(i) AS (SELECT CAST($1 AS BIGINT) UNION ALL SEL
 // crowdFrom is larger than every id that the service has assigned.
 const crowdFrom = 10_000_000
 
-// crowd fills the tables that a search reads. The service would need hours to create so many
-// payments and users. Of a million payments, 100 have account numbers with the same last four
-// digits. All payments share the beginning of a label.
+// crowd adds payments to the tables that a search reads. The service would need hours to create so
+// many. Of a million payments, 100 have account numbers with the same last four digits.
 var crowd = []string{
 	`INSERT INTO payment_transition (payment_id, seq, domain_id, to_state, cause, actor, bank_status, at) SELECT i, 0, CAST($3 AS BIGINT), 'created', '', 'client', '', i FROM n`,
 	`INSERT INTO payment (id, domain_id, client_id, version, seq, state, registered, client_redirect_uri, client_state, currency, amount,
@@ -40,7 +39,7 @@ var crowd = []string{
 
 const crowdOfUsers = `INSERT INTO end_user (id, domain_id, platform, created, permanent, version) SELECT i, CAST($3 AS BIGINT), 'sharedAccess', i, i, 1 FROM n`
 
-// fill adds payments. It adds one user for every ten payments.
+// fill adds payments, and one user for every ten payments.
 func (d *fixture) fill(payments int) {
 	d.t.Helper()
 	client, err := strconv.ParseInt(d.ClientID, 10, 64)
@@ -72,9 +71,9 @@ func (d *fixture) fill(payments int) {
 	must(d.t, d.DB.Database.KeepStatistics(d.t.Context()))
 }
 
-// TestMillionSearched searches by ids, account numbers, labels and e-mail addresses. The database
-// has PASSERELLE_TEST_PAYMENTS payments, or 2,000 by default, and a tenth as many users. When the
-// variable is set, the median time of 15 requests for a page must be at most 25 ms.
+// TestMillionSearched searches in PASSERELLE_TEST_PAYMENTS payments, or 2,000 by default, and a
+// tenth as many users. When the variable is set, the median time of 15 equal searches must be at
+// most 25 ms.
 func TestMillionSearched(t *testing.T) {
 	payments, long := 2000, false
 	if text, set := os.LookupEnv("PASSERELLE_TEST_PAYMENTS"); set {

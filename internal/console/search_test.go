@@ -38,8 +38,7 @@ func linksIn(t *testing.T, body, group string) []string {
 	return all
 }
 
-// TestSearch checks that a search finds objects by the values that operators know. A search for an
-// unknown value must find nothing.
+// TestSearch checks that a search finds objects by the values that operators know.
 func TestSearch(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -139,7 +138,7 @@ func TestSearchHasFive(t *testing.T) {
 }
 
 // TestSearchInBulkPayments checks that a search finds the words and the e-mail address of the last
-// instruction of a bulk payment whose other instructions repeat their words.
+// of 101 instructions.
 func TestSearchInBulkPayments(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -205,8 +204,6 @@ func TestSearchInLiveDomains(t *testing.T) {
 	})
 }
 
-// TestNeedsAttention checks that the page lists the problems for the operator, each with a link to
-// a page about the problem.
 func TestNeedsAttention(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -234,7 +231,7 @@ func TestNeedsAttention(t *testing.T) {
 	})
 }
 
-// TestIrreversibleActsAreConfirmed checks that a page with the amount asks again before an act that
+// TestIrreversibleActsAreConfirmed checks that a page with the amount asks before an act that
 // nobody can undo.
 func TestIrreversibleActsAreConfirmed(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
@@ -258,7 +255,8 @@ func TestIrreversibleActsAreConfirmed(t *testing.T) {
 	})
 }
 
-// Only the plain form of a number is the number of an object. Four digits find accounts first.
+// A search for a number with a plus sign or leading zeros finds no payment by number. Four digits
+// find accounts first.
 func TestNumbersInTheSearch(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)

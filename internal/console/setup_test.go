@@ -90,7 +90,6 @@ func (r refusing) Health() connector.BankHealth {
 	return connector.BankHealth{LastFailure: time.Now(), Failures: 1, Refused: true}
 }
 
-// TestBankThatRefusesTheService checks that operators see that a bank refuses the service.
 func TestBankThatRefusesTheService(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -111,7 +110,6 @@ func (e expired) Health() connector.BankHealth {
 	return connector.BankHealth{Certificates: []connector.Expiry{{Field: "tls.certificate", Until: time.Now().AddDate(0, 0, -2)}}}
 }
 
-// TestBankWithAnExpiredCertificate checks that operators see that a certificate has expired.
 func TestBankWithAnExpiredCertificate(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -207,7 +205,6 @@ func (d *fixture) wantsOnce(page, to, text string, values ...string) answer {
 	return a
 }
 
-// once returns the secret that a response shows only once.
 func once(t *testing.T, a answer) string {
 	t.Helper()
 	found := secretOnPage.FindStringSubmatch(a.body)

@@ -87,8 +87,7 @@ func TestPlayingScenarios(t *testing.T) {
 	})
 }
 
-// TestACancelledSeries checks the text about a periodic payment that was cancelled after the bank had
-// executed it twice.
+// TestACancelledSeries checks the text about a cancelled periodic payment.
 func TestACancelledSeries(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Developer)
@@ -130,8 +129,7 @@ func TestReceiverOfASandbox(t *testing.T) {
 	})
 }
 
-// Operators who may only view have no buttons, and their forms change nothing. A live domain has no
-// simulation.
+// A live domain has no simulation.
 func TestWhoMayUseTheSimulation(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		live, err := service.EnsureDomain(t.Context(), d.DB, passerelle.Domain{Name: "live", Kind: passerelle.Live, BaseURL: "https://live.example/2.0", Created: d.Domain.Created})

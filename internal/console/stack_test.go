@@ -58,7 +58,7 @@ func (d *fixture) get(path string) answer {
 	return d.send(http.MethodGet, path, "", nil)
 }
 
-// post sends a form. site is the value of the header Sec-Fetch-Site.
+// post sends a form with this value of the header Sec-Fetch-Site.
 func (d *fixture) post(path, site string, form url.Values) answer {
 	d.t.Helper()
 	return d.send(http.MethodPost, path, site, form)
@@ -89,7 +89,6 @@ func (d *fixture) do(request *http.Request) answer {
 
 var formToken = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
 
-// token returns the token in the forms on a page.
 func (d *fixture) token(path string) string {
 	d.t.Helper()
 	found := formToken.FindStringSubmatch(d.get(path).body)
@@ -109,7 +108,6 @@ func (d *fixture) submit(page, to string, values ...string) answer {
 	return d.post(to, "same-origin", form)
 }
 
-// enter creates an operator and signs in.
 func (d *fixture) enter(role operators.Role) (operatorstore.Operator, string) {
 	d.t.Helper()
 	o, password, err := d.Operators.Create(context.Background(), "some-"+string(role), role)
@@ -126,7 +124,6 @@ func (d *fixture) signIn(name, password string) {
 	}
 }
 
-// domainPath returns an address below the domain's path.
 func (d *fixture) domainPath(more string) string {
 	return "/console/domains/" + strconv.FormatInt(int64(d.Domain.ID), 10) + more
 }
@@ -135,7 +132,7 @@ func (d *fixture) paymentPath(id int64) string {
 	return d.domainPath("/payments/" + strconv.FormatInt(id, 10))
 }
 
-// acts lists the recorded acts in the domain, oldest first, without request ids.
+// acts lists the acts of operators in the domain, oldest first.
 func (d *fixture) acts() []string {
 	d.t.Helper()
 	all, err := operatorstore.From(d.DB).AuditOfDomain(d.t.Context(), d.Domain.ID, 100)

@@ -21,7 +21,7 @@ const (
 	mostTime   = 60 * time.Second
 )
 
-// task is an operator who does one task. clicks counts only the clicks that open another page.
+// task is an operator who does one task.
 type task struct {
 	*person
 	clicks int
@@ -33,7 +33,7 @@ func (k *task) click(selector string) {
 	k.do(servicetest.Follow(selector))
 }
 
-// choose follows the link, or presses the button, that has a text.
+// choose clicks the first visible link or button with this text.
 func (k *task) choose(text string) {
 	k.t.Helper()
 	k.value(fmt.Sprintf(`(() => {
@@ -46,7 +46,6 @@ func (k *task) choose(text string) {
 
 func (k *task) types(field, text string) { k.t.Helper(); k.do(chromedp.SendKeys(field, text)) }
 
-// reads expects texts on the shown page.
 func (k *task) reads(texts ...string) {
 	k.t.Helper()
 	k.do(servicetest.Shown("main h1"))
@@ -63,8 +62,7 @@ type troubled struct {
 	paid, rejected, stopped int64
 	endpoint                *receiver
 	connection, user        int64
-	// token is the token of user.
-	token string
+	token                   string
 }
 
 func (p *person) trouble() troubled {

@@ -26,13 +26,13 @@ import (
 // written matches a day or a time of day as people write it.
 var written = regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}\b|\b\d{1,2}:\d{2}(:\d{2})?\b`)
 
-// quoted lists the elements and classes with content that is not a text of the page: raw data of
-// programs, values of settings, and sample input. The list contains svg because a tooltip in a
-// chart cannot contain a time element.
+// quoted lists the elements and classes with content that is not a text of the page, such as raw
+// data and sample input. The list contains svg because a tooltip in a chart cannot contain a time
+// element.
 var quoted = []string{"pre", "textarea", "option", "label", "script", "style", "svg", "json", "headers", "value", "code"}
 
-// timesOn counts the time elements of a page. It collects in bare the times outside these elements,
-// and the elements that lack the exact time.
+// timesOn counts the time elements of a page. It also collects the times outside these elements,
+// and the elements without an exact time.
 func timesOn(n *html.Node, bare *[]string) (elements int) {
 	if n.Type == html.TextNode {
 		*bare = append(*bare, written.FindAllString(n.Data, -1)...)
@@ -57,8 +57,8 @@ func timesOn(n *html.Node, bare *[]string) (elements int) {
 	return elements
 }
 
-// wantsExactTimes checks that a page shows every time in a time element with the exact time. It
-// returns the number of these elements in the main part of the page.
+// wantsExactTimes reports the findings of timesOn for a page. It returns the number of time
+// elements in the main part of the page.
 func (d *fixture) wantsExactTimes(path string) int {
 	d.t.Helper()
 	a := d.get(path)
@@ -82,8 +82,7 @@ func (d *fixture) wantsExactTimes(path string) int {
 // elsewhere lists the routes that the loop over all routes does not open.
 var elsewhere = []string{"", "provider", "provider/back", "sign-in", "second-factor", "domains/#/clients/#/logo/#", "domains/#/payments/#/support", "domains/#/payments/#/confirm", "domains/#/payments/#/refund"}
 
-// timed is a sandbox in which every page shows objects. The field people has the numbers of these
-// objects. The clock of the sandbox is ahead of the real time.
+// timed is a populated sandbox with the numbers of its objects.
 type timed struct {
 	*fixture
 	people
@@ -119,8 +118,7 @@ func newTimed(t *testing.T, s *servicetest.Instance) timed {
 	}, 0}}
 }
 
-// TestEveryTimeIsShownWithTheExactTime opens the pages of a sandbox and of a live domain. Each time
-// on a page must have its exact time.
+// TestEveryTimeIsShownWithTheExactTime opens the pages of a sandbox and of a live domain.
 func TestEveryTimeIsShownWithTheExactTime(t *testing.T) {
 	t.Parallel()
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{Now: newClock().now})
@@ -152,7 +150,6 @@ func TestEveryTimeIsShownWithTheExactTime(t *testing.T) {
 	}
 }
 
-// TestTimesNameTheirClock checks that the pages of a sandbox name the clock of their times.
 func TestTimesNameTheirClock(t *testing.T) {
 	t.Parallel()
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{Now: time.Now})
@@ -164,8 +161,6 @@ func TestTimesNameTheirClock(t *testing.T) {
 	d.shows("/console/account", []string{` UTC">just now <small>`}, "by the clock of the sandbox", "in real time")
 }
 
-// TestAClockAheadIsNamed checks that pages of a sandbox name the clock of their times, when the
-// clock of the sandbox differs from the real time.
 func TestAClockAheadIsNamed(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Administrator)

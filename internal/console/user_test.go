@@ -23,7 +23,6 @@ import (
 	"passerelle/internal/store"
 )
 
-// user creates a permanent user with a token.
 func (d *fixture) user() (id int64, token string) {
 	d.t.Helper()
 	var made struct {
@@ -48,10 +47,8 @@ func (d *fixture) userPath(id int64, more string) string {
 	return d.domainPath(fmt.Sprintf("/users/%d%s", id, more))
 }
 
-// rows counts the rows of the tables on a page.
 func rows(a answer) int { return strings.Count(a.body, `<tr><th scope="row"`) }
 
-// wantOnRecord compares the recorded acts in the domain with the expected acts.
 func (d *fixture) wantOnRecord(want ...string) {
 	d.t.Helper()
 	if diff := cmp.Diff(want, d.acts()); diff != "" {
@@ -59,7 +56,6 @@ func (d *fixture) wantOnRecord(want ...string) {
 	}
 }
 
-// wants submits a form on a page to an address. It checks the status and a text of the response.
 func (d *fixture) wants(page, to string, status int, text string, values ...string) answer {
 	d.t.Helper()
 	a := d.submit(page, to, values...)
@@ -69,7 +65,6 @@ func (d *fixture) wants(page, to string, status int, text string, values ...stri
 	return a
 }
 
-// shows checks that a page contains all texts, and does not contain the hidden texts.
 func (d *fixture) shows(path string, texts []string, hidden ...string) answer {
 	d.t.Helper()
 	a := d.get(path)
@@ -124,8 +119,8 @@ func TestUsersAreListedAndFound(t *testing.T) {
 	})
 }
 
-// The pages about a user show complete numbers of accounts and contracts only to operators who may
-// reveal personal data. The audit log records each of these views.
+// An operator with the right must ask for the complete numbers of accounts and contracts. The audit
+// log records each such view.
 func TestOneUser(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)
@@ -172,7 +167,6 @@ func TestOneUser(t *testing.T) {
 	})
 }
 
-// connections lists the connections of a user in the API, by id.
 func (d *fixture) connections(token string) []int64 {
 	d.t.Helper()
 	var list struct{ Connections []struct{ ID int64 } }
@@ -185,7 +179,6 @@ func (d *fixture) connections(token string) []int64 {
 	return ids
 }
 
-// unpacked returns the contents of a zip archive by name.
 func unpacked(t *testing.T, content string) map[string]string {
 	t.Helper()
 	archive, err := zip.NewReader(strings.NewReader(content), int64(len(content)))
@@ -201,9 +194,7 @@ func unpacked(t *testing.T, content string) map[string]string {
 	return files
 }
 
-// Acts on users and connections take effect in the API, and the audit log records them. The archive
-// equals the archive of the API. A deletion causes one event. The service deletes nothing unless the
-// operator types the number.
+// The service deletes nothing unless the operator types the object's number.
 func TestActsOnUsers(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)
@@ -330,7 +321,6 @@ func (d *fixture) twice(password string) {
 	d.wants("/console/account", "/console/account/second-factor/confirm", 303, "", "code", phoneCode(d.t, key, time.Now()))
 }
 
-// In a live domain, viewing personal data and every act require a second factor.
 func TestLiveDomainsWantASecondFactor(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		_, password := d.enter(operators.Administrator)

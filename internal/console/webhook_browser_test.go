@@ -12,8 +12,6 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestWebhooksInABrowser opens the pages about webhooks and submits their forms with and without
-// mistakes, in a wide window and on a phone.
 func TestWebhooksInABrowser(t *testing.T) {
 	t.Parallel()
 	for _, size := range []struct {
@@ -31,7 +29,6 @@ func TestWebhooksInABrowser(t *testing.T) {
 	}
 }
 
-// enterByForm creates an administrator and signs in with the form.
 func (p *person) enterByForm() {
 	p.t.Helper()
 	_, password, err := p.Operators.Create(p.t.Context(), "zoe", operators.Administrator)
@@ -48,7 +45,6 @@ func (p *person) clear(field, text string) {
 	p.do(chromedp.SendKeys(field, text))
 }
 
-// useTests sends a test, checks the sent request, and verifies its signature.
 func (p *person) useTests(name string) {
 	t := p.t
 	to := newReceiver(t, 500, hostile)
@@ -88,7 +84,6 @@ func (p *person) checkBox(name string, got received) {
 	p.checked(name + "-verify")
 }
 
-// useActs registers and changes a webhook, and uses the buttons on its page.
 func (p *person) useActs(name string) {
 	p.t.Helper()
 	p.open(p.webhooksPath("/new"))
@@ -125,7 +120,6 @@ func (p *person) useActs(name string) {
 	press("restore webhook", "enabled")
 }
 
-// The browser reports nothing on the pages about webhooks.
 func TestNoWebhookPageCausesBrowserMessages(t *testing.T) {
 	t.Parallel()
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})

@@ -9,8 +9,8 @@ import (
 	"passerelle/webhook"
 )
 
-// TestTheFormOfAWebhook checks that the form has labels in words, and that it warns of requests
-// without authentication before the operator registers the webhook.
+// TestTheFormOfAWebhook checks that the forms name no API fields, and that the form of a webhook
+// warns of requests without authentication.
 func TestTheFormOfAWebhook(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Administrator)
@@ -33,8 +33,7 @@ func TestTheFormOfAWebhook(t *testing.T) {
 	})
 }
 
-// TestEveryEventIsExplained checks that each event has a page with its meaning and a sample. A
-// search for the event must lead to this page, and so must the page of a webhook.
+// TestEveryEventIsExplained checks that each event has a page with its meaning and a sample.
 func TestEveryEventIsExplained(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Administrator)

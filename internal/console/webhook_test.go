@@ -35,7 +35,6 @@ func (d *fixture) dataPath(id, data int64) string {
 	return d.webhooksPath(fmt.Sprintf("/%d/data/%d", id, data))
 }
 
-// idAt returns the number at the end of an address.
 func idAt(t *testing.T, address string) int64 {
 	t.Helper()
 	var id int64
@@ -44,7 +43,6 @@ func idAt(t *testing.T, address string) int64 {
 	return id
 }
 
-// registered returns a webhook in the form that the API shows.
 func (d *fixture) registered(id int64) map[string]any {
 	d.t.Helper()
 	var out map[string]any
@@ -52,7 +50,6 @@ func (d *fixture) registered(id int64) map[string]any {
 	return out
 }
 
-// register creates a webhook through the API.
 func (d *fixture) register(event, address string, provider any) int64 {
 	d.t.Helper()
 	var out struct{ ID int64 }
@@ -264,7 +261,7 @@ func TestHealthAtAGlance(t *testing.T) {
 	})
 }
 
-// The page of each webhook shows the form of bodies that the domain's settings choose.
+// A webhook's page shows the form of bodies that the domain's settings choose.
 func TestHowBodiesAreSent(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -284,8 +281,7 @@ func TestHowBodiesAreSent(t *testing.T) {
 
 var sentBytes = regexp.MustCompile(`(?s)aria-label="What is sent"><mark>(.*?)</mark>(.*?)</pre>`)
 
-// The page shows the signed text and the sent text. The signature of the signed text equals the
-// signature that the receiver got. The sent text equals the body that the receiver got.
+// The page shows the signed text and the sent text.
 func TestADeliveryIsShownAsItWasSent(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -484,7 +480,6 @@ func TestSignaturesAreChecked(t *testing.T) {
 	})
 }
 
-// webhookForms returns forms about webhooks, without their tokens.
 func webhookForms(d *fixture, hook, data int64) map[string][]string {
 	return map[string][]string{
 		"resend":   {d.dataPath(hook, data) + "/resend"},
@@ -558,7 +553,6 @@ func TestWebhookRolesInASandbox(t *testing.T) {
 	})
 }
 
-// keyOnPage finds the key of a second factor in the account page.
 var keyOnPage = regexp.MustCompile(`class="digits key"[^>]*>([^<]+)<`)
 
 // enterTwice creates an operator with a second factor, and signs in with it.

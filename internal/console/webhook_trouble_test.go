@@ -10,8 +10,8 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// TestAWebhookThatSendsOnlyRetries checks that the home page and the page of the webhook say the
-// same about a webhook that failures have stopped, and that the remedy is one button.
+// TestAWebhookThatSendsOnlyRetries checks that the home page and the webhook's page name the state
+// and the remedy.
 func TestAWebhookThatSendsOnlyRetries(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Administrator)
@@ -34,8 +34,6 @@ func TestAWebhookThatSendsOnlyRetries(t *testing.T) {
 	})
 }
 
-// TestTheRemedyOfAWebhookIsVisible checks that the page of a disabled webhook has a button that
-// enables the webhook. The page of a deleted webhook must have a button that restores the webhook.
 func TestTheRemedyOfAWebhookIsVisible(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Administrator)
@@ -75,7 +73,7 @@ func TestACardOfActionsIsNotEmpty(t *testing.T) {
 }
 
 // TestTheOutcomeOfARequest checks that the message after a test or a repetition says whether the
-// endpoint accepted the request, and that an old failure is not beside the message of success.
+// endpoint accepted the request.
 func TestTheOutcomeOfARequest(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Administrator)
