@@ -43,7 +43,7 @@ func (s *hostileConnector) Read(ctx context.Context, req connector.DataRequest, 
 	return s.read(ctx, req, out)
 }
 
-// institutionData contains the data of an institution. A test may make this data invalid.
+// institutionData contains the data of an institution.
 type institutionData struct {
 	accounts      []passerelle.AccountDetails
 	transactions  []passerelle.TransactionDetails // of the first account
@@ -79,7 +79,6 @@ func receipts(n int) (all []passerelle.AttachmentDetails) {
 	return all
 }
 
-// read reports the data like a correct connector.
 func (b institutionData) read(_ context.Context, _ connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 	if err := out.Accounts(b.accounts); err != nil {
 		return connector.Outcome{}, err
@@ -229,7 +228,6 @@ func spoiltOutcomes() map[string]connectorFault {
 	}
 }
 
-// misbehaviour returns the faults of a connector, except invalid data.
 func misbehaviour() map[string]connectorFault {
 	b := soundBooks()
 	broken := errors.New("the line broke")
@@ -277,8 +275,8 @@ func misbehaviour() map[string]connectorFault {
 	}
 }
 
-// TestHostileConnectors checks for every fault that the connection ends in the expected state with
-// the expected events, and that stored data stays. The fault must not affect the next correct run.
+// TestHostileConnectors checks the state and the events after each fault, and that the stored
+// transactions, documents and consents stay. The fault must not affect the next correct run.
 func TestHostileConnectors(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		eyes := storetest.Inspect(t, h.url)
@@ -312,8 +310,7 @@ var institutionRows = map[string]string{
 	"consents":     `SELECT * FROM consent`,
 }
 
-// stillWhole compares data that a fault could have damaged with the same data before the fault. New
-// accounts, and changes of the other account, may stay.
+// New accounts, and changes of the other account, may stay.
 func (h *fixture) stillWhole(name string, before, after map[string][]string) {
 	h.t.Helper()
 	for table := range institutionRows {
@@ -353,8 +350,8 @@ func (h *fixture) shareSubscription(connection passerelle.ConnectionID, key stri
 }
 
 // TestReadsAfterACrash checks that the service tells a connector about an interrupted read until a
-// later read ends. It must do so even when another run takes the lease in between. It must also do
-// so after a read whose memory is not stored because the connector failed.
+// later read ends. It must also do so after a read whose memory is not stored because the connector
+// failed.
 func TestReadsAfterACrash(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id := h.shared(s)
@@ -413,8 +410,6 @@ func TestHalfAPageIsInTheFinalEvent(t *testing.T) {
 	})
 }
 
-// TestIllegibleTextIsMarked checks that invalid bytes in a label are replaced, and that the other
-// characters stay.
 func TestIllegibleTextIsMarked(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id := h.shared(s)
@@ -483,7 +478,7 @@ func TestAttachmentsAreBounded(t *testing.T) {
 }
 
 // TestManyAttachmentsAreReported checks that a sync emits one event for each of 250 transactions
-// with attachments, although one unit stores at most 100 of these events.
+// with attachments.
 func TestManyAttachmentsAreReported(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id := h.shared(s)
@@ -599,8 +594,8 @@ func (c *consenting) Terminate(ctx context.Context, req connector.DataRequest) e
 	return c.terminate(ctx, req)
 }
 
-// TestMemoryStoredDuringATermination: the next try to end a consent gets the memory that the
-// connector stored during the last try. After the end of the consent, the service stores no memory.
+// After a failed try to end a consent, the next try gets the memory that the connector stored.
+// After the end of the consent, the service stores no memory.
 func TestMemoryStoredDuringATermination(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		c := &consenting{hostileConnector: s}

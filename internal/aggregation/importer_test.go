@@ -31,8 +31,8 @@ func memory(t *testing.T) (live, anonymous int64) {
 	return int64(sample[0].Value.Uint64()), pages << 10
 }
 
-// most returns the largest growth of the memory while run is running. It measures at each call of
-// the clock.
+// most returns the largest growth of the memory while the function runs. It measures at each call
+// of the clock.
 func (h *fixture) most(run func()) (live, anonymous int64) {
 	defer debug.SetGCPercent(debug.SetGCPercent(20))
 	debug.FreeOSMemory() // collects garbage, so that the initial value is exact
@@ -132,7 +132,7 @@ func TestNothingNewWritesNothing(t *testing.T) {
 	})
 }
 
-// wantNoEvents checks the events of a read of four accounts without changes.
+// wantNoEvents checks the events of a read that finds no changes in four accounts.
 func (h *fixture) wantNoEvents() {
 	h.t.Helper()
 	events := h.events()

@@ -30,7 +30,6 @@ func (h *fixture) held(kind bankstore.AssetKind) int64 {
 	return n
 }
 
-// sharedAssets returns a connection of an investor that is shared and read.
 func (h *fixture) sharedAssets() bankstore.Connection {
 	h.t.Helper()
 	c, err := h.connect("wealth", "1234")
@@ -45,7 +44,6 @@ func (h *fixture) sharedAssets() bankstore.Connection {
 	return c
 }
 
-// members returns the lengths of lists of an object.
 func members(object any, names ...string) []int {
 	var lengths []int
 	for _, name := range names {
@@ -104,7 +102,7 @@ func TestAssets(t *testing.T) {
 	})
 }
 
-// nextDayOfAssets checks that every price has moved, that a position was sold and that an order has
+// nextDayOfAssets checks that prices have moved, that a position was sold and that an order has
 // ended.
 func (h *fixture) nextDayOfAssets() {
 	h.t.Helper()

@@ -117,7 +117,6 @@ func (h *fixture) atTheEndOfARead(change func() error) {
 
 func second[T any](_ T, err error) error { return err }
 
-// wordings returns the labels of the present transactions of an account.
 func (h *fixture) wordings(a bankstore.StoredAccount) (all []string) {
 	h.t.Helper()
 	rows, err := bankstore.From(h.DB).Transactions(h.t.Context(), bankstore.TransactionFilter{Domain: h.domain.ID, User: h.user.ID, Account: a.ID, Epoch: a.Epoch}, store.Window{Limit: 1000})

@@ -17,8 +17,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// pending returns the names of the undelivered events. lost contains the names of the events whose
-// deliveries were given up. Exactly the bodies of these events must be erased.
+// pending returns the names of the events that wait, and of the events whose deliveries were
+// dropped. It checks that exactly the dropped events have no body.
 func (h *fixture) pending() (pending, lost []string) {
 	h.t.Helper()
 	for _, d := range storetest.Inspect(h.t, h.url).Deliveries() {
@@ -144,7 +144,6 @@ func TestWithdrawalWhileTemporary(t *testing.T) {
 	})
 }
 
-// through creates a connection that uses a source.
 func (h *fixture) through(source, login string) bankstore.Connection {
 	h.t.Helper()
 	c, err := h.Connect(h.t.Context(), h.domain, h.user.ID, aggregation.Request{
@@ -301,9 +300,8 @@ func TestUserSyncedWithLostAccounts(t *testing.T) {
 	})
 }
 
-// TestUserSyncedOnRequest checks that a request for all connections is a batch, and that a request
-// for a single connection is not a batch. When the user stops sharing an account, an undelivered
-// USER_SYNCED with its data must be dropped.
+// TestUserSyncedOnRequest checks that a request for all of several connections emits USER_SYNCED.
+// When the user stops sharing an account, an undelivered USER_SYNCED with its data must be dropped.
 func TestUserSyncedOnRequest(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		all := func() string {

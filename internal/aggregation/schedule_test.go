@@ -41,10 +41,8 @@ func (h *fixture) waits(id passerelle.ConnectionID, times int) (waits []time.Dur
 	return waits
 }
 
-// TestRetriesByKindOfError checks that a wrong password is tried again after half a day and then
-// weekly. A connection in a state that needs no action must be read again after an hour. Each later
-// pause must be twice as long, up to a day, but no shorter than the institution asks. A connection
-// in any other state that needs the user must never be read without a request.
+// TestRetriesByKindOfError checks the pauses before a failed connection is read again without a
+// request.
 func TestRetriesByKindOfError(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		const hour, day = time.Hour, 24 * time.Hour
@@ -121,9 +119,8 @@ func TestSchedulesThatAreSet(t *testing.T) {
 	}
 }
 
-// TestFourReadsADayWithoutThePerson checks that reads by programs and reads in the background count
-// together. Reads beyond the limit must wait until a day after the first read. Reads with the user
-// have no limit.
+// TestFourReadsADayWithoutThePerson checks that reads beyond the limit wait until a day after the
+// first read. Reads with the user have no limit.
 func TestFourReadsADayWithoutThePerson(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id, first := h.shared(s), h.now

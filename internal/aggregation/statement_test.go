@@ -23,7 +23,6 @@ import (
 
 const cfonbSettings = "text/plain; charset=us-ascii"
 
-// sent returns the deliveries of an event, with their bodies.
 func (h *fixture) sent(event webhook.Event) (all []store.Delivery, bodies [][]byte) {
 	h.t.Helper()
 	for _, w := range h.hooks {
@@ -54,7 +53,7 @@ func movements(t *testing.T, text []byte) map[string]int {
 	return found
 }
 
-// TestStatementsHaveWhatWasRead checks that CONNECTION_SYNCED is a statement with all booked
+// TestStatementsHaveWhatWasRead checks that CONNECTION_SYNCED is a statement with the booked
 // movements, and that ACCOUNT_FOUND is a statement without movements. ACCOUNTS_FETCHED must be
 // JSON.
 func TestStatementsHaveWhatWasRead(t *testing.T) {
@@ -98,8 +97,8 @@ func TestStatementsHaveWhatWasRead(t *testing.T) {
 	})
 }
 
-// foundStatements checks that each new account has a delivery. The body must be a statement with a
-// balance and without movements. If the body is empty, the account must count as omitted.
+// foundStatements checks the delivery of each new account: a French account has a statement without
+// movements, and another account is omitted.
 func (h *fixture) foundStatements(found []store.Delivery, bodies [][]byte) {
 	h.t.Helper()
 	for _, a := range h.accounts(true) {
@@ -144,8 +143,6 @@ func newest(all []store.Delivery) (at int) {
 	return at
 }
 
-// TestWhatIsTooLongForAStatementIsJSON checks that a payload that is too long for a statement is
-// sent as JSON.
 func TestWhatIsTooLongForAStatementIsJSON(t *testing.T) {
 	defer aggregation.SetMaxStatementPayload(aggregation.SetMaxStatementPayload(100 << 10))
 	onEachFixture(t, func(t *testing.T, h *fixture) {
@@ -235,8 +232,6 @@ func (r richer) Accounts(all []passerelle.AccountDetails) error {
 	return r.Sink.Accounts(all)
 }
 
-// TestWhatDoesNotFitIntoAStatementIsJSON checks that a payload is sent as JSON when its values do
-// not fit a statement. The run must not fail.
 func TestWhatDoesNotFitIntoAStatementIsJSON(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		must(t, settings.Set(t.Context(), h.DB, h.domain.ID, map[string]string{settings.CFONB: "1"}, h.now))

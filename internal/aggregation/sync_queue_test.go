@@ -26,7 +26,6 @@ func (s *otherConnector) Profile() connector.Profile {
 	return p
 }
 
-// connectAll creates connections of a connector.
 func (h *fixture) connectAll(uuid string, many int) {
 	h.t.Helper()
 	for range many {
@@ -39,8 +38,7 @@ func (h *fixture) connectAll(uuid string, many int) {
 
 // TestASlowInstitutionDelaysOnlyItself checks that connections of other institutions are read while
 // an institution does not respond, even if its own connections have been due for longer. At most
-// eight connections of an institution may be read at the same time. The others must follow. SyncDue
-// must also wait for these reads.
+// eight connections of an institution may be read at the same time.
 func TestASlowInstitutionDelaysOnlyItself(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, quick *hostileConnector) {
 		slow := &otherConnector{hostileConnector{DataReader: quick.DataReader, read: soundBooks().read}}

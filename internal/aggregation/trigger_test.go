@@ -57,7 +57,6 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// simulation returns the controls of the bench's sandbox.
 func (b *bench) simulation() *simulation.Simulation {
 	return &simulation.Simulation{DB: b.DB, Aggregation: b.Aggregation, Now: func() time.Time { return b.Now() }}
 }

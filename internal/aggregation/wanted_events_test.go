@@ -103,7 +103,6 @@ func TestUnwantedAttachments(t *testing.T) {
 	})
 }
 
-// attachmentEvents returns the number of events about attachments.
 func (h *fixture) attachmentEvents(eyes *storetest.Inspection) (n int) {
 	for _, e := range eyes.Events() {
 		if e.Name == "TRANSACTION_ATTACHMENTS_FOUND" {
@@ -113,7 +112,6 @@ func (h *fixture) attachmentEvents(eyes *storetest.Inspection) (n int) {
 	return n
 }
 
-// bareAttachmentEvents returns the number of events about attachments without a body.
 func (h *fixture) bareAttachmentEvents(eyes *storetest.Inspection) (n int) {
 	for _, e := range eyes.Events() {
 		if e.Name == "TRANSACTION_ATTACHMENTS_FOUND" && e.Body == "{}" {
@@ -180,7 +178,6 @@ func TestUserEventsAreWantedLate(t *testing.T) {
 	})
 }
 
-// synced returns the number of CONNECTION_SYNCED events.
 func synced(eyes *storetest.Inspection) (n int) {
 	for _, e := range eyes.Events() {
 		if e.Name == "CONNECTION_SYNCED" {

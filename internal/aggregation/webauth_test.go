@@ -69,8 +69,7 @@ func (h *fixture) granted(c bankstore.Connection, login string) url.Values {
 	return url.Values{"code": {h.bank.AccessCode(h.domain.ID, c.ID)}, "login": {login}}
 }
 
-// TestWebauthTells checks that each step emits its events. The read after the return must emit the
-// events of a new connection.
+// TestWebauthTells checks that the read after the return emits the events of a new connection.
 func TestWebauthTells(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, state := h.visiting(landing)
@@ -127,7 +126,7 @@ func TestWebauthOnce(t *testing.T) {
 				t.Errorf("%q: %v", used, err)
 			}
 		}
-		// After a refusal, the user can still return from the bank to the client's landing.
+		// After a refusal, the user can still return from the bank to the client.
 		if arrival, err = h.returns(next, h.granted(c, "one")); err != nil || arrival.URL != "https://app.example/back?id_connection=1&state=opaque" {
 			t.Errorf("after all: %+v, %v", arrival, err)
 		}

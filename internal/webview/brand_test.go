@@ -13,7 +13,6 @@ import (
 	"passerelle/internal/access"
 )
 
-// drawn returns a picture of a size, as PNG.
 func drawn(t *testing.T, width, height int) []byte {
 	t.Helper()
 	drawing := image.NewNRGBA(image.Rect(0, 0, width, height))
@@ -27,7 +26,6 @@ func drawn(t *testing.T, width, height int) []byte {
 	return out.Bytes()
 }
 
-// brand gives the client of a stack a brand.
 func (s *stack) brand(t *testing.T, primary, secondary string) {
 	t.Helper()
 	var err error

@@ -19,7 +19,7 @@ import (
 	"passerelle/payment"
 )
 
-// shop serves a client's site. The page of the site shows that a payer has arrived.
+// shop serves the client's page to which a user returns.
 func shop(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -182,7 +182,6 @@ func TestPaymentPagesAreAccessible(t *testing.T) {
 	}
 }
 
-// orders checks the pages on which payers order payments.
 func (l pageInspection) orders() {
 	p := l.create(l.t, nil)
 	l.at("few-banks", p, "", `.banks`)
@@ -213,7 +212,6 @@ func (l pageInspection) orders() {
 	l.offer(l.t, again...)
 }
 
-// steps checks the pages on which payers approve and answer.
 func (l pageInspection) steps() {
 	for name, report := range map[string]payment.Report{
 		"onward":  {Status: payment.Awaiting, Action: payment.Redirect, ValidateURI: "https://bank.example/approve"},
@@ -230,7 +228,6 @@ func (l pageInspection) steps() {
 	}
 }
 
-// ends checks the pages without an action.
 func (l pageInspection) ends() {
 	able := l.Connectors.Initiators()[1]
 	l.offer(l.t, silent{bank{able, able.Profile()}})

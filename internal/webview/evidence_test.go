@@ -13,8 +13,7 @@ import (
 	"passerelle/payment"
 )
 
-// wantEvidence compares the stored evidence of a payment with want. The evidence must not be older
-// than the payment.
+// wantEvidence compares the stored evidence of a payment with the expected evidence.
 func (s *stack) wantEvidence(t *testing.T, p *payment.Payment, want ...payment.Evidence) {
 	t.Helper()
 	for i := range want {
@@ -32,7 +31,6 @@ func (s *stack) wantEvidence(t *testing.T, p *payment.Payment, want ...payment.E
 	}
 }
 
-// shownIn returns the summary of the usual payment, in a language.
 func shownIn(amount, when, terms string) payment.ShownPayment {
 	return payment.ShownPayment{
 		Application: "Maison Dupont", Amount: amount, When: when, Terms: terms,

@@ -42,7 +42,6 @@ func european(p connector.Profile) []connector.Profile {
 
 var listed = regexp.MustCompile(`<li><a class="choice" href="[^"]*bank=([^"&]+)[^"]*"><span class="mark [^"]*" aria-hidden="true">[^<]*</span><span class="name">([^<]+)<`)
 
-// seen returns the names of the banks that a page shows.
 func seen(body string) (names []string) {
 	for _, found := range listed.FindAllStringSubmatch(body, -1) {
 		names = append(names, strings.TrimSpace(html.UnescapeString(found[2])))
@@ -118,7 +117,6 @@ func TestFavouriteBanks(t *testing.T) {
 	})
 }
 
-// numberedBanks returns banks in France with different UUIDs.
 func numberedBanks(s *stack, n int) []connector.Connector {
 	able := s.simulated.Connectors()[0].(connector.Initiator)
 	all := make([]connector.Connector, n)

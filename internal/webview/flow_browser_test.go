@@ -19,7 +19,6 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// window is a size of the browser's window, and a language of the pages.
 type window struct {
 	name, lang    string
 	width, height int64
@@ -46,7 +45,7 @@ func startBrowserWalker(t *testing.T, w window) *browserWalker {
 	return &browserWalker{newWalker(t, s), ctx, w.name + "-" + w.lang, back, chromedp.FromContext(ctx).BrowserContextID}
 }
 
-// enter opens a link in the language of w.
+// enter opens a link in the language of the window.
 func (p *browserWalker) enter(w window, flow string, pairs ...string) {
 	p.t.Helper()
 	link := p.link(flow, append([]string{"redirect_uri", p.site}, pairs...)...)
@@ -72,7 +71,6 @@ func (p *browserWalker) see(selector, name string) {
 
 func step(name string) string { return `form:has(input[name="step"][value="` + name + `"])` }
 
-// The complete flows work in a real browser, in two languages and on a phone.
 func TestFlowsInABrowser(t *testing.T) {
 	t.Parallel()
 	for _, w := range windows {

@@ -121,7 +121,6 @@ func TestConnectStates(t *testing.T) {
 	})
 }
 
-// in returns the same person for a subtest.
 func (p *walker) in(t *testing.T) *walker {
 	other := *p
 	other.t = t

@@ -25,7 +25,6 @@ const (
 	damaged = "account,currency,date,amount,wording\nFR7630006000011234567890189,EUR,2026-11-31,-10.00,<b>Rent</b>\n"
 )
 
-// fileConnection creates a connection for statement files through the API.
 func (p *walker) fileConnection() string {
 	p.t.Helper()
 	var out struct{ ID json.Number }
@@ -63,7 +62,6 @@ func (p *walker) choose(s shown, step string, files ...string) shown {
 	return p.follow(request)
 }
 
-// transactions returns the number of the person's transactions.
 func (p *walker) transactions() int {
 	p.t.Helper()
 	var out struct{ Accounts []struct{ ID json.Number } }
@@ -131,8 +129,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 }
 
 // The service checks several files as if it imported one after the other. A transaction in two
-// files counts as new once. The report does not count a transaction of a later file as missing. A
-// refused file does not change the result of the files after it.
+// files counts as new once. A refused file does not change the result of the files after it.
 func TestFilesTogether(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		const december = "account,currency,date,amount,balance,wording\nFR7630006000011234567890189,EUR,2026-12-01,-15.00,80.00,Salt\n"
@@ -150,7 +147,6 @@ func TestFilesTogether(t *testing.T) {
 	})
 }
 
-// The page shows the reason for a refusal in the person's language.
 func TestRefusalsInALanguage(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.fileConnection()
@@ -168,8 +164,6 @@ func TestRefusalsInALanguage(t *testing.T) {
 	})
 }
 
-// The page for files works in a real browser, in the windows of the other browser tests and in a
-// small window.
 func TestFilesInABrowser(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
