@@ -127,8 +127,7 @@ func TestNamesOfInternalAddressesAreRefused(t *testing.T) {
 	refused(t, delivery.NewClient(anywhere), of)
 }
 
-// outside stands for a public address. It is a loopback address that is allowed. private is a
-// loopback address that is not allowed.
+// outside and private are loopback addresses that stand for a public and a private address.
 var (
 	outside = netip.MustParseAddr("127.0.0.2")
 	private = netip.MustParseAddr("127.0.0.1")

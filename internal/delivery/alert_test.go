@@ -13,9 +13,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// TestTheCommandOfAnAlertRecoversAll checks the command and the API call that an alert names.
-// Recover must make all deliveries due when it gets the time in the alert. The events happened
-// hours before the first request failed. In a shell, the domain's name needs quotes.
+// TestTheCommandOfAnAlertRecoversAll checks that the time in the command and in the API call of an
+// alert makes all deliveries due. The events happened hours before the first request failed.
 func TestTheCommandOfAnAlertRecoversAll(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		r.domain = r.newDomain("it's mine", passerelle.Sandbox)

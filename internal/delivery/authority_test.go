@@ -16,7 +16,6 @@ import (
 	"passerelle/webhook"
 )
 
-// application creates a client of a domain.
 func (r *fixture) application(domain passerelle.DomainID, name string) passerelle.ClientID {
 	r.t.Helper()
 	c := store.Client{Domain: domain, Name: name, SecretHash: []byte(name), Created: r.clock.Now()}
@@ -24,7 +23,6 @@ func (r *fixture) application(domain passerelle.DomainID, name string) passerell
 	return c.ID
 }
 
-// permanent issues a permanent token for a user.
 func (r *fixture) permanent(client passerelle.ClientID, user passerelle.UserID, text string) store.Token {
 	r.t.Helper()
 	token := store.Token{Domain: r.domain.ID, Client: client, Kind: "user", User: user, Hash: []byte(text), Created: r.clock.Now()}
@@ -37,7 +35,6 @@ func (r *fixture) permanent(client passerelle.ClientID, user passerelle.UserID, 
 	return token
 }
 
-// emitFor stores an event of a user.
 func (r *fixture) emitFor(user passerelle.UserID, version int64) {
 	r.t.Helper()
 	r.write(func(tx *store.Tx) error {
@@ -48,17 +45,16 @@ func (r *fixture) emitFor(user passerelle.UserID, version int64) {
 	})
 }
 
-// TestUserTokens: the webhooks have no provider. A request about a user must have the user's newest
-// permanent token that was issued to the webhook's application. Without such a token, the request
-// log must contain the reason.
+// TestUserTokens checks that a request about a user has the user's newest permanent token that was
+// issued to the webhook's application. Without such a token, the request log must contain the
+// reason.
 func TestUserTokens(t *testing.T) {
 	const (
 		none   = "No user token: the webhook belongs to no application."
 		absent = "No user token: application %d has no permanent token of user 7 that is valid."
 	)
 	for name, test := range map[string]struct {
-		// clients is the number of applications of the domain. When owned is set, the registration
-		// names the first application.
+		// When owned is set, the registration names the first application.
 		clients int
 		owned   bool
 		tokens  func(r *fixture, clients []passerelle.ClientID)

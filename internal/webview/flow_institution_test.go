@@ -44,8 +44,7 @@ func newInstitutionConnector(id int64, name string, countries ...string) institu
 	}
 }
 
-// openFlow opens a link for a new user, and returns the page. pairs lists additional parameters of
-// the link.
+// openFlow opens a link for a new user, and returns the page.
 func (s *stack) openFlow(t *testing.T, pairs ...string) answer {
 	t.Helper()
 	var grant access.Grant

@@ -10,7 +10,6 @@ import (
 	"passerelle/connector/sandbox/customers"
 )
 
-// TestLinks opens links with and without a language, with the parameters that filter the offer.
 func TestLinks(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		query := func(pairs ...string) string {
@@ -66,7 +65,6 @@ func TestLinks(t *testing.T) {
 	})
 }
 
-// An incomplete or invalid link shows an error page, and does not redirect.
 func TestWrongLinks(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		other := newWalker(t, p.Instance)

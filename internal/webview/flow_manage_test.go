@@ -14,8 +14,6 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// A person sees their connections, changes the shared accounts of one connection, and deletes that
-// connection.
 func TestManage(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		first, second := p.connection("anna"), p.connection("one")
@@ -54,7 +52,7 @@ func TestManage(t *testing.T) {
 }
 
 // A person who manages connections adds a connection. After adding the connection or leaving, the
-// person returns to the list. The API lists the new connection like any other.
+// person returns to the list.
 func TestManageAddsAConnection(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		p.connection("anna")
@@ -131,7 +129,7 @@ func TestReconnect(t *testing.T) {
 	})
 }
 
-// waiting creates a connection that asks for input, and returns its number.
+// waiting creates a connection that waits for its user, and returns its id.
 func (p *walker) waiting(login string) string {
 	p.t.Helper()
 	p.OK(p.Call("POST", "/connections?source=directaccess", p.token, map[string]any{"connector_uuid": sandbox.TestConnector, "login": login, "password": customers.Password}))
@@ -229,7 +227,6 @@ func TestCodeByForm(t *testing.T) {
 	})
 }
 
-// A person may make several connections when the application allows it.
 func TestConnectSeveral(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		page := p.connecting("one", "max_connections", "2")
@@ -412,8 +409,8 @@ func (p *walker) remembers(want int) {
 	}
 }
 
-// When a person ends a flow in any way, the browser keeps no data of the flow. The address of the
-// flow's page then gives no access.
+// After a person ends a flow, the browser keeps no data of the flow. The address of the flow's page
+// then gives no access.
 func TestEndedFlowsAreForgotten(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		sharing := func(pairs ...string) shown { return p.connecting("one", pairs...) }

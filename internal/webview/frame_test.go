@@ -16,7 +16,7 @@ type domainTransport struct {
 	cookies map[string]string
 }
 
-// RoundTrip adds the headers that browsers send from a frame. Browsers send secure cookies to their
+// RoundTrip adds the header that browsers send from a frame. Browsers send secure cookies to their
 // own machine even without https. Go's cookie jar does not, so RoundTrip adds these cookies.
 func (i domainTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	request = request.Clone(request.Context())
@@ -97,7 +97,7 @@ func (s shown) message(t *testing.T) string {
 	return string(raw)
 }
 
-// In a frame, every flow ends with a message, after success and after failure.
+// In a frame, a flow ends with a message to the page around the frame.
 func TestMessages(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		p = p.framed("https://app.example")

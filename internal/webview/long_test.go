@@ -19,7 +19,7 @@ import (
 
 var belonging = regexp.MustCompile(`(?:href|src)="(/[^"]*\.(?:css|mjs|svg)[^"]*)"`)
 
-// light checks that a page and all its files together have less than 100 kB.
+// light checks that a page with its style sheets, scripts and SVG files has less than 100 kB.
 func (s *stack) light(t *testing.T, a answer) {
 	t.Helper()
 	total := len(a.body)
@@ -31,14 +31,13 @@ func (s *stack) light(t *testing.T, a answer) {
 	}
 }
 
-// turned returns the address of another part of the list. The link's rel is "prev" or "next".
+// turned returns the address of another part of the list.
 func turned(t *testing.T, a answer, rel string) string {
 	t.Helper()
 	return html.UnescapeString(regexpOne(t, `<a href="([^"]*)" rel="`+rel+`"`, a.body))
 }
 
-// The chooser has 2,000 banks with long names in 40 countries. Each page shows a small part of the
-// list. The service does the search.
+// The chooser has 2,000 banks with long names in 40 countries.
 const (
 	thousands   = 2000
 	inCountries = 40

@@ -138,7 +138,6 @@ func TestHostileTextIsOnlyText(t *testing.T) {
 	})
 }
 
-// The page at the root shows no payment. It explains the purpose of the other pages.
 func TestRootPageShowsNoPayment(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		for _, root := range []string{"/webview", "/webview/", "/2.0/auth/webview/"} {
@@ -177,8 +176,8 @@ func TestEveryStateHasItsPage(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		reports []payment.Report
-		// page is a text on the shown page. When page is empty, the service redirects the payer to
-		// the client. c.at is the path of that redirect, and c.state and c.code are in its query.
+		// When c.page is empty, the service redirects the payer to the client. c.at is the path of
+		// that redirect, and c.state and c.code are in its query.
 		page            string
 		at, state, code string
 	}{
@@ -233,8 +232,7 @@ func TestPartialAndExpiredGoBack(t *testing.T) {
 	})
 }
 
-// checkBack checks the path and the query of the redirect to the client. The query has no empty
-// values.
+// checkBack checks the path and the query of the redirect to the client.
 func checkBack(t *testing.T, got answer, path string, id passerelle.PaymentID, reported url.Values) {
 	t.Helper()
 	want := url.Values{"id_payment": {number(id)}, "state": {"a&b=ü"}}
@@ -393,7 +391,6 @@ func TestABankWithoutAnAnswerIsWaitedFor(t *testing.T) {
 	})
 }
 
-// advance moves the clock of the domain.
 func (s *stack) advance(t *testing.T, by time.Duration) {
 	t.Helper()
 	must(t, s.DB.Write(t.Context(), func(tx *store.Tx) error {

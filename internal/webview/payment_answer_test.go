@@ -204,8 +204,8 @@ func TestAnApprovalNobodyHasSeenYet(t *testing.T) {
 
 var timeLeft = regexp.MustCompile(`role="timer" data-left="(\d+)">(\d+):(\d\d)<`)
 
-// secondsLeft returns the remaining time on a page. It returns -1 when the page shows no time. It
-// also returns -1 when the attribute data-left and the text differ.
+// secondsLeft returns the remaining time on a page, or -1 if the page shows no time or two
+// different times.
 func secondsLeft(page string) int {
 	found := timeLeft.FindStringSubmatch(page)
 	if found == nil {

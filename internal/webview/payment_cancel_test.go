@@ -201,7 +201,6 @@ func TestWhatWasApprovedIsNotAbandoned(t *testing.T) {
 	})
 }
 
-// numbered returns the connector with a number.
 func (s *stack) numbered(t *testing.T, id int64) connector.Connector {
 	t.Helper()
 	for _, c := range s.simulated.Connectors() {

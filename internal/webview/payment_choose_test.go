@@ -38,8 +38,7 @@ func several(n int) func(connector.Profile) []connector.Profile {
 	}
 }
 
-// The payer chooses a bank with a link. The service orders nothing before the payer has seen the
-// payment.
+// The payer chooses a bank with a link.
 func TestBanksAreChosenFromAList(t *testing.T) {
 	each(t, several(3), func(t *testing.T, s *stack) {
 		page := s.open(t, s.create(t, nil).ID, nil)
@@ -246,7 +245,7 @@ func TestLargeFormsAreRefused(t *testing.T) {
 }
 
 // In a sandbox, banks with realistic names come first. Banks with special behaviour follow under
-// their own heading. No bank is preselected.
+// their own heading.
 func TestRealisticSandboxBanksComeFirst(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		s.offer(t, s.simulated.Connectors()...)

@@ -51,7 +51,6 @@ func TestWrongLinksOfEveryFlow(t *testing.T) {
 	})
 }
 
-// everyPlace returns the addresses of every flow, in English and without a language.
 func everyPlace() (all []string) {
 	for _, root := range []string{"/webview", "/2.0/auth/webview"} {
 		for _, lang := range []string{"", "/en"} {

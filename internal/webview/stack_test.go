@@ -61,13 +61,12 @@ type stack struct {
 	logos picture.Logos
 }
 
-// each runs a subtest on each kind of database, with a new stack.
 func each(t *testing.T, tune func(connector.Profile) []connector.Profile, run func(t *testing.T, s *stack)) {
 	storetest.Each(t, func(t *testing.T, url string) { run(t, start(t, url, tune)) })
 }
 
-// start starts a stack. The function tune changes the profiles of the stack's banks. When tune is
-// nil, the stack has the default bank, which can make every kind of payment.
+// start starts a stack. The function tune returns the profiles of the stack's banks. When tune is
+// nil, the stack has only one bank.
 func start(t *testing.T, database string, tune func(connector.Profile) []connector.Profile) *stack {
 	t.Helper()
 	ring := keys.Generate()
@@ -134,7 +133,6 @@ func connectors(t *testing.T, simulated *sandbox.Bank, tune func(connector.Profi
 	return registry
 }
 
-// offer replaces the banks.
 func (s *stack) offer(t *testing.T, all ...connector.Connector) {
 	t.Helper()
 	registry, err := connector.NewRegistry(all...)
@@ -162,7 +160,7 @@ func (s *stack) populate(t *testing.T) {
 	s.domain, s.client = d, client
 }
 
-// draft makes a draft with one instruction, and applies the function change to the draft.
+// draft returns a draft with one instruction, changed by the function.
 func draft(change func(*payment.Draft)) payment.Draft {
 	d := payment.Draft{
 		ClientRedirectURI: "https://shop.example/back", ClientState: "a&b=ü",
@@ -226,7 +224,7 @@ func (s *stack) request(t *testing.T, method, address string) *http.Request {
 	return request
 }
 
-// post sends a form. site is the value of the header Sec-Fetch-Site. If the form has no token, post
+// post sends a form with this value of the header Sec-Fetch-Site. If the form has no token, post
 // adds the token of the payment's forms.
 func (s *stack) post(t *testing.T, address, site string, form url.Values) answer {
 	t.Helper()

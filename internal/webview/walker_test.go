@@ -58,8 +58,8 @@ func (p *walker) code() string {
 	return out.Code
 }
 
-// link returns the address to which the application sends the person. pairs lists additional
-// parameters. An empty value omits a parameter.
+// link returns the address to which the application sends the person. An empty value omits a
+// parameter.
 func (p *walker) link(flow string, pairs ...string) string {
 	p.t.Helper()
 	query := url.Values{"client_id": {p.ClientID}, "redirect_uri": {returnURL}, "code": {p.code()}, "state": {"a b&c=ü"}}
@@ -176,7 +176,6 @@ func (p *walker) settled(s shown) shown {
 	return s
 }
 
-// shows checks that a page contains texts.
 func (s shown) shows(t *testing.T, texts ...string) shown {
 	t.Helper()
 	body := html.UnescapeString(s.body)
@@ -188,7 +187,6 @@ func (s shown) shows(t *testing.T, texts ...string) shown {
 	return s
 }
 
-// lacks checks that a page does not contain texts.
 func (s shown) lacks(t *testing.T, texts ...string) shown {
 	t.Helper()
 	for _, text := range texts {
@@ -209,7 +207,6 @@ func (s shown) back(t *testing.T) url.Values {
 	return s.at.Query()
 }
 
-// click follows the link with a text.
 func (p *walker) click(s shown, text string) shown {
 	p.t.Helper()
 	for _, found := range regexp.MustCompile(`(?s)<a [^>]*href="([^"]*)"[^>]*>(.*?)</a>`).FindAllStringSubmatch(s.body, -1) {
@@ -246,7 +243,6 @@ type connected struct {
 	Subscriptions []struct{ Label string }
 }
 
-// connections returns the connections of a token's user.
 func (p *walker) connections(token string) []connected {
 	p.t.Helper()
 	var out struct{ Connections []connected }
@@ -256,7 +252,6 @@ func (p *walker) connections(token string) []connected {
 
 var ticked = regexp.MustCompile(`name="(account|subscription)" value="(\d+)"`)
 
-// offered returns the accounts and subscriptions that a page offers.
 func (s shown) offered() (accounts, subscriptions []string) {
 	for _, found := range ticked.FindAllStringSubmatch(s.body, -1) {
 		if found[1] == "account" {

@@ -21,7 +21,6 @@ import (
 	"passerelle/payment"
 )
 
-// texts reads the texts of every language from the package's files.
 func texts(t *testing.T) map[string]map[string]string {
 	t.Helper()
 	files, err := filepath.Glob("words/*.json")
