@@ -26,7 +26,7 @@ import (
 	"passerelle/webhook"
 )
 
-// emitEvent stores an event of user 7. If write is not nil, it writes the body in parts.
+// emitEvent stores an event of user 7. If write is not nil, the event has a body in parts.
 func (r *fixture) emitEvent(e store.EmittedEvent, write func(io.Writer)) {
 	r.t.Helper()
 	e.Domain, e.Name, e.User, e.Created = r.domain.ID, webhook.PaymentStateUpdated, 7, r.clock.Now()
@@ -72,8 +72,8 @@ func large(size int) func(io.Writer) {
 	}
 }
 
-// TestBodies sends small and large bodies, in JSON and other types, plain and compressed. The
-// signature must always cover the uncompressed bytes.
+// TestBodies sends small and large bodies, as JSON and as text, plain and compressed. The signature
+// must always cover the uncompressed bytes.
 func TestBodies(t *testing.T) {
 	var big bytes.Buffer
 	large(1 << 20)(&big)
@@ -236,9 +236,8 @@ func (r *fixture) body(w store.Webhook, id passerelle.DeliveryID) string {
 	return string(body)
 }
 
-// TestBodiesOfUsersAreErasedOnceDelivered: two webhooks get the same events, and the second webhook
-// fails for a while. The bodies of a user's events must stay until both webhooks have received
-// them.
+// TestBodiesOfUsersAreErasedOnceDelivered checks that the bodies of a user's events stay until both
+// webhooks have received the events.
 func TestBodiesOfUsersAreErasedOnceDelivered(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in, other := newInbox(t), newInbox(t)
@@ -343,8 +342,8 @@ func TestRestoredWebhookGetsMissedEvents(t *testing.T) {
 	})
 }
 
-// TestStoppedAfterItsDeletion: a sender stores that failures have stopped a webhook, after the
-// webhook was deleted. Once restored, the webhook must receive new events.
+// TestStoppedAfterItsDeletion stops a webhook after its deletion, as a late sender does. Once
+// restored, the webhook must receive new events.
 func TestStoppedAfterItsDeletion(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)

@@ -33,7 +33,6 @@ func receiver(t *testing.T, handler http.HandlerFunc) string {
 func ok(http.ResponseWriter, *http.Request) {}
 
 // inside contains addresses that neither a receiver of a live domain nor a token endpoint may have.
-// The later entries are IPv6 addresses that contain IPv4 addresses.
 var inside = map[string][]string{
 	"loopback":        {"127.0.0.1", "127.9.9.9", "127.255.255.254", "[::1]"},
 	"unspecified":     {"0.0.0.0", "0.0.0.1", "0.255.255.255", "[::]"},
@@ -111,9 +110,6 @@ func TestMetadataIsRefusedWhateverIsAllowed(t *testing.T) {
 	refused(t, delivery.NewClient(anywhere), metadata)
 }
 
-// TestAllowedIPv6NetworkDoesNotAllowEmbeddedIPv4 allows networks, mostly IPv6 networks whose
-// addresses contain IPv4 addresses. Private IPv4 addresses in this form, and addresses of other
-// networks, must stay refused.
 func TestAllowedIPv6NetworkDoesNotAllowEmbeddedIPv4(t *testing.T) {
 	only := func(networks ...string) *http.Client {
 		var o delivery.Outbound
@@ -131,7 +127,6 @@ func TestAllowedIPv6NetworkDoesNotAllowEmbeddedIPv4(t *testing.T) {
 	refused(t, only("10.0.0.0/8"), map[string][]string{"others": {"172.16.0.1", "127.0.0.1"}})
 }
 
-// port returns the port of a receiver.
 func port(t *testing.T, address string) uint16 {
 	t.Helper()
 	at, err := netip.ParseAddrPort(strings.TrimPrefix(address, "http://"))
@@ -197,7 +192,6 @@ func TestTimeoutCoversTheWholeExchange(t *testing.T) {
 	}
 }
 
-// wantTimeout checks that an exchange ends with a timeout.
 func wantTimeout(t *testing.T, url string) {
 	t.Helper()
 	client := delivery.NewClient(delivery.Outbound{Loopback: true, Timeout: 30 * time.Millisecond})
@@ -281,8 +275,7 @@ func TestEndlessAnswersEnd(t *testing.T) {
 	long := strings.Repeat("x", 1<<10)
 	for name, test := range map[string]struct {
 		say func(io.Writer) error
-		// read means that the response may also end without an error. If read is not set, the
-		// request must fail.
+		// If read is not set, the request must fail.
 		read bool
 	}{
 		"status line":     {endless("HTTP/1.1 200 ", long), false},

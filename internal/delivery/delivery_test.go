@@ -91,8 +91,7 @@ func (r *fixture) write(fn func(*store.Tx) error) {
 	must(r.t, r.DB.Write(context.Background(), fn))
 }
 
-// webhook registers a receiver. If auth is not empty, it names the provider that authenticates the
-// requests.
+// webhook registers a receiver. The argument auth names the provider, and may be empty.
 func (r *fixture) webhook(url, auth string) store.Webhook {
 	r.t.Helper()
 	w, err := r.Register(r.t.Context(), r.domain, delivery.Registration{Event: string(webhook.PaymentStateUpdated), URL: url, Auth: auth})
@@ -169,7 +168,6 @@ func (in *inbox) take(t *testing.T, body []byte) int {
 	return in.answer(arrival)
 }
 
-// answers sets the receiver's responses.
 func (in *inbox) answers(answer func(arrival string) int) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -430,7 +428,6 @@ func TestTheDomainsClockRulesRetries(t *testing.T) {
 	})
 }
 
-// freeze stops the domain's clock at an instant.
 func (r *fixture) freeze(at time.Time) {
 	to := passerelle.Clock{Frozen: &at}
 	r.write(func(tx *store.Tx) error { tx.SetClock(r.domain.ID, r.domain.Clock, to); return nil })

@@ -72,8 +72,8 @@ func endsOfItself(t *testing.T, function string) {
 	t.Errorf("a goroutine stays in %s", function)
 }
 
-// TestAPageThatPanicsEndsItsSession: a sender has no keys. During a request, the webhook gets a
-// provider with a secret. The sender panics when it decrypts this secret for the next page. The
+// TestAPageThatPanicsEndsItsSession changes a webhook during a request: it gets a provider with a
+// secret. The sender has no keys, and panics when it decrypts this secret for the next page. The
 // panic must end only the session.
 func TestAPageThatPanicsEndsItsSession(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {

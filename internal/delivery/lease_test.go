@@ -29,7 +29,6 @@ func takeOver(r *fixture, w store.Webhook, from, to string) error {
 }
 
 // turnedAway checks that a caller sends nothing while another session has the lease of the webhook.
-// The context of this caller ends soon.
 func turnedAway(t *testing.T, r *fixture, d *delivery.Delivery) {
 	t.Helper()
 	soon, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
@@ -122,8 +121,7 @@ func (a answering) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: req}, nil
 }
 
-// TestASlowReceiverIsServedInOneSession: each response of a receiver takes about half of the
-// lease's duration. Each delivery must arrive once.
+// TestASlowReceiverIsServedInOneSession checks that each delivery to a slow receiver arrives once.
 func TestASlowReceiverIsServedInOneSession(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -188,8 +186,8 @@ func TestTwoSendersSendNothingTwice(t *testing.T) {
 	})
 }
 
-// TestManyWebhooksOfTwoProcesses: two processes send 2,000 deliveries to 20 webhooks. Each delivery
-// must be accepted once.
+// TestManyWebhooksOfTwoProcesses sends 2,000 deliveries to 20 webhooks from two processes. Each
+// delivery must be accepted once.
 func TestManyWebhooksOfTwoProcesses(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		const webhooks, events, deliveries = 20, 100, 2000
@@ -236,8 +234,8 @@ func TestManyWebhooksOfTwoProcesses(t *testing.T) {
 	})
 }
 
-// TestOneProcessAtAWebhook: a second process tries to send an event while the first process waits
-// for the receiver. The second process must send nothing.
+// TestOneProcessAtAWebhook checks that a second process sends nothing to a webhook while the first
+// process waits for the receiver.
 func TestOneProcessAtAWebhook(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)

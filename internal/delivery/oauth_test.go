@@ -34,7 +34,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// These are the secrets of the tests. They must not appear in any output.
+// These are the secrets of the tests.
 const (
 	clientSecret = "canary-secret &="
 	canaryToken  = "canary-token"
@@ -73,14 +73,12 @@ func (s *tokenServer) serve(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, body)
 }
 
-// answers sets the responses.
 func (s *tokenServer) answers(answer func(n int) (int, string)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.answer = answer
 }
 
-// want checks the number of requests that the token endpoint has received.
 func (s *tokenServer) want(t *testing.T, times int) {
 	t.Helper()
 	s.mu.Lock()
@@ -141,7 +139,6 @@ func endpointAt(address string) delivery.EndpointChange {
 	return delivery.EndpointChange{URL: &address, ClientID: new("client é"), ClientSecret: new(clientSecret), GrantType: new(delivery.ClientCredentials)}
 }
 
-// oauth creates a provider with a token endpoint.
 func (r *fixture) oauth(name string, e delivery.EndpointChange) store.AuthProvider {
 	r.t.Helper()
 	a, err := r.RegisterOAuth(r.t.Context(), r.domain, name, e, "")
@@ -188,7 +185,7 @@ func TestRequestsCarryAnAccessToken(t *testing.T) {
 
 // TestATokenIsFetchedOnceForAllWhoWait checks that all senders that wait for a token share one
 // request to the token endpoint. The endpoint delays its response to give a second request time to
-// arrive. No second request may arrive.
+// arrive.
 func TestATokenIsFetchedOnceForAllWhoWait(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		var asked atomic.Int64
@@ -331,9 +328,8 @@ func TestSignaturesAreNotRenewed(t *testing.T) {
 	})
 }
 
-// TestTokenEndpointsThatFail: token endpoints send invalid responses, or cannot be called. Each
-// time, the service must send no request to the receiver, and must record the failure. The next
-// token request must wait for the pause.
+// TestTokenEndpointsThatFail checks that the service sends no request to the receiver when the
+// token endpoint fails, and records the failure. The next token request must wait for the pause.
 func TestTokenEndpointsThatFail(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		gone := httptest.NewServer(nil)

@@ -21,9 +21,8 @@ func conflict(t *testing.T, err error, words string) {
 	}
 }
 
-// TestResendKeepsTheOrderOfASubject: three deliveries are about one payment, and one is about
-// another payment. Only the first undelivered delivery of each payment may be sent again. An
-// accepted delivery may be sent again at any time.
+// TestResendKeepsTheOrderOfASubject checks that only the first undelivered delivery about a payment
+// may be sent again. An accepted delivery may be sent again at any time.
 func TestResendKeepsTheOrderOfASubject(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -108,8 +107,7 @@ func TestTheWaitForALeaseEndsInAQuery(t *testing.T) {
 	})
 }
 
-// timedReceiver accepts everything, and records the time limit of each request. If before is not
-// nil, it is called before the response.
+// timedReceiver accepts everything, and records the time limit of each request.
 type timedReceiver struct {
 	before func()
 	limits []time.Duration

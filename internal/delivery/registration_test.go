@@ -66,7 +66,6 @@ func TestRegistrationsAreChecked(t *testing.T) {
 	})
 }
 
-// user creates a user of the domain.
 func (r *fixture) user() passerelle.UserID {
 	r.t.Helper()
 	now := r.clock.Now()

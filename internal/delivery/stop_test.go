@@ -17,7 +17,6 @@ import (
 	"passerelle/webhook"
 )
 
-// now loads the present state of a webhook.
 func (r *fixture) now(w store.Webhook) store.Webhook {
 	r.t.Helper()
 	w, err := r.DB.Webhook(r.t.Context(), w.Domain, w.ID)
@@ -100,9 +99,8 @@ func TestTimeoutsAreCountedAcrossSessions(t *testing.T) {
 	})
 }
 
-// TestASuccessInARunLetsNewDeliveriesThrough: ten failures have stopped a webhook. After that, its
-// receiver refuses only one delivery. When it accepts a request, it must get the other deliveries
-// in the same run.
+// TestASuccessInARunLetsNewDeliveriesThrough checks that a stopped webhook gets its other
+// deliveries in the run in which its receiver accepts a request.
 func TestASuccessInARunLetsNewDeliveriesThrough(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -162,7 +160,6 @@ func TestDroppedDeliveriesDoNotKeepAWebhookStopped(t *testing.T) {
 	})
 }
 
-// emitOf stores an event of a user.
 func (r *fixture) emitOf(user, version int64) {
 	r.t.Helper()
 	r.write(func(tx *store.Tx) error {
@@ -196,7 +193,6 @@ func TestDisabledWebhooksArePaused(t *testing.T) {
 	})
 }
 
-// able enables or disables a webhook.
 func (r *fixture) able(w store.Webhook, enabled bool) {
 	r.t.Helper()
 	disabled := !enabled
