@@ -61,7 +61,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// act records acts. Each act is in a separate unit.
+// act records acts, each in a separate unit.
 func (o fixture) act(domain passerelle.DomainID, n int) {
 	o.t.Helper()
 	for i := range n {
@@ -79,8 +79,7 @@ func (o fixture) verify(chain passerelle.DomainID, seen *audit.Checkpoint) audit
 	return v
 }
 
-// holds checks that a chain is intact. It also checks how many acts the chain has, and how many
-// acts wait for a place.
+// holds checks that a chain is intact. It also checks the numbers of chained and of waiting acts.
 func (o fixture) holds(chain passerelle.DomainID, acts, waiting int64) {
 	o.t.Helper()
 	if v := o.verify(chain, nil); !v.Intact() || v.Last.Number != acts || v.Waiting != waiting {
@@ -111,8 +110,8 @@ func TestActsAreChainedByDomain(t *testing.T) {
 	})
 }
 
-// TestChainOrderIgnoresClocksAndRollbacks checks that the places are in the order of the acts, even
-// if clocks differ. A rolled back unit must leave no gap.
+// TestChainOrderIgnoresClocksAndRollbacks checks that acts are chained in the order of their
+// recording, even if clocks differ. A rolled back unit must leave no gap.
 func TestChainOrderIgnoresClocksAndRollbacks(t *testing.T) {
 	onEach(t, func(t *testing.T, o fixture) {
 		undone := errors.New("undone")

@@ -12,7 +12,7 @@ import (
 	"passerelle/internal/bankcall"
 )
 
-// ignores returns only after its context has ended and the duration d has passed.
+// ignores is a call that continues for the duration after its context has ended.
 func ignores(ctx context.Context, d time.Duration) (string, error) {
 	<-ctx.Done()
 	<-time.After(d)

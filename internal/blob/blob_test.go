@@ -340,8 +340,8 @@ func TestUnreachableServer(t *testing.T) {
 }
 
 // TestSealedFiles checks that an encrypted file reveals nothing of its content, and that readers
-// can read any part of it. Reading must fail after someone has altered the file, cut it, or swapped
-// it with another file. A file without a key must be readable, and must not be stored again.
+// can read any part of it. Reading must fail after someone has altered the file, cut it, or stored
+// it as another file. A file without a key must be readable, and must not be stored again.
 func TestSealedFiles(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "files")
 	clear := open(t, folder)
@@ -412,13 +412,13 @@ func readAll(t *testing.T, s blob.Store, id passerelle.FileID) []byte {
 	return all
 }
 
-// TestEachListsCompleteFiles lists files in batches, first without removing files, then with
-// removing each batch.
+// TestEachListsCompleteFiles lists files in batches, and then lists them again and removes each
+// batch.
 func TestEachListsCompleteFiles(t *testing.T) {
 	each(t, func(t *testing.T, p place) {
 		var want []passerelle.FileID
 		for id := passerelle.FileID(1); id <= 700; id += 7 {
-			if id != 13 { // has no key
+			if id != 13 { // file 13 has no key
 				put(t, p.Store, id, []byte("x"))
 				want = append(want, id)
 			}

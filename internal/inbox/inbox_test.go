@@ -20,8 +20,7 @@ import (
 	"passerelle/internal/inbox"
 )
 
-// place is an inbox for a test. put stores a file in the inbox, and all returns the contents of its
-// files by name.
+// place is an inbox for a test.
 type place struct {
 	inbox.Inbox
 	put func(name, text string)

@@ -24,7 +24,7 @@ var message = mail.Message{
 	Date: time.Date(2026, 11, 21, 15, 4, 5, 0, time.UTC),
 }
 
-// at returns the mail server at an address. roots may be nil.
+// at returns the mail server at an address.
 func at(t *testing.T, url string, roots *x509.CertPool) *mail.SMTPServer {
 	t.Helper()
 	s, err := mail.NewServer(url, sender)
@@ -71,7 +71,6 @@ func TestMailsArrive(t *testing.T) {
 	}
 }
 
-// reads checks the content of a received mail.
 func reads(t *testing.T, raw string, want mail.Message) {
 	t.Helper()
 	read, err := netmail.ReadMessage(strings.NewReader(raw))

@@ -24,9 +24,9 @@ import (
 type mailServer struct {
 	t       *testing.T
 	address string
-	// tls is the configuration for STARTTLS. If it is nil, the server does not offer STARTTLS.
+	// tls is the TLS configuration. If it is nil, the server does not offer STARTTLS.
 	tls *tls.Config
-	// user and password are for AUTH PLAIN. If they are empty, the server needs no
+	// user and password are for AUTH PLAIN. If they are empty, the server does not offer
 	// authentication.
 	user, password string
 	// answers has replies that replace the usual replies. The keys are commands, such as RCPT,
@@ -155,7 +155,7 @@ func (c *smtpSession) extensions() string {
 	return strings.Join(append(offers, "250 SIZE 100000"), "\r\n")
 }
 
-// take reads a mail to its end, and records it.
+// take reads a mail to its end, and records the mail if the server accepts it.
 func (c *smtpSession) take() {
 	var text strings.Builder
 	for {
@@ -198,14 +198,12 @@ func (p *mailServer) note(line string) {
 	p.said = append(p.said, line)
 }
 
-// mails returns the received mails so far.
 func (p *mailServer) mails() []receivedMail {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]receivedMail(nil), p.got...)
 }
 
-// receivedLines returns the received commands so far.
 func (p *mailServer) receivedLines() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -339,7 +339,7 @@ func TestForeignKeys(t *testing.T) {
 }
 
 // TestAProviderIsCalledSafely checks that the package refuses descriptions with addresses that are
-// not https URLs. With Loopback, it must accept http URLs.
+// not https URLs. With Loopback, it must accept http URLs of this machine.
 func TestAProviderIsCalledSafely(t *testing.T) {
 	for _, name := range []string{"authorization_endpoint", "token_endpoint", "jwks_uri"} {
 		for _, address := range []string{"", "/here", "http://id.example/x", "ftp://id.example/x", "https:///x"} {

@@ -23,7 +23,7 @@ import (
 	_ "passerelle/internal/store/storetest/migrated"
 )
 
-// fixture has the use cases on a database for this test. The test moves its clock.
+// fixture has the use cases on a database for this test.
 type fixture struct {
 	*operators.Operators
 	t   *testing.T
@@ -174,7 +174,7 @@ func TestFailuresLockOutWhereTheyAreMade(t *testing.T) {
 		}
 		_, err := d.signIn("zoe", password, "192.0.2.1")
 		wantError(t, err, operators.ErrLocked)
-		_, err = d.signIn("zoe", password, "198.51.100.1") // zoe's usual address
+		_, err = d.signIn("zoe", password, "198.51.100.1") // another address
 		must(t, err)
 		d.now = d.now.Add(15*time.Minute - time.Second)
 		_, err = d.signIn("zoe", password, "192.0.2.1")

@@ -27,7 +27,7 @@ func colours(shown image.Image) map[color.RGBA]int {
 	for y := range shown.Bounds().Dy() {
 		for x := range shown.Bounds().Dx() {
 			r, g, b, a := shown.At(x, y).RGBA()
-			all[color.RGBA{uint8(r >> 8), uint8(g >> 8), uint8(b >> 8), uint8(a >> 8)}]++ //nolint:gosec // each a byte
+			all[color.RGBA{uint8(r >> 8), uint8(g >> 8), uint8(b >> 8), uint8(a >> 8)}]++ //nolint:gosec // each is a byte
 		}
 	}
 	return all
@@ -87,8 +87,8 @@ func TestLogoWithoutColour(t *testing.T) {
 	}
 }
 
-// TestSheet checks that known kinds of files have different sheets, and that all other files have
-// the same sheet.
+// TestSheet checks that known kinds of files have different sheets, and that unknown kinds share a
+// sheet.
 func TestSheet(t *testing.T) {
 	seen := map[string]string{}
 	for _, media := range []string{"application/pdf", "image/png", "image/jpeg", "text/plain", "application/octet-stream"} {

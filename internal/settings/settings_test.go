@@ -339,7 +339,7 @@ func TestFamiliesAreBounded(t *testing.T) {
 
 func TestOneBadValueSetsNothing(t *testing.T) {
 	db, domain := open(t)
-	for range 10 { // for any order of the map
+	for range 10 { // the order of the map varies
 		err := settings.Set(t.Context(), db, domain, map[string]string{settings.Timezone: "UTC", settings.PlainFields: "no", settings.MaxAmount: "x"}, now)
 		wantInvalid(t, err, settings.PlainFields)
 	}

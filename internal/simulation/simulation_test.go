@@ -23,7 +23,6 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// client returns the only client of the domain.
 func client(t *testing.T, s *servicetest.Instance) store.Client {
 	t.Helper()
 	all, err := s.DB.Clients(t.Context(), s.Domain.ID)

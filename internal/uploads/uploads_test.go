@@ -15,7 +15,7 @@ import (
 	"passerelle/internal/uploads"
 )
 
-// changing is an inbox in a folder. Files calls change after it has listed the files.
+// changing is an inbox in a folder. The test changes the folder after Files has listed the files.
 type changing struct {
 	inbox.Inbox
 	folder string
@@ -29,7 +29,7 @@ func (c changing) Files(context.Context) ([]inbox.WaitingFile, error) {
 }
 
 // TestFilesThatCannotBeRead checks that Watch imports the other files when a file disappears after
-// it was listed, or cannot be read now. It must refuse neither of them.
+// it was listed, or cannot be read now. Watch must refuse neither file.
 func TestFilesThatCannotBeRead(t *testing.T) {
 	must := func(err error) {
 		t.Helper()

@@ -37,8 +37,8 @@ func fetch(address string) *httptest.ResponseRecorder {
 	return answer
 }
 
-// Text has enough contrast on the colours of any application. Text in these colours also has enough
-// contrast, in both schemes.
+// Text on the colours of an application, and text in these colours, has enough contrast in both
+// schemes.
 func TestBrandsCanBeReadByEverybody(t *testing.T) {
 	raw, err := os.ReadFile("static/passerelle.css")
 	if err != nil {

@@ -13,8 +13,6 @@ import (
 // instruction. It is a quarter above the measured number.
 const mostToEncode = 28
 
-// TestAllocationsOfAPayment checks that rendering and encoding a payment needs at most mostToEncode
-// allocations.
 func TestAllocationsOfAPayment(t *testing.T) {
 	p := &payment.Payment{
 		ID: 7, State: payment.Created, ClientRedirectURI: "https://shop.example/back", ClientState: "order 7", Created: time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC),

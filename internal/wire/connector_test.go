@@ -11,7 +11,6 @@ import (
 	"passerelle/payment"
 )
 
-// members encodes an object and returns its members.
 func members(t *testing.T, object any) map[string]any {
 	t.Helper()
 	var out map[string]any

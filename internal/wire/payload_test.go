@@ -106,8 +106,6 @@ func TestPayloadsFail(t *testing.T) {
 // a quarter above the measured number.
 const mostOfABody = 1.25
 
-// TestAllocationsOfABody checks that a body of 1000 transactions needs at most mostOfABody
-// allocations for each transaction.
 func TestAllocationsOfABody(t *testing.T) {
 	const transactions = 1000
 	got := testing.AllocsPerRun(10, func() {
