@@ -218,7 +218,6 @@ func (f *facts) readCode(t *testing.T) {
 	}
 }
 
-// controlForm matches the calls that control the test bank.
 var controlForm = regexp.MustCompile(`(?m)^\t"([A-Z]+) (/[^"]*)":`)
 
 func (f *facts) addCall(method, path string) {

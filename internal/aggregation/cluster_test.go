@@ -100,7 +100,7 @@ func TestClusterRemovedDuringASync(t *testing.T) {
 }
 
 // TestCreatedClusters checks the largest number of clusters in an account. Removed clusters do not
-// count. Two changes of different fields must not undo each other.
+// count.
 func TestCreatedClusters(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		_, err := h.connect("one", "1234")

@@ -315,7 +315,7 @@ func TestReadingInTheBackground(t *testing.T) {
 }
 
 // TestConnectingInTheBackground checks that the connection exists immediately, and that refused
-// credentials become its state. A call beyond the limit must leave no connection.
+// credentials become its state.
 func TestConnectingInTheBackground(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		later := func(password string) (bankstore.Connection, error) {
@@ -356,7 +356,7 @@ func TestConnectingInTheBackground(t *testing.T) {
 }
 
 // TestDisconnectingAllAfterTheUserHasExpired checks that deleting all connections of an expired
-// user fails with NotFound and ends.
+// user fails with NotFound.
 func TestDisconnectingAllAfterTheUserHasExpired(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		var err error

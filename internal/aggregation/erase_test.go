@@ -92,7 +92,6 @@ func (h *fixture) write(a bankstore.StoredAccount, took []time.Duration) []time.
 	return took
 }
 
-// sharedAccount creates a connection, shares and reads its account, and returns the account.
 func (h *fixture) sharedAccount(s *hostileConnector) bankstore.StoredAccount {
 	h.t.Helper()
 	id := h.shared(s)
@@ -105,7 +104,6 @@ func (h *fixture) sharedAccount(s *hostileConnector) bankstore.StoredAccount {
 	return bankstore.StoredAccount{}
 }
 
-// book stores transactions of an account, a page at a time.
 func (h *fixture) book(a bankstore.StoredAccount, prefix string, n int) {
 	h.t.Helper()
 	for first := 0; first < n; first += 500 {

@@ -52,8 +52,7 @@ func (h *fixture) errorEvents(events []event) (all []any) {
 }
 
 // TestErrorOfAFailedUpdate checks that enabled accounts and subscriptions get the error code of a
-// failed update, and that events report them with this code. After a successful update, they must
-// have no error code.
+// failed update, and that events report them with this code.
 func TestErrorOfAFailedUpdate(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("anna", "1234")

@@ -43,7 +43,6 @@ func (s *hostileConnector) Read(ctx context.Context, req connector.DataRequest, 
 	return s.read(ctx, req, out)
 }
 
-// institutionData contains the data of an institution.
 type institutionData struct {
 	accounts      []passerelle.AccountDetails
 	transactions  []passerelle.TransactionDetails // of the first account
@@ -726,8 +725,6 @@ func TestLongEndKeepsTheLease(t *testing.T) {
 	})
 }
 
-// TestLongSilenceKeepsTheLease checks that the lease is renewed while a connector reports nothing
-// for a long time.
 func TestLongSilenceKeepsTheLease(t *testing.T) {
 	defer aggregation.SetConnectorTimes(aggregation.SetConnectorTimes(time.Hour, time.Millisecond))
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {

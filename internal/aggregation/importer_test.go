@@ -82,8 +82,7 @@ var changedByReads = map[string][]string{
 	"connection_source": {"last_update", "access_expire", "next_try"},
 }
 
-// kept returns a query for each column that a read without changes must not write. These are all
-// columns except those of changedByReads and tellTale.
+// kept returns a query for each column that a read without changes must not write.
 func kept(eyes *storetest.Inspection) map[string]string {
 	queries := map[string]string{}
 	for table, columns := range eyes.Columns() {

@@ -18,7 +18,7 @@ import (
 )
 
 // TestManualTransactionsOutliveSyncs checks that a created transaction stays after a read in which
-// the institution does not report it. ACCOUNT_SYNCED must report the transaction once.
+// the institution does not report it.
 func TestManualTransactionsOutliveSyncs(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		a := h.sharedAccount(s)
@@ -128,7 +128,6 @@ func (h *fixture) wordings(a bankstore.StoredAccount) (all []string) {
 	return all
 }
 
-// eventWordings returns the labels of the transactions in ACCOUNT_SYNCED.
 func (h *fixture) eventWordings() (all []string) {
 	h.t.Helper()
 	for _, e := range h.events() {

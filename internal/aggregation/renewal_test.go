@@ -40,8 +40,7 @@ func TestRenewalInProgress(t *testing.T) {
 }
 
 // TestNotificationAboutAnEndedConsent checks that a notification makes the service read a
-// connection once while its user is at the institution. The consent is renewed if the user has
-// agreed.
+// connection once while its user is at the institution.
 func TestNotificationAboutAnEndedConsent(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		at := connector.Outcome{State: passerelle.WebauthRequired, URL: "https://bank.example/"}
@@ -80,7 +79,7 @@ func TestNotificationAboutAnEndedConsent(t *testing.T) {
 }
 
 // TestNotificationDuringARead checks that a notification that arrives during a read makes the
-// connection due after the read. A read that ends in wrongpass keeps its own next try.
+// connection due after the read.
 func TestNotificationDuringARead(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		minute := h.now.Add(time.Minute)

@@ -154,8 +154,7 @@ func (h *fixture) through(source, login string) bankstore.Connection {
 }
 
 // TestConsentsEnd checks that a connection whose consent ends asks its user once, and is not read
-// without the user. After the user has consented again, the connection must have no error and a new
-// consent.
+// without the user.
 func TestConsentsEnd(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c := h.through("directaccess", "one")

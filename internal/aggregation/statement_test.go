@@ -42,7 +42,6 @@ func (h *fixture) sent(event webhook.Event) (all []store.Delivery, bodies [][]by
 	return all, bodies
 }
 
-// movements counts the movements in a statement by account.
 func movements(t *testing.T, text []byte) map[string]int {
 	t.Helper()
 	found := map[string]int{}
@@ -168,7 +167,7 @@ func TestWhatIsTooLongForAStatementIsJSON(t *testing.T) {
 }
 
 // TestMovementsComeOnce checks that a transaction is a movement in one statement only, after the
-// sync that first finds it booked. A later correction or restoration adds no movement.
+// sync that first finds it booked.
 func TestMovementsComeOnce(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		must(t, settings.Set(t.Context(), h.DB, h.domain.ID, map[string]string{settings.CFONB: "1"}, h.now))

@@ -138,7 +138,7 @@ func TestTriggersAreRefused(t *testing.T) {
 }
 
 // TestTriggeredEventsKeepTheirOrder checks that events about one connection are sent one after the
-// other. Events about other connections must not delay them.
+// other.
 func TestTriggeredEventsKeepTheirOrder(t *testing.T) {
 	onBench(t, func(t *testing.T, b *bench) {
 		for _, data := range []string{`{"n":1}`, `{"n":2}`} {

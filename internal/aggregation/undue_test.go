@@ -12,7 +12,6 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// established returns a new connection that was read.
 func (h *fixture) established(s *hostileConnector) bankstore.Connection {
 	h.t.Helper()
 	s.read = soundBooks().read

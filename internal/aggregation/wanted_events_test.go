@@ -22,7 +22,6 @@ func (h *fixture) deafen() {
 	h.hooks = nil
 }
 
-// registerWebhook registers a webhook for each event.
 func (h *fixture) registerWebhook() {
 	h.t.Helper()
 	for _, entry := range webhook.Events() {

@@ -54,7 +54,6 @@ func (h *fixture) closed(id passerelle.ConnectionID) {
 	}
 }
 
-// returns makes the browser that left for the institution return to the service.
 func (h *fixture) returns(state string, callback url.Values) (aggregation.Arrival, error) {
 	h.t.Helper()
 	return h.Return(h.t.Context(), h.domain, state, callback, left(true))

@@ -61,7 +61,6 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// act records acts, each in a separate unit.
 func (o fixture) act(domain passerelle.DomainID, n int) {
 	o.t.Helper()
 	for i := range n {
@@ -111,7 +110,7 @@ func TestActsAreChainedByDomain(t *testing.T) {
 }
 
 // TestChainOrderIgnoresClocksAndRollbacks checks that acts are chained in the order of their
-// recording, even if clocks differ. A rolled back unit must leave no gap.
+// recording, even if clocks differ.
 func TestChainOrderIgnoresClocksAndRollbacks(t *testing.T) {
 	onEach(t, func(t *testing.T, o fixture) {
 		undone := errors.New("undone")

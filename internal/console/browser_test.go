@@ -22,7 +22,6 @@ import (
 // hostile is a text that a page must show and must not execute.
 const hostile = `<b id="planted">"x"</b><script>document.title="planted"</script>&amp;`
 
-// person is an operator who uses the console in a real browser.
 type person struct {
 	*fixture
 	ctx  context.Context
@@ -86,7 +85,6 @@ func phoneCode(t *testing.T, key string, now time.Time) string {
 	return fmt.Sprintf("%06d", binary.BigEndian.Uint32(sum[sum[19]&15:])&0x7fffffff%1000000)
 }
 
-// clock replaces the real time of a service.
 type clock struct{ seconds atomic.Int64 }
 
 func newClock() *clock {

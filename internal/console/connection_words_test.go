@@ -8,8 +8,6 @@ import (
 	"passerelle/internal/operators"
 )
 
-// TestTheUsersPageShowsFailingConnections checks that the list of users counts the failing
-// connections of each user.
 func TestTheUsersPageShowsFailingConnections(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -31,7 +29,7 @@ func TestTheUsersPageShowsFailingConnections(t *testing.T) {
 }
 
 // TestAConnectionIsExplained checks that the page of a connection has one word for the bank and one
-// name for each time. Only the page of a waiting connection explains the webview.
+// name for each time.
 func TestAConnectionIsExplained(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Administrator)

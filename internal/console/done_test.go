@@ -250,8 +250,6 @@ func TestExpiredRefunds(t *testing.T) {
 	})
 }
 
-// TestChangedRedirectURIs checks that operators can cancel and refund payments after the application
-// has changed its redirect URIs.
 func TestChangedRedirectURIs(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)

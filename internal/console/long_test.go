@@ -20,7 +20,6 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// crowd registers n copies of a sandbox bank, with long names.
 func (d *fixture) crowd(n int) {
 	d.t.Helper()
 	model, known := d.Aggregation.Connectors.DataReader(sandbox.TestConnector)

@@ -76,7 +76,6 @@ func (p *people) readBadly(user passerelle.UserID, id passerelle.ConnectionID) {
 	}))
 }
 
-// refundable creates a payment with identities, and brings it to the state done.
 func (p *people) refundable() {
 	p.t.Helper()
 	client, _, err := p.Access.Register(p.t.Context(), p.Domain.ID, "other shop", []string{"https://shop.example/back"})

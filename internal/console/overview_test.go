@@ -31,7 +31,6 @@ func (d *fixture) amounted(amount string) int64 {
 	return d.Create(d.Token("payments:admin"), draft)
 }
 
-// executed creates a payment that the bank executes after some seconds.
 func (d *fixture) executed(c *clock, amount string, after int64) {
 	d.t.Helper()
 	id := passerelle.PaymentID(d.amounted(amount))
@@ -159,7 +158,6 @@ func TestManyPaymentsAreCountedNowAndThen(t *testing.T) {
 	})
 }
 
-// TestOlderPayments checks that the home page links to payments before the shown periods.
 func TestOlderPayments(t *testing.T) {
 	quiet(t, func(t *testing.T, d *fixture, c *clock) {
 		d.amounted("3.00")

@@ -41,8 +41,6 @@ var fieldsOfConsole = map[string]string{
 // formField finds the fields of the form. Their id is their name.
 var formField = regexp.MustCompile(`<(?:select|input) id="([a-z_]+)" name="([a-z_]+)"`)
 
-// TestFiltersAreThoseOfTheAPI compares the form of the list of payments with the parameters of
-// GET /payments.
 func TestFiltersAreThoseOfTheAPI(t *testing.T) {
 	want := slices.AppendSeq(slices.Collect(maps.Values(fieldsOfParameters)), maps.Keys(fieldsOfConsole))
 	each(t, func(t *testing.T, d *fixture) {

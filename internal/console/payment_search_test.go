@@ -253,7 +253,6 @@ func (d *fixture) planted() passerelle.PaymentID {
 }
 
 // In live domains, a search by personal data needs the right to reveal such data, and is recorded.
-// The address of the next page contains no masked value.
 func TestSearchesByPersonalDataInLiveDomains(t *testing.T) {
 	clock := newClock()
 	servicetest.Each(t, servicetest.Options{Now: clock.now}, func(t *testing.T, s *servicetest.Instance) {

@@ -24,7 +24,6 @@ import (
 
 var tag = regexp.MustCompile(`<[^>]*>`)
 
-// words returns the texts of a page, separated by spaces.
 func words(body string) string {
 	return strings.Join(strings.Fields(html.UnescapeString(tag.ReplaceAllString(body, " "))), " ")
 }
@@ -210,7 +209,6 @@ func (d *fixture) run(a answer, id, token string, into any) {
 	d.JSON(servicetest.Answer{Body: out}, into)
 }
 
-// TestRequestsRun checks that the shown requests read the payment and create it again.
 func TestRequestsRun(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)
@@ -234,7 +232,6 @@ func TestRequestsRun(t *testing.T) {
 	})
 }
 
-// TestNotesInWords checks that the timeline shows every kind of note in words.
 func TestNotesInWords(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)

@@ -77,7 +77,7 @@ func (d *fixture) wantProgramActs(operator store.OperatorID, want ...string) {
 }
 
 // TestWhoChangesPrograms checks that only administrators may change programs. When a domain is
-// live, they need a second factor. All operators see the programs.
+// live, they need a second factor.
 func TestWhoChangesPrograms(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		wants := func(f *fixture, status int) {

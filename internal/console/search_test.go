@@ -18,7 +18,6 @@ import (
 	"passerelle/internal/store"
 )
 
-// objectLink matches a link to a payment or to another object of a domain.
 var objectLink = regexp.MustCompile(`<a href="(/console/domains/\d+/[a-z]+/\d+[^"?]*)"`)
 
 // linksIn returns the links to objects in a group of search results, without repetitions.
@@ -163,7 +162,6 @@ func TestSearchInBulkPayments(t *testing.T) {
 }
 
 // TestSearchInLiveDomains checks that only operators who may reveal personal data can search in it.
-// The service must record each of their searches once.
 func TestSearchInLiveDomains(t *testing.T) {
 	clock := newClock()
 	servicetest.Each(t, servicetest.Options{Now: clock.now}, func(t *testing.T, s *servicetest.Instance) {

@@ -123,8 +123,6 @@ func TestBankWithAnExpiredCertificate(t *testing.T) {
 	})
 }
 
-// TestHealthOfABank checks that operators see the failing calls of a bank, and the certificate that
-// they must renew.
 func TestHealthOfABank(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)

@@ -46,7 +46,6 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// answer is the response that the browser receives.
 type answer struct {
 	status         int
 	location, body string
@@ -98,7 +97,6 @@ func (d *fixture) token(path string) string {
 	return found[1]
 }
 
-// submit submits a form on a page to an address, with the token of the page.
 func (d *fixture) submit(page, to string, values ...string) answer {
 	d.t.Helper()
 	form := url.Values{"csrf": {d.token(page)}}

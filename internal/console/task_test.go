@@ -21,7 +21,6 @@ const (
 	mostTime   = 60 * time.Second
 )
 
-// task is an operator who does one task.
 type task struct {
 	*person
 	clicks int
@@ -57,7 +56,6 @@ func (k *task) reads(texts ...string) {
 	}
 }
 
-// troubled names the objects of a service that has several kinds of problems.
 type troubled struct {
 	paid, rejected, stopped int64
 	endpoint                *receiver

@@ -31,8 +31,8 @@ var written = regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}\b|\b\d{1,2}:\d{2}(:\d{2})?
 // element.
 var quoted = []string{"pre", "textarea", "option", "label", "script", "style", "svg", "json", "headers", "value", "code"}
 
-// timesOn counts the time elements of a page. It also collects the times outside these elements,
-// and the elements without an exact time.
+// timesOn counts the time elements of a page. It also collects times that are neither in such an
+// element nor quoted, and elements without an exact time.
 func timesOn(n *html.Node, bare *[]string) (elements int) {
 	if n.Type == html.TextNode {
 		*bare = append(*bare, written.FindAllString(n.Data, -1)...)
@@ -118,7 +118,6 @@ func newTimed(t *testing.T, s *servicetest.Instance) timed {
 	}, 0}}
 }
 
-// TestEveryTimeIsShownWithTheExactTime opens the pages of a sandbox and of a live domain.
 func TestEveryTimeIsShownWithTheExactTime(t *testing.T) {
 	t.Parallel()
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{Now: newClock().now})

@@ -119,8 +119,8 @@ func TestUsersAreListedAndFound(t *testing.T) {
 	})
 }
 
-// An operator with the right must ask for the complete numbers of accounts and contracts. The audit
-// log records each such view.
+// Even operators who may reveal personal data must ask for the complete numbers of accounts and
+// contracts. The audit log records each such view.
 func TestOneUser(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)

@@ -103,7 +103,7 @@ func (p *person) useActs(name string) {
 	p.do(chromedp.Click(`details:has(#since) > summary`))
 	p.clear("#since", "2026")
 	p.do(servicetest.Follow(`form:has(#since) button`))
-	p.do(servicetest.Shown(`p[role="status"]`), servicetest.Shown(`section.problem`)) // the page reloads until the service has sent
+	p.do(servicetest.Shown(`p[role="status"]`), servicetest.Shown(`section.problem`)) // the page reloads until the service has sent the events
 	p.do(chromedp.Click(`details:has(#since) > summary`))
 	p.clear("#since", "soon")
 	p.do(servicetest.Follow(`form:has(#since) button`))

@@ -9,8 +9,8 @@ import (
 	"passerelle/webhook"
 )
 
-// TestTheFormOfAWebhook checks that the forms name no API fields, and that the form of a webhook
-// warns of requests without authentication.
+// TestTheFormOfAWebhook checks that the forms do not name API fields such as id_service, and that
+// the form of a webhook warns of requests without authentication.
 func TestTheFormOfAWebhook(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Administrator)

@@ -57,7 +57,6 @@ func (d *fixture) register(event, address string, provider any) int64 {
 	return out.ID
 }
 
-// receiver is a server that stores its requests.
 type receiver struct {
 	URL    string
 	mu     sync.Mutex
@@ -100,7 +99,7 @@ func (r *receiver) turn(status int) {
 	r.status = status
 }
 
-// pay creates a payment, changes its state once and runs the due work. One event occurs.
+// pay creates a payment, changes its state once and runs the due work.
 func (d *fixture) pay() int64 {
 	d.t.Helper()
 	id := d.Create(d.Token("payments:admin"), servicetest.Draft())

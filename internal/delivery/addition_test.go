@@ -15,7 +15,7 @@ import (
 )
 
 // TestAdditions checks that the JSON payload of a webhook with an addition contains the user's
-// text. The signature must cover the text. A statement must not contain the text.
+// text. The signature must cover the text.
 func TestAdditions(t *testing.T) {
 	var big bytes.Buffer
 	large(1 << 20)(&big)

@@ -158,8 +158,7 @@ func TestWebhookKeepsItsApplication(t *testing.T) {
 }
 
 // TestUserTokensAreForEventsOfUsersWithoutAProvider checks that a request has no user token when
-// the webhook has a provider or the event has no user. A receiver that refuses a user token must
-// get no second request.
+// the webhook has a provider or the event has no user.
 func TestUserTokensAreForEventsOfUsersWithoutAProvider(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		client, in := r.application(r.domain.ID, "c"), newGuarded(t)

@@ -72,8 +72,7 @@ func large(size int) func(io.Writer) {
 	}
 }
 
-// TestBodies sends small and large bodies, as JSON and as text, plain and compressed. The signature
-// must always cover the uncompressed bytes.
+// TestBodies sends small and large bodies, as JSON and as text, plain and compressed.
 func TestBodies(t *testing.T) {
 	var big bytes.Buffer
 	large(1 << 20)(&big)
@@ -209,7 +208,7 @@ func TestALargeBodyIsNeverInMemory(t *testing.T) {
 	})
 }
 
-// without removes the first bytes of its input.
+// without is a writer that removes the first bytes of its input.
 type without struct {
 	io.Writer
 	skip int
@@ -364,7 +363,7 @@ func TestStoppedAfterItsDeletion(t *testing.T) {
 }
 
 // TestPartsAreWritten checks that an event is refused when its body is a list, empty or not closed,
-// or when it has two bodies. A purge must keep parts that are less than a day old.
+// or when it has two bodies.
 func TestPartsAreWritten(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		emit := func(e store.EmittedEvent) error {
@@ -396,7 +395,7 @@ func TestPartsAreWritten(t *testing.T) {
 }
 
 // TestAuthoritiesOfADomain checks that a domain trusts a receiver's certificate authority only
-// while the domain's setting contains this authority. Other domains must not trust the authority.
+// while the domain's setting contains this authority.
 func TestAuthoritiesOfADomain(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		server := httptest.NewUnstartedServer(http.HandlerFunc(ok))

@@ -82,7 +82,6 @@ var metadata = map[string][]string{
 	"ISATAP": {"[2a00:1450::5efe:a9fe:a9fe]", "[2a00:1450::200:5efe:a9fe:a9fe]", "[fd00::5efe:a9fe:a9fe]"},
 }
 
-// refused checks that a client connects to no host in the list.
 func refused(t *testing.T, client *http.Client, hosts map[string][]string) {
 	t.Helper()
 	for kind, list := range hosts {
@@ -229,7 +228,7 @@ func TestAnswersAreReadUpToABound(t *testing.T) {
 	}
 }
 
-// hostile starts a server that reads a request and then calls its argument, which sends bytes until
+// hostile starts a server that reads a request and then calls the function, which sends bytes until
 // the connection ends.
 func hostile(t *testing.T, say func(w io.Writer) error) string {
 	t.Helper()

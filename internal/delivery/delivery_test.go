@@ -99,7 +99,7 @@ func (r *fixture) webhook(url, auth string) store.Webhook {
 	return w
 }
 
-// emit stores an event of a payment. The body of the event names the payment.
+// emit stores an event of a payment.
 func (r *fixture) emit(paymentID, version int64) {
 	r.t.Helper()
 	r.emitBody(paymentID, version, fmt.Sprintf(`{"id":%d,"version":%d}`, paymentID, version))
@@ -115,7 +115,6 @@ func (r *fixture) emitBody(paymentID, version int64, body string) {
 	})
 }
 
-// run calls RunDue and checks the numbers of delivered and failed requests.
 func (r *fixture) run(delivered, failed int) {
 	r.t.Helper()
 	got, err := r.RunDue(r.t.Context(), r.domain)
@@ -185,7 +184,6 @@ func (in *inbox) want(t *testing.T, want ...string) {
 	in.got = nil
 }
 
-// seen counts the requests since the last check, in any order.
 func (in *inbox) seen() map[string]int {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -344,9 +342,8 @@ func TestEventsOfOnePaymentComeInOrder(t *testing.T) {
 	})
 }
 
-// TestABacklogComesOnceAndInOrder reads pages while results are stored. A delivery that is both on
-// a page and among the results must be sent once. Its successors on the same page must be sent
-// after its result.
+// TestABacklogComesOnceAndInOrder checks that each delivery of a backlog is sent once, and in the
+// order of its payment.
 func TestABacklogComesOnceAndInOrder(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		const payments, versions = 400, 3
@@ -676,7 +673,6 @@ func TestChangedURLIsUsedFromTheNextBatchOn(t *testing.T) {
 	})
 }
 
-// attempts returns at most ten requests for a delivery, the oldest first.
 func (r *fixture) attempts(id passerelle.DeliveryID) []store.DeliveryAttempt {
 	r.t.Helper()
 	logs, err := r.DB.AttemptsOf(r.t.Context(), r.domain.ID, id, store.Window{Limit: 10, Backward: true})

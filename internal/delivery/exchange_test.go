@@ -22,7 +22,7 @@ func (lost) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // TestFailuresThatOperatorsMayEnd checks that the request log says how to remedy failures that
-// operators can remedy, and only these. The log must not reveal a network address.
+// operators can remedy, and only these.
 func TestFailuresThatOperatorsMayEnd(t *testing.T) {
 	const (
 		refused  = "The name or address leads to a private or reserved network, or to a port that is not allowed. The operator of the service allows private networks with --allow-networks and ports with --allow-ports."

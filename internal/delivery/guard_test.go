@@ -60,7 +60,6 @@ func TestAPanicDoesNotEndTheProcess(t *testing.T) {
 	})
 }
 
-// endsOfItself waits until no goroutine executes the function.
 func endsOfItself(t *testing.T, function string) {
 	t.Helper()
 	for begun := time.Now(); time.Since(begun) < time.Minute; runtime.Gosched() {
@@ -111,7 +110,6 @@ func TestAPageThatPanicsEndsItsSession(t *testing.T) {
 	})
 }
 
-// lines receives the lines of a log.
 type lines chan string
 
 func (l lines) Write(line []byte) (int, error) {
@@ -119,7 +117,6 @@ func (l lines) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// breaking is a network that panics.
 type breaking struct{}
 
 func (breaking) RoundTrip(*http.Request) (*http.Response, error) { panic("the network broke") }

@@ -42,9 +42,8 @@ const (
 
 // tokenServer is a token endpoint that numbers its tokens.
 type tokenServer struct {
-	mu    sync.Mutex
-	asked []url.Values
-	// answer returns the response to the n-th request, counted from 1.
+	mu     sync.Mutex
+	asked  []url.Values
 	answer func(n int) (status int, body string)
 	url    string
 }
@@ -116,7 +115,6 @@ func newGuarded(t *testing.T) *guarded {
 	return g
 }
 
-// want checks the headers that arrived since the last check.
 func (g *guarded) want(t *testing.T, want ...string) {
 	t.Helper()
 	g.mu.Lock()
@@ -134,7 +132,6 @@ func bearer(numbers ...int) (all []string) {
 	return all
 }
 
-// endpointAt returns a complete change of a token endpoint.
 func endpointAt(address string) delivery.EndpointChange {
 	return delivery.EndpointChange{URL: &address, ClientID: new("client é"), ClientSecret: new(clientSecret), GrantType: new(delivery.ClientCredentials)}
 }
@@ -146,8 +143,8 @@ func (r *fixture) oauth(name string, e delivery.EndpointChange) store.AuthProvid
 	return a
 }
 
-// failures returns the recorded failure of each request, in order. The failure of an accepted
-// request is empty. failures checks that no record contains a secret.
+// failures returns the recorded failure of each request, in order. failures checks that no record
+// contains a secret.
 func (r *fixture) failures() (all []string) {
 	r.t.Helper()
 	for id := int64(1); ; id++ {
@@ -390,8 +387,7 @@ func TestTokenEndpointsThatFail(t *testing.T) {
 }
 
 // TestAnOldFailureOfATokenEndpointIsNamedAsOld checks the request log during the pause after a
-// failure of a token endpoint. The log must repeat the failure and say that the failure happened
-// earlier.
+// failure of a token endpoint.
 func TestAnOldFailureOfATokenEndpointIsNamedAsOld(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		tokens, in := newTokenServer(t), newGuarded(t)
@@ -478,7 +474,6 @@ func TestChangedProvidersForgetTheirTokens(t *testing.T) {
 	})
 }
 
-// issuer signs certificates.
 type issuer struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
@@ -553,8 +548,7 @@ func block(kind string, content []byte) []byte {
 }
 
 // TestTokenEndpointsThatAskForACertificate checks that the certificate of a provider is presented
-// to token endpoints that ask for a certificate. The service must refuse a private address even
-// with a certificate.
+// to token endpoints that ask for a certificate.
 func TestTokenEndpointsThatAskForACertificate(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		tokens, in := newTokenServer(t), newGuarded(t)
@@ -654,7 +648,7 @@ func TestAProviderChangesDuringItsFirstTokenRequest(t *testing.T) {
 }
 
 // TestAuthoritiesOfADomainVouchForTokenEndpoints checks that a domain's certificate authorities
-// also apply to token endpoints. A token must not be used after its endpoint is no longer trusted.
+// also apply to token endpoints.
 func TestAuthoritiesOfADomainVouchForTokenEndpoints(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		tokens, in := newTokenServer(t), newGuarded(t)

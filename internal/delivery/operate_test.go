@@ -13,7 +13,6 @@ import (
 	"passerelle/internal/store"
 )
 
-// conflict checks that the error is a conflict whose message contains the words.
 func conflict(t *testing.T, err error, words string) {
 	t.Helper()
 	if !errors.Is(err, passerelle.Conflict) || !strings.Contains(err.Error(), words) {
@@ -124,7 +123,7 @@ func (p *timedReceiver) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // TestAnOperatorsRequestHasTheTimeOfTheDomain checks that a request of an operator may take as long
-// as the domain allows. It must be recorded even if the operator does not wait for the result.
+// as the domain allows.
 func TestAnOperatorsRequestHasTheTimeOfTheDomain(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		must(t, settings.Set(t.Context(), r.DB, r.domain.ID, map[string]string{settings.DeliveryTimeout: "300"}, r.clock.Now()))

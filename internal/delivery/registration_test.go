@@ -15,7 +15,6 @@ import (
 	"passerelle/webhook"
 )
 
-// wantFault checks the kind and the field of an error, or that there is no error.
 func wantFault(t *testing.T, err error, kind passerelle.Kind, field string) {
 	t.Helper()
 	var fault *passerelle.Error

@@ -24,8 +24,6 @@ func (r *fixture) now(w store.Webhook) store.Webhook {
 	return w
 }
 
-// webhooksWithFirstTries returns the webhooks with deliveries that are due for an immediate first
-// try.
 func (r *fixture) webhooksWithFirstTries() []passerelle.WebhookID {
 	r.t.Helper()
 	webhooks, err := r.DB.WebhooksWithFirstTries(r.t.Context(), r.domain.ID, 10)

@@ -20,7 +20,6 @@ import (
 	"passerelle/internal/inbox"
 )
 
-// place is an inbox for a test.
 type place struct {
 	inbox.Inbox
 	put func(name, text string)

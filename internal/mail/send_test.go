@@ -24,7 +24,6 @@ var message = mail.Message{
 	Date: time.Date(2026, 11, 21, 15, 4, 5, 0, time.UTC),
 }
 
-// at returns the mail server at an address.
 func at(t *testing.T, url string, roots *x509.CertPool) *mail.SMTPServer {
 	t.Helper()
 	s, err := mail.NewServer(url, sender)

@@ -42,7 +42,6 @@ type mailServer struct {
 	ends sync.WaitGroup
 }
 
-// receivedMail is a mail in the form that the server received.
 type receivedMail struct {
 	from, to, text string
 	secured        bool
@@ -77,7 +76,6 @@ func (p *mailServer) open(t *testing.T, implicit bool) *mailServer {
 	return p
 }
 
-// smtpSession is one connection to the server.
 type smtpSession struct {
 	*mailServer
 	connection net.Conn

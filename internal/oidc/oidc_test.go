@@ -24,7 +24,6 @@ import (
 
 const back = "https://bank.example/console/provider/back"
 
-// signIn is one person's sign-in at a provider.
 type signIn struct {
 	t        *testing.T
 	server   *oidctest.Provider
@@ -152,7 +151,7 @@ func anyKey(t *testing.T) *ecdsa.PrivateKey {
 }
 
 // TestASignInBelongsToOneBrowser checks that the parameters of one browser are not valid in
-// another. A code must be valid only once.
+// another.
 func TestASignInBelongsToOneBrowser(t *testing.T) {
 	v := newSignIn(t)
 	mine, query := v.leave()
@@ -339,7 +338,7 @@ func TestForeignKeys(t *testing.T) {
 }
 
 // TestAProviderIsCalledSafely checks that the package refuses descriptions with addresses that are
-// not https URLs. With Loopback, it must accept http URLs of this machine.
+// not https URLs. With Loopback, it must accept http URLs.
 func TestAProviderIsCalledSafely(t *testing.T) {
 	for _, name := range []string{"authorization_endpoint", "token_endpoint", "jwks_uri"} {
 		for _, address := range []string{"", "/here", "http://id.example/x", "ftp://id.example/x", "https:///x"} {

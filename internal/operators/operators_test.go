@@ -98,7 +98,6 @@ func (d *fixture) inside(name, password string) (operators.IssuedSession, operat
 	return pass, v
 }
 
-// acts lists the recorded acts of an operator, oldest first.
 func (d *fixture) acts(name string) []string {
 	d.t.Helper()
 	o, err := operatorstore.From(d.DB).OperatorByName(d.t.Context(), name)
@@ -235,8 +234,7 @@ func TestAttemptsAreForgotten(t *testing.T) {
 }
 
 // TestUnknownNamesAreCounted tries unknown names from many addresses. The audit log has a row for
-// each of the first attempts of an hour, and one row with the number of the others. Failures of
-// existing operators are always recorded.
+// each of the first attempts of an hour, and one row with the number of the others.
 func TestUnknownNamesAreCounted(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.operator("zoe", operators.Viewer)

@@ -33,7 +33,6 @@ func colours(shown image.Image) map[color.RGBA]int {
 	return all
 }
 
-// TestLogo checks the size and the colours of a logo.
 func TestLogo(t *testing.T) {
 	white, ink := color.RGBA{0xff, 0xff, 0xff, 0xff}, color.RGBA{0x22, 0x22, 0x22, 0xff}
 	for name, test := range map[string]struct {

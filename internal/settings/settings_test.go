@@ -26,7 +26,6 @@ import (
 
 var now = time.Date(2026, 11, 21, 15, 4, 5, 0, time.UTC)
 
-// open returns a migrated store with one domain.
 func open(t *testing.T) (*store.DB, passerelle.DomainID) {
 	t.Helper()
 	db, err := store.Open(t.Context(), storetest.SQLite(t), store.Options{})
@@ -44,7 +43,6 @@ func open(t *testing.T) (*store.DB, passerelle.DomainID) {
 	return db, d.ID
 }
 
-// TestCheck checks valid and invalid values for every key of the catalogue.
 func TestCheck(t *testing.T) {
 	tests := map[string]struct{ good, bad []string }{
 		settings.Timezone:          {[]string{"UTC", "Europe/Paris", "America/St_Johns"}, []string{"", "Local", "Europe/Paname", "../etc/passwd", "CEST+2", "UTC\x00"}},

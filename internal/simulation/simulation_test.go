@@ -30,7 +30,6 @@ func client(t *testing.T, s *servicetest.Instance) store.Client {
 	return all[0]
 }
 
-// transitions returns the states of a payment in order.
 func transitions(t *testing.T, s *servicetest.Instance, id passerelle.PaymentID) (states []payment.State) {
 	t.Helper()
 	steps, err := s.DB.Transitions(t.Context(), s.Domain.ID, id)

@@ -40,7 +40,6 @@ func TestSamples(t *testing.T) {
 
 const base = `"id":1,"iban":"FR7630006000011234567890189","currency":{"id":"EUR"},"balance":1.50,"last_update":"2026-11-20 09:15:04"`
 
-// onlyStatement returns the statement of an account that has additional members.
 func onlyStatement(t *testing.T, members string) (cfonb.Statement, int) {
 	t.Helper()
 	text, omitted, err := statement.Of([]byte(`{"connection":{"accounts":[{` + base + members + `}]}}`))

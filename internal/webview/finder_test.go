@@ -17,8 +17,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// european returns banks in several countries of Europe. They are enough for the page to offer a
-// search.
+// european returns banks in several countries of Europe.
 func european(p connector.Profile) []connector.Profile {
 	all := several(9)(p)
 	for i, place := range []struct {
@@ -159,8 +158,7 @@ func TestCountriesOfBanks(t *testing.T) {
 	}
 }
 
-// The banks with which a person last paid come first the next time. Only the person's browser
-// stores this list of banks.
+// The banks with which a person last paid come first the next time.
 func TestBanksUsedBeforeComeFirst(t *testing.T) {
 	each(t, european, func(t *testing.T, s *stack) {
 		pay := func(bank string) {

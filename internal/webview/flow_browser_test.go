@@ -196,7 +196,6 @@ func parent(t *testing.T) string {
 	return strings.Replace(server.URL, "127.0.0.1", "localhost", 1)
 }
 
-// inside returns the context of the page in the frame.
 func (p *browserWalker) inside() context.Context {
 	p.t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); <-time.After(10 * time.Millisecond) {

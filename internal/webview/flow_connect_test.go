@@ -39,8 +39,7 @@ func TestConnect(t *testing.T) {
 	})
 }
 
-// checkConsents checks the number of stored consents. It also checks that the person gave all of
-// them in the webview.
+// checkConsents checks the number of stored consents.
 func checkConsents(t *testing.T, p *walker, count int) {
 	t.Helper()
 	var out struct {
@@ -127,8 +126,7 @@ func (p *walker) in(t *testing.T) *walker {
 	return &other
 }
 
-// After a wrong password, the page asks again for the sign-in details of the same connection. The
-// pages report missing values before the service sends anything.
+// After a wrong password, the page asks again for the sign-in details of the same connection.
 func TestConnectWithAWrongPassword(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		page := p.open(p.link("connect", "connector_uuids", sandbox.TestConnector))

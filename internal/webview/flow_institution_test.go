@@ -18,7 +18,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// institutionConnector is a test institution. The test sets its responses.
+// institutionConnector is a test institution.
 type institutionConnector struct {
 	profile connector.Profile
 	read    func(req connector.DataRequest, out connector.Sink) (connector.Outcome, error)
@@ -30,7 +30,7 @@ func (i institutionConnector) Read(_ context.Context, req connector.DataRequest,
 	return i.read(req, out)
 }
 
-// newInstitutionConnector returns an institution in some countries. It requests no fields.
+// newInstitutionConnector returns an institution in some countries.
 func newInstitutionConnector(id int64, name string, countries ...string) institutionConnector {
 	return institutionConnector{
 		profile: connector.Profile{
@@ -72,8 +72,7 @@ func (s *stack) walk(t *testing.T, a answer) answer {
 	return a
 }
 
-// A person can filter a long list by country. The list omits hidden institutions. It shows the
-// country of an institution that is in only one country.
+// A person can filter a long list by country. The list omits hidden institutions.
 func TestInstitutionsToChooseFrom(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		hidden := newInstitutionConnector(3, "Hidden Bank", "FR")

@@ -79,7 +79,7 @@ func (p *walker) quiet() {
 }
 
 // A link about one connection shows only that connection. The flow ends when the person removes
-// this connection. When the link has no redirect address, the flow ends on a last page.
+// this connection.
 func TestManageOneConnection(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.connection("anna")
@@ -379,8 +379,7 @@ func TestFlowsTakeTooLong(t *testing.T) {
 	}
 }
 
-// A flow ends when its user is deleted. The application then gets an error, if the link has a
-// redirect address.
+// A flow ends when its user is deleted.
 func TestFlowsEnd(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		page := p.open(p.link("connect"))

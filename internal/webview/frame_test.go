@@ -80,7 +80,6 @@ func mustRequest(t *testing.T, address string) *http.Request {
 	return request
 }
 
-// message returns the message that a page sends to the page around the frame.
 func (s shown) message(t *testing.T) string {
 	t.Helper()
 	text := html.UnescapeString(regexpOne(t, `data-message="([^"]*)"`, s.body))

@@ -45,7 +45,6 @@ const (
 
 var codes = strings.Fields("AT BE BG CH CY CZ DE DK EE ES FI FR GB GR HR HU IE IS IT LI LT LU LV MC MD ME MK MT NL NO PL PT RO RS SE SI SK SM UA VA")
 
-// crowd returns many banks, fifty in each country.
 func crowd(p connector.Profile) []connector.Profile {
 	all := several(thousands)(p)
 	for i := range all {
@@ -179,7 +178,6 @@ func TestManyAccountsToShare(t *testing.T) {
 	})
 }
 
-// The page of a payment with 1,000 instructions lists 50 of them and counts the others.
 func TestManyInstructionsToPay(t *testing.T) {
 	each(t, generous, func(t *testing.T, s *stack) {
 		p := s.create(t, func(d *payment.Draft) {

@@ -46,8 +46,7 @@ func TestMarksOfBanks(t *testing.T) {
 	}
 }
 
-// If the operator has provided a logo for a bank, this logo replaces the bank's mark. The address
-// of the logo changes when the logo changes.
+// If the operator has provided a logo for a bank, this logo replaces the bank's mark.
 func TestLogosOfBanks(t *testing.T) {
 	s := start(t, storetest.SQLite(t), func(p connector.Profile) []connector.Profile {
 		all := several(2)(p)

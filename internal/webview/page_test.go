@@ -78,8 +78,7 @@ func TestAmountsAndDaysInWords(t *testing.T) {
 	}
 }
 
-// Dates follow the rules of each language. These rules may include a special form for the first day
-// of a month.
+// Dates follow the rules of each language.
 func TestDaysInEveryLanguage(t *testing.T) {
 	s := start(t, storetest.SQLite(t), generous)
 	year := time.Now().Year() + 1
@@ -114,7 +113,6 @@ func pay(m passerelle.Money) func(*payment.Draft) {
 	return func(d *payment.Draft) { d.Instructions[0].Amount = m }
 }
 
-// generous returns a bank that accepts EUR, GBP, JPY and BHD.
 func generous(p connector.Profile) []connector.Profile {
 	settings := *p.Payments
 	settings.Currencies = []passerelle.Currency{"EUR", "GBP", "JPY", "BHD"}
@@ -232,7 +230,6 @@ func TestPartialAndExpiredGoBack(t *testing.T) {
 	})
 }
 
-// checkBack checks the path and the query of the redirect to the client.
 func checkBack(t *testing.T, got answer, path string, id passerelle.PaymentID, reported url.Values) {
 	t.Helper()
 	want := url.Values{"id_payment": {number(id)}, "state": {"a&b=ü"}}
@@ -298,7 +295,6 @@ func (s *stack) onward(t *testing.T, address string) string {
 
 var hiddenValue = regexp.MustCompile(`name="bank" value="([^"]+)"`)
 
-// form returns the form that the page sends when someone presses its button.
 func (s *stack) form(t *testing.T, page string) url.Values {
 	t.Helper()
 	found := hiddenValue.FindStringSubmatch(s.get(t, page).body)

@@ -109,7 +109,7 @@ func TestPayersAnswerTheirBanks(t *testing.T) {
 	}
 }
 
-// play sends forms in sequence. It checks the text on the page before each form.
+// play sends forms in sequence.
 func (s *stack) play(t *testing.T, page string, moves []move) {
 	t.Helper()
 	for _, m := range moves {

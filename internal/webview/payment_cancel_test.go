@@ -17,7 +17,6 @@ var cancel = url.Values{"step": {"cancel"}}
 // byPayer has the parameters that the client receives for a payment that the payer cancelled.
 var byPayer = url.Values{"payment_state": {"rejected"}, "error": {"cancelled"}, "error_code": {"CancelledByUser"}}
 
-// question follows the link on the page to the question whether to cancel.
 func (s *stack) question(t *testing.T, page string) {
 	t.Helper()
 	if body := s.get(t, page).body; !strings.Contains(body, `href="`+strings.ReplaceAll(page, "&", "&amp;")+`&amp;step=cancel"`) {

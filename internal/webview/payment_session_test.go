@@ -221,7 +221,6 @@ func (s *stack) serviceToken(t *testing.T) string {
 	return grant.Text
 }
 
-// foreignCode returns a code for a payment in another domain.
 func (s *stack) foreignCode(t *testing.T) string {
 	t.Helper()
 	d := passerelle.Domain{Name: "foreign", Kind: passerelle.Sandbox, BaseURL: "http://foreign.example/2.0", Created: time.Now()}
@@ -260,7 +259,6 @@ func (s *stack) revokeAll(t *testing.T) {
 	}
 }
 
-// report applies reports of a bank to a payment and stores the result.
 func (s *stack) report(t *testing.T, p *payment.Payment, reports ...payment.Report) {
 	t.Helper()
 	for _, report := range reports {

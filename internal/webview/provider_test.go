@@ -15,8 +15,7 @@ var bankWord = regexp.MustCompile(`(?i)\b(bank|banque|banken|banks|banco|bancos|
 var flowTexts = []string{"flow.", "institutions.", "credentials.", "stand.", "leading.", "more.", "list.", "forget.", "steps.connect.", "countries.", "problem.refused", "reading."}
 
 // TestTextsAboutProviders checks that each text with a prefix in flowTexts and the word "bank" has
-// a variant about a provider, in every language. bankWord must match the word for "bank" in each
-// language.
+// a variant about a provider, in every language.
 func TestTextsAboutProviders(t *testing.T) {
 	for name, words := range texts(t) {
 		if !bankWord.MatchString(words["institutions.title"]) {

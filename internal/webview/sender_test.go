@@ -10,7 +10,7 @@ import (
 )
 
 // A wrong link shows the same page in every flow, under both roots, with and without a language or
-// a final slash. A valid link opens the flow.
+// a final slash.
 func TestWrongLinksOfEveryFlow(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		p := s.create(t, nil)

@@ -30,7 +30,7 @@ import (
 	"passerelle/payment"
 )
 
-// bank is a connector to the sandbox bank. The test sets its profile.
+// bank is a connector to the sandbox bank.
 type bank struct {
 	connector.Initiator
 	profile connector.Profile
@@ -55,10 +55,8 @@ type stack struct {
 	simulated *sandbox.Bank
 	// tokens has the form token of each payment, by the payment's number.
 	tokens map[string]string
-	// data has the use cases for connections.
-	data *aggregation.Aggregation
-	// logos has the institutions' logos that the operator provides.
-	logos picture.Logos
+	data   *aggregation.Aggregation
+	logos  picture.Logos
 }
 
 func each(t *testing.T, tune func(connector.Profile) []connector.Profile, run func(t *testing.T, s *stack)) {
@@ -182,7 +180,6 @@ func (s *stack) create(t *testing.T, change func(*payment.Draft)) *payment.Payme
 	return p
 }
 
-// code returns a token for one payment.
 func (s *stack) code(t *testing.T, id passerelle.PaymentID, scopes ...passerelle.Scope) string {
 	t.Helper()
 	maker := access.Principal{Domain: s.domain.ID, Client: s.client.ID, Scopes: passerelle.Scopes{passerelle.ScopePaymentsAdmin}}
@@ -205,7 +202,6 @@ func (s *stack) open(t *testing.T, id passerelle.PaymentID, more url.Values) str
 	return a.location
 }
 
-// answer is the response that the browser received.
 type answer struct {
 	status         int
 	location, body string

@@ -17,7 +17,6 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// returnURL is the application's redirect address in these tests.
 const returnURL = "https://app.example/back"
 
 // walker is a person with a browser on the pages of the complete service. It also acts as the
@@ -26,8 +25,7 @@ type walker struct {
 	*servicetest.Instance
 	t       *testing.T
 	browser *http.Client
-	// token is the person's token, for calls of the application.
-	token string
+	token   string
 	// acknowledged is the last confirmation page.
 	acknowledged string
 }
@@ -50,7 +48,6 @@ func newWalker(t *testing.T, s *servicetest.Instance) *walker {
 	return &walker{Instance: s, t: t, browser: newBrowser(t), token: out.Token}
 }
 
-// code returns a temporary code of the person.
 func (p *walker) code() string {
 	p.t.Helper()
 	var out struct{ Code string }
@@ -78,7 +75,6 @@ type shown struct {
 	at *url.URL
 }
 
-// open opens an address, and follows redirects within the service.
 func (p *walker) open(address string) shown {
 	p.t.Helper()
 	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, address, nil)
@@ -141,7 +137,6 @@ func (p *walker) form(s shown, step string) (action string, form url.Values) {
 	return "", nil
 }
 
-// send fills in a form of a page, submits it, and follows the redirects.
 func (p *walker) send(s shown, step string, pairs ...string) shown {
 	p.t.Helper()
 	action, form := p.form(s, step)
@@ -197,8 +192,7 @@ func (s shown) lacks(t *testing.T, texts ...string) shown {
 	return s
 }
 
-// back checks that the browser was redirected to the application. It returns the parameters of that
-// redirect.
+// back checks that the browser was redirected to the application.
 func (s shown) back(t *testing.T) url.Values {
 	t.Helper()
 	if s.at.Scheme+"://"+s.at.Host+s.at.Path != returnURL {
@@ -227,7 +221,6 @@ func (p *walker) connecting(login string, pairs ...string) shown {
 	return p.settled(p.send(page, "begin", "field.login", login, "field.password", customers.Password))
 }
 
-// connection creates a connection through the API, and returns its number.
 func (p *walker) connection(login string) string {
 	p.t.Helper()
 	var out struct{ ID json.Number }
@@ -235,7 +228,6 @@ func (p *walker) connection(login string) string {
 	return out.ID.String()
 }
 
-// connected is a connection, with the accounts and subscriptions that it shares.
 type connected struct {
 	ID            json.Number
 	State         *string

@@ -15,7 +15,6 @@ import (
 	"passerelle/internal/wire"
 )
 
-// each returns a list of the items.
 func each[T any](items ...T) wire.Each[T] {
 	return func(write func(T)) error {
 		for _, one := range items {
@@ -37,7 +36,6 @@ func account(transactions ...wire.Transaction) wire.AccountRead {
 }
 
 // TestPayloadsHoldResources checks that a body is compact JSON and has the added members.
-// Transactions must have the form that Encode writes.
 func TestPayloadsHoldResources(t *testing.T) {
 	read := account(shop, shop)
 	read.MarketOrders = each[wire.MarketOrder]()

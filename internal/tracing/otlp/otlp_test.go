@@ -98,7 +98,6 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// TestReceiverFails checks that the log reports a failing receiver.
 func TestReceiverFails(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer 1" {
