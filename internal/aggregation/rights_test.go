@@ -39,8 +39,8 @@ func (h *fixture) erased() {
 	must(h.t, h.EraseWithdrawn(h.t.Context()))
 }
 
-// TestWithdrawalStopsWhatIsOnItsWay checks that bodies with withdrawn data are no longer delivered,
-// and that other bodies are delivered.
+// TestWithdrawalStopsWhatIsOnItsWay checks that deliveries with withdrawn data are dropped, and
+// that other deliveries stay.
 func TestWithdrawalStopsWhatIsOnItsWay(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		_, err := h.connect("anna", "1234")

@@ -109,7 +109,7 @@ func TestUpdatesAtOnceAreBothMade(t *testing.T) {
 	})
 }
 
-// TestAnUpdateGivesUp changes the provider before each try of an update. The update must be refused
+// TestAnUpdateGivesUp changes the provider during each try of an update. The update must be refused
 // and change nothing.
 func TestAnUpdateGivesUp(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {

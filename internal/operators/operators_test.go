@@ -571,7 +571,7 @@ func TestAProviderVouchesForOperators(t *testing.T) {
 	})
 }
 
-// TestOperatorDisabledDuringProviderSignIn disables an operator during the sign-in at the provider.
+// TestOperatorDisabledDuringProviderSignIn disables an operator during a sign-in with a provider.
 // The operator must get no session, and must not be linked.
 func TestOperatorDisabledDuringProviderSignIn(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
@@ -586,8 +586,8 @@ func TestOperatorDisabledDuringProviderSignIn(t *testing.T) {
 	})
 }
 
-// TestOperatorUnlinkedDuringProviderSignIn unlinks an operator during the sign-in at the
-// provider. The operator must get no session, and earlier sessions must end.
+// TestOperatorUnlinkedDuringProviderSignIn unlinks an operator during a sign-in with a provider.
+// The operator must get no session, and earlier sessions must end.
 func TestOperatorUnlinkedDuringProviderSignIn(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.operator("zoe", operators.Viewer)

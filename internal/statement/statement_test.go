@@ -95,7 +95,7 @@ func TestEarlierMovements(t *testing.T) {
 	}
 }
 
-// TestDecimals checks that an amount with more digits than its currency is not rounded.
+// TestDecimals checks that an amount with more decimals than its currency is not rounded.
 func TestDecimals(t *testing.T) {
 	s, _ := onlyStatement(t, `,"transactions":[{"id":1,"value":-0.00012,"date":"2026-11-20"}]`)
 	if s.Account.Decimals != 5 || s.Balance != 150000 || s.Movements[0].Amount != -12 {

@@ -24,8 +24,7 @@ import (
 // sorry has the client's redirect URI for payers who do not pay.
 var sorry = url.Values{"redirect_uri": {"https://shop.example/sorry"}}
 
-// ordered orders a payment on the payment's page and returns the address of that page. The client
-// has chosen the use case before.
+// ordered orders a payment on the payment's page and returns the address of that page.
 func (s *stack) ordered(t *testing.T, useCase string, change func(*payment.Draft)) (*payment.Payment, string) {
 	t.Helper()
 	p := s.create(t, change)
