@@ -190,7 +190,6 @@ const (
 	minDocSentences  = 3
 )
 
-// pkg is one package of the module, with its files except tests.
 type pkg struct {
 	Dir                       string
 	Name                      string

@@ -14,7 +14,6 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// positions returns the positions of a user, including deleted positions.
 func (h *fixture) positions() []passerelle.Asset[passerelle.InvestmentDetails] {
 	h.t.Helper()
 	all, err := bankstore.ReadAssets[passerelle.InvestmentDetails](h.t.Context(), bankstore.From(h.DB),
@@ -53,8 +52,6 @@ func members(object any, names ...string) []int {
 	return lengths
 }
 
-// assetEvents returns the numbers of investments, pockets and orders in the accounts of an
-// event.
 func assetEvents(accounts []any) (sum [3]int) {
 	for _, a := range accounts {
 		lengths := members(a, "investments", "market_orders")
@@ -66,7 +63,6 @@ func assetEvents(accounts []any) (sum [3]int) {
 	return sum
 }
 
-// lastEventAccounts returns the accounts in the last event of a read.
 func (h *fixture) lastEventAccounts() []any {
 	h.t.Helper()
 	events := h.events()

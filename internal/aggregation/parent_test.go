@@ -8,7 +8,6 @@ import (
 	"passerelle"
 )
 
-// parents returns, for each account with a parent, the key of the account and of its parent.
 func (h *fixture) parents() map[string]string {
 	h.t.Helper()
 	keys, parents := map[passerelle.AccountID]string{}, map[string]string{}

@@ -15,7 +15,6 @@ import (
 	"passerelle/internal/settings"
 )
 
-// ending returns a read that immediately ends with this outcome.
 func ending(o connector.Outcome) reading {
 	return func(context.Context, connector.DataRequest, connector.Sink) (connector.Outcome, error) { return o, nil }
 }

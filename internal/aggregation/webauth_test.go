@@ -46,7 +46,6 @@ func (h *fixture) wayBack(id passerelle.ConnectionID) string {
 	return bankstore.FormatReturn(id, back.Nonce)
 }
 
-// closed checks that a connection expects no return.
 func (h *fixture) closed(id passerelle.ConnectionID) {
 	h.t.Helper()
 	if back, err := bankstore.From(h.DB).ConnectionReturn(h.t.Context(), h.domain.ID, id); !errors.Is(err, store.ErrNotFound) {

@@ -27,7 +27,6 @@ func inWindows(t *testing.T, run func(p *person, window string, have plants)) {
 	}
 }
 
-// arrivePlanted opens the console for an administrator of a domain that has hostile texts.
 func arrivePlanted(t *testing.T, width, height int64) (*person, plants) {
 	t.Helper()
 	p := newPerson(t, servicetest.Start(t, storetest.SQLite(t), servicetest.Options{}), width, height)

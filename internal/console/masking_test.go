@@ -53,7 +53,6 @@ func newPeople(t *testing.T, s *servicetest.Instance) people {
 	return p
 }
 
-// readBadly adds a subscription and messages of the bank to a connection.
 func (p *people) readBadly(user passerelle.UserID, id passerelle.ConnectionID) {
 	p.t.Helper()
 	now := time.Now()

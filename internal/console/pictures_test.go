@@ -170,7 +170,6 @@ func populate(t *testing.T, s *servicetest.Instance) {
 	s.Received("shop")
 }
 
-// fewColours reduces a picture to its most frequent colours.
 func fewColours(t *testing.T, shot []byte) []byte {
 	t.Helper()
 	whole, err := png.Decode(bytes.NewReader(shot))

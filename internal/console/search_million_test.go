@@ -39,7 +39,6 @@ var crowd = []string{
 
 const crowdOfUsers = `INSERT INTO end_user (id, domain_id, platform, created, permanent, version) SELECT i, CAST($3 AS BIGINT), 'sharedAccess', i, i, 1 FROM n`
 
-// fill adds payments, and one user for every ten payments.
 func (d *fixture) fill(payments int) {
 	d.t.Helper()
 	client, err := strconv.ParseInt(d.ClientID, 10, 64)

@@ -20,7 +20,6 @@ import (
 
 var objectLink = regexp.MustCompile(`<a href="(/console/domains/\d+/[a-z]+/\d+[^"?]*)"`)
 
-// linksIn returns the links to objects in a group of search results, without repetitions.
 func linksIn(t *testing.T, body, group string) []string {
 	t.Helper()
 	_, section, found := strings.Cut(body, `aria-label="`+group+`"`)

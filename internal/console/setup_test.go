@@ -83,7 +83,6 @@ func (d disturbed) Health() connector.BankHealth {
 	}
 }
 
-// refusing is a bank that has refused the service once.
 type refusing struct{ bank }
 
 func (r refusing) Health() connector.BankHealth {
@@ -103,7 +102,6 @@ func TestBankThatRefusesTheService(t *testing.T) {
 	})
 }
 
-// expired is a bank with an expired certificate of the operator.
 type expired struct{ bank }
 
 func (e expired) Health() connector.BankHealth {

@@ -9,7 +9,6 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestPagesAboutProblemsInABrowser inspects the pages that explain problems.
 func TestPagesAboutProblemsInABrowser(t *testing.T) {
 	t.Parallel()
 	for name, width := range map[string]int64{"desktop": 1280, "phone": 390, "narrow": 320} {

@@ -293,7 +293,6 @@ func TestConnectionsThatCannotBeRead(t *testing.T) {
 	})
 }
 
-// live creates a live domain with a user, a connection and an account.
 func (d *fixture) live() (passerelle.Domain, passerelle.UserID, passerelle.ConnectionID) {
 	d.t.Helper()
 	now := time.Now().Truncate(time.Microsecond)

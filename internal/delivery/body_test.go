@@ -41,7 +41,6 @@ func (r *fixture) emitEvent(e store.EmittedEvent, write func(io.Writer)) {
 	r.write(func(tx *store.Tx) error { return tx.Emit(e) })
 }
 
-// request is a request that a receiver received, with the decompressed body.
 type request struct {
 	header http.Header
 	length int64

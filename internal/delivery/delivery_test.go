@@ -67,7 +67,6 @@ func newFixture(t *testing.T, url string) *fixture {
 	return r
 }
 
-// another returns the Delivery of another process on the same database.
 func (r *fixture) another(name string) *delivery.Delivery {
 	db, err := store.Open(r.t.Context(), r.url, store.Options{Keys: r.keys})
 	must(r.t, err)

@@ -528,7 +528,6 @@ func (i issuer) issue(template *x509.Certificate, key *ecdsa.PrivateKey) *x509.C
 	return issued
 }
 
-// pair returns a certificate for the loopback address with its key, as PEM.
 func (i issuer) pair(t *testing.T, until time.Time) (public, private string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -208,7 +208,6 @@ func (p *mailServer) receivedLines() []string {
 	return append([]string(nil), p.said...)
 }
 
-// certified makes a certificate for 127.0.0.1, and the authority that has issued it.
 func certified(t *testing.T) (*tls.Config, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

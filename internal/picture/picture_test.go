@@ -21,7 +21,6 @@ func decoded(t *testing.T, raw []byte) image.Image {
 	return shown
 }
 
-// colours returns the number of pixels of each colour.
 func colours(shown image.Image) map[color.RGBA]int {
 	all := map[color.RGBA]int{}
 	for y := range shown.Bounds().Dy() {

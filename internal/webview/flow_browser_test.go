@@ -26,7 +26,6 @@ type window struct {
 
 var windows = []window{{"desk", "en", 1280, 900}, {"phone", "fr", 390, 844}}
 
-// browserWalker is a person in a real browser.
 type browserWalker struct {
 	*walker
 	ctx  context.Context

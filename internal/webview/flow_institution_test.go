@@ -63,7 +63,6 @@ func (s *stack) openFlow(t *testing.T, pairs ...string) answer {
 	return s.walk(t, s.get(t, "/webview/en/connect?"+query.Encode()))
 }
 
-// walk follows redirects within the service.
 func (s *stack) walk(t *testing.T, a answer) answer {
 	t.Helper()
 	for a.location != "" {

@@ -209,7 +209,6 @@ func TestEveryStateHasItsPage(t *testing.T) {
 	}
 }
 
-// ask returns the report of a bank that waits for an action.
 func ask(action payment.Action) []payment.Report {
 	return []payment.Report{{Status: payment.Awaiting, Action: action, ValidateURI: "https://bank.example/approve?id=1&x=2"}}
 }
@@ -275,7 +274,6 @@ func TestPayerReturnsFromTheBankWithTheOutcome(t *testing.T) {
 	}
 }
 
-// settle does the due work of the domain, such as asking the bank.
 func (s *stack) settle(t *testing.T) error {
 	t.Helper()
 	_, err := s.RunDue(t.Context(), s.domain)

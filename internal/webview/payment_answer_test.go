@@ -21,7 +21,6 @@ import (
 	"passerelle/payment"
 )
 
-// sorry has the client's redirect URI for payers who do not pay.
 var sorry = url.Values{"redirect_uri": {"https://shop.example/sorry"}}
 
 // ordered orders a payment on the payment's page and returns the address of that page.

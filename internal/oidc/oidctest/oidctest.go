@@ -53,7 +53,7 @@ type Provider struct {
 	Token func(claims []byte) string
 	// Answer contains additional query parameters for the redirect back to the service.
 	Answer url.Values
-	// Exchange is the status of responses from the token endpoint. Zero means 200.
+	// Exchange is the status of the token endpoint's responses to valid requests. Zero means 200.
 	Exchange int
 	// Now returns the time at which tokens are made.
 	Now func() time.Time

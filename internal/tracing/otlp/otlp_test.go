@@ -18,7 +18,6 @@ import (
 
 const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
-// newTracer makes a tracer whose receiver accepts everything.
 func newTracer(t *testing.T, ratio float64) *tracing.Tracer {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
