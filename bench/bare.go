@@ -78,7 +78,7 @@ func (p *place) pool(ctx context.Context, database string) (*pgxpool.Pool, error
 	return pool, nil
 }
 
-// pipelines writes each unit in its own transaction, in one round trip.
+// pipelines writes each unit in its own transaction.
 type pipelines struct{ pool *pgxpool.Pool }
 
 func (w pipelines) write(ctx context.Context, statements []statement) error {
@@ -166,7 +166,7 @@ func (w *groups) gather(first *waiting) []*waiting {
 	return group
 }
 
-// together writes a group in one transaction. Without savepoints, all units fail if one unit fails.
+// together writes a group in one transaction.
 func (w *groups) together(group []*waiting) error {
 	ctx := context.Background()
 	if _, err := w.conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
@@ -184,8 +184,8 @@ func (w *groups) together(group []*waiting) error {
 	return err
 }
 
-// withoutNumbers removes the numbers of parameters, because SQLite is fastest without them. This is
-// possible when each parameter occurs once and in order. The service does the same.
+// withoutNumbers removes the numbers of parameters, because SQLite's driver is fastest without
+// them. This is possible when each parameter occurs once and in order.
 func withoutNumbers(text string) string {
 	inOrder, n := true, 0
 	plain := parameter.ReplaceAllStringFunc(text, func(name string) string {

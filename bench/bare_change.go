@@ -13,9 +13,7 @@ import (
 	"time"
 )
 
-// changer is the limit program for changes of a payment. It writes the same rows as the service in
-// the same number of transactions. It assumes that the payment is in the state that the change
-// requires.
+// changer is the limit program for changes of a payment. It does not read the payment's state.
 type changer struct {
 	writer bareWriter
 	last   atomic.Int64 // the last id, which is far from the ids of sequences
@@ -143,7 +141,7 @@ const (
 		VALUES ($1, $2, 'PAYMENT_STATE_UPDATED', 'payment', $3, $4, FALSE, 'application/json', 0, $5, 0, $6)`
 )
 
-// stateOf returns a payment in a state, with about the same size as the service's response.
+// stateOf returns a payment in a state, about as large as the service's response.
 func stateOf(id int64, now time.Time, state, link string) map[string]any {
 	var d bareDraft
 	d.Instructions = make([]bareInstruction, 1)

@@ -47,7 +47,6 @@ func (r pgxReader) each(ctx context.Context, text string, args []any, row func(s
 	return rows.Err()
 }
 
-// sqlReader prepares each query once.
 type sqlReader struct {
 	pool     *sql.DB
 	prepared sync.Map // the keys are of type string, the values of type *sql.Stmt

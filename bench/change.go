@@ -65,11 +65,11 @@ func (a act) ready(ctx context.Context, w *instance, payments int) ([]customer, 
 	return ready, nil
 }
 
-// step is an action on a customer's payment. The origin is the address of the program that is
-// measured.
+// step is an action on a customer's payment. The argument origin is the address of the service or
+// of the limit program.
 type step func(v *customer, ctx context.Context, c *caller, origin string) error
 
-// customer has one payment to make. After validation it also has the bank's link.
+// customer has one payment and, after its validation, the bank's link.
 type customer struct {
 	payment int64
 	link    string
@@ -93,8 +93,7 @@ func (c change) besideLimit(ctx context.Context, p *place, kind string, payments
 	return p.changing(w, w.base, c), p.changing(w, origin, c), nil
 }
 
-// changing returns a side that creates payments at a service and changes them at an origin. The
-// side then checks at the service that the changes succeeded.
+// changing returns a side that creates payments at a service and changes them at an origin.
 func (p *place) changing(w *instance, origin string, c change) side {
 	changing := p.acting(w, origin, c.act, manyClients)
 	return func(ctx context.Context) (measured, error) {
@@ -106,7 +105,7 @@ func (p *place) changing(w *instance, origin string, c change) side {
 	}
 }
 
-// acting returns a side in which clients do an act with new payments of a service, at an origin.
+// acting returns a side in which clients do an act at an origin.
 func (p *place) acting(w *instance, origin string, a act, clients int) side {
 	c := newCaller(w.token, clients)
 	return func(ctx context.Context) (measured, error) {

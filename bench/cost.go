@@ -15,16 +15,15 @@ import (
 // costsOf is the number of payments, at scale 1, from which the cost of one payment is calculated.
 const costsOf = 10_000
 
-// spending is the total cost so far. process is the processor time of this process, including the
-// clients. server is the processor time of the database server. log is the size of the transaction
-// log in bytes. written is the number of transactions that wrote.
+// spending is the total cost so far. It consists of processor time of this process and of the
+// database server, bytes of the transaction log, and the number of transactions that wrote.
 type spending struct {
 	process, server time.Duration
 	log, written    int64
 }
 
-// costs prints the cost of a payment on PostgreSQL. The payment is created, validated and brought
-// to a final state, and each change is delivered to one receiver.
+// costs prints the cost of a payment on PostgreSQL. The cost includes all changes up to a final
+// state, and their webhooks.
 func (o options) costs(ctx context.Context, out io.Writer) (err error) {
 	p := &place{options: o}
 	defer func() { err = errors.Join(err, p.close()) }()
@@ -87,7 +86,7 @@ func (w *instance) payThrough(ctx context.Context, p *place, payments int) error
 	return err
 }
 
-// spent returns the total cost so far. The server must be on this machine.
+// spent requires that the database server is on this machine.
 func (p *place) spent(ctx context.Context, database string) (spending, error) {
 	s := spending{process: processorTime()}
 	pool, err := p.pool(ctx, database)
@@ -120,7 +119,6 @@ func (p *place) spent(ctx context.Context, database string) (spending, error) {
 // clockTicks is the number of units of processor time that the kernel counts per second.
 const clockTicks = 100
 
-// timeOf returns the processor time that a process has used.
 func timeOf(process int) (time.Duration, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", process))
 	if err != nil {

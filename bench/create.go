@@ -13,8 +13,8 @@ import (
 	"passerelle/internal/service"
 )
 
-// creations returns the rows about creating payments over HTTP, with authentication and all rules.
-// Both sides respond when the payment is durable.
+// creations returns the rows about creating payments over HTTP. Both sides respond when the payment
+// is durable.
 func creations() []row {
 	var all []row
 	for _, kind := range []string{sqlite, postgres} {
@@ -82,7 +82,7 @@ func draftOf(n int) []byte {
 		"beneficiary":{"scheme_name":"iban","identification":"`+theBeneficiary+`","label":"Shop"}}]}`, n, n, n)
 }
 
-// creator is the limit program for creations. It omits everything that is not necessary.
+// creator is the limit program for creations.
 type creator struct {
 	writer bareWriter
 	last   atomic.Int64

@@ -15,8 +15,8 @@ import (
 // roundTrip is the time that a message to a remote database and its response take in total.
 const roundTrip = 2 * time.Millisecond
 
-// distantConns is the number of connections to a remote database. A connection is busy while a
-// message travels, so the default number would limit 64 clients.
+// distantConns is the limit of connections through a relay. A connection is busy while a message
+// travels, so the default number would limit 64 clients.
 const distantConns = 64
 
 // distances returns the rows about PostgreSQL behind a network. They measure the throughput of many
@@ -60,7 +60,7 @@ func distances() []row {
 // a call takes 6 ms more, these clients reach at most 0.73 of that rate, regardless of the service.
 const crowd = 256
 
-// waitsOf is the number of calls that one client makes in a measurement.
+// waitsOf is the number of calls in a measurement of one client, at scale 1.
 const waitsOf = 200
 
 // waiting returns a side that measures how long one client waits for an act.
@@ -75,9 +75,8 @@ func (p *place) waiting(w *instance, a act) side {
 	}
 }
 
-// farBesideNear makes the same measurement with a remote and with a local server. Both use a relay
-// and the same number of connections, so the ratio shows the cost of the distance without the cost
-// of the relay.
+// farBesideNear makes the same measurement with a remote and with a local server. Both use a relay,
+// so that the comparison does not contain the cost of the relay.
 func (p *place) farBesideNear(ctx context.Context, of func(*instance) side) (side, side, error) {
 	return p.both(func(far bool) (side, error) {
 		database, err := p.database(ctx, postgres)
@@ -125,9 +124,8 @@ func (p *place) relayed(ctx context.Context, database string, delay time.Duratio
 	return address.String(), nil
 }
 
-// relay forwards the messages of two sides, each after a delay. The delay is the same for all
-// messages, so the messages of all connections are due in order. One queue and one timer are
-// enough, so the relay uses little of the processor time that is measured.
+// relay forwards the messages of all connections after the same delay. They are due in the order of
+// their arrival, so one queue is enough.
 type relay struct {
 	delay time.Duration
 	queue chan message
@@ -141,7 +139,6 @@ type message struct {
 	due   time.Time
 }
 
-// write writes messages when they are due.
 func (r relay) write(ctx context.Context) {
 	for ctx.Err() == nil {
 		select {
@@ -176,7 +173,6 @@ func (r relay) connect(ctx context.Context, near net.Conn, server string) {
 	r.read(ctx, far, near)
 }
 
-// read reads the messages of one side until it ends.
 func (r relay) read(ctx context.Context, from io.Reader, to net.Conn) {
 	piece := make([]byte, 16<<10)
 	for {

@@ -51,10 +51,9 @@ func (p *place) settle(ctx context.Context, database string) error {
 	return nil
 }
 
-// copyPayment copies payments of one instruction. It copies the originals in turn. $3 is the id of
-// the first original. The labels and references of the copies are unique, and the labels begin with
-// the same text. The account numbers of the copies are in plain text, as in payments from before
-// encryption. An encrypted value can be decrypted only in its own row.
+// copyPayment copies the originals in turn. $3 is the id of the first original. All labels begin
+// with the same text. The account numbers are in plain text, because an encrypted value can be
+// decrypted only in its own row.
 var copyPayment = []string{
 	`INSERT INTO payment_transition (payment_id, seq, domain_id, previous_seq, from_state, to_state, cause, actor, bank_status, at) ` + numbers +
 		`SELECT i, seq, domain_id, previous_seq, from_state, to_state, cause, actor, bank_status, at FROM n CROSS JOIN payment_transition WHERE payment_id = ` + inTurn + ` ORDER BY i, seq`,

@@ -31,8 +31,7 @@ func (g growing) besideTenth(ctx context.Context, p *place, kind string) (side, 
 	})
 }
 
-// storedPayments, storedTransactions and storedDeliveries are the numbers of rows in the smaller
-// database. deliveriesOf is the number of deliveries in a measurement.
+// These are numbers at scale 1: rows in the smaller database, and deliveries in a measurement.
 const (
 	storedPayments     = 20_000
 	storedTransactions = 100_000
@@ -40,7 +39,6 @@ const (
 	deliveriesOf       = 4000
 )
 
-// amongPayments returns a service with many stored payments.
 func amongPayments(ctx context.Context, p *place, kind string, times int) (*instance, error) {
 	return p.filled(ctx, kind, times*storedPayments)
 }

@@ -33,7 +33,6 @@ func load(ctx context.Context, clients, total int, do func(ctx context.Context, 
 	})
 }
 
-// pause waits for a time, or until the context ends.
 func pause(ctx context.Context, length time.Duration) {
 	timer := time.NewTimer(length)
 	defer timer.Stop()

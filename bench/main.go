@@ -42,7 +42,6 @@ func main() {
 	}
 }
 
-// options holds the options of a run.
 type options struct {
 	repeats                                   int
 	scale                                     float64
@@ -51,7 +50,6 @@ type options struct {
 	onlySizes, onlyCosts                      bool
 }
 
-// errMissed is the error of a run in which a row missed its goal.
 var errMissed = errors.New("not every goal was reached")
 
 func (o options) work(ctx context.Context) error {

@@ -86,7 +86,7 @@ func (p *place) noticeBeside(ctx context.Context, kind string, slow int) (side, 
 	return p.noticing(w.eventCommitter(), r.received), nil
 }
 
-// listener is a receiver that reports the webhooks it has received.
+// listener is a receiver that reports the id in the body of each webhook request.
 type listener struct {
 	origin   string
 	received chan int64
@@ -135,8 +135,9 @@ func (w *instance) eventCommitter() func(context.Context) (time.Time, error) {
 	}
 }
 
-// noticing returns a side that measures the time from an event to its arrival at the receiver. tell
-// causes the event and returns its time. The result is the 99th percentile, in milliseconds.
+// noticing returns a side that measures the time from an event to its arrival at the receiver. The
+// function tell causes the event and returns its time. The result is the 99th percentile, in
+// milliseconds.
 func (p *place) noticing(tell func(context.Context) (time.Time, error), received <-chan int64) side {
 	return func(ctx context.Context) (measured, error) {
 		var took []time.Duration

@@ -13,7 +13,7 @@ import (
 	"passerelle/internal/wire"
 )
 
-// pages returns the rows about long lists.
+// pages returns the rows about long lists of transactions.
 func pages() []row {
 	var all []row
 	for _, kind := range []string{sqlite, postgres} {
@@ -90,7 +90,7 @@ type longList struct {
 // theUser is the id of the first user of a database.
 const theUser = 1
 
-// longList creates a user with a connection, and makes copies of one of its transactions.
+// longList creates a user with a connection, and copies one of the connection's transactions.
 func (w *instance) longList(ctx context.Context, p *place, total int) (longList, error) {
 	l := longList{instance: w, total: total}
 	answer, err := newCaller("", 1).call(ctx, http.MethodPost, w.base+"/auth/init", fmt.Appendf(nil, `{"client_id":%q,"client_secret":%q}`, w.clientID, w.clientSecret))
@@ -127,7 +127,7 @@ func (l longList) connect(ctx context.Context) error {
 	return l.awaitFirst(ctx, c)
 }
 
-// awaitFirst waits until the service has stored transactions of the shared accounts.
+// awaitFirst waits until the service lists a transaction.
 func (l longList) awaitFirst(ctx context.Context, c *caller) error {
 	for range 300 {
 		answer, err := c.call(ctx, http.MethodGet, l.base+"/users/me/transactions?limit=1", nil)

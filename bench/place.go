@@ -34,7 +34,6 @@ type place struct {
 	undo []func() error
 }
 
-// close undoes everything in reverse order.
 func (p *place) close() error {
 	slices.Reverse(p.undo)
 	var errs []error
@@ -46,7 +45,6 @@ func (p *place) close() error {
 
 func (p *place) later(undo func() error) { p.undo = append(p.undo, undo) }
 
-// These are the databases on which rows are measured.
 const (
 	sqlite   = "SQLite"
 	postgres = "PostgreSQL"
@@ -87,14 +85,13 @@ func (p *place) onServer(ctx context.Context, statement string) error {
 	return errors.Join(err, conn.Close(ctx))
 }
 
-// instance is a running service with one sandbox domain and a token for its payments.
+// instance is a service with one sandbox domain, and the tokens for it.
 type instance struct {
 	*service.Service
 	base, token, config, users string
 	clientID, clientSecret     string
 	domain                     passerelle.Domain
-	// kind and database name the database of the service.
-	kind, database string
+	kind, database             string
 }
 
 // both returns the side to measure and the side to compare it with.

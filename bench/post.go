@@ -42,7 +42,7 @@ const (
 	inFlight = 8
 	// batchOf is the number of sent requests that are recorded together.
 	batchOf = 256
-	// agent is the User-Agent of both sides. It is as long as the value of a release.
+	// agent is the User-Agent of both sides. It is as long as that of a release.
 	agent = "Passerelle/0.1.0"
 )
 
@@ -145,7 +145,7 @@ func (o *sendingService) event(subject int64) store.EmittedEvent {
 	return eventOf(o.domain.ID, subject)
 }
 
-// eventOf returns an event about a payment. It is as long as a real event.
+// eventOf returns an event about a payment. It is about as long as a real event.
 func eventOf(domain passerelle.DomainID, subject int64) store.EmittedEvent {
 	return store.EmittedEvent{
 		Domain: domain, Name: webhook.PaymentStateUpdated, Subject: "payment", SubjectID: subject, Version: 1, Created: time.Now(),
@@ -170,8 +170,7 @@ func (o *sendingService) posting(events int) side {
 	}
 }
 
-// poster is the limit program for deliveries. It sends the same requests as the service, but knows
-// the requests, their order and their addresses in advance.
+// poster is the limit program for deliveries. It reads the events before the measurement begins.
 type poster struct {
 	*sendingService
 	client *http.Client
@@ -207,7 +206,7 @@ func (b *poster) posting(events int) side {
 	}
 }
 
-// postAll sends all deliveries, with as many concurrent requests to each receiver as the service.
+// postAll sends all deliveries, with inFlight concurrent requests to each receiver.
 func (b *poster) postAll(ctx context.Context, batches map[int64][]sentDelivery) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -229,7 +228,6 @@ func (b *poster) postAll(ctx context.Context, batches map[int64][]sentDelivery) 
 	return context.Cause(ctx)
 }
 
-// carry posts one delivery after the other.
 func (b *poster) carry(ctx context.Context, queue <-chan sentDelivery, sent chan<- sentDelivery, stop context.CancelCauseFunc) {
 	for l := range queue {
 		if err := b.post(ctx, &l); err != nil {

@@ -27,25 +27,23 @@ func timed(n int, do func() error) (measured, error) {
 	return measured{float64(n) / time.Since(started).Seconds(), processorTime() - before}, err
 }
 
-// row compares work of the service with a limit program or a budget. If a row has a budget and
-// beyond is false, its limit program only explains the figure.
+// row compares work of the service with a limit program or a budget.
 type row struct {
 	name string
-	// limit describes the limit program. goal is the lowest allowed ratio to the limit program, and
-	// most is the highest. Zero means no limit.
+	// limit describes the limit program. goal and most are the lowest and the highest allowed ratio
+	// to the limit program, or zero.
 	limit      string
 	goal, most float64
-	// budget is the highest allowed figure, in the row's unit. With beyond, it is the highest
-	// allowed difference from the figure of the limit program.
+	// budget is the highest allowed figure, in the row's unit. If beyond is true, budget is the
+	// highest allowed difference from the figure of the limit program.
 	budget float64
 	beyond bool
 	unit   string
-	// open returns both sides. The place is only for this row. A row with a budget may omit the
-	// limit program.
+	// open returns both sides. The place is only for this row. In some rows with a budget, limit is
+	// nil.
 	open func(ctx context.Context, p *place) (ours, limit side, err error)
 }
 
-// outcome is the result of a measured row.
 type outcome struct {
 	row
 	ours, limits, ratios []float64
@@ -98,7 +96,6 @@ func (m *outcome) again(ctx context.Context, sides [2]side, limitFirst bool) err
 	return nil
 }
 
-// processorTime returns the processor time that this process has used so far.
 func processorTime() time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
@@ -119,8 +116,6 @@ func (m outcome) passed() bool {
 	return median(m.ratios) >= m.goal
 }
 
-// cells returns the cells of a row in the table: the figure, the figure of the limit program, both
-// ratios, and the goal.
 func (m outcome) cells() [5]string {
 	if m.unit == "" {
 		return [5]string{fmt.Sprintf("%.0f", median(m.ours)), fmt.Sprintf("%.0f", median(m.limits)), spread(m.ratios, "%.2f"), fmt.Sprintf("%.2f", median(m.processor)), m.wanted()}

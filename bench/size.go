@@ -12,7 +12,6 @@ import (
 	"passerelle/internal/backup"
 )
 
-// sized is the space and time that a database with a number of rows needs.
 type sized struct {
 	rows int
 	// bytes is the size of the database. copied is the size of its copy.
@@ -20,8 +19,8 @@ type sized struct {
 	backup, restore time.Duration
 }
 
-// contents lists the kinds of rows with which a database is filled. At scale 1 there are a million
-// of each. Each fill returns the address of the database.
+// contents lists the kinds of rows with which a database is filled. The function fill returns the
+// address of the database.
 var contents = []struct {
 	what string
 	fill func(ctx context.Context, p *place, kind string, rows int) (string, error)
@@ -72,11 +71,10 @@ func (w *instance) addWords(ctx context.Context, p *place) error {
 	return writer.write(ctx, all)
 }
 
-// million is the number of rows to which figures refer.
 const million = 1_000_000
 
 // sizes fills databases, and prints their size and the time that copies take. It subtracts the
-// values of an empty database.
+// values of an empty database, which it prints first.
 func (o options) sizes(ctx context.Context, out io.Writer) error {
 	fmt.Fprintln(out, "| A million | on | GB | a row | copy in GB | backup | restore |\n|---|---|---:|---:|---:|---:|---:|")
 	for _, kind := range []string{sqlite, postgres} {
@@ -156,7 +154,7 @@ func (p *place) copyOf(ctx context.Context, kind, database string, s *sized) err
 	return err
 }
 
-// bytesOf returns the size of the pages of a database, without its log.
+// bytesOf returns the size of a database, without its log.
 func (p *place) bytesOf(ctx context.Context, kind, database string) (int64, error) {
 	return p.numberIn(ctx, kind, database, map[string]string{
 		sqlite: `SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()`, postgres: `SELECT pg_database_size(current_database())`,

@@ -16,7 +16,7 @@ import (
 	"passerelle/internal/service"
 )
 
-// starts returns the rows about a program that has just been started on a database of one gigabyte.
+// starts returns the rows about a program that starts with a database of one gigabyte.
 func starts() []row {
 	return []row{
 		{
@@ -52,7 +52,7 @@ func startOf(wait time.Duration, figure func(pid int, took time.Duration) (float
 }
 
 // large makes a folder with a large database. The service that fills the database has stopped when
-// large returns.
+// the function returns.
 func (p *place) large(ctx context.Context) (folder string, err error) {
 	database, err := p.database(ctx, sqlite)
 	if err != nil {
@@ -78,7 +78,7 @@ func started(binary, folder string, wait time.Duration, figure func(pid int, too
 	return func(ctx context.Context) (m measured, err error) {
 		command := exec.CommandContext(ctx, binary, "dev", "--json", "--data", folder, "--database", "sqlite:"+filepath.Join(folder, "database"), "--listen", "127.0.0.1:0")
 		var complaint strings.Builder
-		command.Stderr, command.Env = &complaint, []string{"PATH=/usr/bin:/bin"} // the program refuses unknown variables
+		command.Stderr, command.Env = &complaint, []string{"PATH=/usr/bin:/bin"} // the program refuses unknown variables that begin with PASSERELLE_
 		out, err := command.StdoutPipe()
 		if err != nil {
 			return m, err

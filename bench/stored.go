@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// These are the numbers of payments that are stored before a measurement.
+// These are numbers of stored payments at scale 1.
 const (
 	fewPayments  = 1000
 	manyPayments = 1_000_000

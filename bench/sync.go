@@ -85,7 +85,7 @@ func (h historian) page(first int) []passerelle.TransactionDetails {
 }
 
 func syncBesideLimit(ctx context.Context, p *place, kind string) (side, side, error) {
-	h := historian{max(together, p.amount(historyOf)/together*together)} // only complete statements
+	h := historian{max(together, p.amount(historyOf)/together*together)} // a multiple of the rows in a statement
 	r, err := p.reading(ctx, kind, h)
 	if err != nil {
 		return nil, nil, err
@@ -174,8 +174,8 @@ func (r *reading) share(ctx context.Context, user passerelle.UserID) error {
 	return err
 }
 
-// together is the number of rows in one upsert of the limit program. The service does the same,
-// because single rows are slower on both databases.
+// together is the number of rows in one upsert of the limit program. Single rows are slower on both
+// databases.
 const together = 50
 
 const transactionColumns = 19
