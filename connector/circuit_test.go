@@ -9,8 +9,7 @@ import (
 )
 
 // TestCircuit checks that a circuit opens after five consecutive failures of any calls. For one
-// kind of call, it opens after 20 consecutive failures of that kind. It lets one call through after
-// half a minute and closes when that call succeeds.
+// kind of call, it opens after 20 consecutive failures of that kind.
 func TestCircuit(t *testing.T) {
 	for name, test := range map[string]struct {
 		calls     string // each letter is the kind of one call, in lower case if the call fails
@@ -67,8 +66,7 @@ func result(good bool) connector.CallResult {
 }
 
 // TestRefusedService checks that Health reports Refused after a Refused or Suspected call, until a
-// call of the same kind is Answered. The circuit opens after Refused calls, but not after Suspected
-// calls.
+// call of the same kind is Answered.
 func TestRefusedService(t *testing.T) {
 	var c connector.Circuit
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

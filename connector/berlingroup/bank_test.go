@@ -28,8 +28,7 @@ type fixture struct {
 }
 
 // newFixture starts a server that requires a client certificate. The argument certificate is the
-// template of the server's certificate. Nil means a certificate for 127.0.0.1. The bank file has
-// all fields that payments need.
+// template of the server's certificate. Nil means a certificate for 127.0.0.1.
 func newFixture(t *testing.T, handler http.Handler, certificate *x509.Certificate) *fixture {
 	t.Helper()
 	w := &fixture{t: t, authority: berlingrouptest.NewAuthority(t), folder: t.TempDir(), server: httptest.NewUnstartedServer(handler)}
@@ -51,7 +50,6 @@ func newFixture(t *testing.T, handler http.Handler, certificate *x509.Certificat
 	return w
 }
 
-// certify writes our transport certificate.
 func (w *fixture) certify(c *x509.Certificate) {
 	w.t.Helper()
 	w.authority.Certify(w.folder, c)

@@ -14,13 +14,11 @@ import (
 const grantedMemory = `{"path":"` + order1 + `","approval":{"step":"authorised","oauth":{"verifier":"v","token":"T1","refresh":"R1"}}}`
 
 // TestAnswersToCancellations checks that an order counts as cancelled only when the bank says so.
-// If the bank does not, the payer must approve, or the status of the order shows the result.
 func TestAnswersToCancellations(t *testing.T) {
 	const start = `{"transactionStatus":"ACTC","_links":{"startAuthorisation":{"href":"` + order1 + `/cancellation-authorisations"}}}`
 	for name, test := range map[string]struct {
-		status int
-		body   string
-		// then is the status of the order afterwards.
+		status  int
+		body    string
 		then    string
 		want    payment.Cancellation
 		asked   bool
@@ -55,9 +53,8 @@ func TestAnswersToCancellations(t *testing.T) {
 	}
 }
 
-// TestCancellationsHaveTheToken checks that the calls about a cancellation have the token for the
-// order, and that the connector renews an expired token. If the payer's grant has ended, a refusal
-// of the cancellation is not a fault for the operator.
+// TestCancellationsHaveTheToken checks that the calls about a cancellation have the order's token,
+// and that the connector renews an expired token.
 func TestCancellationsHaveTheToken(t *testing.T) {
 	const page = `{"scaStatus":"received","_links":{"scaRedirect":{"href":"https://bank.example/cancel"},"scaStatus":{"href":"` + order1 + `/cancellation-authorisations/3"}}}`
 	expired := refusedWith(401, "TOKEN_EXPIRED")

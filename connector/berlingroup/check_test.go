@@ -50,7 +50,6 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheckFails checks that Check reports each problem in the table as wrong.
 func TestCheckFails(t *testing.T) {
 	answers := func(status int, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -131,7 +130,7 @@ func TestCheckFails(t *testing.T) {
 }
 
 // TestCheckOfTestCertificates: a certificate without QCStatements is not wrong, because sandboxes
-// accept it. The check mentions such a certificate.
+// accept it.
 func TestCheckOfTestCertificates(t *testing.T) {
 	w := newFixture(t, http.HandlerFunc(unknown), nil)
 	w.certify(&x509.Certificate{})
@@ -141,9 +140,8 @@ func TestCheckOfTestCertificates(t *testing.T) {
 	}
 }
 
-// TestOwnAddress: orders without the user's address contain our own address. This address comes
-// from the bank file, or from a single lookup. The check reports a private address as wrong, unless
-// the bank's address is private too.
+// TestOwnAddress: orders without the user's address contain our own address. The check reports a
+// private address as wrong, unless the bank's address is private too.
 func TestOwnAddress(t *testing.T) {
 	for _, test := range []struct {
 		name, file, own, bank string
@@ -187,8 +185,8 @@ func TestOwnAddress(t *testing.T) {
 	}
 }
 
-// TestCheckOfRanges: the check shows the prefixes by which the service decides whether to offer a
-// payer the bank, and the bank's countries without a prefix.
+// TestCheckOfRanges: the check shows the IBAN prefixes of the bank, and its countries without a
+// prefix.
 func TestCheckOfRanges(t *testing.T) {
 	for prefixes, want := range map[string]string{
 		"":                            "",
@@ -368,15 +366,13 @@ func TestTransportHelper(t *testing.T) {
 	}
 }
 
-// allocated returns the total number of bytes that this process has allocated.
 func allocated() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.TotalAlloc
 }
 
-// TestMaterial: an error in a file that a bank file names is reported at the field with the file's
-// name.
+// TestMaterial: an error in a file is reported at the field of the bank file that names it.
 func TestMaterial(t *testing.T) {
 	w := newFixture(t, http.HandlerFunc(unknown), nil)
 	other, err := json.Marshal("no PEM")
@@ -436,8 +432,7 @@ func newStatusFixture(t *testing.T, status, asked *int) *fixture {
 	return w.with("[oauth]", "[ignored]").with("[ignored]\nmetadata = \""+w.server.URL+"/.well-known/oauth-authorization-server\"\nclient_id = \"PSDDE-TEST-1\"\n", "").with(`"oauth", `, "")
 }
 
-// TestHealth: the connector stops calling a bank after five failures. In another process, the bank
-// starts without failures.
+// TestHealth: the connector stops calling a bank after five failures.
 func TestHealth(t *testing.T) {
 	status, asked := http.StatusServiceUnavailable, 0
 	w := newStatusFixture(t, &status, &asked)
@@ -496,8 +491,7 @@ func TestDisturbedBank(t *testing.T) {
 }
 
 // TestRefusedService checks that the bank's health shows a refusal when the bank refuses the
-// service itself. Such refusals with a code of the standard also count as failures. A refusal that
-// concerns one customer does not change the bank's health.
+// service itself.
 func TestRefusedService(t *testing.T) {
 	for code, refused := range map[string]bool{
 		"CERTIFICATE_INVALID": true, "CERTIFICATE_BLOCKED": true, "ROLE_INVALID": true, "SIGNATURE_INVALID": true, "KID_MISSING": true, "TIMESTAMP_INVALID": true,

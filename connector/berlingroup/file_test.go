@@ -44,7 +44,6 @@ func written(t *testing.T, old, replacement string) string {
 	return path
 }
 
-// TestWrongFile: each error is reported with the line and the field.
 func TestWrongFile(t *testing.T) {
 	for _, test := range []struct {
 		name, old, replacement string
@@ -416,7 +415,6 @@ func TestPresets(t *testing.T) {
 	}
 }
 
-// tagOf returns a tag of the field with a dotted name.
 func tagOf(of reflect.Type, name, tag string) string {
 	if of.Kind() == reflect.Pointer {
 		of = of.Elem()

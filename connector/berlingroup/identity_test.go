@@ -14,7 +14,7 @@ import (
 // tells makes the bank respond to every request for transactions with one page.
 func (b *readable) tells(booked, pending []string) { b.list(answers(200, page(booked, pending, ""))) }
 
-// reads reads everything, one day after the last read. An error fails the test.
+// reads reads everything, one day after the last read.
 func (r *bankReader) reads() *taken {
 	r.t.Helper()
 	r.now = r.now.AddDate(0, 0, 1)
@@ -31,14 +31,14 @@ func party(line, name, number string) string {
 }
 
 // TestBookedWithOtherWords checks when a transaction without an id keeps its key although the bank
-// books it with a different text or on a different day. No two transactions get the same key.
+// books it with a different text or on a different day.
 func TestBookedWithOtherWords(t *testing.T) {
 	rent := line("2026-02-20", "2026-02-20", "-2.50", "Rent")
 	pending := func(amount, text string) string { return line("", "2026-03-02", amount, text) }
 	booked := func(amount, text string) string { return line("2026-03-05", "2026-03-04", amount, text) }
 	for name, test := range map[string]struct {
 		before, after []string
-		// kept is the number of stored keys.
+		// kept is the number of keys that stay, without that of the rent.
 		kept int
 	}{
 		"another text":                {[]string{pending("-2.50", "Coffee shop")}, []string{booked("-2.50", "CARD 4711 COFFEE 02.03.")}, 1},
@@ -111,8 +111,8 @@ func TestBookedBefore(t *testing.T) {
 	}
 }
 
-// TestBookedDaysLater: a transaction keeps its key even if the bank omits it for some days, the
-// consent is renewed in between, or the customer is present.
+// TestBookedDaysLater: a transaction keeps its key even if the bank omits it for some days and the
+// consent is renewed in between.
 func TestBookedDaysLater(t *testing.T) {
 	bank := newReadable(t)
 	reader := bank.reader()
@@ -137,8 +137,7 @@ func TestBookedDaysLater(t *testing.T) {
 }
 
 // TestBookedWithAnID: when only booked transactions have ids, the connector reads everything while
-// a transaction is pending, so that it stores no transaction twice. After that, it reads only new
-// transactions.
+// a transaction is pending, so that it stores no transaction twice.
 func TestBookedWithAnID(t *testing.T) {
 	bank := newReadable(t, "[profile.accounts]", "[profile.accounts]\nhistory_days = 365\ntransaction_ids = true\ndelta_list = true", "sca =", "calls_a_day = 100\nsca =")
 	reader := bank.reader()

@@ -15,9 +15,8 @@ import (
 
 const tokensIssued = `{"access_token":"T2","token_type":"Bearer","refresh_token":"R2"}`
 
-// tokenRefusals lists responses of a token endpoint that contain no token. If dead is set, the
-// server will never accept the code or the refresh token. Otherwise the server may accept it later.
-// says is part of the message to the operator, if the operator can act.
+// tokenRefusals lists responses of a token endpoint that contain no token. If dead is true, the
+// server will never accept the code or the refresh token.
 var tokenRefusals = map[string]struct {
 	status int
 	body   string
@@ -38,8 +37,7 @@ var tokenRefusals = map[string]struct {
 }
 
 // TestRefusedCodes checks that the connector drops a code for a token only when the authorisation
-// server says that the code is invalid. After every other refusal, the connector exchanges the code
-// later.
+// server says that the code is invalid.
 func TestRefusedCodes(t *testing.T) {
 	for name, test := range tokenRefusals {
 		t.Run(name, func(t *testing.T) {
@@ -98,7 +96,7 @@ func TestRefusedRefreshTokens(t *testing.T) {
 }
 
 // unconfirmedMemory is the memory of an order after the payer's approval at the authorisation
-// server. The token is stored, and the bank requires a confirmation.
+// server.
 const unconfirmedMemory = `{"path":"` + order1 + `","approval":{"step":"server","page":"https://bank.example/1","back":true,"opened":"2026-03-02T12:00:00Z",
 	"confirm":"` + order1 + `/authorisations/2","oauth":{"verifier":"v","token":"T1"}LINK}}`
 
@@ -110,7 +108,7 @@ func TestLostConfirmations(t *testing.T) {
 	for name, test := range map[string]struct {
 		link    string
 		answers []scriptedAnswer
-		// want are the states after each call.
+		// want lists the status after each call.
 		want []payment.Status
 		puts int
 	}{
@@ -170,8 +168,6 @@ func TestLostManualConfirmations(t *testing.T) {
 	}
 }
 
-// TestLostConfirmationsOfConsents checks that the connector repeats a failed confirmation of a
-// consent.
 func TestLostConfirmationsOfConsents(t *testing.T) {
 	bank := newScripted(t, map[string][]scriptedAnswer{
 		"PUT consent/authorisations/2": {{500, ""}, {200, `{"scaStatus":"finalised"}`}}, "GET consent/status": once(200, `{"consentStatus":"valid"}`),

@@ -21,10 +21,9 @@ import (
 
 // answering is a bank that gives the same response to every call.
 type answering struct {
-	status int
-	header http.Header
-	body   any
-	// requests holds the received requests with their bodies.
+	status   int
+	header   http.Header
+	body     any
 	requests []received
 }
 
@@ -77,7 +76,6 @@ func instruction(dates payment.DateType) payment.Instruction {
 	return in
 }
 
-// orderOf returns an order with the given instructions.
 func orderOf(lines ...payment.Instruction) connector.Order {
 	return connector.Order{
 		Domain: 1, Key: "0123456789abcdef0123456789abcdef", Now: noon, ReturnURL: "https://service.test/webauth/callback?state=s", Mechanism: "webauth",
@@ -86,7 +84,6 @@ func orderOf(lines ...payment.Instruction) connector.Order {
 	}
 }
 
-// ordersByKind holds an order of each kind.
 var ordersByKind = map[string]connector.Order{
 	"single":   orderOf(instruction(payment.FirstOpenDay)),
 	"instant":  orderOf(instruction(payment.Instant)),
@@ -95,8 +92,6 @@ var ordersByKind = map[string]connector.Order{
 	"periodic": orderOf(instruction(payment.Periodic)),
 }
 
-// approvedMemory is the memory of an approved order. waitingMemory is the memory of a waiting
-// order.
 const (
 	approvedMemory = `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"authorised"}}`
 	waitingMemory  = `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"app","own":"/v1/payments/sepa-credit-transfers/1/authorisations/2"}}`
@@ -113,7 +108,7 @@ func fromThen(status string) []string {
 	return nil
 }
 
-// expected returns the state of an approved order according to the specification.
+// expected returns the state of an approved order.
 func expected(status, kind, last string) string {
 	has := func(list []string, word string) bool {
 		return strings.Contains(" "+strings.Join(list, " ")+" ", " "+word+" ")
@@ -133,8 +128,8 @@ func expected(status, kind, last string) string {
 	return "pending"
 }
 
-// TestStatuses: every status leads to the state of the specification, for every kind of order and
-// for banks with different last statuses.
+// TestStatuses checks the state that follows from each status, kind of order and last status of a
+// bank.
 func TestStatuses(t *testing.T) {
 	statuses := []string{"ACCC", "ACCP", "ACSC", "ACSP", "ACTC", "ACWC", "ACWP", "RCVD", "PDNG", "RJCT", "CANC", "ACFC", "PATC", "PART", "ZZZZ"}
 	for _, last := range []string{"ACTC", "ACCP", "ACSP", "ACWC", "ACSC", "ACCC"} {
@@ -175,8 +170,8 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// TestFutureDates: the state of an approved order for a later day follows from the order's status
-// and from the last status that the bank reports. The day does not change the state.
+// TestFutureDates checks that the day does not change the state of an approved order for a later
+// day.
 func TestFutureDates(t *testing.T) {
 	for _, last := range []string{"ACTC", "ACCP", "ACSP", "ACSC"} {
 		bank := &answering{status: http.StatusOK}
@@ -202,8 +197,8 @@ func TestFutureDates(t *testing.T) {
 	}
 }
 
-// TestStatusesOfWaitingOrders: before the approval, an order waits for its payer at every status
-// that does not imply an approval, unless the authorisation has failed.
+// TestStatusesOfWaitingOrders combines the statuses of an order with the statuses of its
+// authorisation.
 func TestStatusesOfWaitingOrders(t *testing.T) {
 	waits := map[string]bool{"RCVD": true, "PDNG": true, "ACTC": true, "ACCP": true, "ACFC": true, "ZZZZ": true}
 	bank := &answering{status: http.StatusOK}
@@ -233,8 +228,7 @@ func TestStatusesOfWaitingOrders(t *testing.T) {
 	}
 }
 
-// approving is a bank that responds by method and path, and counts the calls. Any other call gets a
-// 404.
+// approving is a bank that responds by method and path. Any other call gets a 404.
 type approving struct {
 	bodies map[string]map[string]any
 	calls  map[string]int
@@ -257,14 +251,10 @@ func (b *approving) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// status is the response of a bank about an order or an authorisation.
 func status(of, word string) map[string]any { return map[string]any{of: word} }
 
-// TestReturnsAreNoApprovals checks that a payer's return does not count as an approval if the bank
-// sent no link to the authorisation. A status before ACSP does not show an approval. The approval
-// follows from the list of authorisations, a later status, or a token of the authorisation server.
-// A day after the time for approvals, a return counts if the bank has checked the order, shows no
-// refusal and no open authorisation, and nobody asked to cancel the order.
+// TestReturnsAreNoApprovals checks when a payer's return counts as an approval, if the bank sent no
+// link to the authorisation.
 func TestReturnsAreNoApprovals(t *testing.T) {
 	back, refused := url.Values{"state": {"s"}}, url.Values{"nok": {"1"}}
 	page := `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"page","page":"https://bank.example/1","opened":"` + noon.Format(time.RFC3339) + `"}}`
@@ -382,8 +372,7 @@ func TestEarlierAuthorisations(t *testing.T) {
 	}
 }
 
-// starting is a bank that starts an authorisation for every POST. statuses contains the statuses of
-// these authorisations.
+// starting is a bank that starts an authorisation for every POST.
 type starting struct{ statuses []string }
 
 func (b *starting) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -407,9 +396,8 @@ func (b *starting) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestFailedAuthorisations checks that each authorisation which fails after the first page has
-// expired leads to one new authorisation, as often as the limit allows. After that, the payer keeps
-// the first page, and an approval on that page counts.
+// TestFailedAuthorisations checks that the connector replaces failed authorisations only up to a
+// limit. After that, an approval on the first page counts.
 func TestFailedAuthorisations(t *testing.T) {
 	bank := &starting{statuses: []string{"received"}}
 	able := newFixture(t, bank, nil).initiator()
@@ -444,9 +432,8 @@ func TestFailedAuthorisations(t *testing.T) {
 	}
 }
 
-// TestLostAuthorisations checks an order whose first request for an authorisation fails. While the
-// payer can still approve in an authorisation, the order waits. When all have failed, the order is
-// refused.
+// TestLostAuthorisations checks an order whose first request for an authorisation fails. The order
+// is refused only when each started authorisation has failed.
 func TestLostAuthorisations(t *testing.T) {
 	const authorisations = order1 + "/authorisations"
 	started := `{"scaStatus":"received","_links":{"scaStatus":{"href":"` + authorisations + `/2"}}}`
@@ -493,8 +480,8 @@ func TestLostAuthorisations(t *testing.T) {
 }
 
 // TestStartsAreSavedAtOnce checks that the memory of an order records the start of an authorisation
-// even if the process ends during the request. The connector then finds the payer's approval
-// through the bank's list.
+// before the request. If the response is lost, the connector finds the approval through the bank's
+// list.
 func TestStartsAreSavedAtOnce(t *testing.T) {
 	const authorisations = order1 + "/authorisations"
 	for name, memory := range map[string]string{
@@ -528,10 +515,7 @@ func TestStartsAreSavedAtOnce(t *testing.T) {
 	}
 }
 
-// TestOrdersThatTimeOut checks orders that the bank rejects. If the bank names no reason, and the
-// payer had time and did not finish, the code is NoAnswerFromCustomer. The payment gets a different
-// code when the rejection has a reason, comes earlier, or follows the payer's return, approval or
-// failure.
+// TestOrdersThatTimeOut checks which rejected orders get the code NoAnswerFromCustomer.
 func TestOrdersThatTimeOut(t *testing.T) {
 	const (
 		page = `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"page","page":"https://bank.example/1","own":"/v1/payments/sepa-credit-transfers/1/authorisations/2","opened":"2026-03-02T12:00:00Z"}}`
@@ -667,9 +651,7 @@ func TestCancellationsOfAbandonedOrders(t *testing.T) {
 }
 
 // TestAbandonedOrdersThatAreNotRefused checks that an abandoned order never counts as approved
-// merely because time has passed. If the bank has checked the order and does not report the
-// authorisation's status, the report is Unproved. The report is not Unproved if the payer never got
-// the page or has refused, or if a confirmation is missing.
+// merely because time has passed.
 func TestAbandonedOrdersThatAreNotRefused(t *testing.T) {
 	const memory = `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"STEP","at":"/v1/x","post":true,"page":"https://bank.example/1","opened":"2026-03-02T12:00:00Z"MORE}}`
 	type result struct {
@@ -728,8 +710,7 @@ func TestCancellationsMakeOrdersUnwanted(t *testing.T) {
 }
 
 // TestCancellationsAreSavedAtOnce checks that the memory of an order records a cancellation before
-// the bank receives the request. The record then exists even if the process ends during the
-// request.
+// the bank receives the request.
 func TestCancellationsAreSavedAtOnce(t *testing.T) {
 	bank := newScripted(t, map[string][]scriptedAnswer{"DELETE order": {refusedWith(405, "CANCELLATION_INVALID")}, "GET order/status": once(200, `{"transactionStatus":"ACTC"}`)})
 	o := bank.order(`{"path":"` + order1 + `","approval":{"step":"page","page":"https://bank.example/1","back":true,"opened":"2026-03-02T12:00:00Z"}}`)
@@ -750,7 +731,7 @@ func TestCancellationsAreSavedAtOnce(t *testing.T) {
 // operators marks codes that become a fault for the operator.
 const operators = "operator"
 
-// codes maps the codes of the standard to results of meantBy.
+// codes maps codes of the bank to results of meantBy.
 var codes = map[string]string{
 	"FORMAT_ERROR": "invalidValue", "PARAMETER_NOT_SUPPORTED": "invalidValue", "PARAMETER_NOT_CONSISTENT": "invalidValue",
 	"SERVICE_INVALID": operators, "SERVICE_BLOCKED": "invalidEmitter", "RESOURCE_UNKNOWN": "invalidEmitter", "RESOURCE_EXPIRED": "noAnswerFromCustomer",
@@ -774,7 +755,6 @@ var codeStatus = map[string]int{
 	"REQUESTED_FORMATS_INVALID": 406, "STATUS_INVALID": 409, "UNSUPPORTED_MEDIA_TYPE": 415,
 }
 
-// meantBy describes what a connector's error means for an order.
 func meantBy(err error) string {
 	var refused *payment.Refusal
 	var fault *connector.Fault
@@ -791,9 +771,8 @@ func meantBy(err error) string {
 	return "taken"
 }
 
-// TestErrorCodes checks that every code of the standard, in each form of an error body, has the
-// meaning in the map codes. Each code comes from a bank that has not failed before. No code refuses
-// a repeated order, because the bank may have the first order.
+// TestErrorCodes checks the meaning of each code in each form of an error body. No code refuses a
+// repeated order, because the bank may have the first order.
 func TestErrorCodes(t *testing.T) {
 	bank := &answering{}
 	w := newFixture(t, bank, nil)
@@ -830,9 +809,8 @@ func TestErrorCodes(t *testing.T) {
 	}
 }
 
-// TestClosedBanks checks that a 503 with the code of a closed bank means that the order was not
-// sent. With any other code the outcome is unknown, because a gateway may have responded after the
-// bank accepted the order.
+// TestClosedBanks checks that a 503 means "not sent" only with the code SERVICE_UNAVAILABLE. With
+// any other code, a gateway may have responded after the bank accepted the order.
 func TestClosedBanks(t *testing.T) {
 	bank := &answering{status: http.StatusServiceUnavailable}
 	w := newFixture(t, bank, nil)
@@ -881,9 +859,7 @@ func TestPlacesOfErrors(t *testing.T) {
 	}
 }
 
-// TestBareErrors checks responses whose bodies do not follow the standard. Such a response is a
-// refusal if its HTTP status means that the bank cannot have the order. With the status 429, the
-// order was not sent. With any other status, the outcome is unknown.
+// TestBareErrors checks responses whose bodies do not follow the standard.
 func TestBareErrors(t *testing.T) {
 	bank := &answering{body: "no"}
 	w := newFixture(t, bank, nil)
@@ -903,8 +879,8 @@ func TestBareErrors(t *testing.T) {
 	}
 }
 
-// TestExpiredTokens checks that the connector requests the status of an order with a new token when
-// the bank refuses the stored one, and stores the new token.
+// TestExpiredTokens checks that the connector gets a new token when the bank refuses the stored
+// one.
 func TestExpiredTokens(t *testing.T) {
 	var w *fixture
 	w = newFixture(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -927,9 +903,8 @@ func TestExpiredTokens(t *testing.T) {
 	}
 }
 
-// TestStatusAfterTheGrant checks that the status of an order is requested without the token when
-// the bank refuses the token. If the bank also refuses the request without the token, the first
-// failure is a remark in the timeline, and later failures are errors.
+// TestStatusAfterTheGrant checks that the connector requests the status of an order without a token
+// when it cannot renew a refused one.
 func TestStatusAfterTheGrant(t *testing.T) {
 	refused := refusedWith(http.StatusUnauthorized, "TOKEN_EXPIRED")
 	for _, test := range []struct {
@@ -1002,8 +977,8 @@ func TestTokensAreSavedAtOnce(t *testing.T) {
 	}
 }
 
-// TestWarningsRefuseNothing checks that a warning about an instruction of a partly refused bulk
-// payment does not reject the instruction, and gives no reason for a refused payment.
+// TestWarningsRefuseNothing checks that a warning neither rejects an instruction nor gives the
+// reason of a refused payment.
 func TestWarningsRefuseNothing(t *testing.T) {
 	warning := map[string]string{"category": "WARNING", "code": "FORMAT_ERROR", "path": "payments[0].creditorName"}
 	refusal := map[string]string{"category": "ERROR", "code": "FUNDS_NOT_AVAILABLE", "path": "payments[1]"}
@@ -1023,9 +998,7 @@ func TestWarningsRefuseNothing(t *testing.T) {
 }
 
 // TestPartOfABulk checks that only the instructions that a bank names as refused are rejected
-// immediately. The other instructions are pending until the bank reports a different status. If the
-// bank names no further instruction for a business day, the other instructions are accepted, also
-// at a bank that reports executions.
+// immediately.
 func TestPartOfABulk(t *testing.T) {
 	for name, steps := range map[string][]partStep{
 		"nothing else": {
@@ -1097,9 +1070,8 @@ func TestPartOfABulk(t *testing.T) {
 	}
 }
 
-// TestPartOfABulkInOldMemories checks a bulk payment whose memory has only the number of refused
-// instructions. The payment's rejected instructions stay rejected with their codes. After a further
-// refusal, the business day begins again.
+// TestPartOfABulkInOldMemories checks bulk payments whose memory does not say which instructions
+// the bank refused.
 func TestPartOfABulkInOldMemories(t *testing.T) {
 	for name, steps := range map[string][]partStep{
 		"named again":    {{time.Hour, "PART", []int{1}, "pending: pending rejected pending", ""}, {24 * time.Hour, "PART", []int{1}, "partial: accepted rejected accepted", "count as accepted"}},
@@ -1121,8 +1093,6 @@ func TestPartOfABulkInOldMemories(t *testing.T) {
 	}
 }
 
-// partStep is a bank's response about a bulk of three instructions, with the refused instructions,
-// the resulting states and the remark.
 type partStep struct {
 	after   time.Duration
 	status  string
@@ -1140,8 +1110,7 @@ func bulkOfThree(memory string) connector.Order {
 	return o
 }
 
-// playPart asks a bank about an order at each step, and applies the reports. The argument last is
-// the last status that the bank reports.
+// playPart asks a bank about an order at each step, and applies the reports.
 func playPart(t *testing.T, o connector.Order, last string, steps []partStep) connector.Order {
 	t.Helper()
 	bank := &answering{status: http.StatusOK}
@@ -1178,7 +1147,7 @@ func playPart(t *testing.T, o connector.Order, last string, steps []partStep) co
 }
 
 // TestLinks: the connector follows links only on the bank's own host, and sends browsers only to
-// safe pages. In every case, the connector can still identify the order.
+// safe pages.
 func TestLinks(t *testing.T) {
 	bank := &answering{status: http.StatusCreated}
 	w := newFixture(t, bank, nil)
@@ -1348,7 +1317,7 @@ func TestUrgentPayments(t *testing.T) {
 	}
 }
 
-// TestCompanies: the bank gets the company that the payer acts for, if any.
+// TestCompanies: the bank gets the identification of the payer's company, if any.
 func TestCompanies(t *testing.T) {
 	for company, want := range map[string]string{"ACME-7": "ACME-7", "": ""} {
 		bank := &answering{status: 201, body: map[string]any{"transactionStatus": "RCVD", "paymentId": "P1", "_links": map[string]any{}}}
@@ -1366,7 +1335,7 @@ func TestCompanies(t *testing.T) {
 }
 
 // TestRequestsAreNamed: a report names the calls that led to it, with the X-Request-ID that the
-// bank got. The error of a failed call contains the X-Request-ID of that call.
+// bank got.
 func TestRequestsAreNamed(t *testing.T) {
 	bank := &answering{status: 200, body: map[string]any{"transactionStatus": "RCVD", "scaStatus": "started", "paymentId": "1", "_links": map[string]any{}}}
 	able := newFixture(t, bank, nil).initiator()

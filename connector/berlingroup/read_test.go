@@ -19,20 +19,17 @@ import (
 	"passerelle/connector"
 )
 
-// readable is a bank for tests of reads: it approves a consent immediately. The test itself handles
-// all other requests.
+// readable is a bank that approves a consent immediately. The test handles the requests about
+// accounts.
 type readable struct {
 	t *testing.T
 	*fixture
-	// answer handles requests about accounts.
 	answer http.HandlerFunc
-	// asked holds the requests about accounts with their headers. wish is the body of the last
-	// request for a consent.
+	// wish is the body of the last request for a consent.
 	asked []*http.Request
 	wish  string
 }
 
-// answers returns a handler that always gives the same response.
 func answers(status int, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(status)
@@ -52,7 +49,6 @@ func newReadable(t *testing.T, changes ...string) *readable {
 	return b
 }
 
-// ServeHTTP responds as the bank.
 func (b *readable) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method == http.MethodPost:
@@ -68,10 +64,8 @@ func (b *readable) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// noon is the time of the tests.
 var noon = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 
-// bankReader reads a bank for one customer repeatedly.
 type bankReader struct {
 	t      *testing.T
 	reader connector.DataReader
@@ -140,7 +134,6 @@ func (s *taken) AccountRead(account string, from passerelle.Date) error {
 	return nil
 }
 
-// keys returns the sorted keys of the stored data.
 func (s *taken) keys() (all []string) {
 	for key := range s.rows {
 		all = append(all, key)
@@ -149,8 +142,8 @@ func (s *taken) keys() (all []string) {
 	return all
 }
 
-// TestErrorsOfReads: each code of the standard, in both forms of bodies, leads to the expected
-// state of the connection. Only the state bug has a message for the operator.
+// TestErrorsOfReads checks the state of the connection after each code. Only the state bug has a
+// message for the operator.
 func TestErrorsOfReads(t *testing.T) {
 	bug, renewed := passerelle.Bug, passerelle.WebauthRequired
 	states := map[string]passerelle.ConnectionState{
@@ -207,7 +200,6 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// oneAccount is a list of accounts with one account.
 const oneAccount = `{"accounts": [{"resourceId": "A1", "iban": "DE03999010010000000001", "currency": "EUR", "name": "Current",
 	"balances": [{"balanceType": "interimAvailable", "creditLimitIncluded": true, "balanceAmount": {"currency": "EUR", "amount": "900.00"}},
 		{"balanceType": "expected", "balanceAmount": {"currency": "EUR", "amount": "90.50"}},
@@ -226,8 +218,7 @@ func (b *readable) list(transactions http.HandlerFunc) {
 	}
 }
 
-// TestHostileAnswers: an invalid response ends the read with a fault that names the bank. The
-// account does not count as read, and the outcome contains the memory.
+// TestHostileAnswers: an invalid response ends the read with a fault that names the bank.
 func TestHostileAnswers(t *testing.T) {
 	entry := func(members string) string { return `{"transactions": {"booked": [{` + members + `}]}}` }
 	endless := 0
@@ -350,7 +341,7 @@ func TestIdentityWithoutIDs(t *testing.T) {
 	}
 }
 
-// TestIDsOfTheBank: a transaction has one key if it appears on two pages because entries moved.
+// TestIDsOfTheBank: a transaction that appears on two pages has one key.
 func TestIDsOfTheBank(t *testing.T) {
 	bank := newReadable(t, "[profile.accounts]", "[profile.accounts]\ntransaction_ids = true")
 	reader := bank.reader()
@@ -373,8 +364,7 @@ func TestIDsOfTheBank(t *testing.T) {
 }
 
 // TestCallsWithoutThePerson: without the customer, the connector makes each call only as often per
-// day as the bank allows. While the customer is present, there is no limit, and the bank gets the
-// customer's device.
+// day as the bank allows.
 func TestCallsWithoutThePerson(t *testing.T) {
 	bank := newReadable(t)
 	reader := bank.reader()
@@ -407,9 +397,7 @@ func TestCallsWithoutThePerson(t *testing.T) {
 	}
 }
 
-// TestWhatIsNew: without the customer, the connector requests the entries after the last one, or a
-// delta. It requests everything once a week, when the customer is present, and when the bank does
-// not know the last entry.
+// TestWhatIsNew checks when the connector requests only new entries.
 func TestWhatIsNew(t *testing.T) {
 	entries := `{"transactionId": "T1", "entryReference": "E1", "bookingDate": "2026-02-27", "transactionAmount": {"currency": "EUR", "amount": "1.00"}},
 		{"transactionId": "T2", "entryReference": "E2", "bookingDate": "2026-03-02", "transactionAmount": {"currency": "EUR", "amount": "1.00"}}`
@@ -498,8 +486,8 @@ func TestDeltasOfSeveralReports(t *testing.T) {
 	}
 }
 
-// TestPendingInSeveralFormats checks that a transaction keeps its key when it is booked and thereby
-// gets an entry reference, at a bank that reports transactions in several formats.
+// TestPendingInSeveralFormats checks that a transaction keeps its key when it is booked, at a bank
+// that reports transactions in several formats.
 func TestPendingInSeveralFormats(t *testing.T) {
 	bank := newReadable(t, "[profile.accounts]", "[profile.accounts]\nformats = [\"json\", \"camt\"]\ntransaction_ids = true")
 	reader := bank.reader()
@@ -562,8 +550,8 @@ func TestBookedBetweenReports(t *testing.T) {
 	}
 }
 
-// TestEndsOfConsents checks that the request to end a consent has the customer's token, and is
-// repeated without a refused token. A refused token does not count as an ended consent.
+// TestEndsOfConsents checks that the request to end a consent has the customer's token. If the bank
+// refuses the token, the connector repeats the request without it.
 func TestEndsOfConsents(t *testing.T) {
 	for code, ended := range map[string]bool{
 		"CONSENT_UNKNOWN": true, "CONSENT_INVALID": true, "CONSENT_EXPIRED": true, "STATUS_INVALID": true,
@@ -632,16 +620,14 @@ func TestFormerConsents(t *testing.T) {
 }
 
 // TestReplacedConsents checks a consent that the customer can still approve after another one has
-// replaced it. If the customer approves the replaced consent, the connector uses this consent. If
-// not, the connector ends it when the other consent becomes valid or the connection is deleted.
+// replaced it. If the customer approves the replaced consent, the connector uses this consent.
 func TestReplacedConsents(t *testing.T) {
 	wished := `{"consentStatus":"received","consentId":"C2","_links":{"scaRedirect":{"href":"https://bank.example/2"}}}`
 	received, valid := scriptedAnswer{200, `{"consentStatus":"received"}`}, scriptedAnswer{200, `{"consentStatus":"valid"}`}
 	for name, test := range map[string]struct {
 		first, second scriptedAnswer
 		declined      bool
-		// ended are the consents that the reads end. deleted also contains the consents that the
-		// deletion of the connection ends.
+		// ended lists the consents that the reads end. deleted adds those that Terminate ends.
 		state          passerelle.ConnectionState
 		ended, deleted string
 	}{
@@ -745,8 +731,8 @@ func TestTokensRenewedAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestConsentsAskedFor: the request for each kind of consent has the expected scope, duration and
-// frequency, and the kind determines which data is read.
+// TestConsentsAskedFor checks the request for each kind of consent, and the data that the connector
+// then reads.
 func TestConsentsAskedFor(t *testing.T) {
 	const frame = `{"access":%s,"recurringIndicator":true,"validUntil":"2026-05-31","frequencyPerDay":2,"combinedServiceIndicator":false}`
 	for name, test := range map[string]struct {

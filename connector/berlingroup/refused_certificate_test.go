@@ -46,8 +46,7 @@ func TestARefusedCertificateSendsNoOrder(t *testing.T) {
 }
 
 // TestAnInvalidCertificateIsTheOperatorsFault: when our certificate is not valid, a new order and a
-// read end with the code bug, as if the bank had refused the certificate. The connector does not
-// call the bank.
+// read end with bug, as if the bank had refused it. The connector does not call the bank.
 func TestAnInvalidCertificateIsTheOperatorsFault(t *testing.T) {
 	now := time.Now()
 	for says, certificate := range map[string]*x509.Certificate{

@@ -11,23 +11,20 @@ import (
 	"passerelle/payment"
 )
 
-// scripted is a bank that gives a list of responses to each call. After the list, the bank repeats
-// the last response. A call without a list gets a 404. The bank is also its authorisation server.
+// scripted is a bank that gives each call the next response of a list, and repeats the last one. A
+// call without a list gets a 404.
 type scripted struct {
 	*fixture
 	answers map[string][]scriptedAnswer
-	// calls names the received calls, each with its body or grant type, if any. tokens and names
-	// hold the tokens and the user names in these calls.
+	// calls names the received calls, each with its body or grant type, if any.
 	calls, tokens, names []string
 }
 
-// scriptedAnswer is a response. Its body is JSON.
 type scriptedAnswer struct {
 	status int
 	body   string
 }
 
-// order1 and consent1 are the paths of the order and the consent in these tests.
 const (
 	order1   = "/v1/payments/sepa-credit-transfers/1"
 	consent1 = "/v1/consents/C1"
@@ -40,7 +37,6 @@ func newScripted(t *testing.T, answers map[string][]scriptedAnswer) *scripted {
 	return b
 }
 
-// ServeHTTP responds as the bank.
 func (b *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	if strings.HasPrefix(r.URL.Path, "/.well-known/") {
@@ -64,7 +60,6 @@ func (b *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, said.body)
 }
 
-// count returns how often the bank got a call.
 func (b *scripted) count(call string) (n int) {
 	for _, one := range b.calls {
 		if one == call || strings.HasPrefix(one, call+" ") {
@@ -74,12 +69,10 @@ func (b *scripted) count(call string) (n int) {
 	return n
 }
 
-// refusedWith is a response with a code of the standard.
 func refusedWith(status int, code string) scriptedAnswer {
 	return scriptedAnswer{status, `{"tppMessages":[{"category":"ERROR","code":"` + code + `"}]}`}
 }
 
-// once is a list with one response.
 func once(status int, body string) []scriptedAnswer { return []scriptedAnswer{{status, body}} }
 
 // ordering calls the connector about one order, and stores the memory.
@@ -96,7 +89,6 @@ func (b *scripted) order(memory string) *ordering {
 	return o
 }
 
-// keep stores the memory of a report.
 func (o *ordering) keep(report payment.Report, err error) (payment.Report, error) {
 	if report.Memory != nil {
 		o.Memory = report.Memory

@@ -12,8 +12,8 @@ import (
 )
 
 // offsetBank lists entries without ids, newest first, on pages of two. The parameter from is a
-// position in the list at the time of the request, so a new entry shifts the later pages. change is
-// called before each page except the first one.
+// position in the list at the time of the request, so a new entry shifts the later pages. The bank
+// calls the function change before each page except the first.
 type offsetBank struct {
 	entries []string
 	change  func(*offsetBank)

@@ -45,7 +45,7 @@ func filed(media, accepted, content string) http.HandlerFunc {
 }
 
 // TestStatementFormats: a report has the format that the bank file names, and a download can be
-// camt, MT940 or CFONB. In the next read, each transaction has the same key.
+// camt, MT940 or CFONB.
 func TestStatementFormats(t *testing.T) {
 	for _, test := range []struct{ name, format, media, content string }{
 		{"camt asked for", "camt", "application/xml", camtStatement},
@@ -139,8 +139,6 @@ func heap() uint64 {
 	return stats.HeapAlloc
 }
 
-// manyTransactions returns a handler that writes a page of many transactions. They have a realistic
-// size.
 func manyTransactions(many int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `{"account": {"iban": "DE03999010010000000001"}, "transactions": {"booked": [`)

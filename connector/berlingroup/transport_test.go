@@ -15,7 +15,6 @@ import (
 	"passerelle/connector/berlingroup"
 )
 
-// shortLimit is how long the connector waits for a bank in these tests.
 const shortLimit = 500 * time.Millisecond
 
 // TestHangingBank: a call ends at its deadline, regardless of the phase in which the bank stops
@@ -110,7 +109,7 @@ command = ["/bin/false"]
 	}
 }
 
-// TestConnectionsAreKept: calls share one connection to the bank. Each order has its own
+// TestConnectionsAreKept: status calls share one connection to the bank. Each order has its own
 // connection, because the bank may have closed a kept connection.
 func TestConnectionsAreKept(t *testing.T) {
 	var handshakes atomic.Int64

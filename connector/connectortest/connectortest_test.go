@@ -29,7 +29,6 @@ type faulty struct {
 	cancel   func(context.Context, connector.Order) (payment.Report, error)
 }
 
-// able returns the wrapped connector with all its abilities.
 func (f *faulty) able() connector.Canceller {
 	able, ok := f.Initiator.(connector.Canceller)
 	if !ok {

@@ -12,7 +12,7 @@ import (
 	"passerelle/payment"
 )
 
-// Parties are the accounts that an order needs in addition to the settings of its connector.
+// Parties are the accounts and the field values that an order needs.
 type Parties struct {
 	// Payer and Beneficiary are accounts at the bank. If they are nil, the suite uses fictional
 	// accounts. It then uses a payer's account only if the connector requires one.
@@ -89,7 +89,7 @@ func dateType(s payment.Settings, lasting bool) payment.DateType {
 	return preferred[max(i, 0)]
 }
 
-// day returns an open day that the settings allow.
+// day returns an open day, not after the maximum of the settings.
 func day(s payment.Settings, scheme passerelle.AccountScheme, now time.Time) passerelle.Date {
 	ahead := max(lastingDays, s.MinDays)
 	if s.MaxDays > 0 {

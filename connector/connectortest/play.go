@@ -57,7 +57,7 @@ func (p *play) ask(ctx context.Context) (payment.Report, error) {
 	return report, p.take(report)
 }
 
-// take applies a report. The report must be complete and legal, and it must not be stale.
+// take applies a report, which must be complete and legal.
 func (p *play) take(report payment.Report) error {
 	if err := connector.CheckReport(report, len(p.payment.Instructions)); err != nil {
 		return err

@@ -153,7 +153,6 @@ func (d documents) object(t reflect.Type) map[string]any {
 	return map[string]any{"type": "object", "properties": properties}
 }
 
-// packages maps folders to import paths.
 var packages = map[string]string{"../..": "passerelle", "../../payment": "passerelle/payment", "..": "passerelle/connector", ".": "passerelle/connector/remote"}
 
 // comments returns the comment of each struct field in packages.

@@ -186,7 +186,7 @@ func signed(w http.ResponseWriter, r *http.Request, body string) {
 }
 
 // TestHostilePrograms checks that Initiate returns ErrNotSent, ErrUnknownOrder or a Refusal only
-// for a signed response that says so. A faulty response never becomes a report.
+// for a signed response that says so.
 func TestHostilePrograms(t *testing.T) {
 	bank, _ := newBank()
 	described := remote.Describe(bank.Connectors()[0])
@@ -402,7 +402,6 @@ func TestEndlessLine(t *testing.T) {
 	}
 }
 
-// readProfile returns the profile of a program that reads data.
 func readProfile() remote.Profile {
 	return remote.Profile{
 		UUID: "5b0c1d7e-0f5c-4b57-9d5e-6f1f6a1f4b10", Name: "Reader", Countries: []string{"FR"}, Data: &connector.DataSettings{Capabilities: []string{"bank"}},
@@ -499,7 +498,6 @@ func TestStreamsArePaced(t *testing.T) {
 	})
 }
 
-// anyProgram returns a program that gets no call.
 func anyProgram(t *testing.T) *remote.Program {
 	t.Helper()
 	program, err := remote.NewProgram("https://bank.example", sharedSecret)

@@ -24,10 +24,9 @@ import (
 	"passerelle/connector/berlingroup/signing"
 )
 
-// versions are the versions of TLS that banks use.
 var versions = map[string]uint16{"TLS 1.2": tls.VersionTLS12, "TLS 1.3": tls.VersionTLS13}
 
-// server is a bank that requires a client certificate. It counts the bytes of requests.
+// server is a bank that requires a client certificate.
 type server struct {
 	address  string
 	received atomic.Int64
@@ -35,7 +34,6 @@ type server struct {
 	shown chan *x509.Certificate
 }
 
-// newServer starts a bank with one version of TLS.
 func newServer(t *testing.T, authority *berlingrouptest.Authority, version uint16) *server {
 	t.Helper()
 	key := berlingrouptest.NewKey(t)
@@ -73,7 +71,6 @@ func pool(authority *berlingrouptest.Authority) *x509.CertPool {
 	return p
 }
 
-// keys makes one key of each kind that a transport certificate can have.
 func keys(t *testing.T) map[string]crypto.Signer {
 	t.Helper()
 	all := map[string]crypto.Signer{}

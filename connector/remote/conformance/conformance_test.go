@@ -65,7 +65,6 @@ func (b *tested) Profile() connector.Profile {
 	return p
 }
 
-// Answer passes an answer on to the bank.
 func (b *tested) Answer(ctx context.Context, o connector.Order, a connector.Answer) (payment.Report, error) {
 	responder, able := b.Canceller.(connector.Responder)
 	if !able {
@@ -74,7 +73,6 @@ func (b *tested) Answer(ctx context.Context, o connector.Order, a connector.Answ
 	return responder.Answer(ctx, o, a)
 }
 
-// Test acts as a payer or a user.
 func (b *tested) Test(ctx context.Context, a remote.Act) (remote.Acted, error) {
 	did := remote.Acted{Orders: b.ledger.Orders(), Values: map[string]string{"login": "jeanne", "password": customers.Password}}
 	switch {
@@ -168,7 +166,6 @@ func TestBrokenRules(t *testing.T) {
 	}
 }
 
-// without returns a program that lacks a call.
 func without(h http.Handler, path string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == path {
