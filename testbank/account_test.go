@@ -12,8 +12,7 @@ import (
 	"passerelle/testbank/bank"
 )
 
-// wish returns the body of a request for a consent. Unless changed, the consent is for all
-// accounts.
+// wish returns the body of a request for a consent.
 func wish(changes map[string]any) map[string]any {
 	body := map[string]any{
 		"access": map[string]any{"allPsd2": "allAccounts"}, "recurringIndicator": true, "validUntil": "9999-12-31",
@@ -135,7 +134,7 @@ func TestConsentsShowWhatTheyAreFor(t *testing.T) {
 
 func today(w *fixture) string { return w.steer("GET", "redirect/clock", nil).text("now")[:10] }
 
-// TestWrongConsentsAreRefused checks that the bank refuses consent requests with one error each.
+// TestWrongConsentsAreRefused checks that the bank refuses each consent request that has one error.
 func TestWrongConsentsAreRefused(t *testing.T) {
 	w := newFixture(t, "redirect", "old")
 	without := func(name string) map[string]any { body := wish(nil); delete(body, name); return body }
@@ -271,7 +270,6 @@ func TestTokensAreChecked(t *testing.T) {
 	w.refused(401, "TOKEN_EXPIRED", "GET", accounts, nil, use)
 }
 
-// entries returns the texts of a page of transactions.
 func entries(r reply) []string {
 	var all []string
 	for _, group := range []string{"booked", "pending"} {
@@ -387,7 +385,7 @@ func TestDeltas(t *testing.T) {
 	}
 }
 
-// TestWrongReportsAreRefused checks that the bank refuses report requests with one error each.
+// TestWrongReportsAreRefused checks that the bank refuses each report request that has one error.
 func TestWrongReportsAreRefused(t *testing.T) {
 	w := newFixture(t, "redirect", "old")
 	for _, c := range []struct {

@@ -49,9 +49,8 @@ func newMoney(t *testing.T, r *rapid.T) *money {
 	return m
 }
 
-// line returns a transfer to another bank, a transfer to an account at this bank, or a transfer
-// that the bank rejects or never settles. line avoids amounts from 13.00 to 16.99 euros, because
-// some of them select a manner in which the bank fails.
+// line returns a random transfer. It avoids amounts from 13.00 to 16.99 euros, because some of them
+// select a manner in which the bank fails.
 func (m *money) line(r *rapid.T) string {
 	accounts, err := m.bank.Accounts(m.t.Context(), "")
 	if err != nil {

@@ -90,7 +90,6 @@ func TestAKilledBankForgetsNothing(t *testing.T) {
 	w.right("redirect")
 }
 
-// spawn starts the program as a separate process.
 func (w *fixture) spawn() *exec.Cmd {
 	w.t.Helper()
 	executable, err := os.Executable()

@@ -8,8 +8,8 @@ import (
 	"passerelle/testbank/bank"
 )
 
-// TestABulkIsRefusedInPart checks that the bank can refuse no line, one line or all lines of a
-// bulk.
+// TestABulkIsRefusedInPart checks the status of a bulk by the number of lines that the bank
+// refuses.
 func TestABulkIsRefusedInPart(t *testing.T) {
 	w := newFixture(t, "redirect")
 	p, _ := bank.ProfileNamed("redirect")
@@ -36,8 +36,6 @@ func TestABulkIsRefusedInPart(t *testing.T) {
 	w.right("redirect")
 }
 
-// TestOrdersWithoutFundsAreRefused checks that the bank refuses an order for more money than the
-// account has.
 func TestOrdersWithoutFundsAreRefused(t *testing.T) {
 	w := newFixture(t, "redirect")
 	first := w.call(201, "POST", w.address("redirect", single), order(map[string]any{"instructedAmount": map[string]any{"currency": "EUR", "amount": "50.01"}}), present(headers{"PSU-ID": "bert"}))

@@ -13,7 +13,7 @@ import (
 )
 
 // TestEveryMannerOfFailing checks, for each manner, the response to an order or the order's last
-// status. Orders select the manner by name and by amount. The books must stay correct.
+// status. Orders select the manner by name and by amount.
 func TestEveryMannerOfFailing(t *testing.T) {
 	w := newFixture(t, "redirect")
 	w.client("qwac").Timeout = time.Second // a call that hangs fails after this time
@@ -154,7 +154,6 @@ func TestAnotherAuthorisation(t *testing.T) {
 	w.right("redirect")
 }
 
-// ordersOf returns the ids of the orders with a request id.
 func (w *fixture) ordersOf(name, id string) []string {
 	w.t.Helper()
 	var ids []string

@@ -40,16 +40,14 @@ type fixture struct {
 	tokens map[string]*tokens
 }
 
-// tokens are the tokens that a bank issued. endpoint is the address at which the bank renews the
-// tokens.
+// endpoint is the address at which the bank renews the tokens.
 type tokens struct{ endpoint, access, refresh string }
 
 // settlement is longer than any test, so that transfers settle only when a test advances the
 // time.
 const settlement = time.Hour
 
-// largestAnswer is the maximum number of bytes that a client in this test reads from a response. A
-// huge response has 1 GiB, and the deepest 10 MiB.
+// largestAnswer is the maximum number of bytes that a client in this test reads from a response.
 const largestAnswer = 64 << 20
 
 // certificates makes the certificates once, because making a key is slow.
@@ -106,7 +104,6 @@ func (w *fixture) start(profiles ...string) {
 	}
 }
 
-// client returns an HTTP client with a certificate from the folder.
 func (w *fixture) client(certificate string) *http.Client {
 	w.t.Helper()
 	if w.clients[certificate] != nil {
@@ -136,7 +133,6 @@ func (w *fixture) client(certificate string) *http.Client {
 	return w.clients[certificate]
 }
 
-// reply is the response to a call.
 type reply struct {
 	status int
 	header http.Header
@@ -168,10 +164,8 @@ func (r reply) text(path ...any) string {
 	return text
 }
 
-// link returns the address of a link in a response.
 func (r reply) link(name string) string { return r.text("_links", name, "href") }
 
-// code returns the error code of a response.
 func (r reply) code() string {
 	if r.header.Get("Content-Type") == "application/problem+json" {
 		return r.text("code")
@@ -186,7 +180,6 @@ func uuid() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// headers maps the names of a call's headers to their values.
 type headers map[string]string
 
 // present returns the headers of a call while the customer is present, with return addresses.
@@ -281,7 +274,6 @@ func readReply(t *testing.T, answer *http.Response) reply {
 	return r
 }
 
-// call calls a bank and requires a status.
 func (w *fixture) call(want int, method, address string, body any, h headers) reply {
 	w.t.Helper()
 	r, err := w.try(method, address, body, h)
@@ -294,7 +286,6 @@ func (w *fixture) call(want int, method, address string, body any, h headers) re
 	return r
 }
 
-// refused calls a bank and requires a status and a code.
 func (w *fixture) refused(status int, code, method, address string, body any, h headers) {
 	w.t.Helper()
 	if r := w.call(status, method, address, body, h); r.code() != code {
@@ -343,8 +334,7 @@ func (w *fixture) right(bank string) {
 	}
 }
 
-// listener starts a server that calls its function argument with the body of each request. It
-// returns the server's address.
+// listener returns the address of a server that passes on the body of each request.
 func listener(t *testing.T, receive func(map[string]string)) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -26,7 +26,6 @@ func (w *fixture) mine(name string) string {
 	return w.steer("GET", name+"/accounts?customer=anna", nil).text("accounts", 1, "number")
 }
 
-// order returns the body of a single payment.
 func order(changes map[string]any) map[string]any {
 	body := map[string]any{
 		"instructedAmount": map[string]any{"currency": "EUR", "amount": "12.50"}, "creditorAccount": map[string]any{"iban": iban},
@@ -38,7 +37,6 @@ func order(changes map[string]any) map[string]any {
 	return body
 }
 
-// bodies returns a body for each payment service.
 func bodies(w *fixture, name string) map[string]map[string]any {
 	debtor := map[string]any{"iban": w.mine(name)}
 	element := order(nil)
@@ -56,7 +54,6 @@ func bodies(w *fixture, name string) map[string]map[string]any {
 	return all
 }
 
-// answers is a customer's decision.
 type answers string
 
 const (
@@ -188,7 +185,6 @@ func (w *fixture) embedded(p bank.Profile, state reply, does answers) {
 	}
 }
 
-// sealed encrypts a password for the banks.
 func (w *fixture) sealed(password string) string {
 	w.t.Helper()
 	text, err := os.ReadFile(filepath.Join(w.data, "certs", "passwords.pem"))
@@ -278,7 +274,6 @@ func (w *fixture) tokenFor(p bank.Profile, metadata, scope string, does answers)
 	return token
 }
 
-// exchange exchanges a code or a refresh token for tokens.
 func (w *fixture) exchange(t *tokens, form url.Values) {
 	w.t.Helper()
 	issued := w.call(http.StatusOK, "POST", t.endpoint, []byte(form.Encode()), headers{"Content-Type": "application/x-www-form-urlencoded"})
@@ -363,7 +358,6 @@ func TestNobodyAuthorisesAnothersOrder(t *testing.T) {
 	}
 }
 
-// orderOf returns an order as the tester sees it.
 func (w *fixture) orderOf(name, id string) map[string]any {
 	w.t.Helper()
 	all, _ := w.steer("GET", name+"/orders", nil).at("orders").([]any)

@@ -186,7 +186,7 @@ func TestUnusedMembersAreAccepted(t *testing.T) {
 	w.call(201, "POST", w.address("redirect", single), body, present(nil))
 }
 
-// TestWrongOrdersAreRefused checks that the bank refuses orders with one error each.
+// TestWrongOrdersAreRefused checks that the bank refuses each order that has one error.
 func TestWrongOrdersAreRefused(t *testing.T) {
 	w := newFixture(t, "redirect")
 	today := time.Now().UTC()
@@ -301,8 +301,8 @@ func slicesOf(n int) []any {
 	return all
 }
 
-// TestSignaturesAreVerified checks that the bank refuses a signed order with one error in the
-// signature, the digest or the certificate. The bank's errors must have the form of RFC 7807.
+// TestSignaturesAreVerified checks that the bank refuses a signed order if its signature, digest or
+// certificate is wrong. The bank's errors must have the form of RFC 7807.
 func TestSignaturesAreVerified(t *testing.T) {
 	w := newFixture(t, "signed")
 	send := func(spoil func(*http.Request), certificate string) reply {

@@ -10,8 +10,8 @@ import (
 	"passerelle/payment"
 )
 
-// TestTheBankSpeaksToThePayer checks that pages and messages use the language that the payer's
-// device requested with the order.
+// TestTheBankSpeaksToThePayer checks the language of pages and messages for each language of the
+// payer's device.
 func TestTheBankSpeaksToThePayer(t *testing.T) {
 	for accept, want := range map[string][]string{
 		"fr,en;q=0.5": {`<html lang="fr">`, "Valider ce paiement ?", "Pas d’argent réel.", "12,50", "Le solde du compte est insuffisant."},

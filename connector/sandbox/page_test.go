@@ -81,7 +81,7 @@ func TestPageEscapes(t *testing.T) {
 }
 
 // TestHeaders checks that the pages have the same security headers before and after a decision, and
-// for an unknown id. The policy allows the style sheet.
+// for an unknown id.
 func TestHeaders(t *testing.T) {
 	bank, page := opened(t, instruction())
 	shown := get(t, bank, page)

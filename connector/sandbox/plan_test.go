@@ -15,7 +15,6 @@ import (
 	"passerelle/payment"
 )
 
-// able returns the test connector as a Canceller.
 func able(t *testing.T, b *sandbox.Bank) connector.Canceller {
 	t.Helper()
 	c, ok := initiator(t, b, testConnector).(connector.Canceller)
@@ -48,7 +47,6 @@ func labelled(label string) payment.Instruction {
 	return instruction(func(in *payment.Instruction) { in.Label = label })
 }
 
-// using sends an order with a use case.
 func using(t *testing.T, b *sandbox.Bank, useCase string) (connector.Order, payment.Report) {
 	t.Helper()
 	o := newOrder(t, instruction())
@@ -272,7 +270,6 @@ func TestSeries(t *testing.T) {
 	}
 }
 
-// stored returns a ledger with one order that has the given body.
 func stored(t *testing.T, o connector.Order, body string) *sandbox.MemoryLedger {
 	t.Helper()
 	ledger := sandbox.NewMemoryLedger()

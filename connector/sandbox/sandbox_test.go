@@ -172,7 +172,6 @@ func subject(t *testing.T, timing sandbox.Timing, p connector.Profile) connector
 	}
 }
 
-// orderFor makes orders that a connector accepts.
 func orderFor(t *testing.T, p connector.Profile, script string) func() connector.Order {
 	t.Helper()
 	return func() connector.Order {

@@ -142,8 +142,7 @@ func (p *player) decide(m sandbox.Move) {
 	p.status()
 }
 
-// cancel asks the bank to cancel. A payment that was not sent is cancelled without the bank. cancel
-// does nothing if the payment's rules refuse the cancellation.
+// cancel asks the bank to cancel. A payment that was not sent is cancelled without the bank.
 func (p *player) cancel(m sandbox.Move) {
 	able, can := p.able.(connector.Canceller)
 	refused := &passerelle.Error{}
@@ -198,9 +197,8 @@ func (p *player) play() {
 	}
 }
 
-// TestScenarios plays all scenarios. Each scenario must have its outcome, with one order at the
-// bank if the player validates, and otherwise without an order. Together they reach every state,
-// edge and code.
+// TestScenarios plays all scenarios. Each scenario must have its outcome. Together they must reach
+// every state, edge and code.
 func TestScenarios(t *testing.T) {
 	var all reach
 	for _, s := range sandbox.Scenarios() {
@@ -219,7 +217,6 @@ func TestScenarios(t *testing.T) {
 	all.check(t)
 }
 
-// reach contains everything that the scenarios have reached.
 type reach struct{ words, edges []string }
 
 func (r *reach) add(p *player) {

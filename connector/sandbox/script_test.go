@@ -106,7 +106,6 @@ func FuzzLabel(f *testing.F) {
 	})
 }
 
-// tellAll plays an order step by step.
 func tellAll(t *testing.T, o order, now time.Time) {
 	t.Helper()
 	body, err := o.encode()

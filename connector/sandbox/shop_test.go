@@ -39,7 +39,6 @@ func TestNothingToDecide(t *testing.T) {
 	}
 }
 
-// pressed sends a complete form and returns the status of the response.
 func pressed(t *testing.T, bank *sandbox.Bank, page string, form url.Values) int {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, page, strings.NewReader(form.Encode()))

@@ -25,7 +25,6 @@ func dayStatement(from, to int, kind string) string {
 		from, to, kind, mark, max(from-to, to-from))
 }
 
-// imported is the data of a connection after several files.
 type imported struct {
 	balance string
 	keys    []string
@@ -148,8 +147,7 @@ func TestManyStatements(t *testing.T) {
 	}
 }
 
-// A connection with many accounts and a long history stores less than the service permits. The
-// latest statements remain known.
+// A connection with many accounts and a long history stores less than the service permits.
 func TestMemoryOfManyAccounts(t *testing.T) {
 	var text strings.Builder
 	for account := range 20 {

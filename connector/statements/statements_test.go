@@ -52,7 +52,6 @@ func TestProfileLoads(t *testing.T) {
 	}
 }
 
-// taken is a sink that stores the data that it receives.
 type taken struct {
 	connector.Sink
 	accounts []passerelle.AccountDetails
