@@ -123,7 +123,7 @@ fuzz: ## run every fuzz target for FUZZTIME (make fuzz FUZZTIME=10m)
 	scripts/fuzz $(FUZZTIME)
 
 .PHONY: tools
-tools: ## install PostgreSQL, Chromium and the accessibility engine if they are missing
+tools: ## install the tools that the tests need, if they are missing
 	scripts/install-tools
 
 .PHONY: clean

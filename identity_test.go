@@ -170,7 +170,6 @@ func TestSensitiveIsNotPrinted(t *testing.T) {
 	}
 }
 
-// The error says why scheme_name is required.
 func TestSchemeIsRequiredBecauseOfTheNumber(t *testing.T) {
 	i := passerelle.Identity{Kind: passerelle.Individual, Sensitive: &passerelle.Sensitive{FirstName: "A", LastName: "B", Identification: "1"}}
 	err := i.Check("payer_identity", false)

@@ -38,7 +38,7 @@ func TestCheckText(t *testing.T) {
 	}
 }
 
-// CheckLine refuses labels that could mislead the people who see them before they pay.
+// CheckLine refuses labels that could mislead the payer.
 func TestCheckLine(t *testing.T) {
 	for _, good := range []string{"", "Invoice 42", "Café – n°7", "سلام\u200cها", "👩\u200d🚀 travel"} {
 		if err := passerelle.CheckLine("label", good, 140); err != nil {

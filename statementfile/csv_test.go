@@ -78,7 +78,6 @@ func TestCSV(t *testing.T) {
 	}
 }
 
-// listedWith is like listed, with a mapping.
 func listedWith(text, mapping string) ([]string, error) {
 	var m *statementfile.Mapping
 	if mapping != "" {

@@ -8,7 +8,6 @@ import (
 	"passerelle/statementfile"
 )
 
-// Each file is refused with the expected error and the number of a line.
 func TestWrongForEveryFormat(t *testing.T) {
 	const start = ":20:A\n:25:FR7630006000011234567890189\n:60F:C261104EUR100,00\n:61:261105C50,00NTRFNONREF\n"
 	camt := func(booked, more string) string {

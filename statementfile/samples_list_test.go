@@ -4,13 +4,13 @@ package statementfile_test
 
 import "regexp"
 
-// These are the reasons why a file is refused.
+// These are reasons why a file is refused.
 const (
 	fragment   = "part of a statement, to test one field"
 	investment = "an investment account"
 	noAccount  = "no statement: sign-on, list of accounts, profile or error"
 	broken     = "deliberately invalid"
-	// These are the reasons why balances do not match.
+	// These are reasons why balances do not match.
 	changed = "amounts, balances or transactions were changed or removed to make them anonymous"
 	madeUp  = "balances that somebody invented for a test"
 	noEnd   = "the bank wrote `nullnull` instead of a day, and no closing balance; read with `unbalanced`"

@@ -31,7 +31,6 @@ type samples struct {
 	others map[string]int
 }
 
-// readSample describes what was read from a sample file.
 type readSample struct {
 	statements, balanced, transactions int
 	unbalanced                         bool

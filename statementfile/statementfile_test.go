@@ -221,8 +221,7 @@ func TestMT940(t *testing.T) {
 	}
 }
 
-// The booking day has no year. It gets the year that brings it closest to the value day. This
-// matters around New Year.
+// The booking day has no year. It gets the year that brings it closest to the value day.
 func TestBookingDayAroundNewYear(t *testing.T) {
 	for line, want := range map[string]string{"2701021231": "2026-12-31 2027-01-02", "2612310102": "2027-01-02 2026-12-31", "270230": "2027-02-28 2027-02-28", "280230": "2028-02-29 2028-02-29", "2702280229": "2027-02-28 2027-02-28", "2703010230": "2027-02-28 2027-03-01", "2802280230": "2028-02-29 2028-02-28", "261231": "2026-12-31 2026-12-31", "261231    ": "2026-12-31 2026-12-31"} {
 		got, err := listed(strings.NewReader(mt940(":61:" + line + "C1,NTRFNONREF\n")))
@@ -290,7 +289,7 @@ func TestCFONB(t *testing.T) {
 	}
 }
 
-// Each file is refused with the expected error. The error does not contain the counterparty's name.
+// The error of a refused file does not contain the counterparty's name.
 func TestRefusals(t *testing.T) {
 	whole := camtDocument("camt.053.001.02", rent)
 	for name, c := range map[string]struct{ text, want string }{
@@ -447,7 +446,6 @@ func FuzzOFX(f *testing.F) {
 	fuzz(f, ofx1, ofx2(purchase), strings.Replace(ofx1, "<FITID>F2", "<FITID>F2<CORRECTFITID>F1<CORRECTACTION>DELETE", 1))
 }
 
-// readAny reads a file with any content.
 func readAny(t *testing.T, file []byte, m *statementfile.Mapping) {
 	t.Helper()
 	for record, err := range statementfile.Read(bytes.NewReader(file), m) {

@@ -96,7 +96,7 @@ func (g *generated) each(yield func(statementfile.StatementEntry, error) bool) {
 	}
 }
 
-// movements lists the days and amounts in a file.
+// movements lists the entries in a file.
 func movements(r iter.Seq2[statementfile.Record, error]) ([]string, *statementfile.FileStatement, error) {
 	var all []string
 	var last *statementfile.FileStatement
@@ -112,9 +112,8 @@ func movements(r iter.Seq2[statementfile.Record, error]) ([]string, *statementfi
 	return all, last, nil
 }
 
-// TestWrittenStatementsAreRead: reading a written statement returns the account and each day,
-// amount, reference and balance. OFX contains no opening balance. MT940 has the booking day in
-// place of a missing value day. CSV cannot represent a statement without entries.
+// TestWrittenStatementsAreRead checks that reading a written statement returns the values that its
+// format can contain.
 func TestWrittenStatementsAreRead(t *testing.T) {
 	const accounts = 10_000
 	for _, format := range []statementfile.Format{statementfile.CAMT, statementfile.MT940, statementfile.CFONB, statementfile.OFX, statementfile.CSV} {

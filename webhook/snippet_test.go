@@ -206,7 +206,7 @@ func broken(t *testing.T) []attempt {
 }
 
 // languages lists how the snippets of the page are run. A program consists of the snippet and a
-// main file that calls it. Only for Go, these are two files.
+// main file that calls it. For Go, these are two files.
 var languages = []struct {
 	name, main, file string
 	command          []string
@@ -219,7 +219,7 @@ var languages = []struct {
 }
 
 // TestSnippetsOfThePageVerify: each snippet in docs/webhooks.md accepts and refuses the requests
-// that it should. The test reports missing interpreters. Go is always installed.
+// that it should.
 func TestSnippetsOfThePageVerify(t *testing.T) {
 	all := attempts(t)
 	input, err := json.Marshal(all)
