@@ -88,7 +88,6 @@ func TestOneTransfer(t *testing.T) {
 
 func sameDay(a, b passerelle.Date) bool { return a == b }
 
-// withoutLines makes cmp ignore line numbers.
 var withoutLines = cmp.Options{cmpopts.IgnoreFields(cfonb.Statement{}, "Line"), cmpopts.IgnoreFields(cfonb.Movement{}, "Line")}
 
 // TestGolden writes several accounts with unusual values: other currencies and precisions, zero and

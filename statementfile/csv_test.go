@@ -155,7 +155,6 @@ func TestMappingsRefused(t *testing.T) {
 	}
 }
 
-// FuzzCSV checks that no combination of mapping and file makes the reader panic.
 func FuzzCSV(f *testing.F) {
 	f.Add("", []byte(csvOf("account,currency,date,amount,balance,status,sign,wording", "1,EUR,2026-11-02,1.50,2.50,booked,C,Tea")))
 	f.Add(`{`+csvAccount+`,"skip":1}`, []byte(csvOf("", "Date;Débit;Crédit;Solde", "02/11/2026;1 110,50;;-10,50")))

@@ -111,7 +111,6 @@ func TestOFXCorrections(t *testing.T) {
 	}
 }
 
-// A file that omits its currency gets the currency of the mapping.
 func TestOFXWithoutCurrency(t *testing.T) {
 	got, err := listedWith(strings.Replace(ofx1, "<CURDEF>EUR", "<CURDEF>", 1), `{"account":{"currency":"EUR"}}`)
 	if err != nil || len(got) != 3 || got[2] != `OFX 102  300060000112345678901 EUR none..2026-11-30=1500.00` {

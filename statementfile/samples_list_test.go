@@ -16,7 +16,6 @@ const (
 	noEnd   = "the bank wrote `nullnull` instead of a day, and no closing balance; read with `unbalanced`"
 )
 
-// public lists the repositories with samples.
 var public = []*samples{
 	{
 		repository: "genkgo/camt", commit: "c99e4fe37347cd6d0daf9dc211186aa28794e60f", root: "test/data", files: regexp.MustCompile(`\.xml$`),

@@ -15,17 +15,14 @@ import (
 	"passerelle/statementfile"
 )
 
-// samples describes the sample files of one repository.
 type samples struct {
 	repository, commit string
 	// root is the folder with the samples, and files matches their names.
-	root  string
-	files *regexp.Regexp
-	// refused holds the reason for each file that the reader refuses.
+	root    string
+	files   *regexp.Regexp
 	refused map[string]string
 	// altered holds the reason for each file whose balances do not match.
-	altered map[string]string
-	// mappings holds the mapping for each file that needs one.
+	altered  map[string]string
 	mappings map[string]string
 	// others counts lines of CSV files that are neither empty nor transactions.
 	others map[string]int
@@ -36,11 +33,9 @@ type readSample struct {
 	unbalanced                         bool
 }
 
-// TestPublicSamples reads the sample files of other programs for the same formats. It compares the
-// number of transactions in each file with a count that does not use the reader. Except in altered
-// files, the transactions must lead from balance to balance. PASSERELLE_TEST_SAMPLES is the folder
-// with the repositories. With PASSERELLE_TEST_SAMPLES_WRITE, the test generates
-// docs/statement-samples.md again.
+// TestPublicSamples compares the number of transactions in each file with a count that does not use
+// the reader. Except in altered files, the transactions must lead from balance to balance. With
+// PASSERELLE_TEST_SAMPLES_WRITE, the test generates docs/statement-samples.md again.
 func TestPublicSamples(t *testing.T) {
 	folder := os.Getenv("PASSERELLE_TEST_SAMPLES")
 	if folder == "" {
@@ -97,7 +92,6 @@ func (s *samples) read(t *testing.T, folder string, page *strings.Builder) {
 	s.write(page, len(names), read, total)
 }
 
-// one reads a file, and reports whether the file could be read.
 func (s *samples) one(t *testing.T, folder, name string) (readSample, bool) {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(folder, name))
@@ -134,7 +128,6 @@ func (s *samples) one(t *testing.T, folder, name string) (readSample, bool) {
 	return got, true
 }
 
-// marks maps each format to a pattern that matches its transactions.
 var marks = map[statementfile.Format]*regexp.Regexp{
 	statementfile.CAMT:  regexp.MustCompile(`(?s)<(?:\w+:)?Ntry>.*?</(?:\w+:)?Ntry>`),
 	statementfile.MT940: regexp.MustCompile(`(?m)^:61:`),

@@ -142,7 +142,6 @@ func TestCounterpartyOfAReturnedPayment(t *testing.T) {
 	}
 }
 
-// A batch is one entry without a counterparty.
 func TestBatchIsOneEntry(t *testing.T) {
 	details := rent[strings.Index(rent, "<TxDtls>") : strings.Index(rent, "</TxDtls>")+len("</TxDtls>")]
 	got, err := listed(strings.NewReader(camtDocument("camt.053.001.02", strings.Replace(rent, details, details+details, 1))))
@@ -152,7 +151,6 @@ func TestBatchIsOneEntry(t *testing.T) {
 	}
 }
 
-// The same text in different encodings results in the same statement.
 func TestEncodings(t *testing.T) {
 	text := camtDocument("camt.053.001.02", rent)
 	for name, encode := range map[string]func(string) (string, error){
@@ -328,7 +326,6 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// large returns a camt.053 with many entries that is generated while it is read.
 func large(entries int) io.Reader {
 	head, tail, _ := strings.Cut(camtDocument("camt.053.001.02", "|"), "|")
 	readers := []io.Reader{strings.NewReader(head)}
@@ -338,7 +335,6 @@ func large(entries int) io.Reader {
 	return io.MultiReader(append(readers, strings.NewReader(tail))...)
 }
 
-// repeated returns a file with a part that is repeated while it is read.
 func repeated(head, part string, times int, tail string) io.Reader {
 	readers := []io.Reader{strings.NewReader(head)}
 	for range times {
@@ -347,7 +343,6 @@ func repeated(head, part string, times int, tail string) io.Reader {
 	return io.MultiReader(append(readers, strings.NewReader(tail))...)
 }
 
-// A long file is read with limited memory.
 func TestLargeFileIsStreamed(t *testing.T) {
 	const entries = 20_000
 	head, tail, _ := strings.Cut(ofx2("|"), "|")

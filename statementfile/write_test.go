@@ -31,7 +31,6 @@ var (
 	kinds      = []passerelle.TransactionType{"transfer", "card", "order", "check", "unknown", "withdrawal", ""}
 )
 
-// french returns a French IBAN with an account number.
 func french(n int) string {
 	bban := fmt.Sprintf("3000600001%011d", n)
 	key := 97 - (89*30006+15*1+3*n)%97
@@ -56,7 +55,6 @@ func sentence(r *rand.Rand) string {
 	return strings.Join(some, " ")
 }
 
-// generate makes an account with up to 12 entries.
 func generate(t *testing.T, n int) generated {
 	t.Helper()
 	r := rand.New(rand.NewPCG(22, uint64(n)))
@@ -96,7 +94,6 @@ func (g *generated) each(yield func(statementfile.StatementEntry, error) bool) {
 	}
 }
 
-// movements lists the entries in a file.
 func movements(r iter.Seq2[statementfile.Record, error]) ([]string, *statementfile.FileStatement, error) {
 	var all []string
 	var last *statementfile.FileStatement
@@ -132,7 +129,6 @@ func TestWrittenStatementsAreRead(t *testing.T) {
 	}
 }
 
-// lost writes and reads an account, and lists the values that differ afterwards.
 func (g *generated) lost(t *testing.T, format statementfile.Format) string {
 	t.Helper()
 	var file bytes.Buffer

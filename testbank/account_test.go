@@ -12,7 +12,6 @@ import (
 	"passerelle/testbank/bank"
 )
 
-// wish returns the body of a request for a consent.
 func wish(changes map[string]any) map[string]any {
 	body := map[string]any{
 		"access": map[string]any{"allPsd2": "allAccounts"}, "recurringIndicator": true, "validUntil": "9999-12-31",
@@ -167,8 +166,6 @@ func TestWrongConsentsAreRefused(t *testing.T) {
 	}
 }
 
-// TestConsentsEnd checks that the bank refuses a consent that has expired or that was replaced,
-// revoked or ended.
 func TestConsentsEnd(t *testing.T) {
 	for _, c := range []struct {
 		name, code string
@@ -193,8 +190,6 @@ func TestConsentsEnd(t *testing.T) {
 	}
 }
 
-// TestUnattendedCallsAreCounted checks that the bank refuses calls without the customer beyond the
-// day's limit.
 func TestUnattendedCallsAreCounted(t *testing.T) {
 	w := newFixture(t, "redirect")
 	use := w.consent("redirect", wish(nil))
@@ -412,7 +407,6 @@ func TestWrongReportsAreRefused(t *testing.T) {
 	}
 }
 
-// TestStatementsOfPastDays checks the balances of a statement that ends before the newest entries.
 func TestStatementsOfPastDays(t *testing.T) {
 	w := newFixture(t, "redirect", "statements")
 	for ago, amount := range map[int]string{10: "100.00", 1: "50.00"} {
@@ -459,8 +453,6 @@ func TestLongNamesInMT940(t *testing.T) {
 	}
 }
 
-// TestTransfersShowOnBothStatements checks that a transfer between two accounts of the bank appears
-// on both statements.
 func TestTransfersShowOnBothStatements(t *testing.T) {
 	w := newFixture(t, "redirect")
 	use := with(w.consent("redirect", wish(nil)), headers{"PSU-IP-Address": "192.0.2.7"})

@@ -23,7 +23,6 @@ func TestBooksAddUp(t *testing.T) {
 	})
 }
 
-// money is a bank with random orders.
 type money struct {
 	t      *testing.T
 	bank   *bank.Bank

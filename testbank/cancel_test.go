@@ -67,7 +67,6 @@ func cancellationOf(w *fixture, p bank.Profile, does answers) {
 	w.refused(405, "CANCELLATION_INVALID", "DELETE", address, nil, nil)
 }
 
-// TestWhatCannotBeCancelled checks that a bank refuses the cancellations that it does not support.
 func TestWhatCannotBeCancelled(t *testing.T) {
 	w := newFixture(t, "redirect", "old")
 	old, _ := bank.ProfileNamed("old")
@@ -85,8 +84,6 @@ func TestWhatCannotBeCancelled(t *testing.T) {
 	w.refused(405, "CANCELLATION_INVALID", "DELETE", w.address("old", without.link("self")), nil, nil)
 }
 
-// TestMoneyUnderWayComesBack checks that after the cancellation of a pending transfer, the money is
-// back on the account.
 func TestMoneyUnderWayComesBack(t *testing.T) {
 	w := newFixture(t, "idempotent")
 	p, _ := bank.ProfileNamed("idempotent")

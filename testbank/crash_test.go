@@ -131,8 +131,6 @@ func waitFor(t *testing.T, done func() bool) {
 	}
 }
 
-// TestARestartKeepsEverything checks that a restart keeps the accounts, the bank's clock, orders
-// and consents.
 func TestARestartKeepsEverything(t *testing.T) {
 	w := newFixture(t, "redirect")
 	w.pass("redirect", "240h")

@@ -8,8 +8,6 @@ import (
 	"passerelle/testbank/bank"
 )
 
-// TestABulkIsRefusedInPart checks the status of a bulk by the number of lines that the bank
-// refuses.
 func TestABulkIsRefusedInPart(t *testing.T) {
 	w := newFixture(t, "redirect")
 	p, _ := bank.ProfileNamed("redirect")
@@ -47,8 +45,6 @@ func TestOrdersWithoutFundsAreRefused(t *testing.T) {
 	w.right("redirect")
 }
 
-// TestPeriodicOrdersAreExecuted checks that periodic orders of each frequency debit the account on
-// the scheduled days.
 func TestPeriodicOrdersAreExecuted(t *testing.T) {
 	// 30 January 2027 is a Saturday.
 	for _, c := range []struct {
@@ -96,7 +92,6 @@ func TestPeriodicOrdersAreExecuted(t *testing.T) {
 	}
 }
 
-// debits returns the days on which money left Anna's account, oldest first.
 func debits(w *fixture) []string {
 	w.t.Helper()
 	use := w.consent("redirect", wish(nil))

@@ -83,7 +83,6 @@ func failing(w *fixture, m bank.Manner, body map[string]any) {
 	}
 }
 
-// spoilt checks that a response failed as the fault requires.
 func spoilt(w *fixture, wire bank.Wire, r reply, err error) {
 	w.t.Helper()
 	var timeout interface{ Timeout() bool }
@@ -100,7 +99,6 @@ func spoilt(w *fixture, wire bank.Wire, r reply, err error) {
 	}
 }
 
-// inTheEnd approves an order and checks its last status.
 func inTheEnd(w *fixture, m bank.Manner, first reply) {
 	w.t.Helper()
 	if m.Silent || m.Fails {
@@ -237,7 +235,6 @@ func TestAnIdempotentBankKnowsAnOrderAgain(t *testing.T) {
 	w.refused(400, "FORMAT_ERROR", "POST", w.address("idempotent", single), order(map[string]any{"creditorName": "Other"}), present(headers{"X-Request-ID": id}))
 }
 
-// TestNotificationsAreSent checks that the bank notifies the third party of changes to an order.
 func TestNotificationsAreSent(t *testing.T) {
 	w := newFixture(t, "redirect")
 	received := make(chan string, 10)

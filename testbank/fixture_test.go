@@ -47,7 +47,6 @@ type tokens struct{ endpoint, access, refresh string }
 // time.
 const settlement = time.Hour
 
-// largestAnswer is the maximum number of bytes that a client in this test reads from a response.
 const largestAnswer = 64 << 20
 
 // certificates makes the certificates once, because making a key is slow.
@@ -293,7 +292,6 @@ func (w *fixture) refused(status int, code, method, address string, body any, h 
 	}
 }
 
-// steer calls the tester's interface.
 func (w *fixture) steer(method, path string, body any) reply {
 	w.t.Helper()
 	return w.call(http.StatusOK, method, w.program.Control+"/banks/"+path, body, nil)
@@ -311,7 +309,6 @@ func (w *fixture) pass(bank, by string) {
 	}
 }
 
-// browse sends a form to a page. It returns the address to which the page redirects the customer.
 func (w *fixture) browse(page string, form url.Values) string {
 	w.t.Helper()
 	answer, err := w.client("").PostForm(page, form)
@@ -326,7 +323,6 @@ func (w *fixture) browse(page string, form url.Values) string {
 	return answer.Header.Get("Location")
 }
 
-// right requires that the books of a bank are correct.
 func (w *fixture) right(bank string) {
 	w.t.Helper()
 	if r := w.steer("GET", bank+"/check", nil); r.at("right") != true {
@@ -334,7 +330,6 @@ func (w *fixture) right(bank string) {
 	}
 }
 
-// listener returns the address of a server that passes on the body of each request.
 func listener(t *testing.T, receive func(map[string]string)) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

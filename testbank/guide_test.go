@@ -17,7 +17,6 @@ const (
 	generated = "<!-- Generated from the code; make generate updates what follows. -->\n"
 )
 
-// TestGuideIsFresh compares the tables in the guide with the profiles and manners in the code.
 func TestGuideIsFresh(t *testing.T) {
 	written, err := os.ReadFile(guide)
 	if err != nil {

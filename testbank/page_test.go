@@ -9,7 +9,6 @@ import (
 	"testing"
 )
 
-// inspect reads a page and checks the properties that all pages must have.
 func (w *fixture) inspect(address string, status int) string {
 	w.t.Helper()
 	answer, err := w.client("").Get(address)
@@ -57,7 +56,6 @@ func (w *fixture) promised(page string, header http.Header) {
 	}
 }
 
-// TestPagesOfARedirect checks the pages that a customer sees after a redirect.
 func TestPagesOfARedirect(t *testing.T) {
 	w := newFixture(t, "redirect")
 	first := w.call(201, "POST", w.address("redirect", single), order(map[string]any{"creditorName": `<b>"Shop"`}), present(nil))
@@ -91,7 +89,6 @@ func TestPagesOfARedirect(t *testing.T) {
 	w.inspect(w.program.Opened[0].Pages+"/nowhere", http.StatusNotFound)
 }
 
-// TestALinkIsOverAfterItsTime checks that expired links and unknown links do not work.
 func TestALinkIsOverAfterItsTime(t *testing.T) {
 	w := newFixture(t, "redirect")
 	first := w.call(201, "POST", w.address("redirect", single), order(nil), present(nil))

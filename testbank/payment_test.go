@@ -234,7 +234,6 @@ func (w *fixture) oauth(p bank.Profile, state reply, does answers) {
 	}
 }
 
-// tokenFor goes through the OAuth flow and returns the tokens.
 func (w *fixture) tokenFor(p bank.Profile, metadata, scope string, does answers) tokens {
 	w.t.Helper()
 	server := w.call(http.StatusOK, "GET", metadata, nil, nil)

@@ -20,8 +20,6 @@ import (
 
 const single = "v1/payments/sepa-credit-transfers"
 
-// TestCertificatesAreJudged checks which certificates the bank accepts for payments and for
-// accounts.
 func TestCertificatesAreJudged(t *testing.T) {
 	w := newFixture(t, "redirect")
 	for _, c := range []struct {
@@ -65,8 +63,6 @@ func TestOthersOrdersAreUnknown(t *testing.T) {
 	w.refused(403, "CONSENT_UNKNOWN", "DELETE", consent.link("self"), nil, nil)
 }
 
-// TestPathsAndMethods checks that the bank refuses a wrong method at a known path and an unknown
-// path with different codes.
 func TestPathsAndMethods(t *testing.T) {
 	w := newFixture(t, "redirect")
 	for _, c := range []struct {
@@ -175,8 +171,6 @@ func TestBankForDeltas(t *testing.T) {
 	w.refused(429, "ACCESS_EXCEEDED", "GET", w.address("delta", "v1/accounts"), nil, use)
 }
 
-// TestUnusedMembersAreAccepted checks that the bank accepts members of the standard that it does
-// not use.
 func TestUnusedMembersAreAccepted(t *testing.T) {
 	w := newFixture(t, "redirect")
 	body, err := json.Marshal(order(map[string]any{"purposeCode": "RENT", "creditorAddress": map[string]any{"country": "FR"}}))
@@ -186,7 +180,6 @@ func TestUnusedMembersAreAccepted(t *testing.T) {
 	w.call(201, "POST", w.address("redirect", single), body, present(nil))
 }
 
-// TestWrongOrdersAreRefused checks that the bank refuses each order that has one error.
 func TestWrongOrdersAreRefused(t *testing.T) {
 	w := newFixture(t, "redirect")
 	today := time.Now().UTC()
@@ -361,8 +354,6 @@ func TestSignaturesAreVerified(t *testing.T) {
 	}
 }
 
-// TestSignedDatesAreHeldAgainstTheClock checks that the bank refuses a signed request whose date is
-// ten minutes in the past.
 func TestSignedDatesAreHeldAgainstTheClock(t *testing.T) {
 	w := newFixture(t, "signed")
 	old := headers{"Date": time.Now().Add(-10 * time.Minute).UTC().Format(http.TimeFormat)}

@@ -89,7 +89,6 @@ func TestVerifyRefuses(t *testing.T) {
 	}
 }
 
-// endless is an endless stream of spaces.
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) {

@@ -179,7 +179,6 @@ func TestSamplesKeepTheFormats(t *testing.T) {
 	}
 }
 
-// TestSampleOfAPaymentIsRendered: the sample of a payment is exactly the service's rendering.
 func TestSampleOfAPaymentIsRendered(t *testing.T) {
 	sample := webhook.Sample(webhook.PaymentStateUpdated)
 	var payment wire.Payment

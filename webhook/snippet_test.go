@@ -18,7 +18,6 @@ import (
 	"passerelle/webhook"
 )
 
-// vector is a request with its signature in docs/webhook-vectors.json.
 type vector struct {
 	Name, Method, URL, Path, Date, Secret string
 	Body                                  []struct {
@@ -64,7 +63,6 @@ func vectors(t *testing.T) []vector {
 	return all
 }
 
-// TestVectors checks Sign with vectors that another program computed.
 func TestVectors(t *testing.T) {
 	largest := 0
 	for _, v := range vectors(t) {
@@ -86,7 +84,6 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// attempt is a request that a snippet must accept or refuse.
 type attempt struct {
 	Name    string      `json:"name"`
 	Secret  string      `json:"secret"`
@@ -218,8 +215,6 @@ var languages = []struct {
 	{"ruby", "main.rb", "verify.rb", []string{"ruby", "verify.rb"}},
 }
 
-// TestSnippetsOfThePageVerify: each snippet in docs/webhooks.md accepts and refuses the requests
-// that it should.
 func TestSnippetsOfThePageVerify(t *testing.T) {
 	all := attempts(t)
 	input, err := json.Marshal(all)
@@ -288,7 +283,6 @@ func page(t *testing.T) string {
 	return string(text)
 }
 
-// snippet returns the only code block in a language on the page.
 func snippet(t *testing.T, language string) string {
 	t.Helper()
 	blocks := strings.Split(page(t), "\n```"+language+"\n")
@@ -309,7 +303,6 @@ func TestWorkedExample(t *testing.T) {
 	}
 }
 
-// TestTableOfEvents: the table of events in docs/webhooks.md equals the catalogue.
 func TestTableOfEvents(t *testing.T) {
 	var table strings.Builder
 	fmt.Fprintln(&table, "| Event | Sent | Payload | Subject | Of a user | Number |\n|---|---|---|---|---|---|")

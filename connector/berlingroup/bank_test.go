@@ -121,8 +121,6 @@ frequencies = ["weekly", "two-weekly", "monthly", "two-monthly", "quarterly", "f
 cancellation = "sca"
 `
 
-// TestInterfacesOfABank checks that a connector implements exactly the interfaces that follow from
-// its bank file.
 func TestInterfacesOfABank(t *testing.T) {
 	accounts := "\n[profile.accounts]\nconsents = [\"global\"]\n"
 	w := newFixture(t, http.NotFoundHandler(), nil)

@@ -315,8 +315,7 @@ func TestHelperThatDoesNotSign(t *testing.T) {
 	}
 }
 
-// TestTransportHelperThatDoesNotSign: when the program fails, no order is sent, and the error is a
-// fault for the operator that names the bank, the field and the remedy.
+// TestTransportHelperThatDoesNotSign: when the program fails, no order is sent.
 func TestTransportHelperThatDoesNotSign(t *testing.T) {
 	for version, number := range map[string]uint16{"TLS 1.2": tls.VersionTLS12, "TLS 1.3": tls.VersionTLS13} {
 		for command, says := range map[string]string{
@@ -351,7 +350,6 @@ func TestTransportHelperThatDoesNotSign(t *testing.T) {
 	}
 }
 
-// TestTransportHelper: a program signs handshakes with the key of the transport certificate.
 func TestTransportHelper(t *testing.T) {
 	w := newFixture(t, http.HandlerFunc(unknown), nil)
 	helper := filepath.Join(w.folder, "sign")
@@ -421,8 +419,7 @@ func TestMaterial(t *testing.T) {
 	}
 }
 
-// newStatusFixture makes a bank without OAuth that responds to every call with a status, and counts
-// the calls.
+// newStatusFixture makes a bank without OAuth that responds to every call with a status.
 func newStatusFixture(t *testing.T, status, asked *int) *fixture {
 	t.Helper()
 	w := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -159,7 +159,6 @@ func TestUnreadableFile(t *testing.T) {
 	}
 }
 
-// TestSeveralComplaints checks that Load reports two unknown fields, or two wrong values, together.
 func TestSeveralComplaints(t *testing.T) {
 	_, err := berlingroup.Load(written(t, "9101", "0\nhidden = true\nextra = 1\nmore = 2"))
 	if n := len(tomlfile.Complaints(err)); n != 2 {
@@ -174,8 +173,6 @@ func TestSeveralComplaints(t *testing.T) {
 	}
 }
 
-// manyAtOnce is a part of the example with the fields for bulk payments. oneAtATime is the same
-// part without these fields.
 const (
 	manyAtOnce = `bulk         = ["sepa-credit-transfers"]
 periodic     = ["sepa-credit-transfers"]
@@ -193,7 +190,6 @@ max_amount   = "15000.00"
 `
 )
 
-// TestProfile checks how settings in the file change the profile.
 func TestProfile(t *testing.T) {
 	usual := connector.Profile{
 		UUID: "5d4c6a1e-8a0f-4f0e-9c65-0d3f5f6f2b11", ID: 9101, Name: "Example Bank (Berlin Group, redirect)", Countries: []string{"DE"}, Sandbox: true,
@@ -347,7 +343,6 @@ relative to the file. The service refuses unknown fields. ` + "`passerelle bank 
 ` + "`passerelle bank show`" + ` prints all values, including defaults. [banks.md](banks.md) is the guide to connecting a bank.
 `
 
-// TestReferenceIsFresh: the reference page describes each field as the code does.
 func TestReferenceIsFresh(t *testing.T) {
 	var page bytes.Buffer
 	page.WriteString(introduction)
@@ -366,7 +361,6 @@ func TestReferenceIsFresh(t *testing.T) {
 	}
 }
 
-// table writes the fields of a table in the file, and then its subtables.
 func table(page *bytes.Buffer, name, doc string, of reflect.Type) {
 	heading := "The file"
 	if name != "" {

@@ -11,7 +11,6 @@ import (
 	"passerelle"
 )
 
-// tells makes the bank respond to every request for transactions with one page.
 func (b *readable) tells(booked, pending []string) { b.list(answers(200, page(booked, pending, ""))) }
 
 // reads reads everything, one day after the last read.
@@ -25,7 +24,6 @@ func (r *bankReader) reads() *taken {
 	return got
 }
 
-// party adds the name and the number of the counterparty to a line.
 func party(line, name, number string) string {
 	return strings.TrimSuffix(line, "}") + fmt.Sprintf(`, "creditorName": %q, "creditorAccount": {"iban": %q}}`, name, number)
 }

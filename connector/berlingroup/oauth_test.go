@@ -58,8 +58,7 @@ func TestRefusedCodes(t *testing.T) {
 	}
 }
 
-// checkOperator checks the message to the operator. The message must not contain texts of the
-// server.
+// checkOperator checks the message to the operator, which must not contain texts of the server.
 func checkOperator(t *testing.T, err error, says string) {
 	t.Helper()
 	var fault *connector.Fault
@@ -108,9 +107,8 @@ func TestLostConfirmations(t *testing.T) {
 	for name, test := range map[string]struct {
 		link    string
 		answers []scriptedAnswer
-		// want lists the status after each call.
-		want []payment.Status
-		puts int
+		want    []payment.Status
+		puts    int
 	}{
 		"answered":                         {own, []scriptedAnswer{finalised}, []payment.Status{payment.Processing, payment.Processing}, 1},
 		"failed once":                      {own, []scriptedAnswer{{500, ""}, finalised}, []payment.Status{payment.Awaiting, payment.Processing}, 2},

@@ -108,7 +108,6 @@ func fromThen(status string) []string {
 	return nil
 }
 
-// expected returns the state of an approved order.
 func expected(status, kind, last string) string {
 	has := func(list []string, word string) bool {
 		return strings.Contains(" "+strings.Join(list, " ")+" ", " "+word+" ")
@@ -128,8 +127,6 @@ func expected(status, kind, last string) string {
 	return "pending"
 }
 
-// TestStatuses checks the state that follows from each status, kind of order and last status of a
-// bank.
 func TestStatuses(t *testing.T) {
 	statuses := []string{"ACCC", "ACCP", "ACSC", "ACSP", "ACTC", "ACWC", "ACWP", "RCVD", "PDNG", "RJCT", "CANC", "ACFC", "PATC", "PART", "ZZZZ"}
 	for _, last := range []string{"ACTC", "ACCP", "ACSP", "ACWC", "ACSC", "ACCC"} {
@@ -197,8 +194,6 @@ func TestFutureDates(t *testing.T) {
 	}
 }
 
-// TestStatusesOfWaitingOrders combines the statuses of an order with the statuses of its
-// authorisation.
 func TestStatusesOfWaitingOrders(t *testing.T) {
 	waits := map[string]bool{"RCVD": true, "PDNG": true, "ACTC": true, "ACCP": true, "ACFC": true, "ZZZZ": true}
 	bank := &answering{status: http.StatusOK}
@@ -1110,7 +1105,6 @@ func bulkOfThree(memory string) connector.Order {
 	return o
 }
 
-// playPart asks a bank about an order at each step, and applies the reports.
 func playPart(t *testing.T, o connector.Order, last string, steps []partStep) connector.Order {
 	t.Helper()
 	bank := &answering{status: http.StatusOK}
@@ -1174,7 +1168,6 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestOrders: the bank gets exactly the ordered payment.
 func TestOrders(t *testing.T) {
 	bank := &answering{status: http.StatusCreated, body: map[string]any{
 		"transactionStatus": "RCVD", "paymentId": "1", "_links": map[string]any{"scaRedirect": map[string]string{"href": "https://bank.example/1"}},
@@ -1203,7 +1196,6 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// TestFrequencies checks the schedule that the bank gets for each frequency.
 func TestFrequencies(t *testing.T) {
 	bank := &answering{status: http.StatusCreated, body: map[string]any{
 		"transactionStatus": "RCVD", "paymentId": "1", "_links": map[string]any{"scaRedirect": map[string]string{"href": "https://bank.example/1"}},
@@ -1228,8 +1220,6 @@ func TestFrequencies(t *testing.T) {
 	}
 }
 
-// TestChallenges: the payer sees the challenge with its picture, and the field accepts only codes
-// of the right form.
 func TestChallenges(t *testing.T) {
 	png := []byte("\x89PNG\r\n\x1a\n and so on")
 	bank := &answering{status: http.StatusCreated}
@@ -1258,7 +1248,6 @@ func TestChallenges(t *testing.T) {
 	}
 }
 
-// linking is a bank whose challenge has a link to its picture.
 type linking struct {
 	answering
 	picture []byte
@@ -1317,7 +1306,6 @@ func TestUrgentPayments(t *testing.T) {
 	}
 }
 
-// TestCompanies: the bank gets the identification of the payer's company, if any.
 func TestCompanies(t *testing.T) {
 	for company, want := range map[string]string{"ACME-7": "ACME-7", "": ""} {
 		bank := &answering{status: 201, body: map[string]any{"transactionStatus": "RCVD", "paymentId": "P1", "_links": map[string]any{}}}

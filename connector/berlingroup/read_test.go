@@ -25,9 +25,8 @@ type readable struct {
 	t *testing.T
 	*fixture
 	answer http.HandlerFunc
-	// wish is the body of the last request for a consent.
-	asked []*http.Request
-	wish  string
+	asked  []*http.Request
+	wish   string
 }
 
 func answers(status int, body string) http.HandlerFunc {
@@ -102,7 +101,6 @@ func (r *bankReader) read(present bool) (connector.Outcome, *taken, error) {
 	return o, into, err
 }
 
-// taken is a sink that stores the data that it receives, by key.
 type taken struct {
 	connector.Sink
 	from     passerelle.Date
@@ -142,8 +140,7 @@ func (s *taken) keys() (all []string) {
 	return all
 }
 
-// TestErrorsOfReads checks the state of the connection after each code. Only the state bug has a
-// message for the operator.
+// TestErrorsOfReads checks also that only the state bug has a message for the operator.
 func TestErrorsOfReads(t *testing.T) {
 	bug, renewed := passerelle.Bug, passerelle.WebauthRequired
 	states := map[string]passerelle.ConnectionState{
@@ -187,7 +184,6 @@ func TestErrorsOfReads(t *testing.T) {
 	}
 }
 
-// TestRetryAfter: the outcome of a read contains the time that the bank asks the service to wait.
 func TestRetryAfter(t *testing.T) {
 	bank := newReadable(t)
 	reader := bank.reader()
@@ -277,7 +273,6 @@ func TestHostileAnswers(t *testing.T) {
 	}
 }
 
-// TestBalances: the booked and the coming balance follow from the balance types of the standard.
 func TestBalances(t *testing.T) {
 	bank := newReadable(t)
 	reader := bank.reader()
@@ -505,7 +500,6 @@ func TestPendingInSeveralFormats(t *testing.T) {
 	}
 }
 
-// TestBookingStatuses checks which reports a read requests.
 func TestBookingStatuses(t *testing.T) {
 	for statuses, want := range map[string]string{
 		`["booked"]`: "booked", `["booked", "pending"]`: "pending booked", `["booked", "pending", "both", "information", "all"]`: "both",
@@ -731,8 +725,6 @@ func TestTokensRenewedAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestConsentsAskedFor checks the request for each kind of consent, and the data that the connector
-// then reads.
 func TestConsentsAskedFor(t *testing.T) {
 	const frame = `{"access":%s,"recurringIndicator":true,"validUntil":"2026-05-31","frequencyPerDay":2,"combinedServiceIndicator":false}`
 	for name, test := range map[string]struct {

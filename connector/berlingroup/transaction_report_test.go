@@ -32,7 +32,6 @@ const (
 		"0730004    02837EUR2 00011234567  020326                                                  0000000009885{                \n"
 )
 
-// filed returns a handler that responds with a file if the request accepts its media type.
 func filed(media, accepted, content string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Accept") != accepted {
@@ -111,7 +110,6 @@ func TestHostileStatements(t *testing.T) {
 	}
 }
 
-// measuring is a sink that counts transactions and measures the memory in use.
 type measuring struct {
 	connector.Sink
 	transactions, largest int

@@ -79,7 +79,6 @@ func (f *faulty) Status(ctx context.Context, o connector.Order) (payment.Report,
 	return f.Initiator.Status(ctx, o)
 }
 
-// TestRulesNotice checks that each rule accepts the correct connector and refuses the faulty ones.
 func TestRulesNotice(t *testing.T) {
 	background := context.Background()
 	for _, test := range []struct {
@@ -265,10 +264,8 @@ func checkOf(t *testing.T, rule string) func(context.Context, Subject) error {
 	return nil
 }
 
-// TestRun checks that a connector that keeps every rule passes.
 func TestRun(t *testing.T) { Run(t, correct) }
 
-// correct returns the test connector with a bank in memory.
 func correct(t *testing.T) Subject {
 	t.Helper()
 	ledger := sandbox.NewMemoryLedger()

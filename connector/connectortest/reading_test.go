@@ -15,7 +15,6 @@ import (
 	"passerelle/connector"
 )
 
-// scripted is a connector that reads as the test specifies.
 type scripted struct {
 	profile connector.Profile
 	read    func(context.Context, connector.DataRequest, connector.Sink) (connector.Outcome, error)
@@ -78,12 +77,10 @@ func customerOf(reader scripted) Customer {
 	}
 }
 
-// TestReadersThatKeepEveryRule checks that the suite accepts a reader that keeps the rules.
 func TestReadersThatKeepEveryRule(t *testing.T) {
 	RunReader(t, func(*testing.T) Customer { return customerOf(scripted{readProfile(), honest}) })
 }
 
-// TestReadersThatBreakARule checks that a rule refuses a reader that breaks it.
 func TestReadersThatBreakARule(t *testing.T) {
 	agreed := func(r connector.DataRequest) bool {
 		return r.Callback.Get("agreed") == "yes" || string(r.Memory) == "agreed"

@@ -9,7 +9,7 @@ import (
 // SetNow sets the clock of a program.
 func (p *Program) SetNow(now func() time.Time) { p.now = now }
 
-// SetSilence sets the longest pause in a stream. It returns the former one.
+// SetSilence sets the longest pause in a stream, and returns the former one.
 func SetSilence(d time.Duration) time.Duration {
 	defer func() { silence = d }()
 	return silence

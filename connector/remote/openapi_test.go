@@ -155,7 +155,6 @@ func (d documents) object(t reflect.Type) map[string]any {
 
 var packages = map[string]string{"../..": "passerelle", "../../payment": "passerelle/payment", "..": "passerelle/connector", ".": "passerelle/connector/remote"}
 
-// comments returns the comment of each struct field in packages.
 func comments(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}

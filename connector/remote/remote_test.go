@@ -65,7 +65,6 @@ func behind(t *testing.T, b *sandbox.Bank, uuid string) connector.Connector {
 	return nil
 }
 
-// connectorAt returns a connector for a program that a handler simulates.
 func connectorAt(t *testing.T, h http.Handler, described remote.Profile) connector.Connector {
 	t.Helper()
 	server := httptest.NewServer(h)
@@ -141,8 +140,6 @@ func subject(t *testing.T, p connector.Profile) connectortest.Subject {
 	}
 }
 
-// TestReadersConform checks that a simulated bank keeps the rules of the conformance suite when it
-// is read over the protocol.
 func TestReadersConform(t *testing.T) {
 	for _, source := range []string{"directaccess", "openapi"} {
 		t.Run(source, func(t *testing.T) {
@@ -177,7 +174,6 @@ func customer(t *testing.T, source string) connectortest.Customer {
 	return c
 }
 
-// signed sends a response with a valid signature, as a program with the secret does.
 func signed(w http.ResponseWriter, r *http.Request, body string) {
 	sum := hmac.New(sha256.New, []byte(sharedSecret))
 	io.WriteString(sum, "answer\n200\n"+r.Header.Get("Passerelle-Nonce")+"\n"+body)
@@ -318,7 +314,6 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// sink records the values of transactions and the day of AccountRead.
 type sink struct {
 	connector.Sink
 	values, ended string
@@ -507,7 +502,6 @@ func anyProgram(t *testing.T) *remote.Program {
 	return program
 }
 
-// zeros is an endless body.
 type zeros struct{}
 
 func (zeros) Read(into []byte) (int, error) { return len(into), nil }
@@ -562,7 +556,6 @@ func TestWrongProfiles(t *testing.T) {
 	}
 }
 
-// TestPublicAddress checks that a call to a public http address fails and says why.
 func TestPublicAddress(t *testing.T) {
 	p, err := remote.NewProgram("http://192.0.2.1", sharedSecret)
 	if err != nil {

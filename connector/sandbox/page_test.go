@@ -15,7 +15,6 @@ import (
 	"passerelle/payment"
 )
 
-// opened returns a bank with one order, and the address of the order's page.
 func opened(t *testing.T, lines ...payment.Instruction) (*sandbox.Bank, string) {
 	t.Helper()
 	bank := newBank(sandbox.NewMemoryLedger(), sandbox.CI)

@@ -169,7 +169,6 @@ func wantUnknown(t *testing.T, err error) {
 	}
 }
 
-// TestLostAnswer checks that an order whose response is lost was sent once and is executed.
 func TestLostAnswer(t *testing.T) {
 	ledger := sandbox.NewMemoryLedger()
 	c := initiator(t, newBank(ledger, sandbox.CI), testConnector)
@@ -279,7 +278,6 @@ func stored(t *testing.T, o connector.Order, body string) *sandbox.MemoryLedger 
 	return ledger
 }
 
-// TestOrdersOfEarlierVersions reads orders from versions without plans.
 func TestOrdersOfEarlierVersions(t *testing.T) {
 	const body = `{"connector":"` + testConnector + `","use_case":"redirect","mechanism":"webauth","submitted":"2026-11-21T12:00:00Z",
 		"return_url":"https://service.test/2.0/webauth/callback?state=abc","currency":"GBP","total":1250,
@@ -303,7 +301,6 @@ func TestOrdersOfEarlierVersions(t *testing.T) {
 	}
 }
 
-// TestUnreadableOrders checks that the outcome of an order that cannot be read stays unknown.
 func TestUnreadableOrders(t *testing.T) {
 	for _, body := range []string{`{}`, `[]`, `{"lines":[{}],"plan":{"steps":[{"do":"end"}]},"at":1}`, `{"lines":[{}],"plan":{"steps":[{"do":"end"}]},"at":-1}`} {
 		o := newOrder(t, instruction())

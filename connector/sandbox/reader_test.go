@@ -12,8 +12,6 @@ import (
 	"passerelle/connector/sandbox/customers"
 )
 
-// TestReadersConform checks that the test connector keeps the conformance rules for readers,
-// through both of its sources.
 func TestReadersConform(t *testing.T) {
 	for _, source := range []string{"directaccess", "openapi"} {
 		t.Run(source, func(t *testing.T) {

@@ -56,7 +56,6 @@ func initiator(t *testing.T, b *sandbox.Bank, uuid string) connector.Initiator {
 	return c
 }
 
-// instruction returns a valid instruction with these changes, to an account at a fictional bank.
 func instruction(change ...func(*payment.Instruction)) payment.Instruction {
 	in := payment.Instruction{
 		ReferenceID: "ORDER-1", Amount: passerelle.Money{Minor: 1250, Currency: "GBP"}, Label: "Order 1", DateType: payment.Instant,
@@ -138,7 +137,6 @@ func mustPress(t *testing.T, b *sandbox.Bank, uri, decision string) {
 	}
 }
 
-// TestConformance checks that every connector that initiates payments keeps the conformance rules.
 func TestConformance(t *testing.T) {
 	for _, timing := range []sandbox.Timing{sandbox.CI, sandbox.Faithful} {
 		for _, c := range newBank(sandbox.NewMemoryLedger(), timing).Connectors() {
@@ -313,7 +311,6 @@ func TestOrdersBelongToTheirBank(t *testing.T) {
 	}
 }
 
-// broken is a ledger that fails or has invalid content.
 type broken struct{ body []byte }
 
 var errAway = errors.New("the database is away")

@@ -114,7 +114,6 @@ func (p *player) answer(a payment.Action, m sandbox.Move) {
 	p.take(p.able.Answer(p.t.Context(), p.order, connector.Answer{Action: a, Yes: m.Yes || m.Do == sandbox.Resume, Fields: m.Fields}))
 }
 
-// doings maps each kind of move in a scenario to the function that executes the move.
 var doings = map[sandbox.Doing]func(*player, sandbox.Move){
 	sandbox.Validate: func(p *player, m sandbox.Move) {
 		p.order.Fields, p.sent = m.Fields, true

@@ -15,7 +15,6 @@ import (
 	"passerelle/statementfile"
 )
 
-// dayStatement is an MT940 statement of one day with one entry.
 func dayStatement(from, to int, kind string) string {
 	mark := "C"
 	if to < from {

@@ -30,8 +30,7 @@ var versions = map[string]uint16{"TLS 1.2": tls.VersionTLS12, "TLS 1.3": tls.Ver
 type server struct {
 	address  string
 	received atomic.Int64
-	// shown receives the client's certificate of each handshake.
-	shown chan *x509.Certificate
+	shown    chan *x509.Certificate
 }
 
 func newServer(t *testing.T, authority *berlingrouptest.Authority, version uint16) *server {
@@ -98,8 +97,8 @@ esac
 exec openssl pkeyutl -sign -inkey qwac.key "$@"
 `
 
-// write writes a program and the key that it uses. The program runs in no particular folder, so the
-// path of the key is absolute.
+// write writes a program and its key. The program runs in no particular folder, so the path of the
+// key is absolute.
 func write(t *testing.T, key crypto.Signer, program string) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -117,7 +116,6 @@ func write(t *testing.T, key crypto.Signer, program string) string {
 	return path
 }
 
-// newDialer returns a dialer whose program signs for the certificate of a key.
 func newDialer(authority *berlingrouptest.Authority, key crypto.Signer, program string) *handshake.Dialer {
 	leaf := authority.Sign(&x509.Certificate{ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, key)
 	return &handshake.Dialer{
@@ -126,7 +124,6 @@ func newDialer(authority *berlingrouptest.Authority, key crypto.Signer, program 
 	}
 }
 
-// TestProgramSigns: a program signs handshakes for every kind of certificate and version of TLS.
 func TestProgramSigns(t *testing.T) {
 	authority := berlingrouptest.NewAuthority(t)
 	for kind, key := range keys(t) {
@@ -204,7 +201,6 @@ func TestSlowProgramDelaysNoOrder(t *testing.T) {
 	}
 }
 
-// TestEndedCallEndsProgram: a program ends when the call that needs the connection ends.
 func TestEndedCallEndsProgram(t *testing.T) {
 	authority, key := berlingrouptest.NewAuthority(t), berlingrouptest.NewKey(t)
 	bank, d := newServer(t, authority, tls.VersionTLS12), newDialer(authority, key, write(t, key, "#!/bin/sh\nexec sleep 60\n"))

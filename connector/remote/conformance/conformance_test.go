@@ -201,7 +201,6 @@ func trusting(h http.Handler) http.Handler {
 	})
 }
 
-// TestNoProgram checks that Run returns an error and no results for an address without a program.
 func TestNoProgram(t *testing.T) {
 	if results, err := conformance.Run(t.Context(), "http://127.0.0.1:1", secret); err == nil || results != nil {
 		t.Errorf("the report is %+v, %v", results, err)

@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// verb matches a place for an argument.
 var verb = regexp.MustCompile(`%[a-z]`)
 
 // TestTranslationsAreComplete checks that every language translates the same texts, that no
