@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Copies of a row have ids above copiesAfter, which no sequence reaches during a measurement.
+// Copies of a row have ids above copiesAfter, far above the ids of the service.
 const copiesAfter = 100_000_000
 
 // copyStep is the number of copies made in one transaction.
@@ -93,7 +93,6 @@ var copyDelivery = []string{
 		`SELECT i, domain_id, webhook_id, i, at, duration, status FROM delivery_attempt CROSS JOIN n WHERE delivery_id = CAST($3 AS BIGINT)`,
 }
 
-// numberIn returns the only number in the result of a query.
 func (p *place) numberIn(ctx context.Context, kind, database, text string) (int64, error) {
 	var n int64
 	reader, err := p.bareReader(ctx, kind, database)

@@ -109,7 +109,6 @@ func (p *place) sendingService(ctx context.Context, kind string, receivers int, 
 	return o, nil
 }
 
-// receiver makes a receiver that accepts everything.
 func (o *sendingService) receiver(ctx context.Context, p *place) error {
 	origin, err := p.serve(ctx, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
 	if err != nil {

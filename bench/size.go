@@ -125,7 +125,6 @@ func (o options) size(ctx context.Context, kind string, rows int, fill func(ctx 
 	return s, p.copyOf(ctx, kind, database, &s)
 }
 
-// copyOf copies and restores a database, and measures both.
 func (p *place) copyOf(ctx context.Context, kind, database string, s *sized) error {
 	folder, err := os.MkdirTemp(p.folder, "passerelle-bench-")
 	if err != nil {

@@ -140,7 +140,7 @@ func (s *taken) keys() (all []string) {
 	return all
 }
 
-// TestErrorsOfReads checks also that only the state bug has a message for the operator.
+// TestErrorsOfReads also checks that only the state bug has a message for the operator.
 func TestErrorsOfReads(t *testing.T) {
 	bug, renewed := passerelle.Bug, passerelle.WebauthRequired
 	states := map[string]passerelle.ConnectionState{

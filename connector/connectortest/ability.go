@@ -22,7 +22,6 @@ func claimedAbilities(_ context.Context, s Subject) error {
 	return nil
 }
 
-// strayAnswerIsIgnored checks that an answer changes nothing when the bank does not wait for it.
 func strayAnswerIsIgnored(ctx context.Context, s Subject) error {
 	able, responds := s.Initiator.(connector.Responder)
 	if !responds {
@@ -49,8 +48,6 @@ func strayAnswerIsIgnored(ctx context.Context, s Subject) error {
 	return s.expect(1, "an order and unexpected answers")
 }
 
-// lateAnswerIsIgnored checks that an answer does not change an order that has reached a final state
-// at the bank.
 func lateAnswerIsIgnored(ctx context.Context, s Subject) error {
 	able, responds := s.Initiator.(connector.Responder)
 	if !responds {
@@ -87,8 +84,6 @@ func ended(ctx context.Context, s Subject) (*play, payment.Report, error) {
 	return p, last, err
 }
 
-// unsentOrderCannotBeAsked checks that answering or cancelling an order that was never sent returns
-// ErrUnknownOrder and sends no order.
 func unsentOrderCannotBeAsked(ctx context.Context, s Subject) error {
 	for name, call := range s.calls() {
 		if r, err := call(ctx, s.Order()); !errors.Is(err, connector.ErrUnknownOrder) {
@@ -138,7 +133,6 @@ func cancellationIsReported(ctx context.Context, s Subject) error {
 	return s.expect(1, "an order, cancelled")
 }
 
-// keptOrderGoesOn checks that the payment continues if the payer does not approve the cancellation.
 func keptOrderGoesOn(ctx context.Context, s Subject) error {
 	p, first, err := cancelling(ctx, s)
 	if err == nil && first.Cancellation != payment.CancellationAwaiting {
@@ -166,7 +160,6 @@ func keptOrderGoesOn(ctx context.Context, s Subject) error {
 	return s.expect(1, "an order, kept")
 }
 
-// endedOrderIsNotCancelled checks that a request to cancel does not change an order that has ended.
 func endedOrderIsNotCancelled(ctx context.Context, s Subject) error {
 	able, cancels := s.Initiator.(connector.Canceller)
 	if !cancels {

@@ -35,7 +35,6 @@ func sentOrderIsKnown(ctx context.Context, s Subject) error {
 	return s.expect(1, "one Initiate and three Status")
 }
 
-// unsentOrderIsUnknown checks that Status returns ErrUnknownOrder for an order that was never sent.
 func unsentOrderIsUnknown(ctx context.Context, s Subject) error {
 	report, err := s.Initiator.Status(ctx, s.Order())
 	if !errors.Is(err, connector.ErrUnknownOrder) {
@@ -44,8 +43,6 @@ func unsentOrderIsUnknown(ctx context.Context, s Subject) error {
 	return s.expect(0, "a mere Status")
 }
 
-// repeatedKeyIsOneOrder checks that the bank accepts only one order when an idempotent connector
-// gets the same order twice.
 func repeatedKeyIsOneOrder(ctx context.Context, s Subject) error {
 	if !s.Initiator.Profile().Idempotent {
 		return notApplicable("the profile is not idempotent")
@@ -67,8 +64,6 @@ func repeatedKeyIsOneOrder(ctx context.Context, s Subject) error {
 	return s.expect(1, "two Initiate of one key")
 }
 
-// approvedOrderEnds checks that every report about an approved order is legal, and that the order
-// ends.
 func approvedOrderEnds(ctx context.Context, s Subject) error {
 	p := newPlay(s)
 	asked, err := p.initiate(ctx)
@@ -87,7 +82,6 @@ func approvedOrderEnds(ctx context.Context, s Subject) error {
 	return s.expect(1, "an order, approved")
 }
 
-// refusedOrderIsDeclined checks that the payer's refusal rejects the payment.
 func refusedOrderIsDeclined(ctx context.Context, s Subject) error {
 	p := newPlay(s)
 	asked, err := p.initiate(ctx)
@@ -110,8 +104,6 @@ func refusedOrderIsDeclined(ctx context.Context, s Subject) error {
 // return.
 const prompt = 5 * time.Second
 
-// cancelledCallReturns checks that a call with a cancelled context returns an error in time, and
-// sends no order.
 func cancelledCallReturns(ctx context.Context, s Subject) error {
 	over, cancel := context.WithCancel(ctx)
 	cancel()
@@ -126,7 +118,6 @@ func cancelledCallReturns(ctx context.Context, s Subject) error {
 	return s.expect(0, "an Initiate that was cancelled before it began")
 }
 
-// givesUp makes a call with a context that has ended.
 func givesUp(over context.Context, call func(context.Context, connector.Order) (payment.Report, error), o connector.Order) error {
 	answer := make(chan error, 1)
 	go func() {

@@ -26,7 +26,6 @@ func newPlay(s Subject) *play {
 	return p
 }
 
-// initiate sends the order and applies the report.
 func (p *play) initiate(ctx context.Context) (payment.Report, error) {
 	report, err := p.subject.Initiator.Initiate(ctx, p.order)
 	p.remember(report)

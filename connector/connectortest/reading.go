@@ -164,8 +164,6 @@ func coherentReading(_ context.Context, s Customer) error {
 	return connector.CheckValues(p.Data.Fields, mechanism, source.Name, s.Request().Values)
 }
 
-// agreedIsRead checks that the connector reports the accounts once, each with a key, and reads each
-// account to its end.
 func agreedIsRead(ctx context.Context, s Customer) error {
 	out := newCollected()
 	if _, err := s.agreed(ctx, out); err != nil {
@@ -179,7 +177,6 @@ func agreedIsRead(ctx context.Context, s Customer) error {
 
 var errAsksNothing = notApplicable("the person has nothing to refuse")
 
-// refusedIsNotRead checks that a refusal ends the read with a state and without data.
 func refusedIsNotRead(ctx context.Context, s Customer) error {
 	if s.Refuse == nil {
 		return errAsksNothing
@@ -198,7 +195,6 @@ func refusedIsNotRead(ctx context.Context, s Customer) error {
 	return err
 }
 
-// onlyWantedIsRead checks that the connector reads only the wanted account.
 func onlyWantedIsRead(ctx context.Context, s Customer) error {
 	out := newCollected()
 	out.first = true
@@ -211,7 +207,6 @@ func onlyWantedIsRead(ctx context.Context, s Customer) error {
 	return nil
 }
 
-// keysStay checks that a later read finds the same keys.
 func keysStay(ctx context.Context, s Customer) error {
 	before, after := newCollected(), newCollected()
 	request, err := s.agreed(ctx, before)
@@ -245,7 +240,6 @@ func sinkFailureComesBack(ctx context.Context, s Customer) error {
 	return nil
 }
 
-// cancelledReadReturns checks that a read with a cancelled context returns.
 func cancelledReadReturns(ctx context.Context, s Customer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	cancel()
@@ -288,7 +282,6 @@ func awayAtFirst(ctx context.Context, s Customer) error {
 	return err
 }
 
-// readsMayCoincide checks that concurrent reads succeed.
 func readsMayCoincide(ctx context.Context, s Customer) error {
 	request, err := s.agreed(ctx, newCollected())
 	if err != nil {

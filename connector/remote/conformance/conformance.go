@@ -179,7 +179,6 @@ func (c candidate) customer(r *connectortest.Report) connectortest.Customer {
 	}
 }
 
-// source returns the default source of a connection.
 func source(p connector.Profile) string {
 	chosen, _, err := p.Choose("", "")
 	if err != nil {
