@@ -109,8 +109,8 @@ func movements(r iter.Seq2[statementfile.Record, error]) ([]string, *statementfi
 	return all, last, nil
 }
 
-// TestWrittenStatementsAreRead checks that reading a written statement returns the values that its
-// format can contain.
+// TestWrittenStatementsAreRead checks that reading a written statement returns its days, amounts,
+// references and balances, as far as the format contains them.
 func TestWrittenStatementsAreRead(t *testing.T) {
 	const accounts = 10_000
 	for _, format := range []statementfile.Format{statementfile.CAMT, statementfile.MT940, statementfile.CFONB, statementfile.OFX, statementfile.CSV} {

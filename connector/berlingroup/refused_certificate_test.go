@@ -46,7 +46,7 @@ func TestARefusedCertificateSendsNoOrder(t *testing.T) {
 }
 
 // TestAnInvalidCertificateIsTheOperatorsFault: when our certificate is not valid, a new order and a
-// read end with bug, as if the bank had refused it. The connector does not call the bank.
+// read end with the code or the state bug. The connector does not call the bank.
 func TestAnInvalidCertificateIsTheOperatorsFault(t *testing.T) {
 	now := time.Now()
 	for says, certificate := range map[string]*x509.Certificate{
