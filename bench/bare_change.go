@@ -141,7 +141,7 @@ const (
 		VALUES ($1, $2, 'PAYMENT_STATE_UPDATED', 'payment', $3, $4, FALSE, 'application/json', 0, $5, 0, $6)`
 )
 
-// stateOf returns a payment in a state, about as large as the service's response.
+// stateOf returns a payment in a state. It is about as large as the service's response.
 func stateOf(id int64, now time.Time, state, link string) map[string]any {
 	var d bareDraft
 	d.Instructions = make([]bareInstruction, 1)
