@@ -11,8 +11,9 @@ import (
 
 const (
 	// pageSize is the number of deliveries that are read together. The next page is read when at
-	// most half a page waits to be sent.
-	pageSize = 64
+	// most readAhead deliveries wait to be sent. With less, a fast receiver waits for pages.
+	pageSize  = 64
+	readAhead = 2 * pageSize
 	// maxBatch and batchTime limit the results that are not stored yet. After a crash, the
 	// deliveries of these results and the deliveries in flight are sent again.
 	maxBatch  = 1000
@@ -237,7 +238,7 @@ func (l *sendLoop) open(ctx context.Context) bool {
 
 // read starts reading the next page when few deliveries are left to send.
 func (l *sendLoop) read(ctx context.Context) {
-	if l.pages.reading || !l.open(ctx) || len(l.queue.waiting) > pageSize/2 {
+	if l.pages.reading || !l.open(ctx) || len(l.queue.waiting) > readAhead {
 		return
 	}
 	from := l.pages.next()
