@@ -89,15 +89,19 @@ func dateType(s payment.Settings, lasting bool) payment.DateType {
 	return preferred[max(i, 0)]
 }
 
-// day returns an open day, not after the maximum of the settings.
+// day returns an open day between the minimum and the maximum of the settings, if there is one.
 func day(s payment.Settings, scheme passerelle.AccountScheme, now time.Time) passerelle.Date {
 	ahead := max(lastingDays, s.MinDays)
 	if s.MaxDays > 0 {
 		ahead = min(ahead, s.MaxDays)
 	}
-	at := passerelle.DateOf(now, time.UTC).AddDays(ahead)
-	for !payment.OpenDay(at, scheme) {
+	today := passerelle.DateOf(now, time.UTC)
+	at, earliest := today.AddDays(ahead), today.AddDays(s.MinDays)
+	for !payment.OpenDay(at, scheme) && at.Compare(earliest) > 0 {
 		at = at.AddDays(-1)
+	}
+	for !payment.OpenDay(at, scheme) {
+		at = at.AddDays(1)
 	}
 	return at
 }

@@ -42,8 +42,7 @@ func TestAllocationsOfAPayment(t *testing.T) {
 // mostToRecord is a quarter above the allocations for recording one request, in a batch of 64.
 const mostToRecord = 13
 
-// TestAllocationsOfAnAccount limits the allocations of recording requests.
-func TestAllocationsOfAnAccount(t *testing.T) {
+func TestAllocationsOfAnAttempt(t *testing.T) {
 	s := newFixture(t, storetest.SQLite(t))
 	w := s.receiver(webhook.PaymentStateUpdated)
 	const requests = 64
