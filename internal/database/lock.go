@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"zombiezen.com/go/sqlite"
 )
 
 // ErrInUse reports that another server already uses the database.
-var ErrInUse = errors.New("another server uses this SQLite database")
+var ErrInUse = errors.New("another server uses this SQLite database: stop that server, or choose another database")
 
 // LockOut prevents other servers from using a SQLite database until the handle is closed or the
 // process ends. It fails with ErrInUse when another server uses the database. For PostgreSQL,
@@ -31,8 +33,12 @@ func (s *sqliteEngine) lockOut(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open the file of the one server: %w", err)
 	}
-	if err := conn.script(ctx, "BEGIN EXCLUSIVE"); err != nil {
-		return errors.Join(fmt.Errorf("%w: %w", ErrInUse, err), conn.close())
+	err = conn.script(ctx, "BEGIN EXCLUSIVE")
+	if sqlite.ErrCode(err).ToPrimary() == sqlite.ResultBusy {
+		return errors.Join(ErrInUse, conn.close())
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("lock the file of the one server: %w", err), conn.close())
 	}
 	s.serving = conn
 	return nil

@@ -3,6 +3,7 @@ package service_test
 import (
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"passerelle"
+	"passerelle/internal/keys"
 	"passerelle/internal/service"
 	"passerelle/internal/servicetest"
 	"passerelle/internal/store/storetest"
@@ -140,6 +142,28 @@ func TestUnknownProxyIsWarnedOf(t *testing.T) {
 		}
 		if n := strings.Count(log.String(), "--trusted-proxies"); n != test.warned {
 			t.Errorf("%s: warned %d times, want %d", name, n, test.warned)
+		}
+	}
+}
+
+// TestAnAddressInUse checks that the error names the address and the flag of each listener.
+func TestAnAddressInUse(t *testing.T) {
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	address := busy.Addr().String()
+	for flag, config := range map[string]service.Config{
+		"--listen":         {Listen: address},
+		"--console-listen": {Listen: "127.0.0.1:0", ConsoleListen: address},
+		"--ops-listen":     {Listen: "127.0.0.1:0", OpsListen: address},
+	} {
+		config.Database, config.Keys, config.Files, config.Migrate = storetest.SQLite(t), keys.Generate(), t.TempDir(), true
+		_, err := service.Open(t.Context(), config)
+		want := "another program uses the address " + address + ": choose another address with " + flag
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", flag, err)
 		}
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"passerelle"
@@ -341,12 +342,12 @@ func (s *Service) listen() error {
 		Addr: s.config.Listen, TLS: s.config.Certificate.TLS(), Log: s.config.Log, Metrics: s.metrics, Tracer: s.traces.Tracer(), Failure: s.panicked,
 	})
 	if err != nil {
-		return fmt.Errorf("listen on %s: %w", s.config.Listen, err)
+		return cannotListen("--listen", s.config.Listen, err)
 	}
 	if own := s.config.ConsoleListen; own != "" && own != NoConsole {
 		s.consoleServer, err = httpd.Listen(httpd.Options{Addr: own, TLS: s.config.Certificate.TLS(), Log: s.config.Log, Metrics: s.metrics, Tracer: s.traces.Tracer(), Failure: s.panicked})
 		if err != nil {
-			return fmt.Errorf("listen for the console on %s: %w", own, err)
+			return cannotListen("--console-listen", own, err)
 		}
 	}
 	if s.config.OpsListen == "" {
@@ -354,10 +355,18 @@ func (s *Service) listen() error {
 	}
 	s.ops, err = httpd.Listen(httpd.Options{Addr: s.config.OpsListen, Log: s.config.Log})
 	if err != nil {
-		return fmt.Errorf("listen on %s: %w", s.config.OpsListen, err)
+		return cannotListen("--ops-listen", s.config.OpsListen, err)
 	}
 	s.warnOfProfiles()
 	return nil
+}
+
+// cannotListen describes why the service cannot listen on the address of a flag.
+func cannotListen(flag, address string, err error) error {
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("another program uses the address %s: choose another address with %s", address, flag)
+	}
+	return fmt.Errorf("listen on %s (%s): %w", address, flag, err)
 }
 
 // warnOfProfiles logs a warning when other machines can request profiles. Profiles show the content
