@@ -189,7 +189,7 @@ func summed(shown []wire.BankAccount, rows []bankstore.StoredAccount) summedAcco
 			coming.add(a.Currency, wire.ComingBalance(a.BankAccount))
 		}
 	}
-	return summedAccounts{shown, balances.only(), balances.shown(), coming.shown()}
+	return summedAccounts{shown, balances.single(), balances.shown(), coming.shown()}
 }
 
 func (s *Service) accountRows(ctx context.Context, f bankstore.AccountFilter, page httpapi.Paging) ([]bankstore.StoredAccount, httpapi.Listing, error) {
@@ -236,9 +236,9 @@ func (s *sums) shown() map[passerelle.Currency]*json.Number {
 	return shown
 }
 
-// only returns the sum when all amounts have the same currency. It returns zero when there are no
+// single returns the sum when all amounts have the same currency. It returns zero when there are no
 // amounts, and nil when there are several currencies.
-func (s *sums) only() *json.Number {
+func (s *sums) single() *json.Number {
 	if len(s.of) == 0 {
 		return wire.Amount(&decimal.Zero)
 	}
@@ -407,7 +407,7 @@ func (s *Service) changeAllAccountsOf(ctx context.Context, c *httpapi.Caller, in
 	return s.changedAll(ctx, c, bankstore.AccountFilter{User: one.User, Connection: one.ID, All: in.WithDisabled}, in.change(), in.Expansion())
 }
 
-// maxChanged is the largest number of accounts that one call may change.
+// maxChanged is the largest number of accounts that changedAll may change.
 const maxChanged = 1000
 
 // changedAll changes all accounts that a filter selects, and renders them.
