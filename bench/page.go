@@ -173,7 +173,8 @@ func (l longList) address(ctx context.Context, which string) (string, error) {
 	return turned.Links.Next.Href, nil
 }
 
-// turner is the limit program for a page. It reads the page that begins after a day and an id.
+// turner is the limit program for a page. It reads the transactions that follow the position (day,
+// after) in the list.
 type turner struct {
 	reader bareReader
 	day    string

@@ -53,7 +53,8 @@ func (r Reader) File(ctx context.Context, domain passerelle.DomainID, user passe
 		int64(domain), int64(user), int64(id))
 }
 
-// Files lists a user's files whose content is stored, ordered by id. The list begins after a file.
+// Files lists a user's files whose content is stored, ordered by id. The list has at most limit
+// files. Their ids are greater than after.
 func (r Reader) Files(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, after passerelle.FileID, limit int) ([]StoredFile, error) {
 	return database.Collect(ctx, r.rows, scanFile, `SELECT `+fileColumns+` FROM stored_file f
 		WHERE f.domain_id = $1 AND f.user_id = $2 AND f.id > $3 AND f.stored IS NOT NULL AND `+held+` ORDER BY f.id LIMIT $4`,

@@ -107,8 +107,8 @@ func (s fixture) consents() func(*rapid.T) lists.List {
 	}
 }
 
-// TestConnectionLogsOfAUserMatchTheReference compares the syncs of all connections of a user, from
-// random positions, with a reference.
+// TestConnectionLogsOfAUserMatchTheReference compares the syncs of a user's connections, except
+// deleted ones, with a reference. The lists begin at random positions.
 func TestConnectionLogsOfAUserMatchTheReference(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		all := s.loggedSyncs()

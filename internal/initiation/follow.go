@@ -121,8 +121,8 @@ func (f *followed) add(b followedBank, tasks int) {
 	}
 }
 
-// beginDue claims due work of a domain and begins to do it. It does not call the listed connectors.
-// It returns a channel that is closed at the end of this work.
+// beginDue claims due work of a domain and begins to do it. It does not call the connectors in
+// except. It returns a channel that is closed at the end of this work.
 func (i *Initiation) beginDue(ctx context.Context, d passerelle.Domain, except []string) (Done, <-chan struct{}, error) {
 	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
 	if err != nil {

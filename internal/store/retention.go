@@ -153,8 +153,8 @@ func (tx *Tx) removeDeliveries(r Retention, over [][2]int64) {
 	tx.removeEvents(r.Domain, second(over))
 }
 
-// removeEvents removes the listed events without a delivery. It keeps the events of temporary
-// users, because they may still get deliveries.
+// removeEvents removes events without a delivery. The argument events contains the ids to check.
+// removeEvents keeps the events of temporary users, because they may still get deliveries.
 func (tx *Tx) removeEvents(domain passerelle.DomainID, events []int64) {
 	if len(events) == 0 {
 		return
