@@ -67,7 +67,7 @@ func ParseAddress(place string) (ObjectStore, error) {
 // Bucket stores files in an existing bucket of an S3 server.
 type Bucket struct{ place ObjectStore }
 
-// NewBucket makes the store at an address in the form that [ParseAddress] describes.
+// NewBucket returns the store for an address in the form that [ParseAddress] describes.
 func NewBucket(place string) (*Bucket, error) {
 	p, err := ParseAddress(place)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // SkipIDs makes a restored database skip ids, because the original database may have assigned the
-// next ids to objects that clients and receivers know. SkipIDs advances the source of ids of each
+// next ids to objects that clients and receivers know. SkipIDs advances all sources of ids of each
 // table, even of a table without rows. On PostgreSQL, SkipIDs covers the schemas of all services in
 // the database. It returns the number of tables whose ids the database itself assigns. This number
 // is zero for a database without the schema of the service. No other process may use the database.
@@ -36,8 +36,9 @@ func SkipIDs(ctx context.Context, address string, ids int64) (int64, error) {
 	return tables, nil
 }
 
-// skipSQLite changes both sources of ids: the table sequence, and the numbers of SQLite itself. A
-// table has no number before its first row.
+// skipSQLite advances both sources of ids: the table "sequence" of the service, and the table
+// sqlite_sequence, in which SQLite counts. SQLite adds a table to sqlite_sequence when the table
+// gets its first row.
 func skipSQLite(ctx context.Context, path string, ids int64) (tables int64, err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return 0, err
@@ -70,8 +71,8 @@ func skipSQLite(ctx context.Context, path string, ids int64) (tables int64, err 
 	return tables, classify(err)
 }
 
-// skipPostgres does the same for PostgreSQL, where each table whose ids the server assigns owns a
-// sequence of the server.
+// skipPostgres does the same for PostgreSQL. If the server assigns the ids of a table, they come
+// from a PostgreSQL sequence of this table.
 func skipPostgres(ctx context.Context, tx pgx.Tx, ids int64) (int64, error) {
 	rows, err := tx.Query(ctx, `SELECT table_schema FROM information_schema.columns
 		WHERE table_name = 'sequence' AND column_name IN ('name', 'next') GROUP BY table_schema HAVING count(*) = 2`)

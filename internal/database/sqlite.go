@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// busyTimeout is the time for which a statement waits for another process, such as a command of the
-// operator.
+// busyTimeout is the longest time for which a statement waits for another process, such as a
+// command of the operator.
 const busyTimeout = 10 * time.Second
 
 // sqliteEngine is a database file with one writing connection and several reading connections.
@@ -19,7 +19,7 @@ type sqliteEngine struct {
 	path      string
 	temporary string // directory that is removed at the end, or empty
 	readers   *sqliteReaders
-	serving   *sqliteConn // holds the lock of the only server, or nil
+	serving   *sqliteConn // holds the lock that prevents a second server, or nil
 	writer    *writer
 	dialect   *Dialect
 }
@@ -48,9 +48,10 @@ func openSQLite(ctx context.Context, path string, options Config) (_ engine, err
 	return s, s.ping(ctx)
 }
 
-// locate creates the file when it is missing, and removes the permissions of all users except
-// its owner. It resolves symbolic links: the names of the other files, such as the lock of the only
-// server, must not depend on the name by which a process reaches the database.
+// locate creates the file when it is missing, and removes the permissions of all users except its
+// owner. It resolves symbolic links, because the names of further files begin with the path of the
+// database. All processes must use the same files. An example is the file that prevents a second
+// server.
 func (s *sqliteEngine) locate() error {
 	var err error
 	if s.path == ":memory:" {

@@ -87,7 +87,7 @@ func (c *sqliteConn) exec(ctx context.Context, text string, args []any) (int64, 
 	return int64(c.conn.Changes()), err
 }
 
-// only returns the first row of a query that has one column.
+// The function named only returns the first row of a query that has one column.
 func only[T any](ctx context.Context, c *sqliteConn, scan func(Row) (T, error), text string) (T, error) {
 	return first(scan, func(row func(Row) (bool, error)) error { return c.query(ctx, text, nil, row) })
 }

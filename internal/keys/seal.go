@@ -65,8 +65,8 @@ func (r *Ring) Open(p Place, sealed []byte) ([]byte, error) {
 }
 
 // Rewrap encrypts the data key of a value with the current master key. The operator can then retire
-// an older master key. Rewrap changes neither the data key nor the ciphertext. It returns a value
-// under the current master key unchanged.
+// an older master key. Rewrap changes neither the data key nor the ciphertext. If the current
+// master key already encrypts the data key, Rewrap returns the value unchanged.
 func (r *Ring) Rewrap(p Place, sealed []byte) ([]byte, error) {
 	e, dataKey, err := r.unwrap(p, sealed)
 	if err != nil {
@@ -120,8 +120,9 @@ func (e envelope) bytes() []byte {
 	return append(b, e.ciphertext...)
 }
 
-// binding returns the associated data of a place for one use. It contains the length of each text
-// before the text, so no two places have the same bytes.
+// binding returns the associated data for a value at a place, or for the data key of this value.
+// use says which. The associated data contains the length of each text before the text, so no two
+// places have the same bytes.
 func (p Place) binding(use string) []byte {
 	b := []byte{sealVersion}
 	for _, text := range []string{use, p.Table, p.Column} {

@@ -161,9 +161,10 @@ type labelRange struct{ from, until string }
 // untilLabel returns the exclusive end of the range of labels that begin with start.
 func untilLabel(start string) string { return start + string(utf8.MaxRune) }
 
-// towards limits the labels of a window to the side of its position that the window reads. The new
-// limit replaces the limit of the filter on that side, because a database with two limits may use
-// the wider one.
+// towards limits the labels to the side of the window's position that the window reads. If the
+// window reads upwards, its position becomes the lower limit; otherwise it becomes the upper limit.
+// The position replaces the filter's own limit, because a database with two lower or two upper
+// limits may use the wider one.
 func (f PaymentFilter) towards(w Window) PaymentFilter {
 	key, from := "", w.From != nil
 	if from {
@@ -233,7 +234,7 @@ func (f PaymentFilter) among(s selection) selection {
 }
 
 // dates adds the conditions on a date. A payment is validated only after its registration. A list
-// in the order of registration can therefore end at the first payment that was registered too late.
+// in the order of registration can therefore leave out all payments that were registered too late.
 func (f PaymentFilter) dates(s selection) selection {
 	column := f.dateColumn()
 	if !f.From.IsZero() {

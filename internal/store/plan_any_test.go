@@ -65,7 +65,8 @@ func (p *planner) plan(s database.Statement) []string {
 	return steps
 }
 
-// crowdedTables matches the tables with many rows in TestRequestsAreRecordedByTheirIDs.
+// crowdedTables matches the steps of a plan that read a table with many rows in
+// TestRequestsAreRecordedByTheirIDs.
 var crowdedTables = regexp.MustCompile(` on (payment|payment_transition|instruction|delivery|delivery_attempt|event|bank_transaction|bank_account|subscription|connection|connection_log|end_user|token|webhook|client|setting_change|attempt|document|consent|received)( \w+)?$`)
 
 var more = []string{
@@ -120,8 +121,8 @@ func TestStatisticsExpectManyDomains(t *testing.T) {
 	}
 }
 
-// TestRequestsAreRecordedByTheirIDs checks that recording requests does not read all waiting
-// deliveries, even when the statistics show few of them.
+// TestRequestsAreRecordedByTheirIDs checks that recording requests reads no large table completely.
+// It must not read all waiting deliveries either, even when the statistics show few of them.
 func TestRequestsAreRecordedByTheirIDs(t *testing.T) {
 	url := storetest.EmptyPostgres(t)
 	s := newFixture(t, url)

@@ -174,7 +174,7 @@ func TestPartsWithoutEventsGo(t *testing.T) {
 	})
 }
 
-// TestPurgeReadsUndeliveredRowsOnce checks that a purge reads the remaining rows only once.
+// TestPurgeReadsUndeliveredRowsOnce checks that a purge goes past the undelivered rows only once.
 func TestPurgeReadsUndeliveredRowsOnce(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		w := s.receiver(webhook.PaymentStateUpdated)

@@ -141,7 +141,7 @@ func (s fixture) opensWith(ring *keys.Ring) {
 }
 
 // TestRewrapStopsAtWhatDoesNotOpen checks that Rewrap stops at a value that cannot be decrypted,
-// because this value would be lost with the old key.
+// because this value would be lost when the operator removes the old key.
 func TestRewrapStopsAtWhatDoesNotOpen(t *testing.T) {
 	storetest.EachEmpty(t, func(t *testing.T, url string) {
 		s := newFixture(t, url)

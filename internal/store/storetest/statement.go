@@ -14,8 +14,8 @@ import (
 // Statement is an SQL statement of the program, with the kind of database to which it was sent.
 type Statement struct{ Database, SQL string }
 
-// StatementFolder is the name of an environment variable. Its value is the folder in which the
-// tests of all packages store the statements of the program, in a file for each process.
+// StatementFolder is the name of an environment variable. Its value is the folder in which tests
+// store the statements of the program, in a file for each process.
 const StatementFolder = "PASSERELLE_TEST_STATEMENTS"
 
 var collected struct {
@@ -25,8 +25,8 @@ var collected struct {
 }
 
 // Collect stores a statement of the program, and ignores a statement that a test executes itself.
-// Package database calls Collect in the goroutine that executes the statement, so the stack shows
-// which code executes it.
+// Package database calls Collect in the goroutine that reads, or that adds the statement to a unit.
+// The stack therefore shows which code the statement comes from.
 func Collect(database, sql string) {
 	s := Statement{database, sql}
 	collected.Lock()

@@ -41,7 +41,7 @@ func (a Spot) position() []any {
 	return []any{a.Key, a.ID}
 }
 
-// Ways describes which options of a window a list supports.
+// Ways describes the order of a list, and which options of a window the list supports.
 type Ways struct {
 	// Newest means that the greatest spot is first.
 	Newest bool
@@ -114,7 +114,7 @@ func (q List) elsewhere(t *rapid.T, at Spot) Spot {
 	return at
 }
 
-// Check compares a random window of the list, and its count, with the reference.
+// Check compares a random window of the list, and the list's count, with the reference.
 func (q List) Check(t *rapid.T) {
 	from := q.drawFrom(t)
 	w := store.Window{
@@ -170,7 +170,7 @@ func Spots[T any](rows []T, at func(T) Spot, selected func(T) bool) []Spot {
 // Any selects every row: it returns true.
 func Any[T any](T) bool { return true }
 
-// Maybe sets a filter value in some draws, and leaves it unset in the others.
+// Maybe sets a filter value in some draws, and leaves it unchanged in the others.
 func Maybe[T any](t *rapid.T, name string, into *T, values ...T) {
 	if rapid.IntRange(0, 4).Draw(t, "filter by "+name) == 0 {
 		*into = rapid.SampledFrom(values).Draw(t, name)
