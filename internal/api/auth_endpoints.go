@@ -64,8 +64,8 @@ func (s *Service) authRoutes() []httpapi.Route {
 	}
 }
 
-// credentialsInput contains an application's credentials. Calls that an application makes in its
-// own name embed this input.
+// credentialsInput contains an application's credentials. Inputs of calls that an application makes
+// in its own name have these fields.
 type credentialsInput struct {
 	ClientID      httpapi.Number `body:"client_id" doc:"may also come as HTTP Basic"`
 	ClientSecret  string         `body:"client_secret" max:"255"`
@@ -125,10 +125,10 @@ func (s *Service) initUser(ctx context.Context, c *httpapi.Caller, in credential
 	return out, err
 }
 
-// vouched returns the application that a new user belongs to, and whether the call has credentials
-// that may create users. With client credentials, this is the application of the credentials. With
-// a config token, this is the domain's only application, or none if the domain does not have
-// exactly one application. Other tokens are ignored, because the call needs no token.
+// vouched returns the application that a new user belongs to, and whether the call may create a
+// permanent user. With client credentials, this is the application of the credentials. With a
+// config token, this is the domain's only application, or none if the domain does not have exactly
+// one application. Other tokens are ignored, because the call needs no token.
 func (s *Service) vouched(ctx context.Context, c *httpapi.Caller, in credentialsInput) (passerelle.ClientID, bool, error) {
 	switch {
 	case in.hasCredentials():
@@ -139,7 +139,7 @@ func (s *Service) vouched(ctx context.Context, c *httpapi.Caller, in credentials
 	}
 	token, err := httpapi.Bearer(in.Authorization)
 	if err != nil {
-		return 0, false, nil //nolint:nilerr // a text that is no token is ignored like such a token
+		return 0, false, nil //nolint:nilerr // a text that is no token is ignored, like an invalid token
 	}
 	p, err := s.Access.Authenticate(ctx, c.Domain.ID, token)
 	if errors.Is(err, passerelle.Unauthenticated) || err == nil && p.Kind != access.ConfigToken {

@@ -6,7 +6,8 @@ import (
 )
 
 // awaitAuditChain returns when every act in the audit log has a number, and no worker holds the
-// lease in audit_turn. Refused requests then change no row.
+// lease in audit_turn. After that, the worker changes no row, so a test can check that refused
+// requests change none.
 func (s *fixture) awaitAuditChain(t testing.TB) {
 	t.Helper()
 	work := map[string]string{

@@ -252,7 +252,8 @@ func TestRulesAboutConnectorsAgree(t *testing.T) {
 	})
 }
 
-// refusedFor checks that the service refuses an incompatible connector for one of the codes.
+// refusedFor checks that the service refuses an incompatible connector for one of the codes. For
+// another severity, the service may refuse only the payer.
 func (s *fixture) refusedFor(t *testing.T, id, uuid, severity string, codes []string) {
 	t.Helper()
 	body := fmt.Sprintf(`{"connector_uuid":%q,"webview_url":"https://shop.example/pay","payer":{"scheme_name":"iban","identification":"DE89370400440532013000","label":"Payer"}}`, uuid)
@@ -302,7 +303,7 @@ func TestReasonsHaveBothSides(t *testing.T) {
 }
 
 // The most used connectors come first, and the list has at most the requested number. The list
-// omits connectors that nobody used in the last month.
+// omits connectors that nobody used in the last 30 days.
 func TestMostUsedConnectors(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		choose := func(connector string) {
@@ -331,7 +332,8 @@ func TestMostUsedConnectors(t *testing.T) {
 	})
 }
 
-// A connection contains its connector in the form of GET /connectors/{connectorId}.
+// With expand=connector, a connection contains its connector as GET /connectors/{connectorId}
+// returns it.
 func TestConnectorsInsideConnections(t *testing.T) {
 	onSQLite(t, func(t *testing.T, s *fixture) {
 		s.connected(t, "", "one")

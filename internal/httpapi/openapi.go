@@ -14,14 +14,14 @@ import (
 // The OpenAPI document comes from the routes and from the compiled plans that parse requests. The
 // parameters and bodies in the document therefore agree with the service.
 //
-// We tried other generators with a list that has a limit, a filter and an expansion. huma v2 also
-// generates the document and the parser from types. But it silently accepts unknown and repeated
-// parameters, responds with 422, and adds links to its schemas to every body. With huma, this
-// package would still need its own code for strictness, pages, expansions and errors that name a
-// field. swaggest/openapi-go generates a document from types but parses no requests, so the code
-// would have each limit twice. kin-openapi generates schemas from Go types, without the limits in
-// the plans. The tests of internal/api use kin-openapi to validate this document. ogen generates a
-// server from a document that people write.
+// We tried other generators with a call that returns a list, with a limit, a filter and an
+// expansion. huma v2 also generates the document and the parser from types. But it silently accepts
+// repeated parameters. It responds to invalid requests with 422, and every body contains a link to
+// its schema. With huma, this package would still need its own code for strictness, pages,
+// expansions and errors that name a field. swaggest/openapi-go generates a document from types but
+// parses no requests, so the code would have each limit twice. kin-openapi generates schemas from
+// Go types, without the limits in the plans. The tests of internal/api use kin-openapi to validate
+// this document. ogen generates a server from a document that people write.
 
 type openAPI struct {
 	OpenAPI    string                           `json:"openapi"`
@@ -184,7 +184,8 @@ func (n Needs) scopes() []string {
 	return scopes
 }
 
-// security lists one alternative for each scope, because a token needs only one of them.
+// security lists one alternative for each scope, because a token needs only one of them. The first
+// alternative of a public call with a guarded field is empty.
 func (n Needs) security() []map[string][]string {
 	if n.Public && n.Guarded == "" {
 		return []map[string][]string{}
@@ -330,8 +331,9 @@ func (e *endpoint) responses(s *schemas) map[string]content {
 	return out
 }
 
-// failures returns the error codes of an endpoint, by status. Every endpoint has the first four
-// codes. Some codes follow from the endpoint's declaration, and the route names the others.
+// failures returns the error codes of an endpoint, by status. Every endpoint has the codes bug,
+// maintenance, rateLimited and unavailable. Some codes follow from the endpoint's declaration, and
+// the route names the others.
 func (e *endpoint) failures() map[int][]string {
 	words := append([]string{"bug", "maintenance", "rateLimited", "unavailable"}, e.route.Errors...)
 	follow := map[string]bool{

@@ -28,8 +28,8 @@ import (
 //
 // The fields of a struct with the tag inner are fields of the input, too.
 //
-// A body with free keys has a field "*", which is a map. The map receives the keys that have no
-// other field. With ",query", the map also receives query parameters without another field.
+// A body may have a field "*", which is a map. The map receives the keys that have no other field.
+// With ",query", the map also receives query parameters without another field.
 //
 // A body field with ",whole" is a list. The complete body may be this list.
 //

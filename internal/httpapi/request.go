@@ -16,7 +16,7 @@ import (
 )
 
 // maxBody is the default limit for bodies, in bytes. A bulk payment of 1,000 instructions with
-// identities needs only a fraction of it.
+// identities fits into this limit, unless most of its texts have the maximum length.
 const maxBody = 1 << 20
 
 // read reads the query and the body of a request.
@@ -50,8 +50,8 @@ func tooLarge(format string, args ...any) error {
 	return &passerelle.Error{Kind: passerelle.TooLarge, Code: "payloadTooLarge", Message: fmt.Sprintf(format, args...)}
 }
 
-// bind fills the endpoint's input from the path, the headers, the query and the body. It then runs
-// the embedded settlers.
+// bind fills the endpoint's input from the path, the headers, the query and the body. It then
+// completes the embedded structs that need more than their own parameters, such as Paging.
 func (x *exchange) bind(in reflect.Value) error {
 	b := &binding{strict: x.caller.Strict, user: x.caller.User}
 	p := x.endpoint.plan
@@ -171,8 +171,8 @@ func (p *plan) spread(body *node) error {
 }
 
 // fromQuery returns those query parameters that belong to the body. These parameters have the names
-// of the body's scalar fields. If the free keys of a body may be in the query, all unknown
-// parameters belong to the body too.
+// of the body's scalar fields. If the body has a field "*" that also receives query parameters, all
+// unknown parameters belong to the body too.
 func (p *plan) fromQuery(query url.Values) []string {
 	var names []string
 	for _, name := range sorted(query) {

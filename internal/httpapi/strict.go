@@ -7,9 +7,9 @@ import (
 	"passerelle"
 )
 
-// Known checks the names in a body with free keys (a field "*"). It fails for an unknown name when
-// the request has "Prefer: handling=strict". Only the endpoint knows the names that such a field
-// accepts.
+// Known checks the names that the field "*" of a body has received. It fails for an unknown name
+// when the request has "Prefer: handling=strict". Only the endpoint knows the names that such a
+// field accepts.
 func (c *Caller) Known(supplied map[string]string, known []string) error {
 	if !c.Strict {
 		return nil

@@ -91,7 +91,8 @@ func field(name, in string, required bool, s schema) Field {
 
 func literal(value any) Word { return Word{Literal: fmt.Sprint(value)} }
 
-// words returns the description of a value. It returns nothing for a value without a description.
+// words describes the values that a schema allows. It returns nothing for a schema that allows any
+// value.
 func words(s schema) []Word {
 	switch {
 	case s.Ref != "":

@@ -1,10 +1,10 @@
 // Package tracing records the work that a request causes, in the terms of OpenTelemetry. Such work
-// is a statement of the database, a call of a bank, or a request to a receiver of webhooks.
+// is a read or a write of the database, a call to a bank, or a request to a receiver of webhooks.
 //
-// The package owns the data that a span may contain. It also owns the text that names a trace in a
-// header ("traceparent", W3C Trace Context) or in the database. Callers decide where spans begin
-// and end. Package otlp decides where to send them. Spans contain no personal data: callers add
-// only names from the program, ids and numbers.
+// The package owns the types of data that a span may contain. It also owns the text that names a
+// trace in a header ("traceparent", W3C Trace Context) or in the database. Callers decide where
+// spans begin and end. Package otlp decides where to send them. Spans contain no personal data:
+// callers add only names from the program, ids and numbers.
 //
 // Nothing here fails. A nil Tracer records nothing. A context that belongs to no trace also records
 // nothing.
@@ -27,7 +27,8 @@ const Header = "Traceparent"
 // Kind is the role of a span.
 type Kind = trace.SpanKind
 
-// These are the kinds of spans: work of this program, and calls of other programs.
+// Callers of Start choose one of these kinds: work inside this program, or calls from this program
+// to others.
 const (
 	Internal = trace.SpanKindInternal
 	Client   = trace.SpanKindClient
@@ -76,7 +77,7 @@ func (t *Tracer) Continue(ctx context.Context, parent string) context.Context {
 	return context.WithValue(trace.ContextWithSpanContext(ctx, own), tracerKey{}, t)
 }
 
-// Within returns a context that ends with ctx. It belongs to the trace of the second argument.
+// Within returns a context that ends when ctx ends. It belongs to the trace of the second argument.
 func Within(ctx, of context.Context) context.Context {
 	return tracerOf(of).Continue(ctx, Parent(of))
 }
@@ -140,7 +141,7 @@ func (s TraceSpan) Number(key string, value int64) {
 	}
 }
 
-// ErrFailed marks a span as failed without another error.
+// ErrFailed marks a span as failed when the caller of End has no error value.
 var ErrFailed = errors.New("failed")
 
 // End ends the span, and marks it as failed unless err is nil. It omits the text of the error,

@@ -6,7 +6,8 @@ import (
 	"passerelle/payment"
 )
 
-// Incompatibility lists the rules of a connector that a payment breaks.
+// Incompatibility lists the rules of a connector that a payment breaks. Reasons is empty when only
+// a label is too long.
 type Incompatibility struct {
 	Type          payment.Severity `json:"type" doc:"incompatible when at least one reason is, or a label is longer than the connector accepts"`
 	Reasons       []Reason         `json:"reasons" doc:"all reasons; none when only a label is too long, because no code exists for that"`

@@ -25,7 +25,8 @@ const (
 )
 
 // rendered is a list of objects that are being rendered. embedded holds the number of objects
-// inside each object of the list. embedded is nil when the call requested no expansion.
+// inside each object of the list. embedded is nil when the call requested no expansion of these
+// objects.
 type rendered[W any] struct {
 	list     []W
 	embedded []int
