@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// maxDue limits the connections that are listed at once.
+	// maxDue limits the connections, also deleted ones, that a query for due work lists.
 	maxDue = 100
 	// unattendedDay is the period in which reads without the user are counted.
 	unattendedDay = 24 * time.Hour
@@ -34,8 +34,9 @@ func (a *Aggregation) RunDue(ctx context.Context, d passerelle.Domain) (int, err
 	return read, errors.Join(append(errs, a.ExpireConnections(ctx, d))...)
 }
 
-// Withdrawn data is erased in steps of leastStep to mostStep rows. When a step has taken longer
-// than stepTime, the next step is smaller if possible. Other writes take about as long as stepTime.
+// Withdrawn data, except the bodies of events, is erased in steps of leastStep to mostStep rows.
+// When a step has taken longer than stepTime, the next step is smaller if possible. Other writes
+// take about as long as stepTime.
 const (
 	leastStep, mostStep = 10, 100
 	stepTime            = 5 * time.Millisecond
@@ -138,7 +139,7 @@ func (run *syncRun) allowed() bool {
 	return bound == 0 || run.lease.c.Unattended <= bound
 }
 
-// postpone sets the time at which the connection may be read again.
+// postpone ends the run and sets the time at which the connection may be read again.
 func (run *syncRun) postpone(ctx context.Context) error {
 	next := run.lease.c.UnattendedFrom.Add(unattendedDay)
 	run.lease.c.Unattended--

@@ -37,8 +37,9 @@ var (
 	errInvalidData = errors.New("the connector gave invalid data")
 )
 
-// importer stores the data of a run page by page. It needs limited memory for a history of any
-// length. It finds and writes only new, changed and deleted rows.
+// importer stores the data of a run page by page. Of stored rows and earlier pages, it keeps only
+// ids and hashes of keys in memory. maxPerRun limits the reported rows. The importer finds and
+// writes only new, changed and deleted rows.
 type importer struct {
 	ctx     context.Context
 	lease   *lease
@@ -271,7 +272,7 @@ func (im *importer) Wanted(key string) (passerelle.Date, bool) {
 	return passerelle.DateOf(*a.LastUpdate, time.UTC).AddDays(-rereadDays), true
 }
 
-// rereadDays is the number of past days in which institutions may still change booked transactions.
+// rereadDays is the number of past days whose booked transactions institutions may still change.
 const rereadDays = 30
 
 // horizon returns the first day that a first read requests. The zero day means no limit.

@@ -78,9 +78,10 @@ func (r *reporter) add(ctx context.Context, events []store.EmittedEvent, e store
 	return nil, nil
 }
 
-// writeWithEvents executes a unit of the run with the events that the function events writes. When
-// a webhook was registered after the check, it writes these bodies again. From then on, it writes
-// all bodies.
+// writeWithEvents executes a unit of the run, and stores the events that its first function
+// argument returns. The unit fails with ErrWanted if a webhook was registered after the method
+// unwanted checked the webhooks. In this case, writeWithEvents makes the events again, with all
+// bodies. The run then writes all later bodies too.
 func (r *reporter) writeWithEvents(ctx context.Context, events func() ([]store.EmittedEvent, error), fn func(tx *store.Tx) error) error {
 	all, err := events()
 	if err == nil {

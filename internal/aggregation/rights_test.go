@@ -17,8 +17,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// pending returns the names of the events that wait, and of the events whose deliveries were
-// dropped. It checks that exactly the dropped events have no body.
+// pending returns the names of the events with deliveries that were not dropped, and of the events
+// whose deliveries were dropped. It checks that exactly the dropped events have the body {}.
 func (h *fixture) pending() (pending, lost []string) {
 	h.t.Helper()
 	for _, d := range storetest.Inspect(h.t, h.url).Deliveries() {
@@ -153,8 +153,8 @@ func (h *fixture) through(source, login string) bankstore.Connection {
 	return c
 }
 
-// TestConsentsEnd checks that a connection whose consent ends asks its user once, and is not read
-// without the user.
+// TestConsentsEnd checks that the end of a consent sets SCARequired and emits CONNECTION_SYNCED
+// once. Afterwards, the service must not read the connection without the user.
 func TestConsentsEnd(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c := h.through("directaccess", "one")
@@ -228,7 +228,7 @@ func TestConsentsEndWhereTheyWereGranted(t *testing.T) {
 	})
 }
 
-// TestUserSynced checks that a batch that reads two or more connections of a user reports the user
+// TestUserSynced checks that a batch that reads two or more connections of a user emits USER_SYNCED
 // with all changes at the end.
 func TestUserSynced(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
@@ -299,8 +299,9 @@ func TestUserSyncedWithLostAccounts(t *testing.T) {
 	})
 }
 
-// TestUserSyncedOnRequest checks that a request for all of several connections emits USER_SYNCED.
-// When the user stops sharing an account, an undelivered USER_SYNCED with its data must be dropped.
+// TestUserSyncedOnRequest checks that a request to read all connections of a user emits USER_SYNCED
+// if the user has two or more. When the user stops sharing an account, an undelivered USER_SYNCED
+// with its data must be dropped.
 func TestUserSyncedOnRequest(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		all := func() string {

@@ -22,7 +22,8 @@ const (
 )
 
 // TerminateConsents ends the due consents of a domain's deleted connections at their institutions.
-// It logs each failure. A later call tries again, until Termination.Over reports true.
+// It logs each failure at an institution. A later call tries again, until Termination.Over reports
+// true.
 func (a *Aggregation) TerminateConsents(ctx context.Context, d passerelle.Domain) error {
 	due, err := bankstore.From(a.DB).TerminationsDue(ctx, d.ID, a.now(d), maxDue)
 	for _, t := range due {

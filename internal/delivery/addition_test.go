@@ -14,8 +14,8 @@ import (
 	"passerelle/webhook"
 )
 
-// TestAdditions checks that the JSON payload of a webhook with an addition contains the user's
-// text. The signature must cover the text.
+// TestAdditions checks that the JSON payload of a webhook with an addition contains the text that
+// is stored for the user. The signature must cover the text.
 func TestAdditions(t *testing.T) {
 	var big bytes.Buffer
 	large(1 << 20)(&big)

@@ -118,7 +118,8 @@ func (d *driver) until2xx(what string, send func() (int, []byte)) []byte {
 	return []byte("{}")
 }
 
-// disturb records a failure. Waiting clients then get the full time again.
+// disturb records the time of a failure that the test causes. Waiting clients then get the full
+// time again.
 func (d *driver) disturb() { d.disturbed.Store(time.Now().UnixNano()) }
 
 func (d *driver) undisturbed(since time.Time) time.Duration {

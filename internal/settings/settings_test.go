@@ -122,8 +122,7 @@ func TestCheck(t *testing.T) {
 	wantInvalid(t, settings.Check("", ""), "")
 }
 
-// authority returns a certificate of an authority if isCA is true. Otherwise it returns another
-// certificate.
+// authority returns a certificate. isCA says whether it is the certificate of an authority.
 func authority(t *testing.T, isCA bool) string {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -224,7 +223,7 @@ func TestSetAndLoad(t *testing.T) {
 
 func pointer(s string) *string { return &s }
 
-// TestChange changes one key through each of its names, and checks the recorded changes.
+// TestChange changes keys, one of them through each of its names, and checks the recorded changes.
 func TestChange(t *testing.T) {
 	db, domain := open(t)
 	change := func(by string, changes map[string]*string) {
@@ -315,8 +314,8 @@ func TestChangesAreOnRecordWithTheirActs(t *testing.T) {
 	}
 }
 
-// TestFamiliesAreBounded checks that the number of keys in families is limited, because clients
-// choose their names.
+// TestFamiliesAreBounded checks that a domain can store only a limited number of keys with prefixes
+// such as "cat.". The limit exists because clients choose the names of these keys.
 func TestFamiliesAreBounded(t *testing.T) {
 	db, domain := open(t)
 	many := map[string]*string{}
