@@ -86,7 +86,7 @@ func (p *place) noticeBeside(ctx context.Context, kind string, slow int) (side, 
 	return p.noticing(w.eventCommitter(), r.received), nil
 }
 
-// listener is a receiver that reports the id in the body of each webhook request.
+// listener is a receiver that reports the id in the body of each request.
 type listener struct {
 	origin   string
 	received chan int64

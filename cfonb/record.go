@@ -78,7 +78,8 @@ func (r *record) trimmed(at span) string { return strings.Trim(r.get(at), " ") }
 
 const day = "020106"
 
-// Years of two digits from pivot on belong to the twentieth century.
+// A year has two digits in a record. The years from 60 to 99 are 1960 to 1999, and smaller years
+// are 2000 to 2059.
 const (
 	firstYear = 1960
 	lastYear  = 2059

@@ -240,8 +240,9 @@ func TestApprovingWhileCancelling(t *testing.T) {
 	wantNotes(t, p)
 }
 
-// TestApprovalDefaultsToRedirect: a cancellation that needs approval has the action redirect by
-// default. The report that refuses the cancellation sets the action of the order again.
+// TestApprovalDefaultsToRedirect: when a cancellation needs approval and the report names no
+// action, the action is redirect. The report that refuses the cancellation sets the action of the
+// order again.
 func TestApprovalDefaultsToRedirect(t *testing.T) {
 	p := in(t, payment.Validating, 1)
 	p.AskCancellation(payment.CancelledByUser, "https://client.example/back", "")

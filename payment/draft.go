@@ -36,7 +36,7 @@ type Draft struct {
 	OperatorIdentity  *passerelle.Identity
 }
 
-// Policy holds the domain's settings for new payments.
+// Policy holds the domain's settings for new payments, and the limit of the chosen connector.
 type Policy struct {
 	// MaxAmount is the highest total of a payment in major units of its currency, as decimal text.
 	// Any text that is not a positive amount of the currency means no limit.

@@ -32,7 +32,7 @@ type settingView struct {
 	Unused  bool   `json:"unused,omitempty"`
 }
 
-// setting describes a key with the domain's value.
+// setting returns a function that describes a key with the domain's value.
 func setting(values settings.Values) func(settings.Key) settingView {
 	return func(k settings.Key) settingView {
 		_, set := values[k.Name]
@@ -115,7 +115,7 @@ type settingChangeView struct {
 	At       string  `json:"timestamp"`
 }
 
-// Run lists the newest changes of the settings that match.
+// Run lists the newest changes of the settings that match --search.
 func (l *configLog) Run(c *console, g *configCommand) error {
 	if err := checkLimit(l.Limit); err != nil {
 		return err

@@ -45,8 +45,9 @@ func TestARefusedCertificateSendsNoOrder(t *testing.T) {
 	}
 }
 
-// TestAnInvalidCertificateIsTheOperatorsFault: when our certificate is not valid, a new order and a
-// read end with the code or the state bug. The connector does not call the bank.
+// TestAnInvalidCertificateIsTheOperatorsFault: when our certificate is not valid, a new order fails
+// with the code payment.Bug, and a read ends in the state passerelle.Bug. The connector does not
+// call the bank.
 func TestAnInvalidCertificateIsTheOperatorsFault(t *testing.T) {
 	now := time.Now()
 	for says, certificate := range map[string]*x509.Certificate{

@@ -4,7 +4,7 @@
 // wrong type, and each pod satisfies the profile "restricted".
 //
 // It owns the list of kinds that the chart may contain. It does not connect to a cluster. It runs
-// with the modules in helm.mod. On failure it names the wrong object.
+// with the modules in helm.mod. It names each wrong object.
 //
 //	go run -modfile=helm.mod deploy/helm/manifests.go <MANIFESTS
 package main
@@ -32,7 +32,7 @@ import (
 	strict "sigs.k8s.io/yaml"
 )
 
-// kinds maps the kinds of objects that the chart may contain to their types.
+// kinds maps each kind of object that the chart may contain to its type.
 var kinds = map[string]func() any{
 	"apps/v1 Deployment":                      func() any { return &apps.Deployment{} },
 	"batch/v1 Job":                            func() any { return &batch.Job{} },

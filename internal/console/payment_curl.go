@@ -43,8 +43,8 @@ type createdParty struct {
 }
 
 // curl returns a shell command that would create the same payment. The token is a variable. The
-// command hides the same data as the page. It omits the initiator of the payment, because no page
-// shows the initiator.
+// command hides the same data as the page. It omits operator_identity, because no page shows this
+// field.
 func (c *Console) curl(pc *page.Context, p *payment.Payment, revealed bool) (string, error) {
 	shown := wire.NewPayment(p, wire.View{Location: pc.Zone, Sensitive: revealed, ConnectorID: c.Initiation.ConnectorID})
 	body := creation{RedirectURI: p.ClientRedirectURI, State: nameText(pc, p.ClientState, revealed), PayerIdentity: withoutNulls(shown.PayerIdentity)}

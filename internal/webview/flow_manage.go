@@ -36,7 +36,7 @@ type managed struct {
 	Bad              bool
 }
 
-// managedPage is the number of connections that one page of the list reads.
+// managedPage is the largest number of connections that one page of the list reads.
 const managedPage = 100
 
 // list shows the connections of a person, oldest first.
@@ -78,7 +78,8 @@ func (w *Webview) list(pc *pageContext, t *flowSession) error {
 	return pages.Send(pc.writer, w.flowPage(pc, t, "list", body.Title, body))
 }
 
-// acknowledged returns the text that confirms the last action on another page.
+// acknowledged returns the text that confirms the last action, which the person took on another
+// page.
 func (pc *pageContext) acknowledged(t *flowSession) string {
 	switch step := pc.step(); {
 	case step == stepEnded && t.Deleted != 0:
@@ -89,7 +90,7 @@ func (pc *pageContext) acknowledged(t *flowSession) string {
 	return ""
 }
 
-// Each of these values of step makes a page show a confirmation.
+// Each of these values of the parameter step makes a page show a confirmation.
 const (
 	stepEnded = "ended"
 	stepAdded = "added"
@@ -146,7 +147,7 @@ func shortName(a passerelle.BankAccount) string {
 }
 
 // lastFour returns the last four characters of an account number. It returns an empty text for a
-// shorter number, because the page must not show a complete number.
+// number with four characters or fewer, because the page must not show a complete number.
 func lastFour(number string) string {
 	characters := []rune(number)
 	if len(characters) <= 4 {
@@ -271,7 +272,8 @@ func (w *Webview) confirmDeletion(pc *pageContext, s *flowConnection) error {
 	return pages.Send(pc.writer, w.flowPage(pc, s.flowSession, "forget", body.Title, body))
 }
 
-// deleteConnection deletes a connection and all data that was read through it.
+// deleteConnection deletes a connection. The data that was read through it is hidden immediately,
+// and erased soon after.
 func (w *Webview) deleteConnection(pc *pageContext, s *flowConnection, _ url.Values) error {
 	if s.Flow != flowManage {
 		return errUnread
@@ -288,7 +290,7 @@ func (w *Webview) deleteConnection(pc *pageContext, s *flowConnection, _ url.Val
 }
 
 // showDeleted redirects the person to the list of connections. If the link is about the deleted
-// connection, it ends the flow.
+// connection, showDeleted ends the flow instead.
 func (w *Webview) showDeleted(pc *pageContext, t *flowSession) error {
 	if t.Connection == t.Deleted {
 		return w.finishFlow(pc, t, t.managed())

@@ -13,7 +13,8 @@ import (
 	"passerelle/testbank/ledger"
 )
 
-// These are the lifetimes of codes and tokens.
+// These are the lifetimes of codes and access tokens. The bank's profile defines the lifetime of
+// refresh tokens.
 const (
 	codeLife  = time.Minute
 	tokenLife = time.Hour
@@ -26,8 +27,8 @@ type Application struct {
 	Scope     string `json:"scope"`
 	State     string `json:"state,omitempty"`
 	Challenge string `json:"challenge"`
-	// Code is the authorisation code with which the customer returns. The code is valid once, until
-	// CodeEnds.
+	// Code is the second part of the authorisation code with which the customer returns. The first
+	// part is the id of the authorisation. The code is valid once, until CodeEnds.
 	Code     string    `json:"code,omitempty"`
 	CodeEnds time.Time `json:"code_ends,omitzero"`
 }
@@ -46,8 +47,8 @@ const (
 	UnsupportedGrantType OAuthError = "unsupported_grant_type"
 )
 
-// Apply stores an application in the open authorisation of the application's scope. The return
-// address must be the same as in the order or consent.
+// Apply stores a request for a code in an open authorisation of the order or consent that the
+// request's scope names. The return address must be the same as in the order or consent.
 func (b *Bank) Apply(ctx context.Context, application Application) (*Authorisation, error) {
 	kind, id, _ := strings.Cut(application.Scope, ":")
 	kinds := map[string][]string{"PIS": {OfPayment, OfCancellation}, "AIS": {OfConsent}}[kind]

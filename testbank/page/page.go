@@ -59,7 +59,8 @@ type view struct {
 	Heading     string
 	Notice      string
 	Customers   []bank.Customer
-	// Customer is the owner of the app or the customer who must decide. Empty means any customer.
+	// Customer is the owner of the app or the customer who must decide. Empty means that no
+	// customer is known.
 	Customer  bank.Customer
 	Questions []questionView
 	// Banks are the banks to choose from.
@@ -176,7 +177,9 @@ func (p *Pages) askCustomer(w http.ResponseWriter, r *http.Request, q bank.Quest
 	p.show(w, http.StatusOK, view{Heading: shown.Heading, Customer: customer, Questions: []questionView{shown}})
 }
 
-// decide applies a customer's decision and redirects the customer back.
+// decide applies a customer's decision. If the authorisation is still open, it shows the question
+// again. Otherwise it redirects the customer back, or shows the outcome if there is no return
+// address.
 func (p *Pages) decide(w http.ResponseWriter, r *http.Request) {
 	a, err := p.take(w, r, r.PathValue("ticket"))
 	if err != nil {
