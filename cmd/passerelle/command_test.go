@@ -11,8 +11,8 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -79,31 +79,62 @@ func TestCommandsBesideAServer(t *testing.T) {
 		"BASE="+base, "RECEIVER="+strings.TrimSuffix(base, "/2.0")+"/sandbox/receiver/commands")
 }
 
+// play runs a script. In scripts, "run" and "status" call the program in this process, and "exec"
+// starts a process. Most commands take less time than the start of a process.
 func play(t *testing.T, script string, variables ...string) {
 	t.Helper()
+	text, err := os.ReadFile(script)
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Files:               []string{script},
 		RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
 			file := filepath.Join(env.WorkDir, "keys")
 			env.Vars = append(append(env.Vars, "PASSERELLE_KEY_FILE="+file, storetest.StatementFolder+"="+os.Getenv(storetest.StatementFolder)), variables...)
+			env.Values[namesKey{}] = namesOfVariables(env.Vars, string(text))
 			return keys.Generate().Save(file)
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"status": status, "keep": keep, "token": token},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"run": succeed, "status": status, "keep": keep, "token": token},
 	})
 }
 
-// status runs a program that must exit with the status in the first argument.
-func status(ts *testscript.TestScript, _ bool, args []string) {
-	got := 0
-	var exit *exec.ExitError
-	switch err := ts.Exec(args[1], args[2:]...); {
-	case errors.As(err, &exit):
-		got = exit.ExitCode()
-	case err != nil:
-		ts.Fatalf("%v", err)
+type namesKey struct{}
+
+// namesOfVariables returns the names of the variables that a script has or sets.
+func namesOfVariables(variables []string, script string) map[string]bool {
+	names := map[string]bool{}
+	for _, variable := range variables {
+		name, _, _ := strings.Cut(variable, "=")
+		names[name] = true
 	}
-	if strconv.Itoa(got) != args[0] {
+	for _, set := range regexp.MustCompile(`(?m)^env (\w+)=`).FindAllStringSubmatch(script, -1) {
+		names[set[1]] = true
+	}
+	return names
+}
+
+func succeed(ts *testscript.TestScript, _ bool, args []string) {
+	status(ts, false, append([]string{strconv.Itoa(succeeded)}, args...))
+}
+
+// status runs the program, which must exit with the status in the first argument.
+func status(ts *testscript.TestScript, _ bool, args []string) {
+	if args[1] != "passerelle" {
+		ts.Fatalf("status is only for passerelle")
+	}
+	before, err := os.Getwd()
+	ts.Check(err)
+	ts.Check(os.Chdir(ts.MkAbs(".")))
+	defer func() { ts.Check(os.Chdir(before)) }()
+	var environment []string
+	for name := range ts.Value(namesKey{}).(map[string]bool) {
+		if value := ts.Getenv(name); value != "" {
+			environment = append(environment, name+"="+value)
+		}
+	}
+	if got := run(context.Background(), args[2:], environment, ts.Stdout(), ts.Stderr()); strconv.Itoa(got) != args[0] {
 		ts.Fatalf("exit status %d, want %s", got, args[0])
 	}
 }
