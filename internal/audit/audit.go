@@ -96,7 +96,7 @@ func (l *Log) each(ctx context.Context) error {
 		}
 		err = l.lengthen(ctx, next)
 		if errors.Is(err, operatorstore.ErrNoLease) {
-			return errors.Join(failures...) // another process extends the other chains
+			return errors.Join(failures...) // the process that holds the lease now extends the other chains
 		}
 		failures = append(failures, failed(fmt.Sprintf("chain %d", next), err))
 		chain = next

@@ -72,8 +72,8 @@ type mark struct {
 }
 
 // Verify reads a chain page by page, and finds the first wrong place. The checkpoint is from an
-// earlier check, or nil. Other processes may record acts and assign places during the call. Verify
-// calls the function progress with the number of acts that it has read.
+// earlier check, or nil. Other processes may record acts and assign places while Verify runs.
+// Verify calls the function progress with the number of acts that it has read.
 func Verify(ctx context.Context, db *store.Reader, chain passerelle.DomainID, seen *Checkpoint, progress func(acts int64)) (ChainCheck, error) {
 	before, err := operatorstore.From(db).AuditEnd(ctx, chain)
 	if err != nil {

@@ -112,16 +112,16 @@ func (c *canon) text(s *string) {
 	*c = append(*c, *s...)
 }
 
-// NextUnchained returns the next chain that contains acts without a place. The number of this chain
-// is greater than the argument. With the argument -1, NextUnchained searches all chains. It fails
-// with ErrNotFound when no such chain exists.
+// NextUnchained searches the chains with a number greater than `after`, in ascending order; with
+// -1, it searches all chains. It returns the first chain that contains acts without a place. It
+// fails with ErrNotFound when it finds no such chain.
 func (r Reader) NextUnchained(ctx context.Context, after passerelle.DomainID) (passerelle.DomainID, error) {
 	chain, err := database.One(ctx, r.rows, database.ScanInt, `SELECT `+chainOf+` FROM audit WHERE number IS NULL AND `+chainOf+` > $1 ORDER BY `+chainOf+`, id LIMIT 1`, int64(after))
 	return passerelle.DomainID(chain), err
 }
 
-// UnchainedAudit reads at most limit of a chain's acts that have no place, in the order in which
-// they will get their places.
+// UnchainedAudit reads the acts of a chain that have no place, in the order in which they will get
+// their places. It reads at most limit acts.
 func (r Reader) UnchainedAudit(ctx context.Context, chain passerelle.DomainID, limit int) ([]AuditLink, error) {
 	return database.Collect(ctx, r.rows, scanLink, `SELECT `+linkColumns+` FROM audit WHERE `+chainOf+` = $1 AND number IS NULL ORDER BY id LIMIT $2`, int64(chain), limit)
 }
@@ -150,15 +150,16 @@ func (r Reader) AuditEnd(ctx context.Context, chain passerelle.DomainID) (AuditE
 	return end, err
 }
 
-// AuditLinks reads at most limit acts of a chain, in the order of their places. after is the last
-// act of the previous batch. If two acts of a damaged database have the same place, AuditLinks
-// reads both.
+// AuditLinks reads the acts of a chain that have a place, in the order of their places. It reads at
+// most limit acts. The argument `after` is the last act of the previous batch. If two acts of a
+// damaged database have the same place, AuditLinks reads both.
 func (r Reader) AuditLinks(ctx context.Context, chain passerelle.DomainID, after AuditLink, limit int) ([]AuditLink, error) {
 	return database.Collect(ctx, r.rows, scanLink, `SELECT `+linkColumns+` FROM audit WHERE `+chainOf+` = $1 AND number IS NOT NULL AND (number, id) > ($2, $3)
 		ORDER BY number, id LIMIT $4`, int64(chain), after.Number, after.ID, limit)
 }
 
-// ErrNoLease reports that another process holds the lease of the audit chains.
+// ErrNoLease reports that the caller does not hold the lease of the audit chains. Another process
+// holds the lease, or the caller's lease has lapsed.
 var ErrNoLease = errors.New("another process holds the lease")
 
 // LeaseAuditChains makes holder the only process that extends the audit chains. Write fails with
@@ -174,7 +175,7 @@ func (tx Tx) ReleaseAuditChains(holder string) {
 
 // Chain gives acts the next places in their chain. It makes the last of these acts the end of the
 // chain, and renews the lease. Write fails with ErrNoLease when the lease has lapsed, and with
-// ErrConflict when another process has moved the end.
+// ErrConflict when another process has moved the end or chained one of the acts.
 func (tx Tx) Chain(end AuditEnd, links []AuditLink, holder string, lease time.Duration) {
 	tx.unit.ExecOne(ErrNoLease, `UPDATE audit_turn SET lease_until = {now} + $1 WHERE holder = $2 AND lease_until >= {now}`, lease.Microseconds(), holder)
 	last := links[len(links)-1]

@@ -10,8 +10,8 @@
 // store. A change and the record of the act therefore commit together.
 //
 // The functions of this package fail with the errors of package store. Write fails with ErrLocked
-// after too many failed attempts to sign in, and with ErrNoLease when another process extends the
-// audit chains.
+// after too many failed attempts to sign in, and with ErrNoLease when the caller does not hold the
+// lease of the audit chains.
 package operatorstore
 
 import (

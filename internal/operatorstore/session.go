@@ -93,7 +93,7 @@ func (tx Tx) RevokeSession(operator store.OperatorID, id int64, now time.Time) {
 	tx.unit.ExecOne(store.ErrNotFound, revoke+`id = $3`, database.Micros(now), int64(operator), id)
 }
 
-// RevokeSessions ends the sessions of an operator. If its second argument is not zero, it keeps the
+// RevokeSessions ends the sessions of an operator. If the argument `but` is not zero, it keeps the
 // session with this id.
 func (tx Tx) RevokeSessions(operator store.OperatorID, but int64, now time.Time) {
 	tx.unit.Exec(revoke+`id <> $3`, database.Micros(now), int64(operator), but)

@@ -23,9 +23,9 @@ type SignInCounter struct {
 }
 
 // TakeSignIn counts an attempt to sign in. Call it before you compare a password, so that all
-// simultaneous attempts are counted. Write fails with ErrLocked when k.Limit attempts are already
-// counted, each of them less than the argument span after the previous attempt. In this case, the
-// attempt is not counted.
+// simultaneous attempts are counted. When the last counted attempt is at least the duration `span`
+// ago, the count starts again. Otherwise, Write fails with ErrLocked when k.Limit attempts are
+// already counted, and does not count this attempt.
 func (tx Tx) TakeSignIn(k SignInCounter, now time.Time, span time.Duration) {
 	tx.unit.ExecOne(ErrLocked, `INSERT INTO sign_in_failure (subject, part_of, failures, latest) VALUES ($1, $5, 1, $2)
 		ON CONFLICT (subject) DO UPDATE SET failures = CASE WHEN sign_in_failure.latest <= $3 THEN 1 ELSE sign_in_failure.failures + 1 END, latest = $2

@@ -46,8 +46,8 @@ func addEarlier(ctx context.Context, db *store.DB, domain passerelle.DomainID, t
 	}
 }
 
-// addBefore adds the words of a batch of payments with ids below the last argument. It stores the
-// id that it has reached.
+// addBefore adds the words of a batch of payments with ids below the argument `before`. It stores
+// the id that it has reached.
 func addBefore(ctx context.Context, db *store.DB, domain passerelle.DomainID, table string, before int64) error {
 	page, err := db.Payments(ctx, store.PaymentFilter{Domain: domain}, store.Window{Order: "id", Descending: true, Limit: earlierAtOnce, From: []any{before, before}}, true)
 	if err != nil {

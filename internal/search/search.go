@@ -33,8 +33,8 @@ const (
 	// words are cut off.
 	minWord = 2
 	maxWord = 32
-	// maxWords is the largest number of different words of a payment's labels that are stored. The
-	// same limit applies to the words of the beneficiaries' names, and to the e-mail addresses. The
+	// For each payment, the table stores at most maxWords different words of the labels. The same
+	// limit applies to the words of the beneficiaries' names, and to the e-mail addresses. The
 	// limit is enough for most bulk payments, because they repeat their words.
 	maxWords = 100
 )
@@ -170,7 +170,7 @@ func rarestFirst(ctx context.Context, from source, domain passerelle.DomainID, w
 
 // find returns the payments that have all words. It reads payments with the first word, and
 // searches the index for the same payments with the other words. It counts these rows, because
-// PostgreSQL converts EXISTS to a join. A generic plan expects few payments with any word, so the
+// PostgreSQL converts EXISTS to a join. A generic plan expects few payments for every word, so the
 // join may read all payments with a frequent word.
 func find(ctx context.Context, from source, domain passerelle.DomainID, words []string, w store.Window) ([]passerelle.PaymentID, error) {
 	sign, order, limit := "<", "DESC", w.Limit

@@ -160,9 +160,9 @@ func (tx *Tx) beneficiaryNumbers(p *payment.Payment) ([]string, []byte, error) {
 	return columns, sealed, nil
 }
 
-// openNumbers decrypts the account numbers of a payment. It replaces the payer's blind value, and
-// stores the beneficiaries' numbers in p.numbers. It must run before the payment's instructions are
-// loaded, because loading takes the numbers from p.numbers.
+// openNumbers decrypts the account numbers of a payment. It replaces the payer's blind value with
+// the number, and stores the beneficiaries' numbers in p.numbers. It must run before the payment's
+// instructions are loaded, because loading takes the numbers from p.numbers.
 func (r *Reader) openNumbers(p *storedPayment) error {
 	if r.keys == nil && (p.payerNumber != nil || p.beneficiaryNumbers != nil) {
 		return fmt.Errorf("%w: there is no key file at hand", ErrSealed)
@@ -190,9 +190,9 @@ func (r *Reader) openNumbers(p *storedPayment) error {
 // SealAccountNumbers makes the store encrypt the account numbers of new payments from now on. It
 // then encrypts the numbers of older payments, with one unit for each payment. Until
 // SealAccountNumbers finishes, a search by number does not find payments with unencrypted numbers.
-// A unit that began before the call may still store unencrypted numbers. SealAccountNumbers calls
-// the function progress after each batch, with the number of payments encrypted so far. After an
-// error, the next call continues where this one stopped.
+// A unit that began before SealAccountNumbers may still store unencrypted numbers.
+// SealAccountNumbers calls the function progress after each batch, with the number of payments
+// encrypted so far. After an error, another call encrypts the remaining numbers.
 func (db *DB) SealAccountNumbers(ctx context.Context, batch int, progress func(seen int64)) (int64, error) {
 	var sealed int64
 	err := db.Write(ctx, func(tx *Tx) error {

@@ -204,9 +204,9 @@ func (r *Reader) CountUnknownOutcomes(ctx context.Context, domain passerelle.Dom
 		int64(domain), MaxOverviewRows)
 }
 
-// OpenAttempt records a call that is about to be made, and takes the lease of the attempt. Write
-// fails with ErrDuplicate when the number is already used, when another attempt of the payment is
-// unanswered, or when another order has the same key.
+// OpenAttempt records a bank call that is about to be made, and takes the lease of the attempt.
+// Write fails with ErrDuplicate when the payment already has an attempt with a.Number or an
+// unanswered attempt, or when another order has the same key.
 func (tx *Tx) OpenAttempt(a *Attempt, lease time.Duration) error {
 	id, err := tx.unit.NewID("attempt")
 	if err != nil {

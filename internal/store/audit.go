@@ -10,9 +10,9 @@ import (
 // OperatorID identifies a person who works in the console.
 type OperatorID int64
 
-// Audit is the record of one act in the console, of a command or of an API request. The act may be
-// a change, a view of data or a refused attempt. An Audit contains no personal data: numbers stand
-// for people and objects.
+// Audit is the record of one act. The act happened in the console, in a command or in an API
+// request. It may be a change, a view of data or a refused attempt. An Audit contains no personal
+// data: numbers stand for people and objects.
 type Audit struct {
 	ID int64
 	// Domain is zero for an act that concerns no domain.

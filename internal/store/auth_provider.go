@@ -29,8 +29,8 @@ type AuthProvider struct {
 	Name   string
 	// Secret signs requests, or it is the client's secret at a token endpoint.
 	Secret string
-	// NextSecret replaces Secret at NextFrom, in real time. When no replacement is planned,
-	// NextSecret is empty and NextFrom is nil.
+	// NextSecret replaces Secret at NextFrom, an instant of real time. When no replacement is
+	// planned, NextSecret is empty and NextFrom is nil.
 	NextSecret string
 	NextFrom   *time.Time
 	// Endpoint is nil unless the type is "oauth".
@@ -293,8 +293,8 @@ type Rotation struct {
 
 // RotateSecret gives a new secret to a provider that signs. If the change is planned for later and
 // an earlier next secret is already in effect, RotateSecret first makes that secret the present
-// secret. It drops a next secret that is not yet in effect. The first instant is real time, and the
-// second is in the domain's time.
+// secret. It drops a next secret that is not yet in effect. The argument `real` is real time, and
+// `now` is in the domain's time.
 func (tx *Tx) RotateSecret(r Rotation, real, now time.Time) error {
 	a := AuthProvider{ID: r.Provider, Domain: r.Domain}
 	sealed, err := tx.Seal(a.secretPlace(), []byte(r.Secret))

@@ -109,9 +109,9 @@ func (r *Reader) RedirectURIs(ctx context.Context, domain passerelle.DomainID, i
 	return strings.Fields(uris), err
 }
 
-// RedirectURIsOfPayment returns the redirect URIs of the client that registered a payment. It
-// returns none for a deleted client, because the payment outlives the client. It fails with
-// ErrNotFound when the payment does not exist.
+// RedirectURIsOfPayment returns the redirect URIs of the client that registered a payment. For a
+// deleted client, it returns an empty list. It fails with ErrNotFound when the payment does not
+// exist.
 func (r *Reader) RedirectURIsOfPayment(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID) ([]string, error) {
 	uris, err := database.ByKey(ctx, r.rows, database.ScanString,
 		`SELECT CASE WHEN deleted IS NULL THEN redirect_uris ELSE '' END FROM client WHERE +domain_id = $1 AND id = (SELECT client_id FROM payment WHERE +domain_id = $1 AND id = $2)`, int64(domain), int64(id))
@@ -188,8 +188,8 @@ func storedClient(c Client) ([]any, error) {
 	}, err
 }
 
-// NoteClientUse stores the first instant as the time of the last use of a client's secret. It
-// writes nothing when the stored time is after the second instant.
+// NoteClientUse stores `at` as the time when a client's secret was last used. It writes nothing
+// when the stored time is after `since`.
 func (tx *Tx) NoteClientUse(domain passerelle.DomainID, id passerelle.ClientID, at, since time.Time) {
 	tx.unit.Exec(`UPDATE client SET last_used = $1 WHERE +domain_id = $2 AND id = $3 AND (last_used IS NULL OR last_used <= $4)`,
 		database.Micros(at), int64(domain), int64(id), database.Micros(since))
@@ -211,8 +211,8 @@ func (tx *Tx) SetClientKeys(domain passerelle.DomainID, id passerelle.ClientID, 
 	return nil
 }
 
-// ClientKey returns the private key of a client. It fails with ErrNotFound when the client has no
-// key pair.
+// ClientKey returns the private key of a client. It fails with ErrNotFound when the client is
+// deleted or has no key pair.
 func (r *Reader) ClientKey(ctx context.Context, domain passerelle.DomainID, id passerelle.ClientID) ([]byte, error) {
 	sealed, err := database.One(ctx, r.rows, func(row database.Row) ([]byte, error) {
 		var sealed []byte

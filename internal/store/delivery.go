@@ -301,7 +301,7 @@ func byPowersOfTwo[T any](list []T) iter.Seq[[]T] {
 }
 
 // rowList writes placeholders for rows of values. Every row begins with the placeholders $1, $2 and
-// so on, for values that all rows share. The second argument is the number of these placeholders.
+// so on, for values that all rows share. The argument `same` is the number of these placeholders.
 func rowList(rows, same, columns int) string {
 	list := make([]byte, 0, rows*(same+columns)*len("$1234, "))
 	next := same + 1

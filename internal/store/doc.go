@@ -12,7 +12,8 @@
 // A [Reader] reads committed rows and cannot write. A write is a unit: [DB.Write] calls a function
 // that collects statements on a [Tx], and then executes all of them or none.
 //
-// A query for a missing row fails with ErrNotFound. A write fails with ErrConflict when the row
-// has changed since it was read, and with ErrDuplicate or ErrConstraint when the schema refuses
-// the row. While the database cannot be reached, every call fails with passerelle.Unavailable.
+// A query for a missing row fails with ErrNotFound, unless the comment of the method says
+// otherwise. A write fails with ErrConflict when the row has changed since it was read, and with
+// ErrDuplicate or ErrConstraint when the schema refuses the row. While the database cannot be
+// reached, queries and writes fail with passerelle.Unavailable.
 package store

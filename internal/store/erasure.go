@@ -38,8 +38,8 @@ const eventsOfUser = `FROM event e WHERE e.domain_id = $1 AND e.user_id = $2 AND
 const ForgottenFile = `next_fetch = NULL, due = CASE WHEN lease_until > {now} THEN lease_until ELSE 0 END`
 
 // remains lists the tables and columns with data of a user, in the order of erasure. rows is a
-// query for the keys of the rows, and erase is a statement that erases the rows in {rows}. In
-// erase, $3 is the domain's present instant.
+// query for the keys of the rows. erase is a statement that erases these rows. In this statement,
+// {rows} stands for the query, and $3 is the domain's present instant.
 var remains = []struct{ rows, erase string }{
 	{
 		// The responses that are stored for repeated requests contain data of the user. The query
@@ -89,10 +89,10 @@ var remains = []struct{ rows, erase string }{
 }
 
 // EachPending calls the function do with each row that the function list returns. It ends when list
-// returns no row, or after the maximum number of calls. After a success, the row must no longer be
-// in the list. A failing row stays in the list. It does not delay other rows, because list skips as
-// many rows as have failed. EachPending returns the first failure, with the number of failures if
-// there are several.
+// returns no row or an error, or after list was called `passes` times. After a success, the row
+// must no longer be in the list. A failing row stays in the list. It does not delay other rows,
+// because list skips as many rows as have failed. EachPending returns the first failure, with the
+// number of failures if there are several.
 func EachPending[Row any](ctx context.Context, passes int, list func(skip int) ([]Row, error), do func(Row) error) error {
 	var (
 		failed int
@@ -141,8 +141,8 @@ func (r *Reader) ErasuresDue(ctx context.Context, domain passerelle.DomainID, re
 
 // Erase erases a deleted user's data that may be erased now. Package bankstore erases the user's
 // bank data. The argument batch limits the rows of each kind that a unit erases. Until all data is
-// erased and erasureGrace has passed, the erasure is due again at the last instant. The first
-// instant is in the domain's time, and the others are real time.
+// erased and erasureGrace has passed, the erasure is due again at the instant `next`. The argument
+// `now` is in the domain's time; realNow and `next` are real time.
 func (db *DB) Erase(ctx context.Context, e Erasure, batch int, now, realNow, next time.Time) error {
 	for {
 		if err := db.Write(ctx, func(tx *Tx) error { tx.erase(e, batch, now); return nil }); err != nil {

@@ -84,7 +84,8 @@ func (b *EventBody) Close() error {
 	return nil
 }
 
-// flush stores the bytes in memory as the next part, if there are at least this many bytes.
+// flush stores the bytes in memory as the next part. It does nothing when there are fewer bytes
+// than the argument `enough`.
 func (b *EventBody) flush(enough int) error {
 	if len(b.pending) < enough {
 		return nil

@@ -131,7 +131,8 @@ type Breach struct {
 
 // CheckInvariants checks all invariants of a domain. It checks each rule with a separate query. A
 // common snapshot is not needed, because each rule holds at every moment. The time is proportional
-// to the size of the data. Events from before the instant may have been removed.
+// to the size of the data. A rule whose field `recent` is set applies only from the instant `since`
+// on, because older events may have been removed.
 func (r *Reader) CheckInvariants(ctx context.Context, domain passerelle.DomainID, since time.Time) ([]Breach, error) {
 	var breaches []Breach
 	for _, invariant := range invariants {

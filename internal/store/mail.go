@@ -90,7 +90,7 @@ func (tx *Tx) CreateMail(m *Mail) error {
 }
 
 // ClaimMail leases the next due mail of any domain, and counts the attempt. Mails that never failed
-// come first. The instant is real time. *into stays nil when no mail is due.
+// come first. The argument `now` is real time. *into stays nil when no mail is due.
 func (tx *Tx) ClaimMail(now time.Time, lease time.Duration, into **Mail) {
 	tx.unit.OnRetry(func() { *into = nil })
 	tx.unit.Query(func(row database.Row) error {

@@ -17,7 +17,7 @@ const MaxOverviewRows = 10_000
 // Volume is the number of payments that were registered in a period and have the same state,
 // error code, connector and currency. Code and Connector are empty for payments without them.
 type Volume struct {
-	// Period is the number of this period, counted from 1970 on the clock of a time zone.
+	// Period is the number of this period, counted from 1970 in local time.
 	Period                   int64
 	State                    payment.State
 	Code                     payment.ErrorCode
@@ -29,9 +29,10 @@ type Volume struct {
 	Open          time.Duration
 }
 
-// Volumes counts the payments that were registered since an instant, by period. It lists the
-// earliest period first. The argument length is the duration of a period. Periods follow the local
-// time in the zone of this instant. Volumes counts only the newest MaxOverviewRows payments.
+// Volumes counts the payments that were registered at or after the instant `since`, by period. It
+// lists the earliest period first. The argument length is the duration of a period. Periods follow
+// the local time in the time zone of `since`. Volumes counts only the newest MaxOverviewRows
+// payments.
 func (r *Reader) Volumes(ctx context.Context, domain passerelle.DomainID, length time.Duration, since time.Time) ([]Volume, error) {
 	_, zone := since.Zone()
 	return database.Collect(ctx, r.rows, func(row database.Row) (Volume, error) {
@@ -94,8 +95,8 @@ func (r *Reader) Queues(ctx context.Context, domain passerelle.DomainID, state p
 		GROUP BY uuid, connector ORDER BY since, uuid, connector`, int64(domain), string(state), MaxOverviewRows)
 }
 
-// DomainHealth sums up the requests to all webhooks of a domain in the 24 hours up to the
-// domain's instant. All hours are complete except the last.
+// DomainHealth sums up the requests to all webhooks of a domain in the 24 hours up to the instant
+// `now`, in the domain's time. All hours are complete except the last.
 func (r *Reader) DomainHealth(ctx context.Context, domain passerelle.DomainID, now time.Time) (Health, error) {
 	return database.One(ctx, r.rows, func(row database.Row) (Health, error) {
 		var (

@@ -28,13 +28,13 @@ func (tx *Tx) dueOf(into *[]Due, sql string, args ...any) {
 	}, sql, args...)
 }
 
-// DuePayments leases a domain's payments that are due for a check at the domain's instant. It
-// leases at most limit payments. It leaves out payments with an unanswered attempt, because the
-// recovery of attempts handles them. It also leaves out payments of the connectors in except. A
-// scalar subquery looks up the unanswered attempt of each payment. The index attempt_live allows
-// only one unanswered attempt for a payment. NOT EXISTS would be slow while an unreachable bank
-// leaves many unanswered attempts: with old statistics, PostgreSQL compares each payment with all
-// of them.
+// DuePayments leases a domain's payments whose check is due at the instant `now`, in the domain's
+// time. It leases at most limit payments. It leaves out payments with an unanswered attempt,
+// because the recovery of attempts handles them. It also leaves out payments of the connectors in
+// except. A scalar subquery looks up the unanswered attempt of each payment. The index attempt_live
+// allows only one unanswered attempt for a payment. NOT EXISTS would be slow while an unreachable
+// bank leaves many unanswered attempts: with old statistics, PostgreSQL compares each payment with
+// all of them.
 func (tx *Tx) DuePayments(domain passerelle.DomainID, now time.Time, lease time.Duration, limit int, except []string, into *[]Due) {
 	others, args := database.Without(except, "connector_uuid", []any{int64(domain), database.Micros(now), lease.Microseconds()})
 	tx.dueOf(into, `WITH due AS MATERIALIZED (
@@ -48,9 +48,9 @@ func (tx *Tx) DuePayments(domain passerelle.DomainID, now time.Time, lease time.
 
 // ExpiringPayments leases a domain's payments that have waited for a definitive status at least
 // since the instant `before`. It leases at most limit payments. It leaves out payments with an open
-// attempt. It also leaves out payments whose check is due at now, because the bank may already know
-// the outcome, for example after an outage of the service. It includes payments with an unknown
-// outcome, because the service does not check these payments.
+// attempt. It also leaves out payments whose check is due at the instant `now`, because the bank
+// may already know the outcome, for example after an outage of the service. It includes payments
+// with an unknown outcome, because the service does not check these payments.
 func (tx *Tx) ExpiringPayments(domain passerelle.DomainID, before, now time.Time, lease time.Duration, limit int, into *[]int64) {
 	tx.unit.ReturningIDs(into, `WITH due AS MATERIALIZED (
 			SELECT id FROM payment WHERE domain_id = $1 AND expires_from <= $2 AND check_lease < {now}

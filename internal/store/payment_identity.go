@@ -15,8 +15,8 @@ import (
 const noLine = -1
 
 // plainIdentity is the part of an identity that everyone with access to the payment can see.
-// sealedIdentity is the sensitive part. Its field BirthDate hides the field of Sensitive, because a
-// date is stored as text.
+// sealedIdentity is the sensitive part. Its field BirthDate hides Sensitive.BirthDate in the JSON
+// object, because the date is stored as text.
 type plainIdentity struct {
 	Kind           passerelle.IdentityKind
 	ExternalRef    string
@@ -129,7 +129,7 @@ func putIdentity(p *storedPayment, row identityRow, identity *passerelle.Identit
 	case "operator":
 		p.OperatorIdentity = identity
 	default:
-		if row.line < len(p.Instructions) { // otherwise reading the payment fails, or starts again
+		if row.line < len(p.Instructions) { // without the instructions, reading the payment fails or starts again anyway
 			p.Instructions[row.line].BeneficiaryIdentity = identity
 		}
 	}

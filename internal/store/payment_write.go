@@ -151,8 +151,8 @@ func (tx *Tx) insertTransition(p *payment.Payment, t payment.Transition) {
 
 // UpdatePayment stores a changed payment in place of the loaded version, with its transitions and
 // its notes. It then removes the notes from p. Write fails with ErrConflict when another process
-// has changed the payment since it was loaded. The instant is the time of the next request to the
-// bank, in the domain's time. A nil instant means that no such request is planned.
+// has changed the payment since it was loaded. The argument `check` is the time of the next request
+// to the bank, in the domain's time. It is nil when no such request is planned.
 func (tx *Tx) UpdatePayment(p *payment.Payment, transitions []payment.Transition, check *time.Time) error {
 	after := p.Seq - int64(len(transitions))
 	for _, t := range transitions {

@@ -62,8 +62,8 @@ type ReceivedFilter struct {
 	Valid  *bool
 }
 
-// NewestReceived lists requests of a domain's receiver, the newest first. It reads only the
-// beginning of each body, up to a number of bytes.
+// NewestReceived lists requests of a domain's receiver, the newest first. The argument `body`
+// limits the number of bytes that it reads of each body.
 func (r *Reader) NewestReceived(ctx context.Context, f ReceivedFilter, w Window, body int) ([]ReceivedOpening, error) {
 	s := database.Selection{From: "received"}.And("domain_id = $%d", int64(f.Domain))
 	if f.Name != "" {

@@ -108,8 +108,8 @@ func (tx *Tx) CreateToken(t *Token) error {
 	return nil
 }
 
-// NoteTokenUse stores the first instant as the time of the last use of a token. It writes nothing
-// when the stored time is after the second instant.
+// NoteTokenUse stores `at` as the time when a token was last used. It writes nothing when the
+// stored time is after `since`.
 func (tx *Tx) NoteTokenUse(domain passerelle.DomainID, id int64, at, since time.Time) {
 	tx.unit.Exec(`UPDATE token SET last_used = $1 WHERE +domain_id = $2 AND id = $3 AND (last_used IS NULL OR last_used <= $4)`,
 		database.Micros(at), int64(domain), id, database.Micros(since))

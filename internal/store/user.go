@@ -72,7 +72,7 @@ func (tx *Tx) CreateUser(u *passerelle.User) error {
 	return nil
 }
 
-// KeepUser makes a temporary user permanent. The first instant is in the domain's time, and realNow
+// KeepUser makes a temporary user permanent. The argument `at` is in the domain's time, and realNow
 // is real time. Write fails with ErrConflict when the user is already permanent, has expired at
 // realNow, or was deleted.
 func (tx *Tx) KeepUser(domain passerelle.DomainID, id passerelle.UserID, at, realNow time.Time) {
@@ -112,7 +112,7 @@ func (tx *Tx) RemoveUser(u passerelle.User, realNow time.Time) {
 	tx.unit.ExecOne(ErrConflict, `INSERT INTO erasure (user_id, domain_id, since, due) VALUES ($1, $2, $3, $3)`, int64(u.ID), int64(u.Domain), database.Micros(realNow))
 }
 
-// KnownUsers returns the ids in the list that belong to users of the domain.
+// KnownUsers reports which of the ids belong to users of the domain.
 func (r *Reader) KnownUsers(ctx context.Context, domain passerelle.DomainID, ids []passerelle.UserID) (map[passerelle.UserID]bool, error) {
 	if len(ids) == 0 {
 		return nil, nil

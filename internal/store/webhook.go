@@ -120,9 +120,9 @@ func (r *Reader) WebhooksWithFirstTries(ctx context.Context, domain passerelle.D
 		ORDER BY `+freeFirst+`, CASE WHEN next_flush IS NULL THEN 0 ELSE 1 END, id LIMIT $2`, int64(domain), limit)
 }
 
-// WebhooksToFlush lists at most limit webhooks with a flusher that is due at the domain's instant.
-// It sorts webhooks without a running sender first, and then by the time at which the flusher was
-// due.
+// WebhooksToFlush lists at most limit webhooks with a flusher that is due at the instant `now`, in
+// the domain's time. It sorts webhooks without a running sender first, and then by the time at
+// which the flusher was due.
 func (r *Reader) WebhooksToFlush(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Webhook, error) {
 	return database.Collect(ctx, r.rows, scanWebhook, `SELECT `+webhookColumns+` FROM webhook
 		WHERE domain_id = $1 AND next_flush <= $2 AND deleted IS NULL AND disabled IS NULL AND NOT auth_deleted ORDER BY `+freeFirst+`, next_flush, id LIMIT $3`,
@@ -157,8 +157,8 @@ func (tx *Tx) ReleaseWebhook(w Webhook, holder string) {
 	tx.unit.Exec(`UPDATE webhook SET lease_until = 0, holder = '' WHERE +domain_id = $1 AND id = $2 AND holder = $3`, int64(w.Domain), int64(w.ID), holder)
 }
 
-// PlanFlush ends a run of the flusher that was due at the first instant. The next run is due at the
-// second instant. If another run was requested since this run began, that run stays planned.
+// PlanFlush ends the run of the flusher that was due at the instant `due`. The next run is due at
+// the instant `next`. If another run was requested since this run began, that run stays planned.
 // Without undelivered deliveries, PlanFlush plans no run, and the webhook is no longer stopped.
 func (tx *Tx) PlanFlush(w Webhook, due, next time.Time) {
 	const left = `EXISTS (SELECT 1 FROM delivery d WHERE d.webhook_id = webhook.id AND d.delivered IS NULL AND d.dropped IS NULL)`

@@ -47,8 +47,8 @@ type WebhookData struct {
 	Body []byte
 	// Created is the time of the event.
 	Created time.Time
-	// NotBefore is the time until which the delivery is held back. It is nil when the delivery is
-	// not held back.
+	// NotBefore is the time until which the delivery is held back. It is nil when the delivery was
+	// never held back or was released.
 	NotBefore          *time.Time
 	Attempts           int64
 	Delivered, Dropped *time.Time
@@ -69,7 +69,7 @@ func (d WebhookData) State() WebhookState {
 	return WebhookPending
 }
 
-// Test reports whether the delivery is a test, without an object.
+// Test reports whether the delivery is of a test event, which concerns no object.
 func (d WebhookData) Test() bool { return d.DropReason == testReason }
 
 // Place returns the position of a delivery in lists.
@@ -236,8 +236,8 @@ func (r *Reader) CountWebhookLogs(ctx context.Context, f WebhookLogFilter) (int6
 // longer list, SQLite reads the whole table instead of searching it.
 const longestIDList = 512
 
-// LastAttempts reads the last requests for some deliveries. It reads at most ten for each delivery,
-// the oldest first.
+// LastAttempts reads the last ten requests for each of some deliveries, or all requests if there
+// are fewer. It lists the requests of a delivery oldest first.
 func (r *Reader) LastAttempts(ctx context.Context, domain passerelle.DomainID, deliveries []passerelle.DeliveryID) (map[passerelle.DeliveryID][]WebhookLog, error) {
 	found := make(map[passerelle.DeliveryID][]WebhookLog, len(deliveries))
 	for some := range slices.Chunk(deliveries, longestIDList) {
@@ -374,7 +374,7 @@ func (tx *Tx) CreateTest(w Webhook, body []byte, now time.Time, id *passerelle.D
 }
 
 // RecoverWebhook makes the flusher of a webhook due now, and lets a stopped webhook continue. The
-// flusher continues at the first pending delivery of the events from the first instant on.
+// flusher continues at the first pending delivery of the events from the instant `since` on.
 // RecoverWebhook changes nothing without a delivery to continue at, or when the webhook is deleted
 // or disabled.
 func (tx *Tx) RecoverWebhook(w Webhook, since, now time.Time) {

@@ -31,8 +31,9 @@ const healthHours = 24
 // hourOf returns the number of hours from 1970 to an instant of a domain's time.
 func hourOf(t time.Time) int64 { return t.Unix() / 3600 }
 
-// Health sums up the requests to a domain's webhooks in the 24 hours up to the domain's instant.
-// All hours are complete except the last. The map has no entry for a webhook without requests.
+// Health sums up the requests to a domain's webhooks in the 24 hours up to the instant `now`, in
+// the domain's time. All hours are complete except the last. The map has no entry for a webhook
+// without requests.
 func (r *Reader) Health(ctx context.Context, domain passerelle.DomainID, now time.Time, webhooks ...passerelle.WebhookID) (map[passerelle.WebhookID]Health, error) {
 	found := make(map[passerelle.WebhookID]Health, len(webhooks))
 	if len(webhooks) == 0 {

@@ -29,7 +29,8 @@ func Each(t *testing.T, run func(t *testing.T, url string)) {
 }
 
 // EachEmpty is like Each, but the databases never have the schema. Tests need it if they migrate a
-// database, alter its schema, or store so many rows that the next test would plan other queries.
+// database, alter its schema, or store so many rows that PostgreSQL would plan the queries of the
+// next test differently.
 func EachEmpty(t *testing.T, run func(t *testing.T, url string)) {
 	t.Run("sqlite", func(t *testing.T) { run(t, EmptySQLite(t)) })
 	t.Run("postgres", func(t *testing.T) { run(t, EmptyPostgres(t)) })

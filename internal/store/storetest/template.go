@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// prepare migrates the database at an address. Databases start empty when it is nil.
+// prepare migrates the database at an address. Databases start empty when prepare is nil.
 var prepare func(ctx context.Context, url string) error
 
 // Prepare makes the functions SQLite and Postgres return databases with the schema that migrate
