@@ -160,9 +160,9 @@ func TestOlderAccountNumbersAreSealed(t *testing.T) {
 	})
 }
 
-// TestNumbersThatStayedClearAreSealed checks that a process that runs during the sealing encrypts
-// and finds numbers. The next call of SealAccountNumbers must encrypt numbers that another process
-// left unencrypted.
+// TestNumbersThatStayedClearAreSealed seals the numbers in another process. The first process must
+// then encrypt new numbers, and find all payments by number. A second call of SealAccountNumbers
+// must encrypt a number that was stored unencrypted after the first call.
 func TestNumbersThatStayedClearAreSealed(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		s := newFixture(t, url)

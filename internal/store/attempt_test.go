@@ -155,8 +155,8 @@ func TestAttemptIsClaimedAfterItsLease(t *testing.T) {
 	})
 }
 
-// TestReportsHastenQuestions checks that, after a report of the bank, a planned call about an
-// attempt is due now, unless a process may already be making the call.
+// In TestReportsHastenQuestions, the bank reports while the service plans to ask it about an
+// attempt. The service must then ask at once, unless a process may already be asking.
 func TestReportsHastenQuestions(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.attempt("key", time.Hour)
@@ -346,8 +346,8 @@ func TestAttemptAndOutcomeAreOne(t *testing.T) {
 	})
 }
 
-// TestAttemptsFollowTheOrder checks that answers and cancellations follow one another, and that a
-// read of each also returns the data of the order.
+// TestAttemptsFollowTheOrder opens answers and cancellations after an order. Only one attempt of
+// the payment may be unanswered. Each attempt must be read together with the data of the order.
 func TestAttemptsFollowTheOrder(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		order := s.attempt("key", -time.Hour)
@@ -386,9 +386,9 @@ func TestAttemptsFollowTheOrder(t *testing.T) {
 	})
 }
 
-// TestAbandonmentIsRemembered checks that each later attempt has the time of the payer's first
-// refusal of the psuValidation since the last agreement. An answer to decoupled must not count as an
-// agreement.
+// In TestAbandonmentIsRemembered, the payer refuses the psuValidation. This attempt and all later
+// attempts must have the time of the first refusal in Abandoned, until the payer agrees. An answer
+// to decoupled must not count as an agreement.
 func TestAbandonmentIsRemembered(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.attempt("key", time.Hour)
@@ -502,8 +502,8 @@ func TestOrderAge(t *testing.T) {
 	})
 }
 
-// TestSavedOrder checks that a memory that is stored in the middle of a call counts as a change of
-// the payment.
+// TestSavedOrder checks that SaveOrder changes the version of the payment. A change of the older
+// version must then fail.
 func TestSavedOrder(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.attempt("key", time.Hour)

@@ -68,7 +68,7 @@ func TestActsAreFound(t *testing.T) {
 }
 
 // TestHashCoversEveryColumnOfAnAct checks that the content for the hash has every column except the
-// columns of the chain. Adjacent texts must not be confused.
+// columns of the chain. A letter that moves from one text to the next must change the content.
 func TestHashCoversEveryColumnOfAnAct(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		variants := []store.Audit{

@@ -38,8 +38,8 @@ var crowds = []string{
 		SELECT i, CAST($3 AS BIGINT), 7, CAST($4 AS BIGINT), i, i, 1, FALSE FROM n`,
 }
 
-// crowdIn executes crowds for n rows with ids above a number. It returns the connection of the
-// accounts, subscriptions and connection logs.
+// crowdIn executes crowds for n rows with ids greater than `after`. It returns the connection of
+// the accounts, subscriptions and connection logs.
 func (s fixture) crowdIn(domain passerelle.DomainID, after, n int) passerelle.ConnectionID {
 	s.t.Helper()
 	hash := `randomblob(16)`

@@ -35,8 +35,8 @@ func TestUseOfCredentials(t *testing.T) {
 	})
 }
 
-// TestListsOfTokensAndClients: without the field All, a list of tokens must contain only the kinds
-// config and users.
+// TestListsOfTokensAndClients reads pages of both lists. Without the field All, a list of tokens
+// must contain only the kinds config and users.
 func TestListsOfTokensAndClients(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		var tokens []store.Token

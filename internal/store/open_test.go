@@ -95,8 +95,9 @@ func runs(t *testing.T, address, text string, args ...any) {
 	}
 }
 
-// outdated creates a database with an earlier schema. Its first function executes a statement
-// outside units, because units need the present schema.
+// outdated creates a database with an earlier schema. The function run executes a statement outside
+// units, because units need the present schema. The function renew migrates the database and opens
+// the store.
 func outdated(t *testing.T, url string, migrations int, ring *keys.Ring) (run func(text string, args ...any), renew func() *store.DB) {
 	t.Helper()
 	old, err := database.Open(t.Context(), url, database.Config{Migrations: firstMigrations(t, migrations)})

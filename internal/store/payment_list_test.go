@@ -29,7 +29,7 @@ var connectorNames = map[string]string{bankA: "Zebra", bankB: "Antelope", bankC:
 
 var accounts = []string{"FR7630006000011234567890189", "DE89370400440532013000", "GB29NWBK60161331926819"}
 
-// labels have common beginnings, in lower and upper case, also in letters of several bytes.
+// labels have common beginnings in lower and upper case. Some contain letters of several bytes.
 var labels = []string{"Rent May", "rent June", "RENT", "Rental of a van", "Élan", "élan vital", "x", "Rent May", "50% of it", "Straße 7"}
 
 // ends contains the last four characters of account numbers, and one text that is too short.

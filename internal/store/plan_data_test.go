@@ -79,7 +79,8 @@ type query struct {
 	run func() error
 	// index is the index that SQLite uses, with the searched columns.
 	index string
-	// sorts is the reason why few rows are sorted, or are read in order.
+	// sorts is the reason why the plan may sort rows or read a whole index. It is empty if the plan
+	// may do neither.
 	sorts string
 }
 

@@ -330,9 +330,10 @@ func (p *planned) removed(table string) bool {
 }
 
 // TestEveryStatement plans every statement that the program has executed so far, in this process
-// and in processes that wrote their statements to a folder. Except granted statements, no statement
-// may read a growing table, or a domain's part of one, completely. Checks of references are planned
-// on empty tables as well, because PostgreSQL keeps their plans until there are statistics.
+// and in processes that wrote their statements to a folder. Except the statements in granted, no
+// statement may read all rows of a growing table, or all rows of a domain in such a table. Checks
+// of references are planned on empty tables as well, because PostgreSQL keeps their plans until
+// there are statistics.
 func TestEveryStatement(t *testing.T) {
 	storetest.EachEmpty(t, func(t *testing.T, address string) {
 		s := newFixture(t, address)

@@ -71,8 +71,8 @@ func migrated(t *testing.T, address string) *store.DB {
 	return db
 }
 
-// TestFilesAreTheOwnersAlone checks that only the owner can read existing files after they were
-// opened.
+// In TestFilesAreTheOwnersAlone, the files of a database exist, and everybody can read them. After
+// a server has opened the database, only the owner may read the files.
 func TestFilesAreTheOwnersAlone(t *testing.T) {
 	address := storetest.SQLite(t)
 	path := strings.TrimPrefix(address, "sqlite:")

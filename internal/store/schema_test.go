@@ -41,7 +41,7 @@ var dumps = map[string]string{
 }
 
 // TestSchema compares the schema that the migrations create with the recorded schema. Reviewers
-// therefore see a change of either database.
+// therefore see a change to the schema of either database.
 func TestSchema(t *testing.T) {
 	storetest.EachEmpty(t, func(t *testing.T, url string) {
 		db := openOnly(t, url)

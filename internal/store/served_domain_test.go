@@ -84,8 +84,8 @@ func TestDomainsDiffer(t *testing.T) {
 	})
 }
 
-// TestClockIsComparedAndSet: a change of the clock must fail in a live domain, or if it expects
-// another clock.
+// TestClockIsComparedAndSet checks that SetClock fails in a live domain, and when the stored clock
+// differs from the argument `from`.
 func TestClockIsComparedAndSet(t *testing.T) {
 	frozen, epoch := now.Add(time.Hour), time.UnixMicro(-1).UTC()
 	clocks := []passerelle.Clock{{}, {Offset: 400 * 24 * time.Hour}, {Frozen: &frozen}, {Offset: time.Second, Frozen: &epoch}, {Frozen: &epoch}, {}}

@@ -13,8 +13,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestUnitsOfSharedTransactions checks that units that only add rows may share a transaction,
-// except units that a limit may undo.
+// TestUnitsOfSharedTransactions checks that units that only add rows may share a transaction. A
+// unit that fails when a limit is exceeded must not share one.
 func TestUnitsOfSharedTransactions(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		for name, c := range map[string]struct {

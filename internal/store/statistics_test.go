@@ -10,8 +10,8 @@ import (
 	"passerelle/webhook"
 )
 
-// TestStatisticsArrive removes the statistics, like the restore of a dump. The service must collect
-// statistics again, in one process at a time.
+// TestStatisticsArrive removes the statistics, because a database that was restored from a dump has
+// none. The service must collect statistics again, in one process at a time.
 func TestStatisticsArrive(t *testing.T) {
 	url := storetest.EmptyPostgres(t)
 	s, p := newFixture(t, url), newPlanned(t, url)

@@ -231,9 +231,9 @@ func TestErasure(t *testing.T) {
 	})
 }
 
-// TestDeletionEventReachesARestoredWebhook checks that a webhook that is deleted and restored
-// within a day still gets the event, with the token. A webhook that stays deleted for more than a
-// day does not delay the erasure.
+// In TestDeletionEventReachesARestoredWebhook, a webhook is deleted and then restored within a day.
+// It must still get the event about a user's deletion, and the user's token. A webhook that stays
+// deleted for more than a day does not delay the erasure.
 func TestDeletionEventReachesARestoredWebhook(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		u := s.user(true)
