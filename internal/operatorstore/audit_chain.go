@@ -126,8 +126,7 @@ func (r Reader) UnchainedAudit(ctx context.Context, chain passerelle.DomainID, l
 	return database.Collect(ctx, r.rows, scanLink, `SELECT `+linkColumns+` FROM audit WHERE `+chainOf+` = $1 AND number IS NULL ORDER BY id LIMIT $2`, int64(chain), limit)
 }
 
-// CountUnchainedAudit counts a chain's acts that have no place. It stops counting at the argument
-// bound.
+// CountUnchainedAudit counts a chain's acts that have no place. It stops counting at `bound`.
 func (r Reader) CountUnchainedAudit(ctx context.Context, chain passerelle.DomainID, bound int) (int64, error) {
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM (SELECT 1 FROM audit WHERE `+chainOf+` = $1 AND number IS NULL LIMIT $2) AS waiting`, int64(chain), bound)
 }

@@ -58,7 +58,7 @@ type AttemptOrder struct {
 	Mechanism string
 	// Waits tells the bank to execute the order only after the client's confirmation.
 	Waits bool
-	// Fields are the payment field values, sealed in the database.
+	// Fields are the values of the connector's payment fields, sealed in the database.
 	Fields map[string]string
 	// Memory is the connector's data about the order, encrypted like the fields.
 	Memory []byte
@@ -270,8 +270,8 @@ func (tx *Tx) SaveOrder(a Attempt, version int64, memory []byte) error {
 	return tx.RememberOrder(a, memory)
 }
 
-// AskedAs copies the callback and the number of reports from an older copy of the attempt. The
-// service loaded that copy before it asked the bank.
+// AskedAs copies the callback and the number of reports from `before`, an older copy of the
+// attempt. The service loaded this copy before it asked the bank.
 func (a *Attempt) AskedAs(before Attempt) {
 	a.Reported, a.Callback, a.sealedCallback = before.Reported, before.Callback, before.sealedCallback
 }
@@ -313,7 +313,7 @@ func (tx *Tx) AnswerAttempt(a Attempt) {
 }
 
 // PostponeAttempt records that the outcome is unknown. The service asks the bank again after the
-// duration, by the database's clock. Write fails with ErrConflict in the same cases as
+// duration `wait`, by the database's clock. Write fails with ErrConflict in the same cases as
 // AnswerAttempt.
 func (tx *Tx) PostponeAttempt(a Attempt, wait time.Duration) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE attempt SET state = 'unknown', lease_until = {now} + $1 WHERE +domain_id = $2 AND id = $3 AND asked = $4 AND state <> 'answered'`,
@@ -338,7 +338,7 @@ func (tx *Tx) HastenAttemptIfReported(a Attempt) {
 
 // ClaimAttempts takes over at most limit unanswered attempts of a domain after their leases have
 // expired. Each of them gets a new lease. ClaimAttempts leaves out attempts of the connectors in
-// except. The UPDATE does not repeat the subquery's condition on the state. With that condition,
+// `except`. The UPDATE does not repeat the subquery's condition on the state. With that condition,
 // PostgreSQL would start with all unanswered attempts.
 func (tx *Tx) ClaimAttempts(domain passerelle.DomainID, lease time.Duration, limit int, except []string, into *[]Due) {
 	others, args := database.Without(except, connectorOfAttempt, []any{int64(domain), lease.Microseconds()})

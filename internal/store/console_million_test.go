@@ -18,7 +18,8 @@ func rowsOfLists(t *testing.T) (rows int, long bool) {
 const fewRows = 1000
 
 // crowds contains statements that insert rows for the lists of listsOfConsole. $1 and $2 are the
-// first and last number, $3 is the domain, $4 is a connection, and HASH is a unique value.
+// numbers of the first and the last row, $3 is the domain, $4 is a connection, and HASH is a unique
+// value.
 var crowds = []string{
 	`INSERT INTO end_user (id, domain_id, platform, created, permanent, version) SELECT i, CAST($3 AS BIGINT), 'sharedAccess', i, i, 1 FROM n`,
 	`INSERT INTO connection (id, domain_id, user_id, connector_uuid, created, state, credentials)

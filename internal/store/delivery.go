@@ -58,10 +58,10 @@ func scanDelivery(row database.Row) (Delivery, error) {
 	return d, err
 }
 
-// Without an operator, the service may send a delivery only under three conditions. The delivery is
-// not held back, its webhook is enabled and not deleted, and the delivery is the head of its
-// subject. A delivery is the head when no earlier delivery of the same webhook and subject is
-// pending. A held back delivery blocks the later deliveries of its subject.
+// Without an operator, the service sends a delivery only if the delivery is not held back and is
+// the head of its subject, and if its webhook is enabled and not deleted. A delivery is the head
+// when no earlier delivery of the same webhook and subject is pending. A held back delivery blocks
+// the later deliveries of its subject.
 const (
 	deliverable = `SELECT d.id, e.id, e.name, d.attempts, e.user_id, d.version, e.media_type, e.omitted,
 		CASE WHEN length(e.body) <= 4096 THEN e.body END, e.parted,
@@ -80,7 +80,7 @@ const (
 const tried = `(CASE WHEN d.attempts > 0 THEN 1 ELSE 0 END)`
 
 // NewDeliveries lists a webhook's deliveries that are due for their immediate first try, oldest
-// first. The list has at most limit deliveries. Their ids are greater than after.
+// first. The list has at most limit deliveries. Their ids are greater than `after`.
 func (r *Reader) NewDeliveries(ctx context.Context, w Webhook, after passerelle.DeliveryID, limit int) ([]Delivery, error) {
 	return database.Collect(ctx, r.rows, scanDelivery, undeliveredHeads+` AND `+tried+` = 0 ORDER BY d.id LIMIT $4`,
 		int64(w.Domain), int64(w.ID), max(w.firstTriesAfter(), int64(after)), limit)
@@ -98,7 +98,7 @@ func (r *Reader) NewestDelivery(ctx context.Context, w Webhook) (passerelle.Deli
 }
 
 // Undelivered lists a webhook's pending deliveries that may be sent now, oldest first. The list has
-// at most limit deliveries. Their ids are greater than after.
+// at most limit deliveries. Their ids are greater than `after`.
 func (r *Reader) Undelivered(ctx context.Context, w Webhook, after passerelle.DeliveryID, limit int) ([]Delivery, error) {
 	var all []Delivery
 	for _, which := range []string{` = 0`, ` = 1`} {
@@ -114,11 +114,11 @@ func (r *Reader) Undelivered(ctx context.Context, w Webhook, after passerelle.De
 }
 
 // Following lists the deliveries that became the head of their subject when earlier deliveries were
-// delivered or dropped. over contains the ids of these earlier deliveries. Following omits
-// deliveries that may not be sent now. It searches by events and ids, because a search through all
-// waiting deliveries would slow down as the backlog grows. The queries also avoid the indexes of
-// waiting deliveries. PostgreSQL reads such an index completely when its statistics are from a time
-// with few waiting deliveries.
+// delivered or dropped. The argument `over` contains the ids of these earlier deliveries. Following
+// omits deliveries that may not be sent now. It searches by events and ids, because a search
+// through all waiting deliveries would slow down as the backlog grows. The queries also avoid the
+// indexes of waiting deliveries. PostgreSQL reads such an index completely when its statistics are
+// from a time with few waiting deliveries.
 func (r *Reader) Following(ctx context.Context, over []passerelle.DeliveryID) ([]Delivery, error) {
 	var x, d database.Clauses
 	next, err := database.Collect(ctx, r.rows, scanOwner, `SELECT (

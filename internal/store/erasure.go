@@ -126,7 +126,7 @@ func EachPending[Row any](ctx context.Context, passes int, list func(skip int) (
 }
 
 // ErasuresDue lists at most limit deleted users with an erasure that is due at an instant of real
-// time. It leaves out the first skip users.
+// time. It leaves out the first `skip` users.
 func (r *Reader) ErasuresDue(ctx context.Context, domain passerelle.DomainID, realNow time.Time, skip, limit int) ([]Erasure, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (Erasure, error) {
 		var (
@@ -140,9 +140,9 @@ func (r *Reader) ErasuresDue(ctx context.Context, domain passerelle.DomainID, re
 }
 
 // Erase erases a deleted user's data that may be erased now. Package bankstore erases the user's
-// bank data. The argument batch limits the rows of each kind that a unit erases. Until all data is
-// erased and erasureGrace has passed, the erasure is due again at the instant `next`. The argument
-// `now` is in the domain's time; realNow and `next` are real time.
+// bank data. The argument `batch` limits the rows of each kind that a unit erases. Until all data
+// is erased and erasureGrace has passed, the erasure is due again at the instant `next`. The
+// argument `now` is in the domain's time; realNow and `next` are real time.
 func (db *DB) Erase(ctx context.Context, e Erasure, batch int, now, realNow, next time.Time) error {
 	for {
 		if err := db.Write(ctx, func(tx *Tx) error { tx.erase(e, batch, now); return nil }); err != nil {

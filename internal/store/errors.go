@@ -11,7 +11,8 @@ import (
 var (
 	// ErrNotFound reports that a row does not exist.
 	ErrNotFound = database.ErrNotFound
-	// ErrConflict reports that the row has changed since it was read.
+	// ErrConflict reports that a row is not in the state that a write expects. For example, the row
+	// has changed since it was read.
 	ErrConflict = database.ErrConflict
 	// ErrDuplicate reports the violation of a unique constraint.
 	ErrDuplicate = database.ErrDuplicate

@@ -191,8 +191,8 @@ func (tx *Tx) DropHeld(domain passerelle.DomainID, user passerelle.UserID) {
 }
 
 // DropHeldBack gives up the held back deliveries of a subject up to a version. The condition
-// not_before > 0 lets the databases use the index of held back deliveries. The instant is in the
-// domain's time.
+// not_before > 0 lets the databases use the index of held back deliveries. The argument `now` is in
+// the domain's time.
 func (tx *Tx) DropHeldBack(domain passerelle.DomainID, subject string, subjectID, version int64, now time.Time, reason string) {
 	tx.unit.Exec(`UPDATE delivery SET dropped = $1, drop_reason = $2 WHERE domain_id = $3 AND subject = $4 AND subject_id = $5 AND version <= $6
 		AND delivered IS NULL AND dropped IS NULL AND not_before > 0 AND not_before > $1`,

@@ -11,8 +11,8 @@ import (
 	"passerelle/internal/keys"
 )
 
-// SetFieldValues stores the payment field values that arrived before the payer validated. It
-// replaces earlier values.
+// SetFieldValues stores the values of payment fields that arrived before the payer validated the
+// payment. It replaces earlier values.
 func (tx *Tx) SetFieldValues(domain passerelle.DomainID, id passerelle.PaymentID, fields map[string]string) error {
 	plain, err := json.Marshal(fields)
 	if err != nil {

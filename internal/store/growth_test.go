@@ -136,8 +136,9 @@ func readAll(ctx context.Context, stmt *sql.Stmt, args []any) error {
 	return rows.Err()
 }
 
-// lowestCost returns the lowest cost of do over several payments, because a page split in an index
-// raises the cost of one call. The first call does not count, because it prepares the statements.
+// lowestCost calls the function do with several payments, and returns the lowest cost of a call,
+// because a page split in an index raises the cost of one call. The first call does not count,
+// because it prepares the statements.
 func (m *meter) lowestCost(payments []*payment.Payment, do func(*payment.Payment)) int64 {
 	m.t.Helper()
 	do(payments[0])
@@ -170,8 +171,9 @@ func steps(t *testing.T, conn *sql.Conn) (sum int64) {
 	return sum
 }
 
-// blocks counts the blocks that the transaction has read so far. It multiplies this number by sign
-// and adds it to the cost. An error as the last argument ends the transaction.
+// blocks counts the blocks that the transaction has read so far. It multiplies this number by the
+// argument `sign` and adds it to the cost. If the argument `end` is an error, it ends the
+// transaction.
 func (m *meter) blocks(unit *database.Unit, sign int64, end error) {
 	unit.Query(func(row database.Row) error {
 		n, err := database.ScanInt(row)

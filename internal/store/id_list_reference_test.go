@@ -18,7 +18,8 @@ type idRow struct {
 	id         int64
 	domain     passerelle.DomainID
 	kind, name string
-	// gone rows are never listed. hidden rows are listed only when all rows are requested.
+	// A row with gone is never listed. A row with hidden is listed only when all rows are
+	// requested.
 	gone, hidden bool
 }
 

@@ -161,8 +161,8 @@ func (tx *Tx) renewKey(e Execution) {
 }
 
 // Executed records the id of an object in the transaction that creates the object. The unit fails
-// with ErrConflict when another execution has taken over the key. No object is therefore created
-// twice.
+// with ErrConflict when another execution has taken over the key. An interrupted execution
+// therefore cannot create a second object.
 func (tx *Tx) Executed(e Execution, subject int64) {
 	if e.ID == 0 {
 		return

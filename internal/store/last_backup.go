@@ -8,8 +8,8 @@ import (
 	"passerelle/internal/database"
 )
 
-// LastBackup returns the time at which the newest known copy of the database began, in real time.
-// It returns nil when no copy is known.
+// LastBackup returns the real time at which the newest known copy of the database began. It returns
+// nil when no copy is known.
 func (r *Reader) LastBackup(ctx context.Context) (*time.Time, error) {
 	begun, err := database.One(ctx, r.rows, database.ScanInt, `SELECT begun FROM last_backup`)
 	if errors.Is(err, ErrNotFound) {

@@ -29,7 +29,7 @@ type Mail struct {
 	// Created is in the domain's time.
 	Created time.Time
 	// Attempts counts the attempts that were started, and Failure is the reason for the last
-	// failure.
+	// failure. Failure is empty after the mail was sent.
 	Attempts int64
 	Failure  string
 	// Sent is the real time at which a mail server accepted the mail.
@@ -111,8 +111,8 @@ func (tx *Tx) MailSent(m Mail, now time.Time) {
 		database.Micros(now), int64(m.Domain), m.ID, m.Attempts)
 }
 
-// MailFailed releases a claimed mail, so that it is tried again at an instant of real time. Write
-// fails with ErrConflict when another process has claimed the mail since.
+// MailFailed releases a claimed mail, so that it is tried again at `next`, an instant of real time.
+// Write fails with ErrConflict when another process has claimed the mail since.
 func (tx *Tx) MailFailed(m Mail, failure string, next time.Time) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE mail SET failure = $1, next_try = $2, lease_until = 0 WHERE +domain_id = $3 AND id = $4 AND attempts = $5 AND sent IS NULL`,
 		failure, database.Micros(next), int64(m.Domain), m.ID, m.Attempts)

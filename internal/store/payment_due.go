@@ -31,10 +31,10 @@ func (tx *Tx) dueOf(into *[]Due, sql string, args ...any) {
 // DuePayments leases a domain's payments whose check is due at the instant `now`, in the domain's
 // time. It leases at most limit payments. It leaves out payments with an unanswered attempt,
 // because the recovery of attempts handles them. It also leaves out payments of the connectors in
-// except. A scalar subquery looks up the unanswered attempt of each payment. The index attempt_live
-// allows only one unanswered attempt for a payment. NOT EXISTS would be slow while an unreachable
-// bank leaves many unanswered attempts: with old statistics, PostgreSQL compares each payment with
-// all of them.
+// `except`. A scalar subquery looks up the unanswered attempt of each payment. The index
+// attempt_live allows only one unanswered attempt for a payment. NOT EXISTS would be slow while an
+// unreachable bank leaves many unanswered attempts: with old statistics, PostgreSQL compares each
+// payment with all of them.
 func (tx *Tx) DuePayments(domain passerelle.DomainID, now time.Time, lease time.Duration, limit int, except []string, into *[]Due) {
 	others, args := database.Without(except, "connector_uuid", []any{int64(domain), database.Micros(now), lease.Microseconds()})
 	tx.dueOf(into, `WITH due AS MATERIALIZED (

@@ -260,7 +260,7 @@ var (
 	removed = regexp.MustCompile(`Rows Removed by .*: (\d+)`)
 )
 
-// rowsRead returns the number of rows that all scans in a page's query read, from EXPLAIN.
+// rowsRead returns the number of rows that all scans in a page's query read, according to EXPLAIN.
 func (s fixture) rowsRead(t *testing.T, list stretchOfList, w store.Window) int {
 	t.Helper()
 	sql, args := store.PageOf(list.filter, w)

@@ -471,7 +471,7 @@ func (p *planned) forgetStatistics() {
 }
 
 // takeStatistics collects statistics. For SQLite, it replaces row counts above 1,000 by a million,
-// because SQLite correctly reads a small table completely.
+// because reading a small table completely is correct.
 func (p *planned) takeStatistics() {
 	p.t.Helper()
 	p.do(`ANALYZE`)

@@ -10,9 +10,9 @@ import (
 )
 
 // PurgeExpired removes expired responses to requests, and the tokens and console sessions that
-// expired before tokensBefore. The argument batch limits the rows of each kind that a unit removes,
-// so that the unit does not block the database for long. The argument batches limits the units. The
-// next call continues.
+// expired before tokensBefore. The argument `batch` limits the rows of each kind that a unit
+// removes, so that the unit does not block the database for long. The argument `batches` limits the
+// units. The next call continues.
 func (db *DB) PurgeExpired(ctx context.Context, tokensBefore time.Time, batch, batches int) error {
 	for range batches {
 		err := db.Write(ctx, func(tx *Tx) error {

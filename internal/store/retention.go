@@ -26,7 +26,7 @@ type Retention struct {
 	Events, Health time.Time
 	// Batch limits the number of rows that one statement removes. The limit for the attempts of
 	// finished deliveries is ten times as high. The parts of bodies have no limit. Batches limits
-	// the number of transactions in a call. The next call continues.
+	// the number of transactions in one call of PurgeEvents. The next call continues.
 	Batch, Batches int
 }
 
@@ -134,9 +134,9 @@ func (tx *Tx) removeAttempts(r Retention, removed *rowCount) {
 		RETURNING id`, database.Micros(r.Events), int64(r.Domain))
 }
 
-// removeDeliveries removes deliveries, and each event whose last delivery it removed. over contains
-// pairs: the id of a delivery and the id of its event. removeDeliveries keeps deliveries with more
-// attempts than one transaction should remove.
+// removeDeliveries removes deliveries, and each event whose last delivery it removed. The argument
+// `over` contains pairs: the id of a delivery and the id of its event. removeDeliveries keeps
+// deliveries with more attempts than one transaction should remove.
 func (tx *Tx) removeDeliveries(r Retention, over [][2]int64) {
 	if len(over) == 0 {
 		return
@@ -153,7 +153,7 @@ func (tx *Tx) removeDeliveries(r Retention, over [][2]int64) {
 	tx.removeEvents(r.Domain, second(over))
 }
 
-// removeEvents removes events without a delivery. The argument events contains the ids to check.
+// removeEvents removes events without a delivery. The argument `events` contains the ids to check.
 // removeEvents keeps the events of temporary users, because they may still get deliveries.
 func (tx *Tx) removeEvents(domain passerelle.DomainID, events []int64) {
 	if len(events) == 0 {
@@ -175,8 +175,8 @@ func (tx *Tx) removeHealth(r Retention, removed *rowCount) {
 const partsKept = 24 * time.Hour
 
 // PurgeParts removes large bodies whose event was not stored within a day. The day counts in real
-// time, not in the domain's time. The argument batch limits the parts that a unit checks, and
-// batches limits the units. The next call continues.
+// time, not in the domain's time. The argument `batch` limits the parts that a unit checks, and
+// `batches` limits the units. The next call continues.
 func (db *DB) PurgeParts(ctx context.Context, batch, batches int) error {
 	return purgeBatches(batches, batch, func() (int, error) {
 		from, err := db.purgePlace(ctx, 0, partPlace)
@@ -208,9 +208,9 @@ func (db *DB) PurgeParts(ctx context.Context, batch, batches int) error {
 const deletedKept = 24 * time.Hour
 
 // PurgeUndeliverable drops the undelivered deliveries of webhooks that were deleted more than a day
-// ago. It erases the bodies of users' events that no other webhook will receive. The argument batch
-// limits the deliveries that a unit drops, and batches limits the units. The next call continues.
-// The argument `now` is in the domain's time.
+// ago. It erases the bodies of users' events that no other webhook will receive. The argument
+// `batch` limits the deliveries that a unit drops, and `batches` limits the units. The next call
+// continues. The argument `now` is in the domain's time.
 func (db *DB) PurgeUndeliverable(ctx context.Context, domain passerelle.DomainID, now time.Time, batch, batches int) error {
 	return purgeBatches(batches, batch, func() (int, error) {
 		deliveries, events, err := db.undeliverable(ctx, domain, now.Add(-deletedKept), batch)
@@ -246,8 +246,8 @@ func (r *Reader) undeliverable(ctx context.Context, domain passerelle.DomainID, 
 	return deliveries, events, err
 }
 
-// purgeBatches calls the function purge until purge removes less than a full batch, but at most
-// batches times.
+// purgeBatches calls the function purge until purge removes fewer than `batch` rows or fails. It
+// calls purge at most `batches` times.
 func purgeBatches(batches, batch int, purge func() (removed int, err error)) error {
 	for range batches {
 		if removed, err := purge(); err != nil || removed < batch {

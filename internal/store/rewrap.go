@@ -72,8 +72,8 @@ type sealedValue struct {
 }
 
 // Rewrap encrypts the data key of every sealed value with the current master key. The argument
-// batch limits the values in one unit. Other processes can work at the same time. The data keys and
-// ciphertexts do not change. Rewrap returns the number of values that it read and the number of
+// `batch` limits the values in one unit. Other processes can work at the same time. The data keys
+// and ciphertexts do not change. Rewrap returns the number of values that it read and the number of
 // values that had an older key. Every process on this database must already have the current key,
 // because it could not decrypt rewrapped values without the key. Rewrap fails at a value that it
 // cannot decrypt. The values of earlier units stay rewrapped.

@@ -49,7 +49,8 @@ func (l SandboxLedger) Load(ctx context.Context, domain passerelle.DomainID, key
 	return order.body, order.version, err == nil, err
 }
 
-// Save replaces an order. It returns false when the stored version differs from version.
+// Save replaces an order. It returns false when the stored version differs from the argument
+// `version`.
 func (l SandboxLedger) Save(ctx context.Context, domain passerelle.DomainID, key string, version int64, body []byte) (bool, error) {
 	err := l.DB.Write(ctx, func(tx *Tx) error {
 		tx.unit.ExecOne(ErrConflict, `UPDATE sandbox_order SET body = $1, version = version + 1 WHERE domain_id = $2 AND key = $3 AND version = $4`,

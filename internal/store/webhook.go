@@ -38,7 +38,8 @@ type Webhook struct {
 	// untried deliveries. Later deliveries get an immediate first try. FirstTriesAfter is not used
 	// while NextFlush is nil.
 	FirstTriesAfter passerelle.DeliveryID
-	// Stopped is set when failures ended the last run. While it is set, only the flusher sends.
+	// Stopped is set when failures ended the last run. While it is set, only the flusher and
+	// operators send.
 	Stopped bool
 	// ConsecutiveFailures counts the failed requests since the last accepted one. LastSuccess and
 	// LastFailure are the times of the latest accepted and failed request, in the domain's time.

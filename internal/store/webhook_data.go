@@ -193,8 +193,8 @@ type WebhookLogFilter struct {
 	From, Until time.Time
 }
 
-// logColumns returns the columns of a request and of its delivery. The argument is the alias of
-// the delivery in the query.
+// logColumns returns the columns of a request and of its delivery. The argument `delivery` is the
+// alias of the table of deliveries in the query.
 func logColumns(delivery string) string {
 	return fmt.Sprintf(`a.id, a.delivery_id, e.user_id, a.at, a.duration, a.status, a.failure, a.answer, a.detail, a.signed, a.signature, a.next_signature,
 		CASE WHEN %[1]s.delivered IS NULL AND %[1]s.dropped IS NULL THEN TRUE ELSE FALSE END`, delivery)
@@ -286,15 +286,15 @@ func scanWebhookLog(row database.Row) (WebhookLog, error) {
 	return l, err
 }
 
-// CountUndelivered counts a webhook's undelivered deliveries of events since an instant. It stops
-// counting at the argument bound.
+// CountUndelivered counts a webhook's undelivered deliveries of events from the instant `since` on.
+// It stops counting at `bound`.
 func (r *Reader) CountUndelivered(ctx context.Context, w Webhook, since time.Time, bound int) (int64, error) {
 	s := WebhookDataFilter{Domain: w.Domain, Webhook: w.ID, State: WebhookPending, From: since}.selection()
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM (SELECT 1 FROM `+s.From+` WHERE `+s.Conditions()+` LIMIT `+s.Bind(bound)+`) AS due`, s.Args...)
 }
 
-// Pending counts the undelivered deliveries of webhooks. It stops counting at the argument bound
-// for each webhook.
+// Pending counts the undelivered deliveries of webhooks. It stops counting at `bound` for each
+// webhook.
 func (r *Reader) Pending(ctx context.Context, domain passerelle.DomainID, bound int, webhooks ...passerelle.WebhookID) (map[passerelle.WebhookID]int64, error) {
 	found := make(map[passerelle.WebhookID]int64, len(webhooks))
 	if len(webhooks) == 0 {

@@ -14,9 +14,9 @@ import (
 // prepare migrates the database at an address. Databases start empty when prepare is nil.
 var prepare func(ctx context.Context, url string) error
 
-// Prepare makes the functions SQLite and Postgres return databases with the schema that migrate
-// creates. The migrations run only once, because it is far faster to copy a file, or to empty the
-// tables after a test.
+// Prepare makes the functions SQLite and Postgres return databases with the schema that the
+// function migrate creates. The migrations run only once, because it is far faster to copy a file,
+// or to empty the tables after a test.
 func Prepare(migrate func(ctx context.Context, url string) error) { prepare = migrate }
 
 var sqliteTemplate struct {
