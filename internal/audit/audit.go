@@ -1,10 +1,12 @@
-// Package audit makes the audit log tamper-evident. Each act has a place in its domain's chain. The
-// hash of a place covers the act's stored content and the hash of the previous place.
+// Package audit makes the audit log tamper-evident. Each act gets a place in the chain of its
+// domain. Acts without a domain share one chain. The hash of a place covers the act's stored
+// content and the hash of the previous place.
 //
 // The package owns the hash, the order of the acts, and the search for the first broken place. Use
-// cases record the acts in their transactions. Package operatorstore stores the acts, and callers
-// decide who may read them. A person who can write to the database can rebuild a complete chain. A
-// checkpoint outside the database reveals such a change.
+// cases record the acts in their transactions. Package store stores the acts, and package
+// operatorstore stores their places. Callers decide who may read the acts. A person who can write
+// to the database can rebuild a complete chain. A checkpoint outside the database reveals such a
+// change.
 //
 // The package fails with the errors of the store. A broken chain is a result, not an error.
 package audit

@@ -71,9 +71,9 @@ type mark struct {
 	other, missing string
 }
 
-// Verify reads a chain page by page, and finds the first wrong place. The checkpoint is from an
-// earlier check, or nil. Other processes may record acts and assign places while Verify runs.
-// Verify calls the function progress with the number of acts that it has read.
+// Verify reads a chain page by page, and finds the first wrong place. The argument `seen` is the
+// checkpoint of an earlier check, or nil. Other processes may record acts and assign places while
+// Verify runs. Verify calls the function progress with the number of acts that it has read.
 func Verify(ctx context.Context, db *store.Reader, chain passerelle.DomainID, seen *Checkpoint, progress func(acts int64)) (ChainCheck, error) {
 	before, err := operatorstore.From(db).AuditEnd(ctx, chain)
 	if err != nil {

@@ -1,9 +1,9 @@
-// Package storetest provides databases of each kind to tests. A database is empty, or has the
-// complete schema if the test imports package migrated.
+// Package storetest provides SQLite and PostgreSQL databases to tests. A database is empty, or has
+// the complete schema if the test imports package migrated.
 //
 // The package owns these databases: it chooses their location and removes them. It does not open
 // stores or create the schema, so that tests inside package database can import it. Without a
-// PostgreSQL server, a test fails in CI and is skipped elsewhere.
+// PostgreSQL server, a test that needs one fails in CI and is skipped elsewhere.
 package storetest
 
 import (
