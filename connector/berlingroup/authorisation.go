@@ -66,7 +66,7 @@ type authorisation struct {
 	Person    string      `json:"person,omitempty"`
 	Methods   []scaMethod `json:"methods,omitempty"`
 	Challenge *challenge  `json:"challenge,omitempty"`
-	// Further means that the bank accepted a value for the step and asks for another one.
+	// Further means that the bank accepted a value for the step and asks for another value.
 	Further bool `json:"further,omitempty"`
 	// Back means that the customer has returned from a page. Declined means that the customer
 	// returned to the address for refusals. Code is the confirmation code with which the customer
@@ -121,8 +121,7 @@ func (a *authorisation) replace(next authorisation) {
 	*a = next
 }
 
-// resume makes the earlier authorisation i the present one, and applies the customer's return to
-// it.
+// resume makes a.Earlier[i] the present authorisation, and applies the customer's return to it.
 func (a *authorisation) resume(i int) {
 	next := a.Earlier[i]
 	next.Back, next.Declined, next.Code = a.Back, a.Declined, a.Code
@@ -183,8 +182,8 @@ type person struct {
 	granted *grant
 }
 
-// grant returns the grant with the token for requests about an authorisation, or nil without a
-// token.
+// grant returns the grant for requests about an authorisation: the authorisation's own grant if it
+// has a token, and otherwise the grant for the order, which may be nil.
 func (p person) grant(a *authorisation) *grant {
 	if a.OAuth != nil && a.OAuth.Token != "" {
 		return a.OAuth
@@ -231,8 +230,8 @@ func (p *Profile) notify(h http.Header, address string) {
 
 // stepLinks lists the links that name the next step, in order of preference. The connector uses the
 // first link that the response contains. It uses links for encrypted passwords only when the bank
-// file names a certificate for them. If the name of a link begins with start, the connector calls
-// it with POST.
+// file names a certificate for passwords. If the name of a link begins with start, the connector
+// calls it with POST.
 var stepLinks = []struct {
 	name string
 	step step
@@ -574,8 +573,8 @@ func (b *Bank) redeem(ctx context.Context, a *authorisation, p person) error {
 	return nil
 }
 
-// confirm asks the bank to confirm an authorisation. A refusal does not count as the bank's
-// response if it is temporary or if the operator can remove its cause.
+// confirm asks the bank to confirm an authorisation. A refusal is not final if it is temporary or
+// if the operator can remove its cause.
 func (b *Bank) confirm(ctx context.Context, a *authorisation, p person, body any) error {
 	r := request{call: "confirm", method: http.MethodPut, header: p.header(), body: body}
 	r.setTarget(cmp.Or(a.Confirm, a.Own))

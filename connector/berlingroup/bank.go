@@ -54,7 +54,7 @@ func Load(path string) (*Bank, error) {
 	}, nil
 }
 
-// Continue takes over the recorded health of the bank that was loaded from the same file earlier.
+// Continue takes over the recorded health of former, which was loaded from the same file earlier.
 func (b *Bank) Continue(former *Bank) { b.health = former.health }
 
 // Path returns the path of the file that the bank was loaded from.
@@ -98,8 +98,8 @@ func settings(prefix string, table reflect.Value, where *tomlfile.Places) []Sett
 	return all
 }
 
-// Connector returns the bank as a connector. It implements only the interfaces that follow from the
-// bank file.
+// Connector returns the bank as a connector. Which interfaces the connector implements follows from
+// the bank file.
 func (b *Bank) Connector() connector.Connector {
 	pays, reads := payer{b}, reader{b}
 	switch payments, data := b.profile.Payments, b.profile.Data; {

@@ -370,7 +370,8 @@ func allocated() uint64 {
 	return m.TotalAlloc
 }
 
-// TestMaterial: an error in a file is reported at the field of the bank file that names it.
+// TestMaterial: an error in a certificate or key file is reported at the field of the bank file
+// that names this file.
 func TestMaterial(t *testing.T) {
 	w := newFixture(t, http.HandlerFunc(unknown), nil)
 	other, err := json.Marshal("no PEM")
@@ -419,7 +420,8 @@ func TestMaterial(t *testing.T) {
 	}
 }
 
-// newStatusFixture makes a bank without OAuth that responds to every call with a status.
+// newStatusFixture makes a bank without OAuth that responds to every call with *status, and counts
+// the calls in *asked.
 func newStatusFixture(t *testing.T, status, asked *int) *fixture {
 	t.Helper()
 	w := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

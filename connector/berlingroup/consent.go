@@ -117,7 +117,7 @@ func (v *reading) admit(ctx context.Context) error {
 }
 
 // askConsent requests a consent from the customer, when the customer is present and has not
-// approved a former one.
+// approved a former consent.
 func (v *reading) askConsent(ctx context.Context) error {
 	if v.approvedFormer(ctx) {
 		return v.granted(ctx)

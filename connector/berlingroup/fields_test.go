@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// nothing is an importer that knows no packages. The test ignores the errors that follow.
+// nothing is an importer that knows no packages. The test ignores the errors that this causes.
 type nothing struct{}
 
 func (nothing) Import(string) (*types.Package, error) { return nil, errors.New("not needed") }

@@ -25,7 +25,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/bank-file.md anew")
 
-// written writes the example file into a new folder, with a text replaced.
+// written writes the example file into a new folder, with old replaced by replacement.
 func written(t *testing.T, old, replacement string) string {
 	t.Helper()
 	example, err := os.ReadFile("testdata/bank.toml")

@@ -13,7 +13,7 @@ import (
 
 func (b *readable) tells(booked, pending []string) { b.list(answers(200, page(booked, pending, ""))) }
 
-// reads reads everything, one day after the last read.
+// reads makes a read one day after the last read, and checks that the read is complete.
 func (r *bankReader) reads() *taken {
 	r.t.Helper()
 	r.now = r.now.AddDate(0, 0, 1)

@@ -16,7 +16,7 @@ import (
 const tokensIssued = `{"access_token":"T2","token_type":"Bearer","refresh_token":"R2"}`
 
 // tokenRefusals lists responses of a token endpoint that contain no token. If dead is true, the
-// server will never accept the code or the refresh token.
+// server will never accept the same code or refresh token again.
 var tokenRefusals = map[string]struct {
 	status int
 	body   string
@@ -36,8 +36,8 @@ var tokenRefusals = map[string]struct {
 	"a limit":                 {429, ``, false, ""},
 }
 
-// TestRefusedCodes checks that the connector drops a code for a token only when the authorisation
-// server says that the code is invalid.
+// TestRefusedCodes checks that the connector drops an authorisation code only when the
+// authorisation server says that the code is invalid.
 func TestRefusedCodes(t *testing.T) {
 	for name, test := range tokenRefusals {
 		t.Run(name, func(t *testing.T) {

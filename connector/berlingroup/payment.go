@@ -89,7 +89,8 @@ func (u unconfirmed) Error() string {
 // identify.
 func (u unconfirmed) Is(target error) bool { return target == connector.ErrUnknownOrder }
 
-// keep adds the requests to a report, and the memory if it has changed.
+// keep adds to a report the requests that the connector made, the bank's id of the order, and the
+// memory if it has changed.
 func (v *ordering) keep(r payment.Report, err error) (payment.Report, error) {
 	r.Requests = strings.Join(v.requests, ", ")
 	if v.memory.Path == "" {
@@ -168,7 +169,7 @@ type placedOrder struct {
 }
 
 // status returns the status of the order. It takes over the bank's text for the payer only if the
-// status is final, because otherwise the text is about the approval.
+// order needs no further approval, because otherwise the text is about the approval.
 func (p placedOrder) status() paymentStatus {
 	s := paymentStatus{Transaction: p.Transaction, Messages: p.Messages}
 	if s.ended() {
@@ -287,7 +288,8 @@ func (v *ordering) stands(ctx context.Context) (payment.Report, error) {
 }
 
 // askProgress asks for the state of the payer's authorisations. If the address of an authorisation
-// is unknown, askProgress first reads the bank's list of the order's authorisations.
+// of the order is unknown, askProgress first reads the bank's list of the order's authorisations.
+// It does not do so while a cancellation is under way.
 func (v *ordering) askProgress(ctx context.Context, a *authorisation) error {
 	unknown := a.Own == "" && (a.Page != "" || a.Step == inApp)
 	if (unknown || a.Unlisted) && v.memory.Cancelling == nil {
@@ -298,8 +300,9 @@ func (v *ordering) askProgress(ctx context.Context, a *authorisation) error {
 	return v.ask(ctx, a, v.person())
 }
 
-// list adds the last mostEarlier authorisations in the bank's list to Earlier. If the present
-// authorisation has started but has no address, list gives it the address of the last listed one.
+// list reads the last mostEarlier authorisations in the bank's list, and adds the unknown ones to
+// Earlier. If the present authorisation has started but has no address, list gives it the address
+// of the last listed authorisation.
 func (v *ordering) list(ctx context.Context, a *authorisation) error {
 	r := request{call: "authorisation", method: http.MethodGet, path: v.memory.Path + "/authorisations", header: deviceHeader(v.Device)}
 	listed, _, err := v.callAbout(ctx, a, v.person(), r)
@@ -320,7 +323,8 @@ func (v *ordering) list(ctx context.Context, a *authorisation) error {
 	return nil
 }
 
-// mostEarlier limits the earlier authorisations. At this limit, the payer keeps the last page.
+// mostEarlier is the number of earlier and failed authorisations after which renew starts no new
+// one. The payer then keeps the last page.
 const mostEarlier = 5
 
 // tried drops the error *denied, because the status of the order shows the result of the denied
@@ -389,9 +393,10 @@ func (v *ordering) unclear(s paymentStatus) bool {
 }
 
 // presumed reports whether the payer counts as having approved an unclear order. The payer must
-// have returned from the bank. In addition, the payer must have a token, or the time for approvals
-// and silenceGrace must have passed without a refusal. A bank refuses orders that nobody approved.
-// The lack of a refusal proves nothing about an order that the payer or the client no longer wants.
+// have returned from the bank. In addition, the authorisation server must have issued a token, or
+// the time for approvals and silenceGrace must have passed without a refusal. A bank refuses orders
+// that nobody approved. The lack of a refusal proves nothing about an order that the payer or the
+// client no longer wants.
 func (v *ordering) presumed() bool {
 	a, silence := &v.memory.Approval, v.file.Profile.approvalLife()+silenceGrace
 	if a.OAuth != nil && a.OAuth.Token != "" {
@@ -430,8 +435,8 @@ func (v *ordering) carryOn(ctx context.Context, s paymentStatus) (payment.Report
 }
 
 // renew starts the approval again when the bank's page has expired. If that fails, the payer keeps
-// the old page. Failed authorisations also count towards the limit, because otherwise a payer could
-// fail endlessly.
+// the old page. Failed authorisations also count towards mostEarlier, because otherwise a payer
+// could fail endlessly.
 func (v *ordering) renew(ctx context.Context, a *authorisation) {
 	if a.Step != atPage || a.Back || a.Opened.IsZero() || v.Now.Before(a.Opened.Add(v.file.Profile.pageLife())) || len(a.Earlier)+a.Resumed >= mostEarlier {
 		return
@@ -510,8 +515,8 @@ func (v *ordering) afterRefusedAnswer(ctx context.Context, why error) (payment.R
 	return report, nil
 }
 
-// withdraw cancels an order that its client does not confirm. A bank that refuses the cancellation
-// still executes only confirmed orders.
+// withdraw cancels an order that its client does not confirm. If the bank refuses the cancellation,
+// it still does not execute the order, because the order is not confirmed.
 func (v *ordering) withdraw(ctx context.Context) (payment.Report, error) {
 	a := &v.memory.Approval
 	a.Code, a.Confirmation = "", confirmRefused
@@ -550,7 +555,7 @@ func (v *ordering) cancel(ctx context.Context) (payment.Report, error) {
 	return v.keptOn(ctx, v.refusal(r, a))
 }
 
-// cancelled interprets the response to an executed request for a cancellation. If the response does
+// cancelled interprets a successful response to a request for a cancellation. If the response does
 // not say whether the order is cancelled or the payer must approve, the status shows the result.
 func (v *ordering) cancelled(ctx context.Context, r request, a answer) (payment.Report, error) {
 	var reported placedOrder

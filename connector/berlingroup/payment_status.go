@@ -143,9 +143,9 @@ func (v *ordering) undivided() (time.Time, bool) {
 
 // divide marks the refused instructions of a bulk payment. The status says that the bank has
 // accepted some of the other instructions, but not which ones. The other instructions therefore
-// stay pending until the bank reports a different status. The standard requires no other status.
-// When the bank names no further instruction, undivided says when the other instructions are
-// accepted. A bank may name a refused instruction only once. If the bank has never named an
+// stay pending until the bank reports a different status. The standard does not require a further
+// status. When the bank names no further instruction, undivided says when the other instructions
+// are accepted. A bank may name a refused instruction only once. If the bank has never named an
 // instruction, divide marks no instruction.
 func (v *ordering) divide(report *payment.Report, s paymentStatus) {
 	why := v.refusedLines(s)

@@ -97,7 +97,7 @@ const (
 	waitingMemory  = `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"app","own":"/v1/payments/sepa-credit-transfers/1/authorisations/2"}}`
 )
 
-// fromThen lists a status and the statuses that follow it in a successful order.
+// fromThen lists status and the statuses that a successful order can have later.
 func fromThen(status string) []string {
 	all := []string{"ACTC", "ACCP", "ACFC", "ACSP", "ACWC", "ACWP", "ACSC", "ACCC"}
 	for i, one := range all {
@@ -167,8 +167,8 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// TestFutureDates checks that the day does not change the state of an approved order for a later
-// day.
+// TestFutureDates checks approved orders with an execution date in the future. Their state does not
+// depend on the day on which the connector asks.
 func TestFutureDates(t *testing.T) {
 	for _, last := range []string{"ACTC", "ACCP", "ACSP", "ACSC"} {
 		bank := &answering{status: http.StatusOK}
@@ -248,8 +248,8 @@ func (b *approving) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func status(of, word string) map[string]any { return map[string]any{of: word} }
 
-// TestReturnsAreNoApprovals checks when a payer's return counts as an approval, if the bank sent no
-// link to the authorisation.
+// TestReturnsAreNoApprovals checks orders of a bank that sends no link to the authorisation. It
+// checks when the payer's return to the service then counts as an approval.
 func TestReturnsAreNoApprovals(t *testing.T) {
 	back, refused := url.Values{"state": {"s"}}, url.Values{"nok": {"1"}}
 	page := `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"page","page":"https://bank.example/1","opened":"` + noon.Format(time.RFC3339) + `"}}`
@@ -297,8 +297,8 @@ func TestReturnsAreNoApprovals(t *testing.T) {
 	}
 }
 
-// TestEarlierAuthorisations checks that the approval in an authorisation counts after another one
-// has replaced it.
+// TestEarlierAuthorisations checks orders that have a second authorisation. An approval in the
+// first authorisation still counts.
 func TestEarlierAuthorisations(t *testing.T) {
 	const (
 		page    = `{"step":"page","page":"https://bank.example/1","own":"/v1/payments/sepa-credit-transfers/1/authorisations/1","opened":"2026-03-02T12:00:00Z"}`
@@ -391,8 +391,8 @@ func (b *starting) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestFailedAuthorisations checks that the connector replaces failed authorisations only up to a
-// limit. After that, an approval on the first page counts.
+// TestFailedAuthorisations checks that the connector starts only a limited number of
+// authorisations. After that, the payer gets the first page again, and an approval on it counts.
 func TestFailedAuthorisations(t *testing.T) {
 	bank := &starting{statuses: []string{"received"}}
 	able := newFixture(t, bank, nil).initiator()
@@ -571,8 +571,8 @@ func TestTextsAboutTheOperator(t *testing.T) {
 	}
 }
 
-// TestAbandonedOrders checks that the payer of an abandoned order gets no other page, and that the
-// profile contains the time for approvals.
+// TestAbandonedOrders checks that the connector starts no new authorisation for an abandoned order,
+// even if the payer's page is old. It also checks that the profile contains the time for approvals.
 func TestAbandonedOrders(t *testing.T) {
 	const memory = `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"STEP","at":"/v1/x","post":true,"page":"https://bank.example/1","opened":"2026-03-02T12:00:00Z"}}`
 	for step, want := range map[string]string{"page": "https://bank.example/1", "start": ""} {
@@ -595,8 +595,8 @@ func TestAbandonedOrders(t *testing.T) {
 	}
 }
 
-// TestUnprovedOrders checks that the report of an order without a proof of approval is Unproved
-// only if the payer has reached a step that allows an approval.
+// TestUnprovedOrders checks orders for which the bank does not say whether the payer has approved.
+// Their report is Unproved only if the payer has reached a step in which an approval is possible.
 func TestUnprovedOrders(t *testing.T) {
 	for approval, want := range map[string]bool{
 		`"step":"page","page":"https://bank.example/1"`: true, `"step":"server","page":"https://bank.example/1"`: true, `"step":"app"`: true,
@@ -691,8 +691,8 @@ func TestAbandonedOrdersThatAreNotRefused(t *testing.T) {
 	}
 }
 
-// TestCancellationsMakeOrdersUnwanted checks that the lack of a refusal does not count as an
-// approval after a request to cancel, even if the bank refused the cancellation.
+// TestCancellationsMakeOrdersUnwanted: after a request to cancel, an order does not count as
+// approved merely because time passes, even if the bank refused the cancellation.
 func TestCancellationsMakeOrdersUnwanted(t *testing.T) {
 	bank := newScripted(t, map[string][]scriptedAnswer{"DELETE order": {refusedWith(405, "CANCELLATION_INVALID")}, "GET order/status": once(200, `{"transactionStatus":"ACTC"}`)})
 	o := bank.order(`{"path":"` + order1 + `","approval":{"step":"page","page":"https://bank.example/1","back":true,"opened":"2026-03-02T12:00:00Z"}}`)
@@ -898,8 +898,8 @@ func TestExpiredTokens(t *testing.T) {
 	}
 }
 
-// TestStatusAfterTheGrant checks that the connector requests the status of an order without a token
-// when it cannot renew a refused one.
+// TestStatusAfterTheGrant: the bank refuses the token in a request for the status of an order, and
+// the connector cannot renew the token. The connector then repeats the request without a token.
 func TestStatusAfterTheGrant(t *testing.T) {
 	refused := refusedWith(http.StatusUnauthorized, "TOKEN_EXPIRED")
 	for _, test := range []struct {
@@ -992,8 +992,8 @@ func TestWarningsRefuseNothing(t *testing.T) {
 	}
 }
 
-// TestPartOfABulk checks that only the instructions that a bank names as refused are rejected
-// immediately.
+// TestPartOfABulk checks bulk payments of which the bank refuses only a part. Only the instructions
+// that the bank names as refused are rejected immediately.
 func TestPartOfABulk(t *testing.T) {
 	for name, steps := range map[string][]partStep{
 		"nothing else": {

@@ -17,7 +17,7 @@ const (
 	// of bytes before the next item.
 	largestReport = 256 << 20
 	largestItem   = 1 << 20
-	// slowest is the minimum number of bytes per second that a bank must send after its deadline.
+	// slowest is the number of bytes for which a bank may take one second more than its limit.
 	slowest = 64 << 10
 )
 

@@ -130,7 +130,7 @@ func Encode(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
-// sealKey generates the key once, because generating it is slow.
+// sealKey generates the key of all signing certificates once, because generating a key is slow.
 var sealKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, 2048) })
 
 // Furnish writes the files that a bank file names into a folder: ca.pem, qwac.pem and qwac.key,

@@ -96,8 +96,7 @@ const (
 	busyRemedy         = "the bank accepts no more requests for now"
 )
 
-// meanings maps the codes of the standard to their meanings, as the interface specification
-// (bank-standards) defines them.
+// meanings maps the codes of the standard to their meanings.
 var meanings = map[string]Meaning{
 	"CERTIFICATE_INVALID": {payment.Bug, certificateRemedy},
 	"CERTIFICATE_EXPIRED": {payment.Bug, certificateRemedy},

@@ -3,7 +3,7 @@ package codes
 import "encoding/json"
 
 // InvalidGrant is the only error of RFC 6749, section 5.2, after which an authorisation server will
-// never accept a code or a refresh token.
+// never accept the code or the refresh token of the request.
 const InvalidGrant = "invalid_grant"
 
 // These are the remedies for errors of authorisation servers.
