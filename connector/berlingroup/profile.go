@@ -55,7 +55,7 @@ func (f *File) identifications(user bool) []payment.Field {
 	return all
 }
 
-// profile converts the file to a profile of the service.
+// profile returns the profile of the connector that the file describes.
 func (f *File) profile() connector.Profile {
 	p := connector.Profile{
 		UUID: f.UUID, ID: f.ID, Name: f.Name, Countries: f.Countries, Hidden: f.Hidden, Sandbox: f.Sandbox,

@@ -613,8 +613,8 @@ func TestFormerConsents(t *testing.T) {
 	}
 }
 
-// TestReplacedConsents checks a consent that the customer can still approve after another one has
-// replaced it. If the customer approves the replaced consent, the connector uses this consent.
+// TestReplacedConsents checks a consent that the customer can still approve after another consent
+// has replaced it. If the customer approves the replaced consent, the connector uses this consent.
 func TestReplacedConsents(t *testing.T) {
 	wished := `{"consentStatus":"received","consentId":"C2","_links":{"scaRedirect":{"href":"https://bank.example/2"}}}`
 	received, valid := scriptedAnswer{200, `{"consentStatus":"received"}`}, scriptedAnswer{200, `{"consentStatus":"valid"}`}
@@ -676,8 +676,9 @@ func TestReplacedConsents(t *testing.T) {
 	}
 }
 
-// TestConsentsThatEndDuringARead checks that a read does not report the accounts twice when its
-// consent ends and a former one is valid. The next read uses the former consent.
+// TestConsentsThatEndDuringARead: during a read, the consent ends, and the customer has approved a
+// former consent. The read must not report the accounts twice. The next read uses the former
+// consent.
 func TestConsentsThatEndDuringARead(t *testing.T) {
 	valid := once(200, `{"consentStatus":"valid"}`)
 	bank := newScripted(t, map[string][]scriptedAnswer{
@@ -696,9 +697,9 @@ func TestConsentsThatEndDuringARead(t *testing.T) {
 	}
 }
 
-// TestTokensRenewedAtTheEnd checks that the connector stores a token at once when the bank issues
-// the token during the end of a consent. The bank accepts a refresh token only once, so the next
-// try needs the new token.
+// TestTokensRenewedAtTheEnd: Terminate renews a token, and the bank then fails to end the consent.
+// The connector must have stored the new tokens, because the bank accepts a refresh token only
+// once.
 func TestTokensRenewedAtTheEnd(t *testing.T) {
 	var w *fixture
 	w = newFixture(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {

@@ -11,12 +11,13 @@ import (
 	"passerelle/payment"
 )
 
-// scripted is a bank that gives each call the next response of a list, and repeats the last one. A
-// call without a list gets a 404.
+// scripted is a bank that gives each call the next response in the list for this call, and repeats
+// the last response. A call without a list gets a 404.
 type scripted struct {
 	*fixture
 	answers map[string][]scriptedAnswer
-	// calls names the received calls, each with its body or grant type, if any.
+	// calls names the received calls, each with its body or grant type, if any. tokens and names
+	// contain the access token and the PSU-ID of each call.
 	calls, tokens, names []string
 }
 

@@ -38,8 +38,8 @@ type sieve struct {
 	// least holds the smallest count of each content in the passes so far. An earlier pass without
 	// the content counts as one, because the transaction may be new.
 	least map[string]int
-	// again means that this is not the first pass. open means that the transactions are not
-	// certain.
+	// again means that this is not the first pass. open means that the withheld transactions are
+	// not certain.
 	again, open bool
 }
 
@@ -130,8 +130,8 @@ func (s *sieve) released() []passerelle.TransactionDetails {
 	return all
 }
 
-// readCertain passes on all transactions since a day except uncertain ones. It repeats the read
-// until all transactions are certain, at most maxPasses times or as often as the bank permits.
+// readCertain passes on all transactions since the day begin except uncertain ones. It repeats the
+// read until all transactions are certain, at most maxPasses times or as often as the bank permits.
 func (v *reading) readCertain(ctx context.Context, a *bankAccount, begin passerelle.Date) (*history, error) {
 	selected := url.Values{"dateFrom": {begin.String()}}
 	s := v.history(a)

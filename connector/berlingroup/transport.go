@@ -54,7 +54,7 @@ type request struct {
 	accept string
 	// large allows a large response, such as a page of a list.
 	large bool
-	// take reads a successful response while it arrives. When it is nil, the call reads the
+	// take reads a successful response while it arrives. When take is nil, the call reads the
 	// complete response first. An error of take becomes the error of the call. Such an error does
 	// not count as a failure of the bank.
 	take func(a answer, body *arrival.Body) error

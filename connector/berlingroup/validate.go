@@ -173,7 +173,7 @@ func (f *File) checkPlaces(r *rules) {
 // checkVersion checks that the version of the standard contains the elements that the profile uses.
 func (f *File) checkVersion(r *rules) {
 	if !versionForm.MatchString(f.Standard.Version) {
-		return // another rule says so
+		return // checkPlaces complains about the version
 	}
 	p, pay := &f.Profile, cmp.Or(f.Profile.Payments, &Payments{})
 	for _, part := range []struct {

@@ -30,8 +30,8 @@ type Route struct {
 // lookupTime limits resolving the name of a bank.
 const lookupTime = 10 * time.Second
 
-// New returns the route to a bank. The first argument is the address of its API, and the second is
-// the address that the operator names, or "".
+// New returns the route to a bank. api is the address of the bank's API. own is our address as the
+// operator names it, or "".
 func New(api, own string) *Route {
 	r := &Route{Find: find}
 	if base, err := url.Parse(api); err == nil {

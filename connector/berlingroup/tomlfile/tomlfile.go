@@ -44,8 +44,8 @@ func (c *Complaint) Error() string {
 	return fmt.Sprintf("%s: %s: %s", place, c.Field, c.Message)
 }
 
-// Read decodes a file and returns the places of its fields. Its error joins Complaints: one for
-// each field that the target does not have, or a single one for another mistake.
+// Read decodes a file and returns the places of its fields. Its error consists of Complaints: one
+// for each field that into does not have, or a single one for another mistake.
 func Read(path string, into any) (*Places, error) {
 	content, err := Bounded(path)
 	if err != nil {
@@ -183,7 +183,7 @@ func (p *Places) Complaint(field, message string) *Complaint {
 	return c
 }
 
-// Complaints returns the complaints in an error of Read, or in one that joins several.
+// Complaints returns the Complaints in an error, which may join several errors.
 func Complaints(err error) []*Complaint {
 	var all []*Complaint
 	var one *Complaint
