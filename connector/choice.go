@@ -14,8 +14,8 @@ const maxValue = 4096
 
 // Choose returns the source for a connection, and the mechanism. It chooses the named source or,
 // without a name, the first source by priority. The source must be enabled and support the wanted
-// mechanism. Without a name and a wanted mechanism, Choose prefers sources with the connector's
-// default mechanism. The error is Invalid.
+// mechanism. Without a name and without a wanted mechanism, Choose prefers sources with the
+// connector's default mechanism. The error is Invalid.
 func (p Profile) Choose(name string, wanted passerelle.AuthMechanism) (Source, passerelle.AuthMechanism, error) {
 	open := p.readable(wanted)
 	if name == "" && wanted == "" && p.Mechanism != "" && len(p.readable(p.Mechanism)) > 0 {

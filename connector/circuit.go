@@ -9,7 +9,7 @@ import (
 )
 
 // After failuresToOpen consecutive failures, a bank gets no calls for openTime. A single call then
-// checks whether the bank has recovered. The circuit also counts the failures of each kind of call
+// checks whether the bank has recovered. A Circuit also counts the failures of each kind of call
 // separately, because other calls may succeed in between. After failuresOfAKind consecutive
 // failures of one kind, the bank gets no calls of that kind for openTime.
 const (
@@ -118,7 +118,7 @@ func (c *Circuit) Disturbed() bool {
 }
 
 // failures returns the number of consecutive failed calls, and whether the circuit is open for all
-// calls or for some kind.
+// calls or for some kind. The number may be that of a kind for which the circuit is open.
 func (c *Circuit) failures() (int, bool) {
 	inARow, open := c.all.inARow, c.all.open(failuresToOpen)
 	for _, kind := range c.calls {

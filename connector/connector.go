@@ -211,7 +211,7 @@ type Canceller interface {
 // already have a connector.
 type Registry struct{ set atomic.Pointer[set] }
 
-// set is an immutable snapshot of a registry.
+// set is a snapshot of a registry. Its connectors never change.
 type set struct {
 	list []Connector
 	byID map[string]Connector

@@ -158,7 +158,7 @@ type Terminator interface {
 	DataReader
 	// Terminate ends the consent in the memory. The service calls Terminate, without the user,
 	// after the connection was deleted, and again after an error. Terminate succeeds if the consent
-	// has already ended. Only Domain, Connection, Memory and Now of the request are set.
+	// has already ended. Only Domain, Connection, Memory, Save and Now of the request are set.
 	Terminate(ctx context.Context, req DataRequest) error
 }
 

@@ -14,8 +14,8 @@ type Monitored interface {
 
 // BankHealth summarises recent calls from this process to a bank.
 type BankHealth struct {
-	// LastSuccess is zero before the first success, and LastFailure is zero before the first
-	// failure.
+	// LastSuccess is the end of the last Answered call, and LastFailure is the end of the last
+	// other call. Each is zero before the first such call.
 	LastSuccess, LastFailure time.Time
 	// Failures is the number of consecutive failures up to now. Open means that the bank gets only
 	// occasional probes, for all calls or for some kind of call.

@@ -45,8 +45,9 @@ type collected struct {
 	listed   int
 	keys     map[string]map[string]bool
 	ended    map[string]int
-	// only is the key of the wanted account, or empty if all accounts are wanted. fails is the
-	// error of Transactions, Assets and AccountRead.
+	// only is the key of the wanted account, or empty if all accounts are wanted. first means that
+	// only the first account in the list is wanted. fails is the error of Transactions, Assets and
+	// AccountRead.
 	only  string
 	first bool
 	fails error

@@ -37,8 +37,8 @@ func honest(ctx context.Context, r connector.DataRequest, out connector.Sink) (c
 	return connector.Outcome{Memory: []byte("agreed")}, hand(out, func(account string) string { return account + "-1" }, false)
 }
 
-// hand passes two accounts to the sink, with one transaction for each wanted account. If the last
-// argument is true, unwanted accounts also have one.
+// hand passes two accounts to the sink, with one transaction for each wanted account. If the
+// argument all is true, it also passes on the transactions of unwanted accounts.
 func hand(out connector.Sink, key func(account string) string, all bool) error {
 	accounts := []passerelle.AccountDetails{{Key: "a", Currency: "EUR"}, {Key: "b", Currency: "EUR"}}
 	if err := out.Accounts(accounts); err != nil {

@@ -129,8 +129,8 @@ type newTransaction struct {
 	traits  traits
 }
 
-// New begins a read. Its arguments are the memory of the last read, the day of the last read, and
-// the day of the new read.
+// New begins a read. before is the memory of the last read, and read is the day of that read. today
+// is the day of the new read.
 func New(before Memory, read, today passerelle.Date) *Names {
 	n := &Names{
 		before: before, today: today, since: read.AddDays(-recentDays),
@@ -273,8 +273,8 @@ func (n *Names) match(gone []pendingMemory) {
 }
 
 // likeness returns how similar two transactions are. It returns false when they differ in sum,
-// party or reference, or have nothing else in common. A true second argument means that no other
-// transactions have this sum, so a transaction without words may also match.
+// party or reference, or have nothing else in common. The argument only is true when no other
+// transactions have this sum. A transaction without words may then also match.
 func (a traits) likeness(b traits, only bool) (int, bool) {
 	if a.Sum != b.Sum || differ(a.EndToEnd, b.EndToEnd) || differ(a.Number, b.Number) {
 		return 0, false
@@ -304,8 +304,8 @@ func common(a, b []string) int {
 // differ reports whether both texts are set and different.
 func differ(a, b string) bool { return a != "" && b != "" && a != b }
 
-// Remember returns the memory for the next read. Its argument is the first day that this read
-// covers completely.
+// Remember returns the memory for the next read. begin is the first day that this read covers
+// completely.
 func (n *Names) Remember(begin passerelle.Date) Memory {
 	m := Memory{Unnamed: len(n.pending) > 0, Pending: n.pending, Booked: map[string]int{}, Renamed: n.renamed}
 	for _, g := range n.gone() {

@@ -43,8 +43,8 @@ func (r remote) Profile() connector.Profile {
 	return p
 }
 
-// Health returns the health according to recent calls. A program that was never connected has no
-// calls.
+// Health returns the health according to recent calls. For the zero Program, it returns a
+// BankHealth without calls.
 func (r remote) Health() connector.BankHealth {
 	if r.circuit == nil {
 		return connector.BankHealth{}

@@ -18,9 +18,10 @@ import (
 	"passerelle"
 )
 
-// The bodies of the protocol are the Go types of package connector, with all types in their fields.
-// In JSON, the fields have their names in snake_case, except those in the map irregular. Zero
-// values are omitted, except decimal numbers, so a program sends only the values that it has.
+// The bodies of the protocol are Go types of this package. Their fields have types of packages
+// connector, payment and passerelle. In JSON, the fields have their names in snake_case, except
+// those in the map irregular. Zero values are omitted, except decimal numbers, so a program sends
+// only the values that it has.
 
 // money is the amount of an instruction in JSON.
 type money struct {

@@ -98,7 +98,7 @@ func (e exchange) answer(body any) error {
 	sum.Write(raw)
 	e.w.Header().Set("Content-Type", "application/json")
 	e.w.Header().Set(headerSignature, text(sum))
-	_, _ = e.w.Write(raw) // the caller is gone, so nobody can receive the error
+	_, _ = e.w.Write(raw) // if this fails, nobody can receive the error
 	return nil
 }
 
@@ -133,8 +133,8 @@ func (e exchange) order(ctx context.Context, name string, body []byte) error {
 	return e.answer(orderAnswer{report, failureOf(err)})
 }
 
-// ask calls the method of the connector for a call of the protocol. The connector must have the
-// ability.
+// ask calls the method of the connector for a call of the protocol. The connector must have this
+// method.
 func (e exchange) ask(ctx context.Context, name string, call orderCall) (payment.Report, error) {
 	var report payment.Report
 	initiator, _ := e.connector.(connector.Initiator)

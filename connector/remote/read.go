@@ -63,7 +63,8 @@ func (r reader) Read(ctx context.Context, req connector.DataRequest, out connect
 	return merge(first, last.Outcome), last.Error.err()
 }
 
-// choose passes on the lists and records which accounts and subscriptions are wanted.
+// choose passes the accounts and subscriptions in listed to out, and records which of them out
+// wants.
 func (c *dataCall) choose(listed accountsAnswer, out connector.Sink) error {
 	if listed.Accounts != nil {
 		if err := out.Accounts(listed.Accounts); err != nil {
@@ -209,7 +210,7 @@ func (p *paced) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// cause adds the reason why a call was ended to the error of the call.
+// cause adds the reason why the context of a call ended to the error of the call.
 func cause(ctx context.Context, err error) error {
 	if why := context.Cause(ctx); err != nil && why != nil {
 		return errors.Join(why, err)

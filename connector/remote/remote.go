@@ -98,7 +98,7 @@ func (p Profile) withNumber(number int64) connector.Profile {
 	named := connector.Profile{
 		UUID: p.UUID, ID: number, Name: p.Name, Countries: p.Countries, Hidden: p.Hidden, Sandbox: p.Sandbox, Payments: p.Payments,
 		PaymentFields: p.PaymentFields, Data: p.Data, Idempotent: p.Idempotent, KeyLife: p.KeyLife, ApprovalLife: p.ApprovalLife, Mechanism: p.Mechanism, Labels: p.Labels,
-		ExecutesAtOnce: p.ExecutesAtOnce || !p.Answers, // the bank cannot be asked to wait
+		ExecutesAtOnce: p.ExecutesAtOnce || !p.Answers, // without the call "answer", nobody could pass on the client's confirmation
 	}
 	sources := p.Sources
 	if len(sources) == 0 {

@@ -46,8 +46,8 @@ type object = map[string]any
 // call handles a body. It returns the response, or it sends the lines of a stream and returns nil.
 type call func(body []byte, send func(object)) object
 
-// page handles a request of a browser. The form is empty for a GET. The page returns HTML, or an
-// address to redirect to.
+// page handles a request of a browser. The form is empty for a GET. The page returns HTML or an
+// address to redirect to, and false for an unknown path.
 type page func(path string, form map[string][]string) (string, bool)
 
 var seen = struct {
