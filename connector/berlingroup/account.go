@@ -264,7 +264,7 @@ func known(code string) passerelle.Currency {
 // maxText limits names and keys, in bytes.
 const maxText = 200
 
-// bounded shortens a text of the bank to the length that the service stores.
+// bounded removes NUL and invalid UTF-8 from a text of the bank, and shortens the text to maxText.
 func bounded(text string) string {
 	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "")
 	if len(text) <= maxText {

@@ -58,7 +58,8 @@ type authorisation struct {
 	FirstSealed bool   `json:"first_sealed,omitempty"`
 	// Page is the address for the customer's browser.
 	Page string `json:"page,omitempty"`
-	// Opened is the time at which the bank issued the page.
+	// Opened is the time from which the page's life counts: the time of the first report with the
+	// page, or of the last failure to replace the page.
 	Opened time.Time `json:"opened,omitzero"`
 	// Message is the bank's text for the person.
 	Message string `json:"message,omitempty"`
@@ -105,7 +106,7 @@ func startAt(at string) authorisation {
 	return authorisation{Step: atStart, At: at, Post: true, First: at, FirstStep: atStart}
 }
 
-// replace replaces the present authorisation. If the former authorisation has an address, replace
+// replace makes next the present authorisation. If the former authorisation has an address, replace
 // adds the former authorisation to Earlier, because the customer may still use it. Without an
 // address, only the bank's list can name the former authorisation.
 func (a *authorisation) replace(next authorisation) {
@@ -335,8 +336,8 @@ var passed = map[step][]string{
 	atMethod:         {"scaMethodSelected", "started"},
 }
 
-// restart starts the authorisation again when the status shows that the bank has done the present
-// step. In that case, the bank's response with the data for the next step was lost.
+// restart returns the authorisation to its first step when the status shows that the bank has done
+// the present step. In that case, the bank's response with the data for the next step was lost.
 func (a *authorisation) restart(status string) {
 	if a.First != "" && slices.Contains(passed[a.Step], status) {
 		a.replace(authorisation{
@@ -499,7 +500,7 @@ func (b *Bank) stepBody(a *authorisation, value string) (any, error) {
 	return psuData(sealed[a.Step])(encrypted), err
 }
 
-// These are fields for the values of steps.
+// These are the names of the fields in which the customer enters the values for steps.
 const (
 	passwordField   = "password"
 	additionalField = "additional_password"

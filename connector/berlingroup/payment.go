@@ -119,7 +119,7 @@ func (p payer) Status(ctx context.Context, o connector.Order) (payment.Report, e
 	return v.keep(v.stands(v.requests.logging(ctx)))
 }
 
-// Answer sends the bank the answer to its question.
+// Answer passes the answer of the payer or the client on to the bank.
 func (p payer) Answer(ctx context.Context, o connector.Order, a connector.Answer) (payment.Report, error) {
 	v, err := p.with(ctx, o)
 	if err != nil {

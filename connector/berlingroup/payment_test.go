@@ -821,7 +821,8 @@ func TestClosedBanks(t *testing.T) {
 	}
 }
 
-// TestCodesInLogs checks that only texts formed like codes reach the operator.
+// TestCodesInLogs: a bank may send any text as a code. The operator sees only texts in the form of
+// a code.
 func TestCodesInLogs(t *testing.T) {
 	bank := &answering{status: http.StatusUnauthorized}
 	able := newFixture(t, bank, nil).initiator()

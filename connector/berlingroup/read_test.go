@@ -202,8 +202,8 @@ const oneAccount = `{"accounts": [{"resourceId": "A1", "iban": "DE03999010010000
 		{"balanceType": "closingBooked", "referenceDate": "2026-02-28", "balanceAmount": {"currency": "EUR", "amount": "90.00"}},
 		{"balanceType": "closingBooked", "referenceDate": "2026-03-01", "balanceAmount": {"currency": "EUR", "amount": "100.00"}}]}]}`
 
-// list responds to the request for accounts with one account, and passes all other requests to a
-// handler of the test.
+// list responds to the request for accounts with one account, and passes all other requests to the
+// handler transactions.
 func (b *readable) list(transactions http.HandlerFunc) {
 	b.answer = func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/v1/accounts" {

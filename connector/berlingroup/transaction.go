@@ -82,7 +82,7 @@ func (v *reading) handOver(s *history, page []passerelle.TransactionDetails) err
 	return v.out.Transactions(s.account.key, page)
 }
 
-// history is one read of the transactions of an account.
+// history is one pass of a read over an account's transactions.
 type history struct {
 	sieve   sieve
 	account *bankAccount
@@ -120,8 +120,9 @@ func (v *reading) readHistory(ctx context.Context, s *history, selected url.Valu
 	return nil
 }
 
-// overlapDays is the number of additional days that a read covers. The connector numbers equal
-// transactions without an id, and the bank may have booked some of them a few days earlier.
+// overlapDays is the number of additional days that a read covers. The connector numbers
+// transactions that have equal contents and no id. The bank may have booked them a few days apart,
+// and their numbers stay the same only if each read covers all of them.
 const overlapDays = 7
 
 // query adds parameters to the address of a request.

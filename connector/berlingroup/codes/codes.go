@@ -400,7 +400,7 @@ func ReadState(status int, all []Message) passerelle.ConnectionState {
 	return passerelle.Bug
 }
 
-// Known returns the first code that belongs to the standard.
+// Known returns the first code that belongs to the standard, or "" without such a code.
 func Known(all []Message) string {
 	for _, m := range all {
 		if _, known := meanings[m.Code]; known {

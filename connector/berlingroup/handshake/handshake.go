@@ -92,7 +92,8 @@ type presentation struct {
 	begun  time.Time
 	// trip is the time until the bank asked for our certificate.
 	trip time.Duration
-	// unsigned is the error of the program. TLS 1.3 would keep only the error's text.
+	// unsigned is the error of the program. In TLS 1.3, package tls returns only the text of this
+	// error.
 	unsigned error
 }
 

@@ -50,7 +50,7 @@ func keyID(c *x509.Certificate) string {
 }
 
 // Add signs a request. All other headers must already be set. The signature covers their values
-// without outer blanks, which the HTTP client removes.
+// without leading and trailing blanks, which the HTTP client removes.
 func (s *Signer) Add(ctx context.Context, r *http.Request, body []byte) error {
 	r.Header.Set("Digest", digestOf(s.Digest, body))
 	var names, lines []string
