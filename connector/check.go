@@ -104,7 +104,8 @@ func checkFields(fields []payment.Field) error {
 	return errors.Join(append(claims, Unless(distinct(names), "a field comes twice: %v", names))...)
 }
 
-// These words are allowed in a DataSettings and its fields.
+// capabilities are the allowed values of DataSettings.Capabilities, and fieldTypes are those of
+// Field.Type.
 var (
 	capabilities = []string{"bank", "bankwealth", "document", "profile", "contact"}
 	fieldTypes   = []string{"text", "password", "date", "list", "number"}

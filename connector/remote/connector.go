@@ -36,7 +36,8 @@ type remote struct {
 	profile   connector.Profile
 }
 
-// Profile returns the program's profile and says whether the program is disturbed.
+// Profile returns the program's profile, and says in Disturbed whether calls to the program are
+// suspended because earlier calls failed.
 func (r remote) Profile() connector.Profile {
 	p := r.profile
 	p.Disturbed = r.circuit != nil && r.circuit.Disturbed()

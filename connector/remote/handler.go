@@ -15,8 +15,9 @@ import (
 // maxRequest limits the body of a request, in bytes.
 const maxRequest = 4 << 20
 
-// Handler serves a connector over the protocol to callers that have the secret. Requests without a
-// valid signature get a 401 and do not reach the connector.
+// Handler serves a connector over the protocol to callers that have the secret. Only requests with
+// a valid signature reach the connector. Other requests get a 401, or a 413 if their body is too
+// large.
 func Handler(c connector.Connector, shared string) (http.Handler, error) {
 	if _, err := NewProgram("https://program.invalid", shared); err != nil {
 		return nil, err

@@ -47,7 +47,8 @@ var (
 
 type secret []byte
 
-// mac returns a hash over parts, to which the caller writes the body.
+// mac returns a hash to which it has written the parts. The caller then writes the body to the
+// hash.
 func (s secret) mac(parts ...string) hash.Hash {
 	sum := hmac.New(sha256.New, s)
 	for _, part := range parts {
