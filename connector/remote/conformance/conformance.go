@@ -1,10 +1,10 @@
 // Package conformance checks whether a program that speaks the connector protocol keeps the rules
 // for every connector and the rules for signatures.
 //
-// Only this package makes the call "test", with which the program under test acts as the payer or
-// the user. The rules are in package connectortest, and the protocol is in package remote. Run
-// returns an error when the program does not describe itself. A broken rule is a result, not an
-// error.
+// It owns the test of a program: only this package makes the call "test", with which the program
+// under test acts as the payer or the user. The rules are in package connectortest, and the
+// protocol is in package remote. Run returns an error when the program does not describe itself. A
+// broken rule is a result, not an error.
 package conformance
 
 import (
