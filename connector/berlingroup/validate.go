@@ -232,8 +232,8 @@ func (p *Payments) check(r *rules) {
 	r.hold(most == 0 || least <= most, at+"min_amount", "is more than max_amount")
 }
 
-// products checks a list of payment products. A request to the service cannot name a product. Of two
-// products that are not instant, the service would therefore never use the second.
+// products checks a list of payment products. A request to the service cannot name a product. Of
+// two products that are not instant, the service would therefore never use the second.
 func (r *rules) products(field string, list []string) {
 	r.each(field, list, products)
 	others := slices.DeleteFunc(slices.Clone(list), func(one string) bool { return one == instantTransfers })
