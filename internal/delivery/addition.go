@@ -29,11 +29,11 @@ const (
 const deliveryMember = "id_webhook_data"
 
 // AddToData adds a member to the payloads of a webhook. The value of the member is the text that is
-// stored for the user under the key. The value is null without a text or a user. The addition
-// replaces an earlier addition of the same member. AddToData fails with Invalid when the member or
-// the key is malformed, or when payloads already have the member. It fails with Conflict when the
-// webhook would have too many additions or was changed at the same time. It fails with NotFound
-// when the webhook does not exist or is deleted.
+// stored under the key for the event's user. Without such a text or without a user, the value is
+// null. The addition replaces an earlier addition of the same member. AddToData fails with Invalid
+// when the member or the key is malformed, or when payloads already have the member. It fails with
+// Conflict when the webhook would have too many additions or was changed at the same time. It fails
+// with NotFound when the webhook does not exist or is deleted.
 func (d *Delivery) AddToData(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, member, key, by string, acts ...store.Audit) error {
 	if err := checkAddition(member, key); err != nil {
 		return err
@@ -47,8 +47,9 @@ func (d *Delivery) AddToData(ctx context.Context, domain passerelle.Domain, id p
 }
 
 // RemoveFromData removes an addition of a webhook. If member is empty, RemoveFromData removes all
-// additions. RemoveFromData fails with NotFound when the webhook does not exist or has no such
-// addition.
+// additions. RemoveFromData fails with NotFound when the webhook does not exist or is deleted, or
+// when it has no addition of member. It fails with Conflict when the webhook was changed at the
+// same time.
 func (d *Delivery) RemoveFromData(ctx context.Context, domain passerelle.Domain, id passerelle.WebhookID, member, by string, acts ...store.Audit) error {
 	return d.changeAdditions(ctx, domain, id, "changed: members were removed from its payloads", by, acts, func(all map[string]string) error {
 		if member == "" {

@@ -15,7 +15,7 @@ import (
 )
 
 // TestAdditions checks that the JSON payload of a webhook with an addition contains the text that
-// is stored for the user. The signature must cover the text.
+// is stored for the event's user. The signature must cover the text.
 func TestAdditions(t *testing.T) {
 	var big bytes.Buffer
 	large(1 << 20)(&big)

@@ -13,8 +13,9 @@ import (
 	"passerelle/internal/store"
 )
 
-// TestTheCommandOfAnAlertRecoversAll checks that the time in the command and in the API call of an
-// alert makes all deliveries due. The events happened hours before the first request failed.
+// TestTheCommandOfAnAlertRecoversAll sends events that happened hours before the first request
+// failed. The alert contains a command and an API call to recover the webhook, each with a time.
+// With this time, both must make all deliveries due.
 func TestTheCommandOfAnAlertRecoversAll(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		r.domain = r.newDomain("it's mine", passerelle.Sandbox)

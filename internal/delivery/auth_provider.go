@@ -224,8 +224,8 @@ func (d *Delivery) endProviders(ctx context.Context, domain passerelle.Domain, p
 // never shows it again. During the overlap, both secrets sign requests. The signature of the new
 // secret is in the header for the next signature. After the overlap, only the new secret signs. The
 // overlap counts in real time, not in the domain's time. The overlap must be between zero and
-// MaxOverlap. If it is zero, the new secret immediately replaces the old secret. During an overlap,
-// Rotate replaces the next secret.
+// MaxOverlap. If it is zero, the new secret immediately replaces the old secret. A second Rotate
+// during the overlap replaces the next secret.
 func (d *Delivery) Rotate(ctx context.Context, domain passerelle.Domain, id int64, overlap time.Duration, by string, acts ...store.Audit) (store.AuthProvider, string, error) {
 	var (
 		a      store.AuthProvider
@@ -287,8 +287,9 @@ func providerFault(verb string, a store.AuthProvider, err error) error {
 	return fmt.Errorf("%s provider %d: %w", verb, a.ID, err)
 }
 
-// provider finds a provider by its id. If no provider has the id, it finds the provider by its
-// name. For an empty name, it returns zero, which means no provider.
+// provider returns the id of the provider whose id or name is name. If one provider has this id and
+// another has this name, it returns the first. For an empty name, it returns zero, which means no
+// provider.
 func (d *Delivery) provider(ctx context.Context, domain passerelle.Domain, name string) (int64, error) {
 	if name == "" {
 		return 0, nil

@@ -120,10 +120,10 @@ func TestUserTokens(t *testing.T) {
 	}
 }
 
-// TestWebhookKeepsItsApplication registers a webhook without an application while the domain has
-// one. Then a second application is created: the webhook must still send the tokens of the first.
-// After the first application is deleted, the webhook must send no token. If a change of the
-// webhook then names no application, the webhook must belong to the second.
+// TestWebhookKeepsItsApplication registers a webhook and names no application, while the domain has
+// one application. Then a second application is created: the webhook must still send the tokens of
+// the first. After the first application is deleted, the webhook must send no token. If a change of
+// the webhook then names no application, the webhook must belong to the second.
 func TestWebhookKeepsItsApplication(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in, first := newGuarded(t), r.application(r.domain.ID, "first")

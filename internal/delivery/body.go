@@ -98,7 +98,8 @@ func (t *tail) Read(into []byte) (int, error) {
 
 var compressors = sync.Pool{New: func() any { return gzip.NewWriter(io.Discard) }}
 
-// compressed returns a reader that compresses a body while it is read. The caller must close it.
+// compressed returns a reader that compresses a body while it is read. The caller must close the
+// reader.
 func compressed(plain io.Reader) io.ReadCloser {
 	out, in := io.Pipe()
 	go func() {

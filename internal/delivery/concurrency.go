@@ -2,7 +2,7 @@ package delivery
 
 import "passerelle/internal/store"
 
-// These are the limits of a run.
+// These are the limits of a run, which is the sending in one lease session.
 const (
 	// maxInFlight limits the requests to one webhook that are in flight at the same time.
 	maxInFlight = 8
@@ -17,7 +17,7 @@ const (
 
 // concurrency decides how many requests may be in flight.
 type concurrency struct {
-	// start is the limit before the first success.
+	// start is the limit while successes and timeouts are zero.
 	start int
 
 	successes, failed, timeouts int // consecutive successes and failures, and all timeouts

@@ -143,8 +143,9 @@ type job struct {
 }
 
 // jobs lists a domain's webhooks that have work. It also lists the webhooks that this process is
-// serving, because their sessions may still have to store mails. The webhooks with work are listed
-// first. A session that begins and ends between the two lists is therefore not missed.
+// serving, because their sessions may still have to store mails. It reads the webhooks with work
+// before the webhooks that are being served. It therefore also lists the webhook of a session that
+// begins and ends between the two reads.
 func (d *Delivery) jobs(ctx context.Context, domain passerelle.Domain) ([]job, error) {
 	fresh, err := d.withNewDeliveries(ctx, domain)
 	if err != nil {

@@ -17,7 +17,7 @@ const (
 	// leaseReserve is the part of a lease's duration that allows for a slow database. It is added
 	// to the time of the slowest exchange and its recording.
 	leaseReserve = 30 * time.Second
-	// recordTime is the longest time for storing results after the caller has left.
+	// recordTime is the longest time for storing results, even after the caller has left.
 	recordTime = 10 * time.Second
 	// leasePause is the interval between attempts to take a lease that another sender holds.
 	leasePause = 20 * time.Millisecond
@@ -68,7 +68,7 @@ type leaseSession struct {
 	// session with a later session of the same process, after the lease has lapsed.
 	holder string
 	// until is the earliest time at which the lease can lapse. It is calculated from the time
-	// before the call to the database, because this call may have been slow.
+	// before the database call that takes or renews the lease, because this call may be slow.
 	until  time.Time
 	counts Counts
 	// scanned is the webhook as it was before the last scan of new deliveries. left is the last

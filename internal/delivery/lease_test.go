@@ -19,7 +19,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// takeOver takes the lease of the webhook, as if it had lapsed.
+// takeOver gives the lease of a webhook to another holder, as if the lease had lapsed.
 func takeOver(r *fixture, w store.Webhook, from, to string) error {
 	return r.DB.Write(context.Background(), func(tx *store.Tx) error {
 		tx.ReleaseWebhook(w, from)
@@ -109,7 +109,7 @@ func TestALateSenderSendsNoMore(t *testing.T) {
 	})
 }
 
-// answering is a receiver that accepts everything and calls the test for each request.
+// answering is a function that a receiver calls for each request. The receiver accepts everything.
 type answering func(arrival string)
 
 func (a answering) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -255,8 +255,8 @@ func TestOneProcessAtAWebhook(t *testing.T) {
 	})
 }
 
-// hanging starts a receiver that responds only after the test calls the returned function. For each
-// request, the receiver sends a value to the channel.
+// hanging starts a receiver that responds only after the test has called release. For each request,
+// the receiver sends a value to arrived.
 func hanging(t *testing.T) (url string, arrived chan struct{}, release func()) {
 	arrived = make(chan struct{}, 1000)
 	released := make(chan struct{})

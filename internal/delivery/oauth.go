@@ -23,8 +23,8 @@ import (
 
 // These are the limits of requests for access tokens.
 const (
-	// maxTokenTime is the longest time for a request to a token endpoint. The limit is half of the
-	// receiver's time if this is shorter.
+	// maxTokenTime is the longest time for a request to a token endpoint. If half of the domain's
+	// settings.DeliveryTimeout is shorter, this half is the limit.
 	maxTokenTime = 5 * time.Second
 	// tokenPause is the time without requests to a token endpoint after the endpoint has failed. It
 	// is also the pause after a refused token was replaced.
@@ -292,7 +292,7 @@ func unreached(err error) string {
 	return failure(0, err)
 }
 
-// tokenFault returns the failure of a request without an access token.
+// tokenFault returns the failure of a webhook request for which the service has no access token.
 func tokenFault(why string) error { return errors.New(tokenEndpoint + why) }
 
 // earlierFault is the failure of requests in the pause after a token endpoint has failed. It

@@ -22,8 +22,8 @@ const (
 	operatorTimeout = 5 * time.Second
 )
 
-// Payload returns the payload of a delivery as text, without added members. The body must not have
-// been erased.
+// Payload returns the payload of a delivery as text. A JSON payload contains the delivery's id, but
+// not the members that AddToData adds. The body must not have been erased.
 func Payload(d store.WebhookData) string {
 	if d.MediaType == store.JSON {
 		return string(withID(d.Body, d.ID, nil))
@@ -135,9 +135,10 @@ func (d *Delivery) Test(ctx context.Context, domain passerelle.Domain, w store.W
 	return id, err
 }
 
-// Recover makes the undelivered events since an instant due now, and returns their number. The
-// instant is in the domain's time. Recover stops counting at MaxDue. A webhook that failures have
-// stopped then continues. The caller must wake the sender.
+// Recover makes the flusher of w due now. The flusher begins with the oldest undelivered event that
+// is not older than since, an instant in the domain's time. Recover returns the number of
+// undelivered events from this instant on, and stops counting at MaxDue. A webhook that failures
+// have stopped then continues. The caller must wake the sender.
 func (d *Delivery) Recover(ctx context.Context, domain passerelle.Domain, w store.Webhook, since time.Time, acts ...store.Audit) (int64, error) {
 	var (
 		due int64

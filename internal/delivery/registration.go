@@ -265,9 +265,9 @@ func checkLimit(event webhook.Event, user passerelle.UserID) error {
 	return nil
 }
 
-// checkChange applies checkLimit to the changed webhook. It does not prevent disabling or deleting
-// a webhook with an old limit of this kind. If the provider of a webhook was deleted, the change
-// must not remove the provider, because stored events would then be sent without authentication.
+// checkChange applies checkLimit to the changed webhook. A webhook that checkLimit would refuse can
+// still be disabled or deleted. If the provider of a webhook was deleted, the change must not
+// remove the provider, because stored events would then be sent without authentication.
 func checkChange(w store.Webhook, c store.WebhookChange) error {
 	if w.AuthDeleted && c.Auth != nil && *c.Auth == 0 {
 		return passerelle.InvalidField("id_auth", "must be a provider: the previous one was deleted, and the webhook's waiting payloads are not sent without one")

@@ -49,8 +49,8 @@ type page struct {
 	err  error
 }
 
-// readPage reads the page of deliveries with ids greater than after. The page contains new
-// deliveries, or deliveries that the flusher tries.
+// readPage reads the page of deliveries with ids greater than after. If fresh is true, the page
+// contains new deliveries. Otherwise it contains deliveries that the flusher tries.
 func (s *leaseSession) readPage(ctx context.Context, fresh, first bool, after passerelle.DeliveryID) (p page) {
 	defer guard(&p.err)
 	s.limitDB(func() { p = s.loadPage(ctx, fresh, first, after) })

@@ -26,8 +26,8 @@ type Sent struct {
 	Payload []byte
 	Size    int64
 	Erased  bool
-	// Headers contains the headers, sorted by name. It leaves out Authorization. Headers that
-	// depend on settings of the domain follow the present settings.
+	// Headers contains the headers, sorted by name. It leaves out Authorization and traceparent.
+	// Headers that depend on settings of the domain follow the present settings.
 	Headers []Header
 }
 

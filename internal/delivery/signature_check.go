@@ -30,9 +30,10 @@ type SignatureCheck struct {
 	Reason string
 }
 
-// Verify checks a signature with the secrets of a provider, as a receiver does, and explains the
-// result. It never shows the correct signature. It fails with an Invalid error when the request
-// cannot be checked. The error names the field.
+// Verify checks a signature with the secrets of a provider and explains the result. A signature can
+// be valid although receivers refuse its date. The reason then says so. Verify never shows the
+// correct signature. It fails with an Invalid error when the request cannot be checked. The error
+// names the field.
 func (d *Delivery) Verify(ctx context.Context, domain passerelle.Domain, q SignedRequest) (SignatureCheck, error) {
 	address, err := url.Parse(q.URL)
 	if err != nil || address.Path == "" && address.Host == "" {

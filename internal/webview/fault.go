@@ -12,7 +12,7 @@ import (
 	"passerelle/internal/web"
 )
 
-// fault returns an error page. The keys of the page's texts begin with name.
+// fault returns an error page. The keys of the page's texts begin with "fault." and name.
 func fault(status int, name string) *web.FaultPage {
 	return &web.FaultPage{Status: status, Title: "fault." + name + ".title", Text: "fault." + name + ".text"}
 }

@@ -144,8 +144,8 @@ func (w *Webview) openLink(pc *pageContext, query url.Values) error {
 
 // refuseLink handles an error of findFlow. For a flow that has ended, the client gets an error if
 // the link has a redirect address or the client shows the flow in a frame. If the person has made
-// connections in time, the client gets these connections instead, unless the user was deleted. All
-// other errors become pages.
+// connections in time, the client gets these connections instead, unless the user was deleted. In
+// all other cases, the error becomes a page.
 func (w *Webview) refuseLink(pc *pageContext, t *flowSession, err error) error {
 	why := "The person took too long."
 	switch {

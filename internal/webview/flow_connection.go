@@ -101,7 +101,8 @@ func (w *Webview) loadConnection(pc *pageContext, t *flowSession, id passerelle.
 }
 
 // showConnection shows why a connection cannot be read. For a connection that works, it continues
-// the flow.
+// the flow. A person who manages connections gets the page that manages this connection, unless the
+// person is repairing it.
 func (w *Webview) showConnection(pc *pageContext, t *flowSession, id passerelle.ConnectionID) error {
 	s, err := w.loadConnection(pc, t, id)
 	if errors.Is(err, passerelle.NotFound) && t.Deleted == id {
@@ -343,8 +344,8 @@ func (w *Webview) stateBody(pc *pageContext, s *flowConnection, step string) (fl
 	return body, nil
 }
 
-// leadApart makes the form that leads to the institution's page open another window when the client
-// shows the flow in a frame. Institutions do not allow frames.
+// When the client shows the flow in a frame, leadApart makes the form open the institution's page
+// in another window. Institutions do not allow frames.
 func (w *Webview) leadApart(s *flowConnection, body *flowBody) error {
 	if !s.Framed {
 		return nil
@@ -543,8 +544,9 @@ func (w *Webview) sentBy(pc *pageContext, form url.Values) (*flowSession, error)
 	return w.resumed(pc, t)
 }
 
-// underWay returns the connection that the person began at the institution a moment ago, or zero.
-// Without this check, a second click on the button would make a second connection.
+// underWay returns the person's connection to the institution while the first read of this
+// connection is in progress. Otherwise it returns zero. Without this check, a second click on the
+// button would make a second connection.
 func (w *Webview) underWay(pc *pageContext, t *flowSession, b wire.Bank) (passerelle.ConnectionID, error) {
 	latest, err := bankstore.From(w.DB).Connections(pc.context(), pc.domain.ID, t.User, store.Window{Limit: 10, Descending: true})
 	if err != nil {
