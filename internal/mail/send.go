@@ -50,8 +50,8 @@ func (s *SMTPServer) Send(ctx context.Context, m Message) error {
 	return errors.New(reason(ctx, err))
 }
 
-// message returns a mail in the form of the library. It encodes a subject that is not ASCII or that
-// would end its line.
+// message returns a mail in the form of the library. It encodes a subject that is not ASCII or
+// contains a line break.
 func (s *SMTPServer) message(m Message) (*smtp.Msg, error) {
 	message := smtp.NewMsg(smtp.WithNoDefaultUserAgent())
 	if err := errors.Join(message.From(s.from), message.To(m.To)); err != nil {

@@ -32,7 +32,8 @@ func (p *walker) fileConnection() string {
 	return out.ID.String()
 }
 
-// choose submits a form of the page with files. The files are pairs of a name and a content.
+// choose adds files to a form of the page and submits the form. The files are pairs of a name and a
+// content.
 func (p *walker) choose(s shown, step string, files ...string) shown {
 	p.t.Helper()
 	action, form := p.form(s, step)

@@ -59,7 +59,8 @@ type shareable struct {
 	subscriptions []bankstore.StoredSubscription
 }
 
-// mostItems limits the accounts, and the subscriptions, that a page loads.
+// mostItems is the largest number of accounts that a page loads, and also the largest number of
+// subscriptions.
 const mostItems = 1000
 
 func (w *Webview) shareable(pc *pageContext, s *flowConnection) (shareable, error) {

@@ -30,14 +30,15 @@ type flowStep struct {
 	Done, Current bool
 }
 
-// Each of these flows has stepsOfEither steps.
+// stepsOfPayment and stepsOfConnect are the prefixes of the text keys of two flows' steps. Both
+// flows have stepsOfEither steps.
 const (
 	stepsOfPayment = "steps.pay"
 	stepsOfConnect = "steps.connect"
 	stepsOfEither  = 3
 )
 
-// at sets the page's step in the flow. The first step is 1.
+// at returns f with the steps of a flow. current is the page's step, counted from 1.
 func (f frame) at(steps string, current int) frame {
 	f.Steps = nil
 	for n := 1; n <= stepsOfEither; n++ {

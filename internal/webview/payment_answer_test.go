@@ -23,7 +23,8 @@ import (
 
 var sorry = url.Values{"redirect_uri": {"https://shop.example/sorry"}}
 
-// ordered orders a payment on the payment's page and returns the address of that page.
+// ordered orders a payment on the payment's page. It returns the payment and the address of that
+// page.
 func (s *stack) ordered(t *testing.T, useCase string, change func(*payment.Draft)) (*payment.Payment, string) {
 	t.Helper()
 	p := s.create(t, change)

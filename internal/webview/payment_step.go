@@ -94,8 +94,8 @@ func (w *Webview) lastAttempt(pc *pageContext, id passerelle.PaymentID) (store.A
 	return last, nil
 }
 
-// awaited reports whether the page must wait for the bank. The bank has not yet responded to the
-// payer's last act, or has not yet said how the payer approves.
+// awaited reports whether the page must wait, because the bank has not yet responded to the payer's
+// last act, or has not yet said how the payer approves.
 func awaited(last store.Attempt, p *payment.Payment) bool {
 	return last.Live() && last.By != payment.ByClient || last.Number > 0 && (p.State == payment.Created || p.State == payment.Validating && p.Action == "")
 }
@@ -151,16 +151,17 @@ func (w *Webview) send(pc *pageContext, s *payerSession, name string, body stepB
 	return pages.Send(pc.writer, pc.page(s, name, body.Title, body, body.Problem))
 }
 
-// A waiting page reloads after a quarter of its waiting time, but at least after shortestPoll and
-// at most after longestCheck. It therefore shows the result of a fast bank quickly, and reloads
-// rarely for a slow bank.
+// A waiting page reloads after a quarter of the time for which the payer has waited, but at least
+// after shortestPoll and at most after longestCheck. It therefore shows the result of a fast bank
+// quickly, and reloads rarely for a slow bank.
 const (
 	shortestPoll = 2 * time.Second
 	longestCheck = time.Minute
 	longWait     = 20 * time.Second
 )
 
-// wait shows that the bank is working. Its last parameter is a time on the domain's clock.
+// wait shows that the bank is working. The bank has worked since the time since, on the domain's
+// clock.
 func (w *Webview) wait(pc *pageContext, s *payerSession, since time.Time) error {
 	body := w.step(pc, s, "wait")
 	waited := pc.domain.Clock.Now(w.Now()).Sub(since)

@@ -14,8 +14,8 @@ var bankWord = regexp.MustCompile(`(?i)\b(bank|banque|banken|banks|banco|bancos|
 // flowTexts lists the prefixes of the keys of texts about institutions.
 var flowTexts = []string{"flow.", "institutions.", "credentials.", "stand.", "leading.", "more.", "list.", "forget.", "steps.connect.", "countries.", "problem.refused", "reading."}
 
-// TestTextsAboutProviders checks that each text with a prefix in flowTexts and the word "bank" has
-// a variant about a provider, in every language.
+// TestTextsAboutProviders checks the texts that contain the word "bank" and have a key with a
+// prefix in flowTexts. In every language, each of these texts must have a variant about a provider.
 func TestTextsAboutProviders(t *testing.T) {
 	for name, words := range texts(t) {
 		if !bankWord.MatchString(words["institutions.title"]) {

@@ -158,7 +158,8 @@ func (s *stack) populate(t *testing.T) {
 	s.domain, s.client = d, client
 }
 
-// draft returns a draft with one instruction, changed by the function.
+// draft returns a draft with one instruction. The function change, if it is not nil, alters the
+// draft.
 func draft(change func(*payment.Draft)) payment.Draft {
 	d := payment.Draft{
 		ClientRedirectURI: "https://shop.example/back", ClientState: "a&b=ü",
@@ -220,7 +221,7 @@ func (s *stack) request(t *testing.T, method, address string) *http.Request {
 	return request
 }
 
-// post sends a form with this value of the header Sec-Fetch-Site. If the form has no token, post
+// post sends a form. site is the value of the header Sec-Fetch-Site. If the form has no token, post
 // adds the token of the payment's forms.
 func (s *stack) post(t *testing.T, address, site string, form url.Values) answer {
 	t.Helper()

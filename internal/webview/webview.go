@@ -211,9 +211,9 @@ func (w *Webview) serve(pc *pageContext) error {
 	return w.payment(pc)
 }
 
-// admit refuses a request from an address that has sent too many requests. Forms about connections
-// have their own limit, because strangers could create users and try passwords with them. Reports
-// of banks have no limit.
+// admit refuses a request from an IP address that has sent too many requests. Forms about
+// connections have their own limit, because strangers could create users and try passwords with
+// them. Reports of banks have no limit.
 func (w *Webview) admit(pc *pageContext) error {
 	if pc.request.URL.Path == NotificationPath {
 		return nil

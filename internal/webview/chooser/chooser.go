@@ -95,7 +95,8 @@ type Inquiry struct {
 	// Recent lists the UUIDs of the institutions that the user used before. Favourites lists the
 	// UUIDs of the institutions that the operator puts first.
 	Recent, Favourites []string
-	// Hints lists the countries to try, in this order, when the user has chosen no country.
+	// Hints lists the countries to try, in this order, when neither the country that the user has
+	// chosen nor the browser's country has institutions.
 	Hints []string
 }
 

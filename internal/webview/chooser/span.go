@@ -24,8 +24,8 @@ type Parts struct {
 // Parts returns the data of the template block of the same name.
 func (s Part) Parts(words web.Words) Parts { return Parts{s, words} }
 
-// NewPart returns the part that the query of an address requests. The length is the number of
-// entries in the list. The last argument limits the entries of a part.
+// NewPart returns the part that the query of an address requests. length is the number of entries
+// in the list. most is the largest number of entries of a part.
 func NewPart(query url.Values, length, most int) Part {
 	query = maps.Clone(query)
 	first, _ := strconv.Atoi(query.Get(FromParameter)) // without a position, the list starts at 0
