@@ -11,8 +11,8 @@ import (
 // DefaultLimit bytes after decompression, and checks date and signature. It then puts the
 // decompressed payload back as the body, so that the handler can read it as usual. tolerance is how
 // far the signature date may be from the clock of the machine, in both directions. Zero means
-// DefaultTolerance. On an error, the body may be consumed: respond with 413 for ErrTooLarge, and
-// 401 for any other error. Verify returns the errors of [Verifier.Read].
+// DefaultTolerance. On an error, the body may be consumed. Receivers should then respond with 413
+// for ErrTooLarge, and with 401 for any other error. Verify returns the errors of [Verifier.Read].
 func Verify(r *http.Request, secret string, tolerance time.Duration) error {
 	return Verifier{Secret: secret, Tolerance: tolerance}.Accept(r, time.Now())
 }

@@ -16,7 +16,7 @@ import (
 
 var signedAt = time.Date(2026, 11, 20, 9, 15, 4, 123456789, time.UTC)
 
-// The values were computed with OpenSSL:
+// The expected signatures were computed with OpenSSL:
 //
 //	printf '%s' "$text" | openssl dgst -sha256 -hmac "$secret" -binary | base64
 func TestSignKnownValues(t *testing.T) {

@@ -202,8 +202,8 @@ func broken(t *testing.T) []attempt {
 	return all
 }
 
-// languages lists how the snippets of the page are run. A program consists of the snippet and a
-// main file that calls it. For Go, these are two files.
+// languages lists how the snippets of docs/webhooks.md are run. A program consists of the snippet
+// and a main file that calls it. For Go, these are two files.
 var languages = []struct {
 	name, main, file string
 	command          []string

@@ -58,8 +58,8 @@ type sendLoop struct {
 	session *leaseSession
 	limit   concurrency
 	// due is the time at which this run of the flusher became due. It is nil if this is not a run
-	// of the flusher. stopped means that failures ended the last run, and that no request has been
-	// accepted since.
+	// of the flusher. stopped means that failures ended this run or the last run, and that since
+	// then no delivery was accepted or had an erased body.
 	due     *time.Time
 	stopped bool
 	// more signals new deliveries.

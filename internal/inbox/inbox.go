@@ -21,12 +21,13 @@ import (
 
 // Inbox is a folder, or a prefix of a bucket.
 type Inbox interface {
-	// Files returns the complete files, ordered by name. A file in a folder is complete when it has
-	// not changed since the previous call.
+	// Files returns the complete files, ordered by name. From a bucket, it returns at most
+	// maxWaiting files. A file in a folder is complete when it has not changed since the previous
+	// call.
 	Files(ctx context.Context) ([]WaitingFile, error)
-	// Done moves a processed file into the folder "imported". With a reason for a refusal, it moves
-	// the file into the folder "refused", and writes the reason into a text file beside it. Done
-	// does not replace a file of the same name.
+	// Done moves a processed file into the folder "imported". If refused is not empty, it contains
+	// the reason for a refusal. Done then moves the file into the folder "refused", and writes the
+	// reason into a text file beside it. Done does not replace a file of the same name.
 	Done(ctx context.Context, f WaitingFile, refused string) error
 	// Pause returns the time to wait between two calls of Files.
 	Pause() time.Duration
@@ -66,7 +67,7 @@ func (f WaitingFile) Read(ctx context.Context) ([]byte, error) {
 }
 
 // freeName returns the name if it is free. Otherwise it returns the name with the first number that
-// makes it free. With a reason, the name of the reason's file must be free too.
+// makes it free. If reason is true, the name of the file with the reason must be free too.
 func freeName(name string, reason bool, taken func(string) (bool, error)) (string, error) {
 	for n, one := 1, name; ; n++ {
 		is, err := taken(one)

@@ -101,8 +101,8 @@ func (w *Webview) loadConnection(pc *pageContext, t *flowSession, id passerelle.
 }
 
 // showConnection shows why a connection cannot be read. For a connection that works, it continues
-// the flow. A person who manages connections gets the page that manages this connection, unless the
-// person is repairing it.
+// the flow. A person who manages connections gets the page for managing this connection, unless the
+// connection cannot be read and the person is repairing it.
 func (w *Webview) showConnection(pc *pageContext, t *flowSession, id passerelle.ConnectionID) error {
 	s, err := w.loadConnection(pc, t, id)
 	if errors.Is(err, passerelle.NotFound) && t.Deleted == id {
