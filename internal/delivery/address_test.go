@@ -155,8 +155,8 @@ func sides(t *testing.T) (client *http.Client, port string, reached, entered *at
 	return delivery.NewClient(delivery.Outbound{Networks: []netip.Prefix{netip.PrefixFrom(outside, 32)}}), port, reached, entered
 }
 
-// TestNamesThatChange checks that the address of each connection is checked, because a name may
-// resolve to another address at any moment.
+// A name may resolve to another address at any moment. TestNamesThatChange checks that the client
+// checks the address of each new connection.
 func TestNamesThatChange(t *testing.T) {
 	client, port, reached, entered := sides(t)
 	resolve(t, map[string][][]netip.Addr{"receiver.example": {{outside}, {private}}})

@@ -205,8 +205,8 @@ func signers(t *testing.T, r *fixture, req *http.Request, body []byte, secrets m
 	return fmt.Sprintf("%s%d", names, len(req.Header["Svc-Signature-Next"]))
 }
 
-// TestRotatedSecretsOverlap checks that both secrets sign during a rotation, for the requested
-// overlap in real time.
+// TestRotatedSecretsOverlap rotates a secret in a domain whose clock is frozen. Both secrets must
+// sign requests until the overlap has passed in real time.
 func TestRotatedSecretsOverlap(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		secrets := map[string]string{}
@@ -298,8 +298,8 @@ func TestRotationsAreChecked(t *testing.T) {
 	})
 }
 
-// TestReceiverJudgesBothSignatures checks that the built-in receiver accepts both secrets of a
-// rotation.
+// TestReceiverJudgesBothSignatures checks that the built-in receiver accepts both secrets during a
+// rotation, and after the rotation only the new secret.
 func TestReceiverJudgesBothSignatures(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		provider, err := r.RegisterProvider(t.Context(), r.domain, "p", "")

@@ -234,8 +234,8 @@ func (r *fixture) body(w store.Webhook, id passerelle.DeliveryID) string {
 	return string(body)
 }
 
-// TestBodiesOfUsersAreErasedOnceDelivered checks that the bodies of a user's events stay until both
-// webhooks have received the events.
+// TestBodiesOfUsersAreErasedOnceDelivered sends a user's events to two webhooks. The bodies must
+// stay until both webhooks have accepted the events, and must then be erased.
 func TestBodiesOfUsersAreErasedOnceDelivered(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in, other := newInbox(t), newInbox(t)
@@ -340,8 +340,8 @@ func TestRestoredWebhookGetsMissedEvents(t *testing.T) {
 	})
 }
 
-// TestStoppedAfterItsDeletion stops a webhook after its deletion, as a late sender does. Once
-// restored, the webhook must receive new events.
+// In TestStoppedAfterItsDeletion, a late sender stores its failures after the webhook was deleted,
+// and stops the webhook. Once restored, the webhook must receive new events.
 func TestStoppedAfterItsDeletion(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)

@@ -341,8 +341,8 @@ func TestEventsOfOnePaymentComeInOrder(t *testing.T) {
 	})
 }
 
-// TestABacklogComesOnceAndInOrder checks that each delivery of a backlog is sent once, and in the
-// order of its payment.
+// TestABacklogComesOnceAndInOrder checks that each delivery of a backlog is sent once, and that the
+// deliveries about one payment arrive in order.
 func TestABacklogComesOnceAndInOrder(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		const payments, versions = 400, 3

@@ -21,8 +21,8 @@ func (lost) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, &net.DNSError{Err: "no such host", Name: r.URL.Hostname(), Server: "10.1.2.3:53", IsNotFound: true}
 }
 
-// TestFailuresThatOperatorsMayEnd checks that the request log says how to remedy failures that
-// operators can remedy, and only these.
+// Operators can remedy some failures. TestFailuresThatOperatorsMayEnd checks that the request log
+// says how, and gives no advice about other failures.
 func TestFailuresThatOperatorsMayEnd(t *testing.T) {
 	const (
 		refused  = "The name or address leads to a private or reserved network, or to a port that is not allowed. The operator of the service allows private networks with --allow-networks and ports with --allow-ports."

@@ -28,7 +28,7 @@ func takeOver(r *fixture, w store.Webhook, from, to string) error {
 	})
 }
 
-// turnedAway checks that a caller sends nothing while another session has the lease of the webhook.
+// turnedAway checks that d sends nothing while another session has the lease of the webhook.
 func turnedAway(t *testing.T, r *fixture, d *delivery.Delivery) {
 	t.Helper()
 	soon, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
@@ -66,8 +66,8 @@ func TestResultsOfALapsedLeaseAreDropped(t *testing.T) {
 	})
 }
 
-// TestALateSenderSendsNoMore delays two requests of a run until its lease lapses and a successor
-// sends all deliveries. After that, the late run must not send its other deliveries.
+// In TestALateSenderSendsNoMore, two requests of a run take so long that the run's lease lapses. A
+// successor then sends all deliveries. After that, the late run must not send its other deliveries.
 func TestALateSenderSendsNoMore(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)

@@ -277,8 +277,8 @@ func TestATokenThatCannotBeRenewedIsUsedToItsEnd(t *testing.T) {
 	})
 }
 
-// TestRefusedTokensAreReplaced checks that a refused token is replaced once, for the refused
-// request and for later requests.
+// In TestRefusedTokensAreReplaced, a receiver refuses a token. The service must replace the token
+// once, and use the new token for the refused request and for later requests.
 func TestRefusedTokensAreReplaced(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		tokens, in := newTokenServer(t), newGuarded(t)
@@ -326,7 +326,8 @@ func TestSignaturesAreNotRenewed(t *testing.T) {
 }
 
 // TestTokenEndpointsThatFail checks that the service sends no request to the receiver when the
-// token endpoint fails, and records the failure. The next token request must wait for the pause.
+// token endpoint fails, and records the failure. Until tokenPause has passed, it must request no
+// other token.
 func TestTokenEndpointsThatFail(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		gone := httptest.NewServer(nil)

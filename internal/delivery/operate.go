@@ -96,12 +96,12 @@ func (d *Delivery) resendable(ctx context.Context, w store.Webhook, id passerell
 	return found, nil
 }
 
-// Test sends a test payload for the webhook's event. The payload is the given data or, if data is
-// nil, a sample of the event. The payload is sent once, in the same form as other payloads, and is
-// stored with them. Test returns the id of the delivery. It fails with Invalid when data is larger
-// than MaxTestBody. It stores nothing and fails with Conflict when the webhook is deleted or
-// disabled, when its provider was deleted, or when another sender does not release the webhook in
-// time. It fails with Unavailable in the same case as [Delivery.Await].
+// Test sends a test payload for the webhook's event. The payload is data or, if data is nil, a
+// sample of the event. The payload is sent once, in the same form as other payloads, and is stored
+// with them. Test returns the id of the delivery. It fails with Invalid when data is larger than
+// MaxTestBody. It stores nothing and fails with Conflict when the webhook is deleted or disabled,
+// when its provider was deleted, or when another sender does not release the webhook in time. It
+// fails with Unavailable in the same case as [Delivery.Await].
 func (d *Delivery) Test(ctx context.Context, domain passerelle.Domain, w store.Webhook, data []byte, acts ...store.Audit) (passerelle.DeliveryID, error) {
 	var (
 		id  passerelle.DeliveryID
@@ -173,8 +173,8 @@ func inUse(w store.Webhook) error {
 	return nil
 }
 
-// sendOne sends the delivery that its last argument returns. It takes the lease of the webhook
-// first. It records the result even when the caller has left.
+// sendOne takes the lease of the webhook, and sends the delivery that load returns. It records the
+// result even when the caller has left.
 func (d *Delivery) sendOne(ctx context.Context, domain passerelle.Domain, w store.Webhook, load func(*leaseSession) (store.Delivery, error)) error {
 	leave, err := d.Await(domain.ID)
 	if err != nil {

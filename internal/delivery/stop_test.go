@@ -97,8 +97,8 @@ func TestTimeoutsAreCountedAcrossSessions(t *testing.T) {
 	})
 }
 
-// TestASuccessInARunLetsNewDeliveriesThrough checks that a stopped webhook gets its other
-// deliveries in the run in which its receiver accepts a request.
+// In TestASuccessInARunLetsNewDeliveriesThrough, the receiver of a stopped webhook accepts a
+// request of the flusher. The webhook must get its other deliveries in the same run.
 func TestASuccessInARunLetsNewDeliveriesThrough(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in := newInbox(t)
@@ -364,9 +364,9 @@ func TestHealthAddsDurations(t *testing.T) {
 	})
 }
 
-// TestRequestsTakeTheirTime checks that a delivery is accepted at the time of the response, and
-// that its attempt has the time of the request. A request that never reached the receiver must
-// count as a failure, but not in the average time of requests.
+// TestRequestsTakeTheirTime checks the stored times. The time at which a delivery was accepted is
+// the time of the response, and the time of its attempt is the time of the request. A request that
+// never reached the receiver must count as a failure, but not in the average time of requests.
 func TestRequestsTakeTheirTime(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		in, tokens := newGuarded(t), newTokenServer(t)

@@ -70,7 +70,7 @@ func TestWhatThePayerSawWhenCancelling(t *testing.T) {
 	})
 }
 
-// The evidence has the payer's final answer to the bank as a separate act.
+// In the evidence, the payer's yes or no to the bank is a separate act.
 func TestWhatThePayerSawWhenAsked(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		for word, act := range map[string]payment.Act{"yes": payment.ActAgree, "no": payment.ActRefuse} {

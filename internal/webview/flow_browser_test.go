@@ -142,8 +142,8 @@ func TestThePageOfTheInstitutionInABrowser(t *testing.T) {
 	}
 }
 
-// Browsers do not send the fragment of an address. The page still sends a code in the fragment to
-// the service, and removes the code from the address.
+// Browsers do not send the fragment of an address. If the fragment contains a code, the page's
+// script sends the code to the service, and removes it from the address.
 func TestCodeInTheFragment(t *testing.T) {
 	t.Parallel()
 	p := startBrowserWalker(t, windows[0])

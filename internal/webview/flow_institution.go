@@ -95,7 +95,8 @@ func (w *Webview) bankOf(pc *pageContext, c bankstore.Connection) (wire.Bank, er
 // providerWords is the variant of the texts about providers that have documents and no accounts.
 const providerWords = "provider"
 
-// nameInstitutions makes later texts speak of a provider or, if the argument is false, of a bank.
+// If provider is true, nameInstitutions makes later texts speak of a provider. Otherwise they speak
+// of a bank.
 func (pc *pageContext) nameInstitutions(provider bool) {
 	pc.words = pc.words.As("")
 	if provider {

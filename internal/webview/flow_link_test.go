@@ -106,7 +106,7 @@ func TestWrongLinks(t *testing.T) {
 	})
 }
 
-// A single-use code gives access to one browser. Other codes can be used several times.
+// Only one browser gets access with a single-use code. Other codes can be used several times.
 func TestCodesOfLinks(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		var single struct{ Code string }

@@ -92,7 +92,7 @@ func TestManageOneConnection(t *testing.T) {
 	})
 }
 
-// Parameters select the connections and accounts that the person manages.
+// Parameters of the link select the connections and accounts that the person manages.
 func TestManageSome(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.connection("anna")
@@ -102,8 +102,8 @@ func TestManageSome(t *testing.T) {
 	})
 }
 
-// A person can repair a connection that needs their action, through a link to the connection and
-// from the list.
+// When a connection needs an action of the person, the person can repair it. A link to the
+// connection and the list of connections both lead to the repair.
 func TestReconnect(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.connection("anna")

@@ -31,7 +31,7 @@ func (s *stack) light(t *testing.T, a answer) {
 	}
 }
 
-// turned returns the address of another part of the list.
+// turned returns the address of the next or previous part of the list. rel is "next" or "prev".
 func turned(t *testing.T, a answer, rel string) string {
 	t.Helper()
 	return html.UnescapeString(regexpOne(t, `<a href="([^"]*)" rel="`+rel+`"`, a.body))

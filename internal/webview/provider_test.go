@@ -11,7 +11,7 @@ import (
 
 var bankWord = regexp.MustCompile(`(?i)\b(bank|banque|banken|banks|banco|bancos|banca|banche)`)
 
-// flowTexts lists the prefixes of the keys of texts about institutions.
+// flowTexts lists prefixes of text keys. The texts with these keys are about institutions.
 var flowTexts = []string{"flow.", "institutions.", "credentials.", "stand.", "leading.", "more.", "list.", "forget.", "steps.connect.", "countries.", "problem.refused", "reading."}
 
 // TestTextsAboutProviders checks the texts that contain the word "bank" and have a key with a

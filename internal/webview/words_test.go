@@ -93,7 +93,7 @@ func TestConsentTextsHaveAVersion(t *testing.T) {
 	}
 }
 
-// wantAllLanguages fails for each language that a test's own table lacks.
+// wantAllLanguages fails the test for each language that table lacks.
 func wantAllLanguages[T any](t *testing.T, table map[string]T) {
 	t.Helper()
 	for name := range texts(t) {

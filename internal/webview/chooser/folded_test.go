@@ -12,8 +12,8 @@ import (
 )
 
 // TestCountriesSortByLettersFromAToZ checks the names of all countries in every language with Latin
-// letters. A letter outside a to z would put a country after all others, and the search would not
-// find its name without an accent.
+// letters. A letter outside a to z would put a country after all others, and a search without
+// accents would not find the country.
 func TestCountriesSortByLettersFromAToZ(t *testing.T) {
 	regions, names := regions(), 0
 	for _, tag := range display.Supported.Tags() {
@@ -51,7 +51,7 @@ func wantPlain(t *testing.T, language, name string) {
 	}
 }
 
-// TestScriptFoldsTheSameLetters compares the letters in the script with the letters of this package.
+// TestScriptFoldsTheSameLetters compares the letters in filter.mjs with the letters in whole.
 func TestScriptFoldsTheSameLetters(t *testing.T) {
 	script, err := os.ReadFile("../../web/static/filter.mjs")
 	if err != nil {
