@@ -29,8 +29,8 @@ var ErrAddress = errors.New("delivery: the address is not open to outgoing reque
 // Outbound defines the destinations that the operator allows for outgoing requests. The zero
 // value allows public addresses only.
 type Outbound struct {
-	// Timeout limits a complete exchange. Zero means MaxTimeout. The setting of a domain may end
-	// the context of a request earlier.
+	// Timeout limits a complete exchange. Zero means MaxTimeout. A setting of the domain can end a
+	// request earlier.
 	Timeout time.Duration
 	// Loopback allows loopback addresses, for development.
 	Loopback bool

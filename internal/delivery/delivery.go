@@ -12,7 +12,8 @@
 //
 // An invalid registration fails with a *passerelle.Error that names the field. When a receiver
 // fails, the attempt is recorded, and no error is returned. The service never gives up a delivery
-// because of failures. A request to an address that is not allowed fails with ErrAddress.
+// because of failures. A client that NewClient has made fails with ErrAddress when an address is
+// not allowed.
 package delivery
 
 import (

@@ -24,9 +24,10 @@ const (
 )
 
 // serve runs sessions for a webhook until no new deliveries are left. After each release of the
-// lease, it checks again. Another sender that could not take the lease may have left deliveries to
-// this sender. A panic becomes an error that ends this session. It does not end the process. After
-// a panic, the lease is not released and must lapse, because requests may be in flight.
+// lease, it looks for new deliveries again, because another sender that could not take the lease
+// may have left deliveries to this sender. A panic becomes an error that ends this session. It does
+// not end the process. After a panic, the lease is not released and must lapse, because requests
+// may be in flight.
 func (d *Delivery) serve(ctx context.Context, j job, e jobOptions) (total Counts, err error) {
 	defer guard(&err)
 	for ctx.Err() == nil {

@@ -56,7 +56,7 @@ type endpoint struct {
 	agent []string
 }
 
-// tokens contains the access tokens of the oauth providers for which this process sends. The tokens
+// tokens contains the access tokens that this process has received for oauth providers. The tokens
 // exist only in memory. The zero value is empty and ready to use. All callers that wait for a token
 // share one request to the token endpoint.
 type tokens struct {

@@ -43,8 +43,8 @@ func (s *leaseSession) recordBatch(ctx context.Context, b resultBatch) resultBat
 }
 
 // storeBatch stores a batch and renews the lease. When the lease has lapsed, it fails and stores
-// nothing, because another sender may have sent the same deliveries. A failed delivery plans a run
-// of the flusher.
+// nothing, because another sender may have sent the same deliveries. If a request failed,
+// storeBatch also plans a run of the flusher.
 func (s *leaseSession) storeBatch(ctx context.Context, b *resultBatch) (err error) {
 	defer guard(&err)
 	now := b.to.clock.Now(s.d.Now())

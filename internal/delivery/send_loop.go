@@ -11,7 +11,8 @@ import (
 
 const (
 	// pageSize is the number of deliveries that are read together. The next page is read when at
-	// most readAhead deliveries wait to be sent. With less, a fast receiver waits for pages.
+	// most readAhead deliveries wait to be sent. With a smaller readAhead, a fast receiver would
+	// wait for pages.
 	pageSize  = 64
 	readAhead = 2 * pageSize
 	// maxBatch and batchTime limit the results that are not stored yet. After a crash, the

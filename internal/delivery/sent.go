@@ -21,8 +21,9 @@ const MaxShownPayload = 8 << 10
 // Sent is the content of the last request for a delivery, as far as this content is stored. Before
 // the first request, it is the content that will be sent.
 type Sent struct {
-	// Payload contains the first MaxShownPayload bytes of the payload before compression. Size
-	// is the length of the whole payload. Both are empty when the body was Erased.
+	// Payload contains the first MaxShownPayload bytes of the payload before compression. Size is
+	// the length of the whole payload. Both are empty when Erased is set, because the body was
+	// erased.
 	Payload []byte
 	Size    int64
 	Erased  bool

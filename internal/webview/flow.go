@@ -345,7 +345,8 @@ func (w *Webview) fits(t *flowSession) error {
 
 // maxFlows is the largest number of flows that a browser stores after a link has begun a flow.
 // maxFlowCookies limits the bytes of their cookies, like maxPaymentCookies for payments. The limits
-// leave room for the flows that other flows start, in the headers that a server accepts.
+// leave room, in the headers that a server accepts, for the cookies of flows that other flows
+// start.
 const (
 	maxFlows       = 8
 	maxFlowCookies = 20 << 10

@@ -394,8 +394,8 @@ func (w *Webview) redirectToBank(pc *pageContext, s *flowConnection, body flowBo
 }
 
 // resumeConnection continues a connection and redirects the browser to the connection's current
-// page. When a sync is already reading the connection, it only redirects. It immediately shows
-// mistakes that the person can correct.
+// page. When a sync is already reading the connection, it only redirects. Mistakes that the person
+// can correct appear immediately, without a redirect.
 func (w *Webview) resumeConnection(pc *pageContext, s *flowConnection, r aggregation.Request) error {
 	r.Background, r.Landing = true, pc.landing(s.flowSession)
 	_, err := w.Aggregation.Resume(pc.context(), pc.domain, s.User, s.c.ID, r)

@@ -30,8 +30,8 @@ type flowStep struct {
 	Done, Current bool
 }
 
-// stepsOfPayment and stepsOfConnect are the prefixes of the text keys of two flows' steps. Both
-// flows have stepsOfEither steps.
+// stepsOfPayment and stepsOfConnect are prefixes of text keys. The texts name the steps of paying
+// and of connecting. Each has stepsOfEither steps.
 const (
 	stepsOfPayment = "steps.pay"
 	stepsOfConnect = "steps.connect"

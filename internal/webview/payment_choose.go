@@ -32,7 +32,7 @@ type listBanksBody struct {
 	summary
 	Title, Problem string
 	Chooser        *chooser.List
-	// Cancel is the address of the page that cancels the payment.
+	// Cancel is the address of the page that asks whether to cancel the payment.
 	Cancel string
 }
 

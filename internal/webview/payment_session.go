@@ -176,8 +176,8 @@ func (w *Webview) principal(pc *pageContext, code string) (access.Principal, err
 	return principal, nil
 }
 
-// acceptable reports whether the client may redirect people to the URI. These pages never redirect
-// people to other addresses of a link.
+// acceptable reports whether the client may redirect people to the URI. If an address in a link is
+// not acceptable, the pages never redirect people there.
 func (w *Webview) acceptable(pc *pageContext, by access.Principal, uri string) bool {
 	if uri == "" {
 		return false

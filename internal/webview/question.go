@@ -70,7 +70,7 @@ func (q question) Kind() string {
 }
 
 // secret reports whether a field is for a password. It also recognises a password by the field's
-// name, because such a payment field has the type text.
+// name, because payment fields for passwords have the type text.
 func secret(f payment.Field) bool {
 	return f.Type == passwordType || f.Type == "text" && f.Name == passwordType
 }
