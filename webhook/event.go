@@ -49,8 +49,8 @@ type Entry struct {
 }
 
 // OfUser reports whether the event belongs to a user. If the webhook has no authentication
-// provider, requests about such an event carry the user's newest permanent token of the webhook's
-// application, if any. Payments belong to no user.
+// provider, requests about such an event carry the newest permanent token that the webhook's
+// application has for the user, if any. Payments belong to no user.
 func (e Entry) OfUser() bool { return e.Subject != SubjectPayment }
 
 // catalogue is in the order of the API document. Existing consoles show the numbers 1 to 12, so

@@ -287,9 +287,9 @@ func providerFault(verb string, a store.AuthProvider, err error) error {
 	return fmt.Errorf("%s provider %d: %w", verb, a.ID, err)
 }
 
-// provider returns the id of the provider whose id or name is name. If one provider has this id and
-// another has this name, it returns the first. For an empty name, it returns zero, which means no
-// provider.
+// provider returns the id of the provider that has the argument name as its id or name. If name is
+// the id of one provider and the name of another, the id counts. For an empty name, it returns
+// zero, which means no provider.
 func (d *Delivery) provider(ctx context.Context, domain passerelle.Domain, name string) (int64, error) {
 	if name == "" {
 		return 0, nil

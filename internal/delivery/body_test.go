@@ -340,7 +340,7 @@ func TestRestoredWebhookGetsMissedEvents(t *testing.T) {
 	})
 }
 
-// In TestStoppedAfterItsDeletion, a late sender stores its failures after the webhook was deleted,
+// In TestStoppedAfterItsDeletion, a late sender stores its results after the webhook was deleted,
 // and stops the webhook. Once restored, the webhook must receive new events.
 func TestStoppedAfterItsDeletion(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {

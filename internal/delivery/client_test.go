@@ -228,8 +228,8 @@ func TestAnswersAreReadUpToABound(t *testing.T) {
 	}
 }
 
-// hostile starts a server that reads a request and then calls say, which sends bytes until the
-// connection ends.
+// hostile starts a server that reads a request and then calls the function say, which sends bytes
+// until the connection ends.
 func hostile(t *testing.T, say func(w io.Writer) error) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -2,7 +2,7 @@ package delivery
 
 import "passerelle/internal/store"
 
-// These are the limits of a run, which is the sending in one lease session.
+// A run is one execution of a sendLoop, in one lease session. These are the limits of a run.
 const (
 	// maxInFlight limits the requests to one webhook that are in flight at the same time.
 	maxInFlight = 8

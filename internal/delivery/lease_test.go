@@ -256,7 +256,7 @@ func TestOneProcessAtAWebhook(t *testing.T) {
 }
 
 // hanging starts a receiver that responds only after the test has called release. For each request,
-// the receiver sends a value to arrived.
+// the receiver sends a value to the channel arrived.
 func hanging(t *testing.T) (url string, arrived chan struct{}, release func()) {
 	arrived = make(chan struct{}, 1000)
 	released := make(chan struct{})

@@ -28,7 +28,8 @@ type EndpointChange struct {
 	URL, ClientID, ClientSecret, GrantType, PublicCert, PrivateCert *string
 }
 
-// apply checks the change and applies it to a. If apply fails, a is unchanged.
+// apply checks the change and applies it to the provider a. If apply fails, the provider is
+// unchanged.
 func (c EndpointChange) apply(domain passerelle.Domain, a *store.AuthProvider, now time.Time) error {
 	var e store.TokenEndpoint
 	if a.Endpoint != nil {

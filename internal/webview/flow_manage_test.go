@@ -102,8 +102,8 @@ func TestManageSome(t *testing.T) {
 	})
 }
 
-// When a connection needs an action of the person, the person can repair it. A link to the
-// connection and the list of connections both lead to the repair.
+// When a connection needs an action of the person, the person can repair it. Both the list of
+// connections and a link to this connection lead to the repair.
 func TestReconnect(t *testing.T) {
 	eachWalker(t, func(t *testing.T, p *walker) {
 		id := p.connection("anna")

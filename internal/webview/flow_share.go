@@ -347,7 +347,8 @@ func newSelection(all shareable, form url.Values) selection {
 	return c
 }
 
-// take counts a ticked item. If ticked and shared differ, it also stores the change in changed.
+// take counts a ticked item. If ticked and shared differ, it also stores ticked in changed, under
+// id.
 func take[T ~int64](c *selection, changed map[T]bool, id T, ticked, shared bool) {
 	if ticked != shared {
 		changed[id] = ticked

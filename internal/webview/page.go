@@ -31,7 +31,7 @@ type flowStep struct {
 }
 
 // stepsOfPayment and stepsOfConnect are prefixes of text keys. The texts name the steps of paying
-// and of connecting. Each has stepsOfEither steps.
+// and of connecting. Paying and connecting have stepsOfEither steps each.
 const (
 	stepsOfPayment = "steps.pay"
 	stepsOfConnect = "steps.connect"

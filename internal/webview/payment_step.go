@@ -160,7 +160,8 @@ const (
 	longWait     = 20 * time.Second
 )
 
-// wait shows that the bank is working. since is the time of the attempt, on the domain's clock.
+// wait shows that the bank is working. The argument since is the time of the attempt, on the
+// domain's clock.
 func (w *Webview) wait(pc *pageContext, s *payerSession, since time.Time) error {
 	body := w.step(pc, s, "wait")
 	waited := pc.domain.Clock.Now(w.Now()).Sub(since)

@@ -79,7 +79,7 @@ type Config struct {
 	// Domain finds the domain of a host. It fails with NotFound for an unknown host.
 	Domain func(ctx context.Context, host string) (passerelle.Domain, error)
 	// Wait counts a request of an IP address. It returns the time for which the address must wait,
-	// or zero. form is true for forms about connections.
+	// or zero. The argument form is true for forms about connections.
 	Wait func(r *http.Request, form bool) (time.Duration, error)
 	// RequestID returns the id of the request.
 	RequestID  func(ctx context.Context) string

@@ -93,7 +93,7 @@ func TestConsentTextsHaveAVersion(t *testing.T) {
 	}
 }
 
-// wantAllLanguages fails the test for each language that table lacks.
+// wantAllLanguages fails the test for each language that is missing from the argument table.
 func wantAllLanguages[T any](t *testing.T, table map[string]T) {
 	t.Helper()
 	for name := range texts(t) {

@@ -51,7 +51,8 @@ func wantPlain(t *testing.T, language, name string) {
 	}
 }
 
-// TestScriptFoldsTheSameLetters compares the letters in filter.mjs with the letters in whole.
+// TestScriptFoldsTheSameLetters compares the letters in filter.mjs with the letters of the variable
+// whole.
 func TestScriptFoldsTheSameLetters(t *testing.T) {
 	script, err := os.ReadFile("../../web/static/filter.mjs")
 	if err != nil {
