@@ -35,8 +35,8 @@ func (a *Aggregation) RunDue(ctx context.Context, d passerelle.Domain) (int, err
 }
 
 // Withdrawn data, except the bodies of events, is erased in steps of leastStep to mostStep rows.
-// When a step has taken longer than stepTime, the next step is smaller if possible. Other writes
-// take about as long as stepTime.
+// When a step has taken longer than stepTime, the next step is smaller if possible. An ordinary
+// write takes about as long as stepTime.
 const (
 	leastStep, mostStep = 10, 100
 	stepTime            = 5 * time.Millisecond

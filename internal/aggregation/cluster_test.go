@@ -63,7 +63,8 @@ func TestClusters(t *testing.T) {
 }
 
 // TestClusterRemovedDuringASync removes a cluster and changes another, and then makes the writes of
-// a sync that began earlier. These writes must not fail, and must undo neither act.
+// a sync that began earlier. These writes must not fail, and must undo neither the removal nor the
+// change.
 func TestClusterRemovedDuringASync(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		_, err := h.connect("one", "1234")

@@ -160,7 +160,8 @@ func (a *Aggregation) Resume(ctx context.Context, d passerelle.Domain, user pass
 	return run.lease.c, err
 }
 
-// prepare applies a request to the connection. It returns the answers to the questions.
+// prepare applies a request to the connection. It returns the answers to the institution's
+// questions.
 func (run *syncRun) prepare(ctx context.Context, r Request) (map[string]string, error) {
 	if r.Source != "" && r.Source != run.lease.source.Name {
 		return nil, passerelle.InvalidField("source", "the connection goes through %s", run.lease.source.Name)

@@ -165,7 +165,7 @@ func (run *syncRun) outcomeOf(outcome connector.Outcome, err error, late bool) c
 // These are the limits of an outcome.
 const (
 	maxMessage    = 1000
-	maxAddress    = 8192 // as for the pages of payments
+	maxAddress    = 8192 // the same limit as for the pages of payments
 	maxMemory     = 1 << 20
 	maxFields     = 192 << 10
 	maxRetryAfter = 7 * 24 * time.Hour

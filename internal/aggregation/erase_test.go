@@ -33,8 +33,9 @@ func lengthOfHistory(t *testing.T) (transactions int, timed bool) {
 }
 
 // TestMillionTransactionsWithdrawn checks that an account with many transactions is erased
-// completely when the user stops sharing it. In a long run, the call may take at most ten times as
-// long as for a small account, and other writes at most twice as long during the erasure.
+// completely when the user stops sharing it. In a long run, the change may take at most ten times
+// as long as for a small account, and other writes may take at most twice as long during the
+// erasure.
 func TestMillionTransactionsWithdrawn(t *testing.T) {
 	n, timed := lengthOfHistory(t)
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {

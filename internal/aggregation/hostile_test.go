@@ -309,7 +309,8 @@ var institutionRows = map[string]string{
 	"consents":     `SELECT * FROM consent`,
 }
 
-// New accounts, and changes of the other account, may stay.
+// stillWhole checks that the rows of institutionRows are as before the fault. New accounts, and
+// changes of the second account, may stay.
 func (h *fixture) stillWhole(name string, before, after map[string][]string) {
 	h.t.Helper()
 	for table := range institutionRows {
@@ -348,9 +349,9 @@ func (h *fixture) shareSubscription(connection passerelle.ConnectionID, key stri
 	}
 }
 
-// TestReadsAfterACrash checks that the service tells a connector about an interrupted read until a
-// later read ends. It must also do so after a read whose memory is not stored because the connector
-// failed.
+// After a crash, the next read must have BrokenOff set. After a failure of the connector, the next
+// read must also have it set, because the service did not store the memory of the failed read.
+// TestReadsAfterACrash checks both.
 func TestReadsAfterACrash(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id := h.shared(s)
@@ -375,8 +376,9 @@ func TestReadsAfterACrash(t *testing.T) {
 	})
 }
 
-// TestHalfAPageIsInTheFinalEvent checks that data from before an interruption is readable
-// immediately. It must be reported after the account has been read completely.
+// A connector fails after it has reported some transactions of an account. Clients can read these
+// transactions immediately, but the events report them only after the account has been read
+// completely. TestHalfAPageIsInTheFinalEvent checks this.
 func TestHalfAPageIsInTheFinalEvent(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id := h.shared(s)
@@ -583,7 +585,7 @@ func TestMemoryStoredDuringARead(t *testing.T) {
 	})
 }
 
-// consenting is a connector whose consents the service ends after a deletion.
+// consenting is a connector whose consents the service ends after the deletion of a connection.
 type consenting struct {
 	*hostileConnector
 	terminate func(context.Context, connector.DataRequest) error

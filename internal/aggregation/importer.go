@@ -37,9 +37,10 @@ var (
 	errInvalidData = errors.New("the connector gave invalid data")
 )
 
-// importer stores the data of a run page by page. Of stored rows and earlier pages, it keeps only
-// ids and hashes of keys in memory. maxPerRun limits the reported rows. The importer finds and
-// writes only new, changed and deleted rows.
+// importer stores the data of a run page by page. It keeps the accounts and subscriptions in
+// memory. Of other stored rows and of earlier pages, it keeps only ids and hashes of keys.
+// maxPerRun limits the reported rows. The importer finds and writes only new, changed and deleted
+// rows.
 type importer struct {
 	ctx     context.Context
 	lease   *lease
@@ -224,8 +225,8 @@ func (im *importer) refreshed(a bankstore.StoredAccount, details passerelle.Acco
 	return a, err
 }
 
-// lost marks an account that the institution no longer lists. It also marks an account that an
-// interrupted run with the same number has marked.
+// lost marks an account as deleted when the institution no longer lists it. If an interrupted run
+// with the same number has already marked the account, lost marks it again.
 func (im *importer) lost(a bankstore.StoredAccount) error {
 	if a.Deleted != nil && a.Changed != im.lease.sync {
 		return nil
@@ -297,7 +298,8 @@ func (im *importer) Transactions(key string, page []passerelle.TransactionDetail
 	return a.transactions.reconcile(im, booked)
 }
 
-// Gone marks an account's transactions from a day on as deleted when their keys match.
+// Gone marks transactions of an account as deleted: those since the day from for whose keys matches
+// returns true.
 func (im *importer) Gone(key string, from passerelle.Date, matches func(key string) bool) error {
 	a := im.accounts[key]
 	if _, wanted := im.Wanted(key); !wanted || a.read {
@@ -395,7 +397,7 @@ func newTransactions(all []newRow[passerelle.TransactionDetails], at time.Time) 
 }
 
 // AccountRead ends the read of an account. It marks unreported assets as deleted, and unreported
-// transactions from a day on. It emits an event with the changes.
+// transactions since the day from. It emits an event with the changes.
 func (im *importer) AccountRead(key string, from passerelle.Date) error {
 	a := im.accounts[key]
 	if _, wanted := im.Wanted(key); !wanted || a.read {
@@ -427,9 +429,9 @@ func (im *importer) AccountRead(key string, from passerelle.Date) error {
 	})
 }
 
-// cover moves CoveredFrom back to its first argument. If this day is zero, or after today in a
-// first read, cover uses the earliest day of a reported transaction. If the connector reported no
-// transaction, cover uses today.
+// cover sets CoveredFrom to the day from, if CoveredFrom is zero or later. If from is zero, or
+// after today in a first read, cover uses the earliest day of a reported transaction. If the
+// connector reported no transaction, cover uses today.
 func (a *syncedAccount) cover(from, today passerelle.Date) {
 	if from.IsZero() || a.CoveredFrom.IsZero() && from.Compare(today) > 0 {
 		from = cmp.Or(a.first, today)

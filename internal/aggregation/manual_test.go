@@ -17,8 +17,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// TestManualTransactionsOutliveSyncs checks that a created transaction stays after a read in which
-// the institution does not report it.
+// TestManualTransactionsOutliveSyncs checks that a transaction of a client stays after a read,
+// although the institution does not report this transaction.
 func TestManualTransactionsOutliveSyncs(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		a := h.sharedAccount(s)
@@ -68,8 +68,9 @@ func TestManualTransactionsOutliveSyncs(t *testing.T) {
 }
 
 // TestManualTransactionsDuringSyncs creates and deletes a transaction of a client at the end of
-// syncs, after the body of ACCOUNT_SYNCED was written. The next sync must report each change once,
-// also for an account that the client loaded before an earlier sync.
+// syncs, after the body of ACCOUNT_SYNCED was written. The next sync must report each change once.
+// This also holds if the argument of CreateTransactions is the account as it was before an earlier
+// sync.
 func TestManualTransactionsDuringSyncs(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		before := h.sharedAccount(s)

@@ -216,8 +216,8 @@ func (r *reporter) reportOf(ctx context.Context, im *importer) (report, error) {
 	return t, nil
 }
 
-// addFailed adds enabled accounts and subscriptions that were not read, and sets the error of all
-// accounts and subscriptions.
+// addFailed adds the enabled accounts and subscriptions that the report lacks, except deleted ones.
+// It then sets the error of all accounts and subscriptions of the report.
 func (t *report) addFailed(state passerelle.ConnectionState, accounts []bankstore.StoredAccount, subscriptions []bankstore.StoredSubscription) {
 	for _, a := range accounts {
 		same := func(other bankstore.StoredAccount) bool { return other.ID == a.ID }

@@ -203,8 +203,8 @@ func (rc *reconciler[D]) write(im *importer, n pageChanges[D]) error {
 	})
 }
 
-// findMissing finds the rows that markMissing must mark. It leaves out rows before the day, unless
-// the day is zero.
+// findMissing finds the rows that markMissing must mark. It leaves out rows before the day from,
+// unless from is zero.
 func (rc *reconciler[D]) findMissing(ctx context.Context, r *store.Reader, from passerelle.Date) error {
 	if err := rc.checkEmpty(ctx, r); err != nil {
 		return fmt.Errorf("%w: look for rows: %w", errStore, err)
@@ -237,8 +237,8 @@ func (rc *reconciler[D]) list(ctx context.Context, r *store.Reader) error {
 	return err
 }
 
-// markMissing marks the rows in rc.missing as deleted. It also gives the unreported rows of clients
-// the number of this read.
+// markMissing marks the rows in rc.missing as deleted. It also gives the number of this read to the
+// rows with the number bankstore.Unreported, which clients have created or deleted.
 func (rc *reconciler[D]) markMissing(im *importer) error {
 	for rc.own || len(rc.missing) > 0 {
 		some := rc.missing[:min(pageSize, len(rc.missing))]

@@ -38,8 +38,8 @@ func (r *reporter) zone() *time.Location { return r.settings.Location() }
 
 func (r *reporter) shownUser() wire.User { return wire.NewUser(r.lease.user, r.zone()) }
 
-// The bodies of some events contain a whole history, and many services do not need them. The
-// service therefore checks whether a webhook is subscribed to an event before it writes the body.
+// The bodies of some events contain a whole history, and many clients do not need them. The service
+// therefore checks whether a webhook is subscribed to an event before it writes the body.
 
 // unwanted reports whether no webhook is subscribed to an event. Such an event is stored without a
 // body. Events of a temporary user always get a body, because a webhook may be registered before
@@ -78,10 +78,10 @@ func (r *reporter) add(ctx context.Context, events []store.EmittedEvent, e store
 	return nil, nil
 }
 
-// writeWithEvents executes a unit of the run, and stores the events that its first function
-// argument returns. The unit fails with ErrWanted if a webhook was registered after the method
-// unwanted checked the webhooks. In this case, writeWithEvents makes the events again, with all
-// bodies. The run then writes all later bodies too.
+// writeWithEvents executes a unit of the run, and stores the events that the function events
+// returns. The unit fails with ErrWanted if a webhook was registered after the method unwanted
+// checked the webhooks. In this case, writeWithEvents makes the events again, with all bodies. The
+// run then writes all later bodies too.
 func (r *reporter) writeWithEvents(ctx context.Context, events func() ([]store.EmittedEvent, error), fn func(tx *store.Tx) error) error {
 	all, err := events()
 	if err == nil {

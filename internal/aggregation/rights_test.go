@@ -201,8 +201,8 @@ func TestConsentsEnd(t *testing.T) {
 	})
 }
 
-// TestConsentsEndWhereTheyWereGranted checks that an ended consent, granted on a page of the
-// institution, sets the state webauthRequired.
+// Users granted consents on a page of the institution. TestConsentsEndWhereTheyWereGranted checks
+// that the end of these consents sets the state webauthRequired.
 func TestConsentsEndWhereTheyWereGranted(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		var want []passerelle.ConnectionState

@@ -118,8 +118,9 @@ func TestSchedulesThatAreSet(t *testing.T) {
 	}
 }
 
-// TestFourReadsADayWithoutThePerson checks that reads beyond the limit wait until a day after the
-// first read. Reads with the user have no limit.
+// Without the user, a connection may be read four times a day. TestFourReadsADayWithoutThePerson
+// checks that the fifth read waits until a day after the first read. Reads with the user have no
+// limit.
 func TestFourReadsADayWithoutThePerson(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id, first := h.shared(s), h.now
@@ -253,8 +254,9 @@ func TestWrongPasswordAfterAnOutage(t *testing.T) {
 	})
 }
 
-// TestWrongPasswordInTheBackground checks that a read in the background does not begin the pauses
-// after wrong passwords anew.
+// The pause after a second wrong password is longer than the first pause.
+// TestWrongPasswordInTheBackground checks that this also holds when both reads run in the
+// background.
 func TestWrongPasswordInTheBackground(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id := h.shared(s)

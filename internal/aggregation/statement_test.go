@@ -52,9 +52,9 @@ func movements(t *testing.T, text []byte) map[string]int {
 	return found
 }
 
-// TestStatementsHaveWhatWasRead checks that CONNECTION_SYNCED is a statement with the booked
-// movements, and that ACCOUNT_FOUND is a statement without movements. ACCOUNTS_FETCHED must be
-// JSON.
+// TestStatementsHaveWhatWasRead enables CFONB statements. The body of CONNECTION_SYNCED must be a
+// statement with the booked movements, and the body of ACCOUNT_FOUND a statement without movements.
+// The body of ACCOUNTS_FETCHED must stay JSON.
 func TestStatementsHaveWhatWasRead(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		must(t, settings.Set(t.Context(), h.DB, h.domain.ID, map[string]string{settings.CFONB: "1"}, h.now))

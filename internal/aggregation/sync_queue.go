@@ -60,7 +60,7 @@ type queuedSync struct {
 // BeginDue does the same as RunDue, but does not wait until the connections have been read. A slow
 // institution therefore delays only its own connections. When a reader has read the connections of
 // its queue, it looks for connections that have become due. BeginDue also returns the errors of
-// reads since the last call. Call AwaitReaders after the last call.
+// reads since the last call. Call AwaitReaders after the last call of BeginDue.
 func (a *Aggregation) BeginDue(ctx context.Context, d passerelle.Domain) error {
 	return errors.Join(a.LapseConsents(ctx, d), a.fillQueues(ctx, d), a.ExpireConnections(ctx, d), a.queues.takeErrors())
 }
@@ -187,7 +187,8 @@ func (q *syncQueues) queue(key queueKey) *syncQueue {
 	return q.queues[key]
 }
 
-// addReader counts a further reader, and reports whether the limits permit it.
+// addReader adds a reader to a queue and returns true. It returns false when a limit does not
+// permit the reader.
 func (q *syncQueues) addReader(one *syncQueue) bool {
 	switch {
 	case one.readers == maxReading, one.readers > 0 && q.further == maxFurther:

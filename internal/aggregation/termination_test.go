@@ -104,7 +104,7 @@ func TestConsentsThatEndBeforeTheirConnection(t *testing.T) {
 }
 
 // TestConsentsOfDeletedUsers checks that the consents of a deleted user are ended at the
-// institution at once, also in a sandbox with a clock that is behind.
+// institution at once, also in a sandbox whose clock is behind the real time.
 func TestConsentsOfDeletedUsers(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		ended := 0

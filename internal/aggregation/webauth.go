@@ -19,8 +19,8 @@ import (
 
 // Webauth is a client's request to send a person to a page of an institution.
 type Webauth struct {
-	// Connector is a UUID or a number. It is set for a new connection. It is empty for an existing
-	// Connection.
+	// Connector is the UUID or the number of the connector of a new connection. It is empty when
+	// Connection names an existing connection.
 	Connector  string
 	Connection passerelle.ConnectionID
 	// Source is the name of a source of the connector. An empty name means the first source with
@@ -134,7 +134,7 @@ func (a *Aggregation) BeginWebauth(ctx context.Context, d passerelle.Domain, use
 
 // Arrival is the result of a user's return from an institution.
 type Arrival struct {
-	// URL is the address to which the user is redirected. It is empty when no client waits.
+	// URL is the address to which the user is redirected. It is empty without a landing.
 	URL   string
 	State passerelle.ConnectionState
 }
@@ -148,8 +148,8 @@ func IsReturn(state string) bool { return strings.Contains(state, ".") }
 // state was already used or altered, or when the connection is deleted or does not wait for a user.
 // It fails with Conflict while the connection is being read. The state can then be used again.
 //
-// The last argument reports whether this browser was sent to the institution of a connection. If
-// the connection has a landing, it must return true. Otherwise an attacker could send another
+// The function left reports whether the user's browser was sent to the institution of a connection.
+// If the connection has a landing, left must return true. Otherwise an attacker could send another
 // person to the institution, and get that person's accounts (RFC 6749, section 10.12). For another
 // browser, Return fails with Forbidden, and the state can still be used.
 func (a *Aggregation) Return(ctx context.Context, d passerelle.Domain, state string, callback url.Values, left func(passerelle.ConnectionID) bool) (Arrival, error) {
