@@ -30,8 +30,8 @@ func (a *Aggregation) Category(ctx context.Context, d passerelle.Domain, user pa
 }
 
 // SaveCategory stores a user's own category. A category without a number is new, and SaveCategory
-// gives it a number. For an existing category, SaveCategory stores only the fields that differ from
-// the former category. SaveCategory fails with Invalid for an unknown parent, with Conflict when
+// gives it a number. For an existing category, SaveCategory stores only the fields that differ
+// between former and c. SaveCategory fails with Invalid for an unknown parent, with Conflict when
 // the user has too many categories, and with NotFound when the user or the category does not exist.
 func (a *Aggregation) SaveCategory(ctx context.Context, d passerelle.Domain, former, c passerelle.Category) (passerelle.Category, error) {
 	parent, known := passerelle.CategoryByID(c.Parent)

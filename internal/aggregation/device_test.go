@@ -21,7 +21,7 @@ func (h *fixture) otherProcess() *aggregation.Aggregation {
 
 // TestDeviceOfTheUserWhoShares checks that the read of newly shared data has the device of the user
 // who shared it, if the same process reads it. An address that is more than five minutes old must
-// not be sent, because the institution would take the user for present.
+// not be sent, because the institution would assume that the user is present.
 func TestDeviceOfTheUserWhoShares(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id := h.shared(s)

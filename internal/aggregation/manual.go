@@ -10,7 +10,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// ManualTransaction is a transaction that a program creates. It has the fields of the institution
+// ManualTransaction is a transaction that a client creates. It has the fields of the institution
 // and the fields of the user.
 type ManualTransaction struct {
 	Details passerelle.TransactionDetails
@@ -43,8 +43,8 @@ func (a *Aggregation) CreateTransactions(ctx context.Context, d passerelle.Domai
 	return ids, err
 }
 
-// DeleteTransactions marks the transactions that programs created in an account as deleted. It
-// fails with Conflict when the account is not shared.
+// DeleteTransactions marks as deleted the transactions that clients created in an account. It fails
+// with Conflict when the account is not shared.
 func (a *Aggregation) DeleteTransactions(ctx context.Context, d passerelle.Domain, in bankstore.StoredAccount) error {
 	return a.ofAccount(ctx, in, func(tx *store.Tx) error {
 		bankstore.In(tx).DeleteManualTransactions(d.ID, in, a.now(d))

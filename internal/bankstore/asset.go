@@ -136,8 +136,8 @@ type AssetFilter struct {
 	Investment passerelle.AssetID
 	IDs        []passerelle.AssetID // nil for all
 	Kind       AssetKind
-	// Reading selects assets that a read changed or no longer listed, and positions with a pocket
-	// that the read changed. Zero means all.
+	// Reading is the number of a read. It selects assets that this read created, changed or marked
+	// as deleted, and positions with such a pocket. Zero means all.
 	Reading int64
 	// All includes assets of disabled and deleted accounts, and assets that the institution no
 	// longer lists.

@@ -52,7 +52,8 @@ func (r Reader) Attachments(ctx context.Context, domain passerelle.DomainID, use
 }
 
 // FoundAttachments lists attachments that were found in an account since the account's last
-// complete read, ordered by transaction and id. after is the last attachment of the previous batch.
+// complete read, ordered by transaction and id. The argument after is the last attachment of the
+// previous batch.
 func (r Reader) FoundAttachments(ctx context.Context, a StoredAccount, after passerelle.Attachment, limit int) ([]passerelle.Attachment, error) {
 	return database.Collect(ctx, r.rows, scanAttachment, `SELECT `+attachmentColumns+` FROM attachment x JOIN stored_file f ON f.id = x.file_id
 		WHERE x.account_id = $1 AND x.epoch = $2 AND x.changed = $3 AND (x.transaction_id, x.id) > ($4, $5) ORDER BY x.transaction_id, x.id LIMIT $6`,

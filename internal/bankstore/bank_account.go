@@ -20,8 +20,8 @@ type StoredAccount struct {
 	Transactions, DeletedTransactions int64
 	// Changed is the number of the sync that last changed the row.
 	Changed int64
-	// Readings is the number of complete reads of the account that the last event of a sync has
-	// reported. A complete read reads all transactions of the account. A transaction that a sync
+	// Readings counts the complete reads of the account that syncs have reported in their last
+	// events. A complete read reads all transactions of the account. A transaction that a sync
 	// changes gets the number of the next complete read. The first complete sync after an
 	// interrupted sync therefore also reports the changes of the interrupted sync.
 	Readings int64
@@ -159,7 +159,7 @@ func (tx Tx) UpdateAccount(domain passerelle.DomainID, a *StoredAccount) error {
 }
 
 // CountReadings records that the last event of a sync reports the changes of these accounts and
-// subscriptions. It leaves out accounts and subscriptions with a negative number of reads.
+// subscriptions. It leaves out accounts and subscriptions whose Readings is negative.
 func (tx Tx) CountReadings(domain passerelle.DomainID, accounts []StoredAccount, subscriptions []StoredSubscription) {
 	count := func(table string, id, readings int64) {
 		if readings >= 0 {

@@ -42,7 +42,7 @@ func (tx Tx) CreateCategory(domain passerelle.DomainID, c *passerelle.Category, 
 }
 
 // UpdateCategory stores a user's changes of a category that the user created. It writes only the
-// fields that differ from the former category, so that it does not undo a concurrent change.
+// fields that differ between former and c, so that it does not undo a concurrent change.
 func (tx Tx) UpdateCategory(domain passerelle.DomainID, former, c passerelle.Category) {
 	values := func(c passerelle.Category) []any {
 		return []any{database.OptionalID(c.Parent), c.Name, c.Income, c.Refundable, database.OptionalText(c.Color)}

@@ -104,9 +104,9 @@ func (tx Tx) CreateCluster(domain passerelle.DomainID, a StoredAccount, c *passe
 	return nil
 }
 
-// UpdateCluster stores a changed cluster. It writes only the fields that differ from the former
-// cluster, so that it does not undo a concurrent change. Write fails with ErrNotFound when the user
-// has no such cluster.
+// UpdateCluster stores a changed cluster. It writes only the fields that differ between former and
+// c, so that it does not undo a concurrent change. Write fails with ErrNotFound when the user has
+// no such cluster.
 func (tx Tx) UpdateCluster(domain passerelle.DomainID, user passerelle.UserID, former, c passerelle.Cluster) {
 	values := func(c passerelle.Cluster) []any {
 		return []any{c.Wording, c.Mean.String(), c.Increment, database.OptionalDate(c.Next), int64(c.Category), c.Enabled}

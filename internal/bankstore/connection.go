@@ -391,8 +391,9 @@ func (tx Tx) DeleteConnection(domain passerelle.DomainID, user passerelle.UserID
 
 // ConnectionsDue lists the active connections of a domain that are due and that no process is
 // reading. The argument now is in the domain's time. ConnectionsDue also lists inactive connections
-// whose read a process broke off, because they would stay in the state validating. It leaves out the
-// connections of some connectors, which the caller excludes. Connections that have been overdue for the longest time come first.
+// whose read a process broke off, because they would stay in the state validating. It leaves out
+// the connections of the connectors in except. Connections that have been overdue for the longest
+// time come first.
 func (r Reader) ConnectionsDue(ctx context.Context, domain passerelle.DomainID, now time.Time, except []string, limit int) ([]Connection, error) {
 	return r.connectionsDue(ctx, domain, now, except, "", limit)
 }
@@ -437,8 +438,8 @@ func (tx Tx) HoldExpired(domain passerelle.DomainID, id passerelle.ConnectionID,
 // ConnectionsLapsing lists a domain's connections with a consent that has ended at now, in the
 // domain's time. It leaves out connections whose state asks for the user, because the user may be
 // renewing the consent. It also leaves out connections that a process is reading. The list begins
-// with the consents that ended first. after is the last connection of the previous batch. The first
-// condition on the state repeats the condition of the index.
+// with the consents that ended first. The argument after is the last connection of the previous
+// batch. The first condition on the state repeats the condition of the index.
 func (r Reader) ConnectionsLapsing(ctx context.Context, domain passerelle.DomainID, now time.Time, after Connection, limit int) ([]Connection, error) {
 	var since, id int64
 	if after.ConsentUntil != nil {
@@ -458,9 +459,9 @@ func (tx Tx) VersionConnection(domain passerelle.DomainID, id passerelle.Connect
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE connection SET version = $1 WHERE +domain_id = $2 AND id = $3 AND version = $4`, version, int64(domain), int64(id), former)
 }
 
-// HastenRead makes a healthy connection due at the first instant. If the user is at the
-// institution, or a read in the background is under way, the connection is due at the second
-// instant. It does not change a connection that is due earlier, inactive or in a different state.
+// HastenRead makes a healthy connection due at the instant now. If the user is at the institution,
+// or a read in the background is under way, the connection is due at the instant later. It does not
+// change a connection that is due earlier, inactive or in a different state.
 func (tx Tx) HastenRead(domain passerelle.DomainID, id passerelle.ConnectionID, now, later time.Time) {
 	for states, at := range map[string]time.Time{"state IS NULL": now, "state IN ('webauthRequired', 'decoupled', 'validating')": later} {
 		tx.unit.Exec(`UPDATE connection SET next_try = $1 WHERE +domain_id = $2 AND id = $3 AND active AND (next_try IS NULL OR next_try > $1) AND `+database.Opaque(states+" AND deleted IS NULL"), database.Micros(at), int64(domain), int64(id))

@@ -52,7 +52,7 @@ type ConnectionLogFilter struct {
 
 func (f ConnectionLogFilter) selection() database.Selection {
 	s := database.Selection{From: "connection_log"}
-	if f.Connection != 0 { // the + prevents SQLite from reading all syncs of the user; a connection has few
+	if f.Connection != 0 { // the + prevents SQLite from reading all syncs of the user; a connection has few syncs
 		s = s.And("connection_id = $%d", int64(f.Connection)).And("+domain_id = $%d", int64(f.Domain)).And("+user_id = $%d", int64(f.User))
 	} else { // excludes syncs of deleted connections that are not erased yet
 		s = s.And("domain_id = $%d", int64(f.Domain)).And("user_id = $%d", int64(f.User))

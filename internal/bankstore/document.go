@@ -168,7 +168,7 @@ func (tx Tx) LoseDocument(domain passerelle.DomainID, s StoredSubscription, id p
 }
 
 // CountDocuments adds to the document counter of a subscription. Write fails with ErrConflict when
-// the subscription was emptied since it was read.
+// the subscription's data was withdrawn since the subscription was read.
 func (tx Tx) CountDocuments(domain passerelle.DomainID, s StoredSubscription, more int64) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE subscription SET documents = documents + $1 WHERE +domain_id = $2 AND id = $3 AND epoch = $4`, more, int64(domain), int64(s.ID), s.Epoch)
 }
@@ -225,7 +225,7 @@ func (f DocumentFilter) where(c *database.Clauses) {
 		c.And("d.deleted IS NULL")
 	}
 	switch {
-	case f.Transaction != 0: // the + prevents SQLite from reading all documents of the user; a transaction has few
+	case f.Transaction != 0: // the + prevents SQLite from reading all documents of the user; a transaction has few documents
 		c.And("d.id IN (SELECT x.document_id FROM transaction_document x WHERE x.transaction_id = %s) AND +d.domain_id = %s AND +d.user_id = %s", int64(f.Transaction), int64(f.Domain), int64(f.User))
 	case f.Subscription != 0:
 		c.And("d.subscription_id = %s AND d.epoch = %s", int64(f.Subscription), f.Epoch)

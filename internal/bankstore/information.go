@@ -27,8 +27,7 @@ func (r Reader) Informations(ctx context.Context, domain passerelle.DomainID, tr
 	}, `SELECT id, transaction_id, key, value FROM transaction_information WHERE `+s.Conditions()+` ORDER BY transaction_id, id`, s.Args...)
 }
 
-// presentTransaction selects a transaction of a user, unless the account of the transaction has
-// been emptied.
+// presentTransaction selects a transaction of a user, unless the transaction was withdrawn.
 const presentTransaction = `FROM bank_transaction t WHERE +t.domain_id = $1 AND +t.user_id = $2 AND t.id = $3
 	AND EXISTS (SELECT 1 FROM bank_account a WHERE a.id = t.account_id AND a.epoch = t.epoch)`
 

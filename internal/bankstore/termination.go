@@ -27,9 +27,9 @@ type Termination struct {
 	due int64
 }
 
-// TerminationsDue lists the consents of a domain that must be ended at now, in the domain's time.
-// Consents that have been overdue for the longest time come first. If a memory cannot be decrypted,
-// the error is in the field Sealed.
+// TerminationsDue lists the terminations of a domain that are due at now, in the domain's time.
+// Terminations that have been overdue for the longest time come first. If a memory cannot be
+// decrypted, the error is in the field Sealed.
 func (r Reader) TerminationsDue(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Termination, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (Termination, error) {
 		var t Termination
@@ -82,7 +82,7 @@ func (tx Tx) TryTermination(t Termination, next time.Time) {
 }
 
 // SaveTermination replaces the memory during the attempt that TryTermination recorded. Write fails
-// with ErrConflict when the attempt is over.
+// with ErrConflict when a later attempt has begun, or when EndTermination was called.
 func (tx Tx) SaveTermination(t Termination, memory []byte) error {
 	sealed, err := tx.sealFor(Connection{Domain: t.Domain, ID: t.Connection}, "memory", memory)
 	if err != nil {

@@ -65,9 +65,9 @@ type NewTransaction struct {
 	Manual bool
 }
 
-// CreateTransactions stores transactions that were found in an account, and sets their ids. The
-// argument reading is the number of the read that found them. It is Unreported for transactions that
-// a client created.
+// CreateTransactions stores new transactions of an account, and sets their ids. The argument
+// reading is the number of the read that found them. It is Unreported for transactions that a
+// client created.
 func (tx Tx) CreateTransactions(domain passerelle.DomainID, a StoredAccount, reading int64, found ...NewTransaction) error {
 	first, err := tx.unit.NewIDs("bank_transaction", len(found))
 	if err != nil {
@@ -125,9 +125,9 @@ func (tx Tx) UpdateTransaction(domain passerelle.DomainID, a StoredAccount, id p
 	return tx.keepAttachments(domain, a, id, d.Attachments, at, reading)
 }
 
-// DeleteManualTransactions marks the transactions that clients created in an account as deleted. It
-// updates the counters of the account. Write fails with ErrConflict when the account was emptied
-// since it was read.
+// DeleteManualTransactions marks as deleted the transactions that clients created in an account. It
+// updates the counters of the account. Write fails with ErrConflict when the account's data was
+// withdrawn since the account was read.
 func (tx Tx) DeleteManualTransactions(domain passerelle.DomainID, a StoredAccount, at time.Time) {
 	const theirs = `account_id = $1 AND epoch = $2 AND manual AND deleted IS NULL`
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE bank_account SET transactions = transactions WHERE +domain_id = $1 AND id = $2 AND epoch = $3`, int64(domain), int64(a.ID), a.Epoch) // locks the row: no transactions are added before the unit ends
@@ -143,7 +143,8 @@ func (tx Tx) LoseTransaction(domain passerelle.DomainID, a StoredAccount, id pas
 }
 
 // CountTransactions adds to the counters of an account, in the unit that changes the
-// transactions. Write fails with ErrConflict when the account was emptied since it was read.
+// transactions. Write fails with ErrConflict when the account's data was withdrawn since the account
+// was read.
 func (tx Tx) CountTransactions(domain passerelle.DomainID, a StoredAccount, present, deleted int64) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE bank_account SET transactions = transactions + $1, deleted_transactions = deleted_transactions + $2 WHERE +domain_id = $3 AND id = $4 AND epoch = $5`,
 		present, deleted, int64(domain), int64(a.ID), a.Epoch)

@@ -21,8 +21,8 @@ type AttachedDocument struct {
 	StoredDocument
 }
 
-// after is a row. It scans its leading columns into its own field, and the other columns for its
-// caller.
+// after is a row. Scan writes its leading columns to the pointers in first, and the other columns
+// to the arguments.
 type after struct {
 	database.Row
 	first []any

@@ -193,7 +193,7 @@ func (f TransactionFilter) bounds(c *database.Clauses) {
 	}
 }
 
-// label is the condition that the label contains a text, in upper or lower case.
+// label is the condition that the label contains a text. The case of letters does not matter.
 const label = `COALESCE(t.custom_folded, t.folded) LIKE %s ESCAPE '!'`
 
 // search adds the condition that a label, a day or a category contains the text, or that the value
@@ -279,7 +279,8 @@ func (r Reader) CountTransactions(ctx context.Context, f TransactionFilter) (int
 }
 
 // TransactionSpan is the number of transactions in the accounts of a filter, and their first and
-// last day. Of the other fields of the filter, it uses only Deleted and ByDate.
+// last day. Apart from the fields that select accounts, only Deleted and ByDate of the filter
+// matter.
 type TransactionSpan struct {
 	Accounts, Transactions int64
 	First, Last            passerelle.Date

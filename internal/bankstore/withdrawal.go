@@ -212,7 +212,7 @@ func (tx Tx) HoldSubscription(domain passerelle.DomainID, s StoredSubscription) 
 // DeleteUser removes a user. It hides all of the user's data, and removes the events of a temporary
 // user. Erase and EraseWithdrawn then erase the other data. Write fails with ErrConflict when an
 // event changed the user's version, or the user became permanent, after the caller read u. The
-// first instant is in the domain's time.
+// argument now is in the domain's time, and realNow is the real time.
 func (tx Tx) DeleteUser(u passerelle.User, now, realNow time.Time) {
 	tx.units.RemoveUser(u, realNow)
 	tx.withdrawUser(u.Domain, u.ID, now)

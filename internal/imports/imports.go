@@ -350,8 +350,8 @@ func balanced(s statementfile.Summary) error {
 	return nil
 }
 
-// read makes the connection read the file. It fails when the connection then has an error state,
-// because a file cannot end that state.
+// read makes the connection read the file. It fails when the connection has an error state
+// afterwards.
 func (i *Imports) read(ctx context.Context, d passerelle.Domain, f File) error {
 	request := aggregation.Request{File: f.handed()}
 	if f.Mapping != "" {

@@ -59,7 +59,8 @@ func (l *Simulation) move(ctx context.Context, d passerelle.Domain, c ClockChang
 	return d, ran, err
 }
 
-// apply returns the clock after the change. It fails unless the change sets exactly one field.
+// apply returns the clock after the change. It fails unless exactly one of Advance, Set and Freeze
+// is set.
 func (c ClockChange) apply(clock passerelle.Clock, real time.Time) (passerelle.Clock, error) {
 	asked := 0
 	for _, supplied := range []bool{c.Advance != "", c.Set != "", c.Freeze != nil} {

@@ -48,9 +48,9 @@ func (l *Simulation) instant(d passerelle.Domain) time.Time {
 }
 
 // Trigger emits a test event into a sandbox domain. The event is delivered like any other event,
-// after earlier test events about the same subject. Trigger fails with Invalid for an event that a
-// sandbox emits by itself. The error says what to do instead. Trigger also fails with Invalid for a
-// user who does not exist.
+// after earlier test events about the same subject. Trigger fails with Invalid for the events of
+// payments, USER_CREATED and USER_DELETED, which only real payments and users cause. The error says
+// what to do instead. Trigger also fails with Invalid for a user who does not exist.
 func (l *Simulation) Trigger(ctx context.Context, d passerelle.Domain, t TestEvent) (Triggered, error) {
 	entry, err := triggerable(t.Event)
 	if err != nil {
@@ -78,15 +78,16 @@ func (l *Simulation) Trigger(ctx context.Context, d passerelle.Domain, t TestEve
 	return out, nil
 }
 
-// caused contains the events about users that sandboxes emit by themselves, and says what causes
-// each event.
+// caused contains the events about users that clients cannot trigger, and says what causes each
+// event.
 var caused = map[webhook.Event]string{
 	webhook.UserCreated: "comes from users alone; create one with POST /auth/init",
 	webhook.UserDeleted: "comes from users alone; delete one with DELETE /users/{userId}",
 }
 
-// causeOf says what causes an event in a sandbox. It is empty for an event that clients trigger.
-// All events of payments come from payments, because each belongs to a step of a payment's history.
+// causeOf says what causes an event in a sandbox. It returns an empty text for an event that
+// clients can trigger. Clients cannot trigger the events of payments, because each of these events
+// must belong to a step of a payment's history.
 func causeOf(e webhook.Entry) string {
 	if e.Subject == webhook.SubjectPayment {
 		return "comes from payments alone; take one a step on with POST /sandbox/payments/{paymentId}/simulate"
