@@ -239,7 +239,7 @@ func (c *camt) entryAmount(text string) error {
 func (c *camt) originalAmount(text string) error {
 	currency, err := currencyOf(c.currency)
 	if err != nil || string(currency) == c.entry.currency {
-		return nil //nolint:nilerr // other currencies are only shown to people
+		return nil //nolint:nilerr // without a known currency, no original amount is shown
 	}
 	amount, err := pointAmount(text)
 	if err != nil {

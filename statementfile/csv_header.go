@@ -92,7 +92,7 @@ func plainHeader(text string) string {
 	return strings.Join(strings.Fields(plain), " ")
 }
 
-// withCurrency separates the currency at the end of a name such as amount eur.
+// withCurrency separates the currency at the end of a name such as "amount eur".
 func withCurrency(name string) (string, passerelle.Currency) {
 	before, last, both := cutLast(name, " ")
 	if c := passerelle.Currency(strings.ToUpper(last)); both && c.Known() {

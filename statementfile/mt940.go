@@ -212,7 +212,7 @@ func (m *mt) account(f *mtLines) error {
 	}
 	a.Bank = bank
 	if a.setNumber(strings.TrimLeft(rest, "/")); a.IBAN == "" {
-		a.Number = text // numbers are unique within a bank
+		a.Number = text // without its bank, a number is not unique
 	}
 	return nil
 }

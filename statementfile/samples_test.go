@@ -48,7 +48,7 @@ func TestPublicSamples(t *testing.T) {
 	}
 	const name = "../docs/statement-samples.md"
 	if os.Getenv("PASSERELLE_TEST_SAMPLES_WRITE") != "" {
-		if err := os.WriteFile(name, []byte(page.String()), 0o644); err != nil { //nolint:gosec // it is for everybody
+		if err := os.WriteFile(name, []byte(page.String()), 0o644); err != nil { //nolint:gosec // everybody may read the page
 			t.Fatal(err)
 		}
 	}

@@ -219,7 +219,8 @@ func TestMT940(t *testing.T) {
 	}
 }
 
-// The booking day has no year. It gets the year that brings it closest to the value day.
+// The booking day of an entry in MT940 has no year. It gets the year that brings it closest to the
+// value day.
 func TestBookingDayAroundNewYear(t *testing.T) {
 	for line, want := range map[string]string{"2701021231": "2026-12-31 2027-01-02", "2612310102": "2027-01-02 2026-12-31", "270230": "2027-02-28 2027-02-28", "280230": "2028-02-29 2028-02-29", "2702280229": "2027-02-28 2027-02-28", "2703010230": "2027-02-28 2027-03-01", "2802280230": "2028-02-29 2028-02-28", "261231": "2026-12-31 2026-12-31", "261231    ": "2026-12-31 2026-12-31"} {
 		got, err := listed(strings.NewReader(mt940(":61:" + line + "C1,NTRFNONREF\n")))

@@ -42,8 +42,8 @@ type AccountSummary struct {
 // maxStatements limits the memory of a summary.
 const maxStatements = 100_000
 
-// Summarize reads a complete file like Read. Balances that do not match are reported in the summary
-// and are not an error.
+// Summarize reads a complete file, as Read does. Balances that do not match are reported in the
+// summary and are not an error.
 func Summarize(r io.Reader, m *Mapping) (Summary, error) {
 	s := summarizing{of: map[StatementAccount]*accountSummarizing{}}
 	for record, err := range Read(r, m) {

@@ -101,8 +101,8 @@ func (i *issue) within(other *issue) bool {
 
 // corrected holds the corrections that a file makes for one account.
 type corrected struct {
-	// outdated holds the numbers of the lines at which statements begin that a later issue has
-	// already replaced.
+	// outdated identifies the statements in the file that a later issue has already replaced, by
+	// the numbers of their first lines.
 	outdated map[int]bool
 	// again lists the periods of the statements that replace earlier statements. kept holds the
 	// keys of entries in the file that must not be removed.

@@ -81,7 +81,8 @@ type account struct {
 	Created time.Time       `json:",omitzero"`
 	// Spans are the periods that the files cover from balance to balance.
 	Spans []statementfile.BalanceSpan `json:",omitempty"`
-	// Issues are the statements. Corrected holds hashes of the references of corrected entries.
+	// Issues describes the statements in the files so far. Corrected holds hashes of the references
+	// of corrected entries.
 	Issues    []issue  `json:",omitempty"`
 	Corrected []string `json:",omitempty"`
 	// covered contains the texts of Spans. issued maps the names of Issues to their positions.

@@ -441,8 +441,8 @@ func TestIllegibleTextIsMarked(t *testing.T) {
 	})
 }
 
-// TestPicturesOfFields checks that a client gets the picture for a field only if it is a data URL of a
-// picture.
+// TestPicturesOfFields checks that a client gets the picture for a field only if it is a data URL
+// of a picture.
 func TestPicturesOfFields(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id := h.shared(s)

@@ -99,9 +99,9 @@ func TestInterruptedSyncsAreReported(t *testing.T) {
 	}
 }
 
-// TestInterruptedReadOfAnInactiveConnection checks that the service repeats a read in the background
-// that the end of the process interrupted, although the connection is inactive. Otherwise the state
-// would stay validating.
+// The process ends during a read of an inactive connection in the background.
+// TestInterruptedReadOfAnInactiveConnection checks that the service repeats the read. Otherwise the
+// state would stay validating.
 func TestInterruptedReadOfAnInactiveConnection(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id, inactive := h.shared(s), false

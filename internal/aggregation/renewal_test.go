@@ -39,8 +39,8 @@ func TestRenewalInProgress(t *testing.T) {
 	})
 }
 
-// TestNotificationAboutAnEndedConsent checks that a notification makes the service read a
-// connection once while its user is at the institution.
+// A user is at the institution to renew an ended consent. TestNotificationAboutAnEndedConsent
+// checks that a notification then makes the service read the connection once.
 func TestNotificationAboutAnEndedConsent(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		at := connector.Outcome{State: passerelle.WebauthRequired, URL: "https://bank.example/"}

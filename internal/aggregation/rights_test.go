@@ -228,8 +228,8 @@ func TestConsentsEndWhereTheyWereGranted(t *testing.T) {
 	})
 }
 
-// TestUserSynced checks that a batch that reads two or more connections of a user emits USER_SYNCED
-// with all changes at the end.
+// TestUserSynced checks that a batch that reads two or more connections of a user emits one
+// USER_SYNCED with all changes, after the last read.
 func TestUserSynced(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		for range 2 {

@@ -120,8 +120,8 @@ func (h *fixture) bareAttachmentEvents(eyes *storetest.Inspection) (n int) {
 	return n
 }
 
-// TestWebhookRegisteredDuringASync checks that a webhook that is registered during a read gets
-// complete events from then on. At the start, no webhook was subscribed.
+// No webhook is registered when a sync begins. TestWebhookRegisteredDuringASync checks that a
+// webhook that is registered during the sync gets complete events from then on.
 func TestWebhookRegisteredDuringASync(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		h.deafen()

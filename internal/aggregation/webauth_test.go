@@ -236,8 +236,8 @@ func TestWebauthEnds(t *testing.T) {
 	})
 }
 
-// TestWebauthAfterACrash checks that a user can go to the page of an institution after a read in
-// the background was interrupted by a crash.
+// TestWebauthAfterACrash checks that a user can go to the page of an institution after a crash has
+// interrupted a read in the background.
 func TestWebauthAfterACrash(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, _ := h.visiting(landing)

@@ -49,7 +49,7 @@ type Connection struct {
 	// Version is the version of the last event about the connection. Sync is the number of the
 	// connection's last read.
 	Version, Sync int64
-	// Locked is true while a process reads the connection.
+	// Locked is true while a process has the lease of the connection.
 	Locked bool
 }
 

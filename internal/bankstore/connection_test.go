@@ -50,8 +50,9 @@ func TestConnections(t *testing.T) {
 	})
 }
 
-// TestDeletedUsersGetNoData checks that no unit adds data to an account or subscription that was
-// read before the deletion of its user.
+// A caller reads an account and a subscription, and then their user is deleted.
+// TestDeletedUsersGetNoData checks that the caller can no longer add data to the account or the
+// subscription.
 func TestDeletedUsersGetNoData(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		u := passerelle.User{Domain: s.domain, Platform: passerelle.SharedAccess, Created: now, Permanent: &now, Version: 1}

@@ -142,9 +142,8 @@ func (tx Tx) LoseTransaction(domain passerelle.DomainID, a StoredAccount, id pas
 		database.Micros(at), reading, int64(domain), int64(a.ID), a.Epoch, int64(id))
 }
 
-// CountTransactions adds to the counters of an account, in the unit that changes the
-// transactions. Write fails with ErrConflict when the account's data was withdrawn since the account
-// was read.
+// CountTransactions adds to the counters of an account, in the unit that changes the transactions.
+// Write fails with ErrConflict when the account's data was withdrawn since the account was read.
 func (tx Tx) CountTransactions(domain passerelle.DomainID, a StoredAccount, present, deleted int64) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE bank_account SET transactions = transactions + $1, deleted_transactions = deleted_transactions + $2 WHERE +domain_id = $3 AND id = $4 AND epoch = $5`,
 		present, deleted, int64(domain), int64(a.ID), a.Epoch)

@@ -136,8 +136,8 @@ func TestWithdrawnTransactions(t *testing.T) {
 	})
 }
 
-// TestErasersAtOnce checks that simultaneous erasers erase everything, although the rows of an
-// account can only be found through the account.
+// TestErasersAtOnce checks that simultaneous erasers erase everything. No eraser may remove a row
+// through which another eraser finds further rows.
 func TestErasersAtOnce(t *testing.T) {
 	days := make([]int, 3000)
 	for i := range days {

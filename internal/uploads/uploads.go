@@ -222,7 +222,7 @@ func (c *Uploader) call(ctx context.Context, method, path, contentType string, b
 // Watch imports the files of an inbox when they arrive. It reports the result for each file, and
 // moves the file to a folder in the inbox. It runs until the context ends, or until the inbox or
 // the report fails, or until the service refuses the token or no longer has the connection. Watch
-// passes other errors to its last argument: a failed call of the service, an inbox whose server
+// passes other errors to the function away: a failed call of the service, an inbox whose server
 // cannot be reached, or an unreadable file. It then leaves the files in their place and tries again
 // after in.Pause.
 func (c *Uploader) Watch(ctx context.Context, in inbox.Inbox, report func(Uploaded) error, away func(error)) error {
@@ -243,12 +243,13 @@ func (c *Uploader) Watch(ctx context.Context, in inbox.Inbox, report func(Upload
 	}
 }
 
-// errAway means that a call of the service failed, that the server of the inbox cannot be reached, or
-// that a file cannot be read.
+// errAway means that a call of the service failed, that the server of the inbox cannot be reached,
+// or that a file cannot be read.
 var errAway = errors.New("something is away")
 
-// takeFiles imports the waiting files. A file that cannot be read now stays in its place, unless it
-// has disappeared or is too large. It does not hold up the files after it.
+// takeFiles imports the waiting files. A file that cannot be read now stays in its place, and does
+// not hold up the files after it. A file that is too large is refused. A file that has disappeared
+// has no result.
 func (c *Uploader) takeFiles(ctx context.Context, in inbox.Inbox, report func(Uploaded) error) error {
 	files, err := in.Files(ctx)
 	if err != nil {
@@ -280,7 +281,7 @@ func (c *Uploader) takeFiles(ctx context.Context, in inbox.Inbox, report func(Up
 	return waiting
 }
 
-// later marks an error when the server of the inbox cannot be reached now.
+// later wraps errAway around an error if the server of the inbox cannot be reached now.
 func later(err error) error {
 	if inbox.Away(err) {
 		return fmt.Errorf("%w: %w", errAway, err)
