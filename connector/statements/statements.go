@@ -311,9 +311,9 @@ func (a *account) removeSpan(span statementfile.BalanceSpan) {
 	delete(a.covered, name)
 }
 
-// settle limits the number of spans. It also takes over the balance at the end of the last span,
-// because several statements of one day may come in any order. It joins spans only when there are
-// too many: a joined span no longer shows which statements belong to it.
+// settle limits the number of spans. It also sets the account's balance to the balance at the end
+// of the last span, because the files may have the statements of one day in any order. It joins
+// spans only when there are too many: a joined span no longer shows which statements belong to it.
 func (a *account) settle() {
 	_, joined, err := statementfile.Gaps(a.Spans)
 	if err != nil || len(joined) == 0 {

@@ -207,8 +207,8 @@ func apply(account *bankstore.StoredAccount, change AccountChange) {
 	}
 }
 
-// enabled returns ACCOUNT_ENABLED. When the user withdraws the account or its connection, the store
-// drops the event's pending deliveries.
+// enabled returns the event ACCOUNT_ENABLED. When the user withdraws the account or its connection,
+// the store drops the event's pending deliveries.
 func (r *reporter) enabled(account bankstore.StoredAccount) store.EmittedEvent {
 	e := r.accountEvent(webhook.AccountEnabled, account)
 	e.Holds = []store.Holding{r.lease.c.Holding(), account.Holding()}

@@ -138,8 +138,8 @@ func (a *Aggregation) endQueued(ctx context.Context, queued queuedSync, run *syn
 	return nil
 }
 
-// addBusy adds the connectors that need no further connections now: connections wait in their
-// queues, or all their readers are reading.
+// addBusy adds the connectors of a domain that need no further connections now: connections wait in
+// their queues, or their queues have maxReading readers.
 func (q *syncQueues) addBusy(d passerelle.DomainID, to map[string]bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -140,9 +140,9 @@ func (run *syncRun) conclude(ctx context.Context, im *importer, outcome connecto
 	return ended
 }
 
-// interrupt ends a run that this process broke off. It stores the memory that the connector left. A
-// connection in the state validating becomes due even without a schedule, because otherwise it
-// would keep this state until the next request.
+// interrupt ends a run that this process broke off. It stores the memory that the connector
+// returned. A connection in the state validating becomes due even without a schedule, because
+// otherwise it would keep this state until the next request.
 func (run *syncRun) interrupt(ctx context.Context, memory []byte) error {
 	if run.lease.c.NextTry != nil || run.lease.c.State == passerelle.Validating {
 		now := run.lease.now()

@@ -121,9 +121,9 @@ func changing(id passerelle.UserID) error {
 }
 
 // DeleteUser deletes a user. It emits USER_DELETED for a permanent user, and no event for a
-// temporary user. The requests with this event can still contain the user's token. DeleteUser
-// stores the acts of an operator in the audit log, in the same transaction. It fails with NotFound
-// when the user does not exist.
+// temporary user. The webhook requests about this event can still contain the user's token.
+// DeleteUser stores the acts of an operator in the audit log, in the same transaction. It fails
+// with NotFound when the user does not exist.
 func (a *Aggregation) DeleteUser(ctx context.Context, d passerelle.Domain, id passerelle.UserID, acts ...store.Audit) error {
 	values, err := settings.Load(ctx, &a.DB.Reader, d.ID)
 	if err != nil {

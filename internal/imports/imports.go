@@ -7,7 +7,7 @@
 //
 // For a wrong file, the package fails with a *passerelle.Error. Most of these errors have the field
 // file and name the line. The package has then stored nothing. A crash while the package stores a
-// file leaves a part of the file stored. A second import of the same file completes it.
+// file leaves a part of the file stored. A second import of the same file stores the rest.
 package imports
 
 import (

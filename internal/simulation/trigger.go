@@ -22,9 +22,9 @@ const (
 	triggerTries = 5
 )
 
-// TestEvent is an event that a client requests to test a receiver. Without a user or a connection,
-// its sample has the ids webhook.SampleUser or webhook.SampleConnection. Without data, its body is
-// the sample.
+// TestEvent is an event that a client requests to test a receiver. If User is zero, its sample has
+// the user webhook.SampleUser. If Connection is zero, its sample has the connection
+// webhook.SampleConnection. Without Data, its body is the sample.
 type TestEvent struct {
 	Event      string
 	User       passerelle.UserID

@@ -71,7 +71,7 @@ type transaction struct {
 // returns the number of accounts that it omits. It omits deleted accounts, disabled accounts except
 // a newly found one, and accounts without a French IBAN. It also omits accounts whose balance,
 // currency or update is not in the payload. All amounts of a statement have as many decimals as its
-// currency, or more if one of them needs more.
+// currency, or more if an amount needs more.
 func Of(body []byte, bookedBefore ...int64) ([]byte, int, error) {
 	var (
 		text    []byte
