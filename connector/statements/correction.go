@@ -21,9 +21,9 @@ import (
 
 // Corrections is a sink that removes stored transactions.
 type Corrections interface {
-	// Gone removes an account's transactions for whose keys matches returns true. The argument from
-	// is the first day of these transactions. If from is zero, Gone removes the matching
-	// transactions of all days.
+	// Gone removes those transactions of an account for whose keys the function matches returns
+	// true. The argument from is the first day of these transactions. If from is zero, Gone removes
+	// the matching transactions of all days.
 	Gone(account string, from passerelle.Date, matches func(key string) bool) error
 }
 

@@ -350,8 +350,8 @@ func (h *fixture) shareSubscription(connection passerelle.ConnectionID, key stri
 }
 
 // After a crash, the next read must have BrokenOff set. After a failure of the connector, the next
-// read must also have it set, because the service did not store the memory of the failed read.
-// TestReadsAfterACrash checks both.
+// read must also have BrokenOff set, because the service did not store the memory of the failed
+// read. TestReadsAfterACrash checks both.
 func TestReadsAfterACrash(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id := h.shared(s)

@@ -298,8 +298,8 @@ func (im *importer) Transactions(key string, page []passerelle.TransactionDetail
 	return a.transactions.reconcile(im, booked)
 }
 
-// Gone marks transactions of an account as deleted: those since the day from for whose keys matches
-// returns true.
+// Gone marks transactions of an account as deleted. It leaves out transactions before the argument
+// from, and transactions for whose keys the function matches returns false.
 func (im *importer) Gone(key string, from passerelle.Date, matches func(key string) bool) error {
 	a := im.accounts[key]
 	if _, wanted := im.Wanted(key); !wanted || a.read {
@@ -396,8 +396,9 @@ func newTransactions(all []newRow[passerelle.TransactionDetails], at time.Time) 
 	return stored
 }
 
-// AccountRead ends the read of an account. It marks unreported assets as deleted, and unreported
-// transactions since the day from. It emits an event with the changes.
+// AccountRead ends the read of an account. It marks unreported assets as deleted. It also marks
+// unreported transactions as deleted, unless they are before the argument from. It emits an event
+// with the changes.
 func (im *importer) AccountRead(key string, from passerelle.Date) error {
 	a := im.accounts[key]
 	if _, wanted := im.Wanted(key); !wanted || a.read {
@@ -429,9 +430,9 @@ func (im *importer) AccountRead(key string, from passerelle.Date) error {
 	})
 }
 
-// cover sets CoveredFrom to the day from, if CoveredFrom is zero or later. If from is zero, or
-// after today in a first read, cover uses the earliest day of a reported transaction. If the
-// connector reported no transaction, cover uses today.
+// cover sets CoveredFrom to the argument from, if CoveredFrom is zero or a later day. If from is
+// zero, or after today in a first read, cover uses the earliest day of a reported transaction. If
+// the connector reported no transaction, cover uses today.
 func (a *syncedAccount) cover(from, today passerelle.Date) {
 	if from.IsZero() || a.CoveredFrom.IsZero() && from.Compare(today) > 0 {
 		from = cmp.Or(a.first, today)

@@ -78,7 +78,7 @@ func (r *reporter) add(ctx context.Context, events []store.EmittedEvent, e store
 	return nil, nil
 }
 
-// writeWithEvents executes a unit of the run, and stores the events that the function events
+// writeWithEvents executes a unit of the run, and stores the events that the argument events
 // returns. The unit fails with ErrWanted if a webhook was registered after the method unwanted
 // checked the webhooks. In this case, writeWithEvents makes the events again, with all bodies. The
 // run then writes all later bodies too.

@@ -148,10 +148,11 @@ func IsReturn(state string) bool { return strings.Contains(state, ".") }
 // state was already used or altered, or when the connection is deleted or does not wait for a user.
 // It fails with Conflict while the connection is being read. The state can then be used again.
 //
-// The function left reports whether the user's browser was sent to the institution of a connection.
-// If the connection has a landing, left must return true. Otherwise an attacker could send another
-// person to the institution, and get that person's accounts (RFC 6749, section 10.12). For another
-// browser, Return fails with Forbidden, and the state can still be used.
+// The argument left is a function. It reports whether the user's browser was sent to the
+// institution of a connection. If the connection has a landing, left must return true. Otherwise an
+// attacker could send another person to the institution, and get that person's accounts (RFC 6749,
+// section 10.12). For another browser, Return fails with Forbidden, and the state can still be
+// used.
 func (a *Aggregation) Return(ctx context.Context, d passerelle.Domain, state string, callback url.Values, left func(passerelle.ConnectionID) bool) (Arrival, error) {
 	id, nonce, ok := bankstore.ParseReturn(state)
 	if !ok {

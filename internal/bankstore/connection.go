@@ -459,9 +459,10 @@ func (tx Tx) VersionConnection(domain passerelle.DomainID, id passerelle.Connect
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE connection SET version = $1 WHERE +domain_id = $2 AND id = $3 AND version = $4`, version, int64(domain), int64(id), former)
 }
 
-// HastenRead makes a healthy connection due at the instant now. If the user is at the institution,
-// or a read in the background is under way, the connection is due at the instant later. It does not
-// change a connection that is due earlier, inactive or in a different state.
+// HastenRead makes a healthy connection due at the time in the argument now. If the user is at the
+// institution, or a read in the background is under way, the connection is due at the time in the
+// argument later. It does not change a connection that is due earlier, inactive or in a different
+// state.
 func (tx Tx) HastenRead(domain passerelle.DomainID, id passerelle.ConnectionID, now, later time.Time) {
 	for states, at := range map[string]time.Time{"state IS NULL": now, "state IN ('webauthRequired', 'decoupled', 'validating')": later} {
 		tx.unit.Exec(`UPDATE connection SET next_try = $1 WHERE +domain_id = $2 AND id = $3 AND active AND (next_try IS NULL OR next_try > $1) AND `+database.Opaque(states+" AND deleted IS NULL"), database.Micros(at), int64(domain), int64(id))

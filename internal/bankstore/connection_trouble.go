@@ -107,8 +107,8 @@ func (r Reader) ConnectionsEnding(ctx context.Context, domain passerelle.DomainI
 // lapsing selects the connections whose consents can still end. An index has the same condition.
 const lapsing = "consent_until IS NOT NULL AND deleted IS NULL AND (state IS NULL OR state NOT IN ('SCARequired', 'webauthRequired'))"
 
-// ConsentsEnding counts the connections whose consent can still end, and ends after from, but not
-// after until. It stops counting at store.MaxOverviewRows.
+// ConsentsEnding counts the connections whose consent can still end, and ends between the arguments
+// from and until. It stops counting at store.MaxOverviewRows.
 func (r Reader) ConsentsEnding(ctx context.Context, domain passerelle.DomainID, from, until time.Time) (int64, error) {
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM (SELECT 1 FROM connection
 		WHERE domain_id = $1 AND consent_until > $2 AND consent_until <= $3 AND `+lapsing+` LIMIT $4) AS place`,

@@ -238,8 +238,8 @@ func (tx Tx) ReleaseFile(domain passerelle.DomainID, l LeasedFile) {
 	tx.unit.Exec(`UPDATE stored_file SET lease_until = 0 WHERE +domain_id = $1 AND id = $2 AND lease_until = $3 AND due IS NULL`, int64(domain), int64(l.ID), l.Until)
 }
 
-// PostponeFile ends a lease after a failure. The file is fetched again after the duration wait. If
-// wait is zero, the file is fetched only on request.
+// PostponeFile ends a lease after a failure. The file is fetched again after the duration in the
+// argument wait. If wait is zero, the file is fetched only on request.
 func (tx Tx) PostponeFile(domain passerelle.DomainID, l LeasedFile, wait time.Duration) {
 	tx.unit.Exec(`UPDATE stored_file SET lease_until = 0, failures = failures + 1, next_fetch = CASE WHEN $1 = 0 THEN NULL ELSE {now} + $1 END
 		WHERE +domain_id = $2 AND id = $3 AND lease_until = $4 AND due IS NULL`, wait.Microseconds(), int64(domain), int64(l.ID), l.Until)

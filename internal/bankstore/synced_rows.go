@@ -113,10 +113,10 @@ func (tx Tx) ReportOwnChanges(s SyncedRows) {
 // which no key of an institution contains.
 func manualKey(id int64) string { return "\t" + strconv.FormatInt(id, 10) }
 
-// EachKey calls the function do for the rows from the institution that are not deleted and have the
-// day from or a later day. If from is zero, the day does not matter. The order of the calls is
-// undefined. EachKey executes one query for all rows, because PostgreSQL with outdated statistics
-// would read all rows again for each page.
+// EachKey calls the function do for the institution's rows that are not deleted. If the argument
+// from is not zero, EachKey leaves out rows before this day. The order of the calls is undefined.
+// EachKey executes one query for all rows, because PostgreSQL with outdated statistics would read
+// all rows again for each page.
 func (r Reader) EachKey(ctx context.Context, s SyncedRows, from passerelle.Date, do func(id int64, key string)) error {
 	c := s.where()
 	c.All = append(c.All, "deleted IS NULL")
