@@ -36,7 +36,8 @@ type Draft struct {
 	OperatorIdentity  *passerelle.Identity
 }
 
-// Policy holds the domain's settings for new payments, and the limit of the chosen connector.
+// Policy holds the domain's settings for new payments, the limit of the chosen connector, and
+// whether the client wants strict checks.
 type Policy struct {
 	// MaxAmount is the highest total of a payment in major units of its currency, as decimal text.
 	// Any text that is not a positive amount of the currency means no limit.
@@ -53,8 +54,8 @@ type Policy struct {
 
 // New makes a payment from a draft, in state created. It also returns the payment's first
 // transition. It fails with a *passerelle.Error that names the wrong field. Missing reference ids
-// are generated from random bytes. An error of the reader of these bytes is returned. The payment
-// takes ownership of the draft's accounts and identities and normalises them in place.
+// are generated from the bytes of random, and New returns an error of random. New normalises the
+// draft's accounts and identities in place. The payment then owns them.
 func New(d Draft, policy Policy, random io.Reader, now time.Time) (*Payment, Transition, error) {
 	for _, rule := range []func(*Draft, Policy, time.Time) error{
 		checkRedirect, checkParties, checkShape, checkLines, checkDates, checkSum,

@@ -12,8 +12,8 @@ type Evidence struct {
 	Payment passerelle.PaymentID
 	Domain  passerelle.DomainID
 	Act     Act
-	// Attempt is the number of the payment's newest bank call when the evidence was stored. This
-	// includes a call that the act caused. 0 means that there was no call.
+	// Attempt is the number of the payment's newest bank call when the evidence was stored. The act
+	// itself may have caused this call. 0 means that there was no call.
 	Attempt int64
 	At      time.Time
 	// Language is the BCP 47 tag of the language of the page.

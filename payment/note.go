@@ -67,8 +67,8 @@ func NoteKinds() []string {
 	}
 }
 
-// TakeNotes returns the notes made since the last call, oldest first. The caller must store them
-// with the payment.
+// TakeNotes returns the notes that were added since TakeNotes was last called, oldest first. The
+// caller must store them with the payment.
 func (p *Payment) TakeNotes() []Note {
 	notes := p.Notes
 	p.Notes = nil

@@ -7,7 +7,7 @@ import (
 	"passerelle"
 )
 
-// Detail refines a state. It is empty unless a cancellation is under way.
+// Detail refines a state. It is empty or Cancelling.
 type Detail string
 
 // Cancelling means that a cancellation waits for the payer's action.
@@ -51,8 +51,8 @@ const (
 	InstructionAccepted InstructionState = "accepted"
 )
 
-// Field describes a value that the payer has to enter. The webview can show it, and so can the
-// client's own page. Regex is a PCRE pattern and may be empty.
+// Field describes a value that a bank requests from the payer. The webview can show it, and so can
+// the client's own page. Regex is a PCRE pattern and may be empty.
 type Field struct {
 	Name     string
 	Type     string // "text" or "list"
@@ -96,8 +96,9 @@ type Instruction struct {
 	State               InstructionState
 	ErrorCode           ErrorCode
 	ErrorDescription    string
-	// Executed is the day on which the bank executed the instruction. For a periodic instruction it
-	// is the day of the last execution.
+	// Executed is the day on which the bank executed the instruction. If the final report does not
+	// name the instruction, it is the day of that report. For a periodic instruction it is the day
+	// of the last execution.
 	Executed passerelle.Date
 	// Occurred is the day of the newest reported execution of a periodic instruction, including
 	// failed executions.

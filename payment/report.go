@@ -63,8 +63,8 @@ type Report struct {
 	StatusChanged bool
 	Remark        string
 	// Unproved means that an order which is Awaiting may have been approved, because the bank does
-	// not show approvals. An abandoned order then ends with the bank's next status or at its
-	// expiry.
+	// not show approvals. If the payer abandons a payment with such an order, the payment waits for
+	// the bank's next status, or expires.
 	Unproved bool
 	// Requests names the calls to the bank that led to the report, oldest first, each with the id
 	// that the bank knows: "status 7f3c…, authorise 91aa…". The timeline shows it, for inquiries at
@@ -73,8 +73,8 @@ type Report struct {
 	// By is the actor who ended a declined order. Empty means the bank.
 	By Actor
 	// Cancellation is the bank's status of a requested cancellation, empty without a request.
-	// Status is still the status of the order. A cancellation that awaits approval without an
-	// Action has the action Redirect.
+	// Status is still the status of the order. If Cancellation is CancellationAwaiting and Action
+	// is empty, Action counts as Redirect.
 	Cancellation Cancellation
 	// Occurrences are the executions of a periodic order so far, oldest first. They may accompany
 	// every status except Awaiting. If a bank reports no executions, its connector settles the
@@ -257,7 +257,7 @@ func (p *Payment) applyLines(lines []Line) {
 	}
 }
 
-// closeLines ends the instructions that are still open when the status is Settled or Declined.
+// closeLines ends the instructions that are still open, if the status is Settled or Declined.
 func (p *Payment) closeLines(r Report, now time.Time) {
 	if r.Status == Declined {
 		p.rejectOpenLines(r.refusal())

@@ -89,9 +89,9 @@ func TestNothingIsScheduled(t *testing.T) {
 	}
 }
 
-// TestScheduleIsRegular: the days of any order are ascending, and end at the latest on the end
-// date. With an interval of months, each occurrence has the start's day of the month or is the last
-// day of a month.
+// TestScheduleIsRegular: the scheduled days of any order ascend, and none is after the end date.
+// With an interval of months, each occurrence has the start's day of the month or is the last day
+// of a month.
 func TestScheduleIsRegular(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		in := payment.Instruction{DateType: payment.Periodic, Frequency: rapid.SampledFrom(payment.Frequencies()).Draw(rt, "frequency")}
@@ -140,8 +140,8 @@ func executions(t testing.TB, text string) []payment.Occurrence {
 	return all
 }
 
-// TestExecutionsOfASeries: each execution gets one note. The day of execution is the day of the
-// last successful execution.
+// TestExecutionsOfASeries: each execution gets one note. Executed is the day of the last successful
+// execution.
 func TestExecutionsOfASeries(t *testing.T) {
 	const first = "2026-11-30"
 	reported := []struct {

@@ -292,7 +292,7 @@ func (l *life) ends(as payment.State, final bool) []payment.State {
 	return []payment.State{as}
 }
 
-// keeps refuses a cancellation for a bank that responds without a report.
+// The method keeps calls RefuseCancellation, as the service does when a cancellation was not sent.
 func (l *life) keeps() string {
 	if l.random.IntN(2) > 0 || ended(l.m.state) {
 		return ""
