@@ -55,8 +55,8 @@ func (i *Initiation) Answer(ctx context.Context, d passerelle.Domain, id passere
 }
 
 // idle loads the session of a payment. It fails when an attempt of an unfinished payment is under
-// way. The session of a payment that was never sent has no attempt. The same round trip to the
-// database also executes the other reads, and idle returns their errors.
+// way. The session of a payment that was never sent has no attempt. The functions in others read in
+// the same round trip to the database, and idle returns their errors.
 func (i *Initiation) idle(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, others ...func(*store.Reader) error) (bankSession, error) {
 	s, err := i.bankSession(ctx, d, id, others...)
 	switch {

@@ -153,7 +153,8 @@ func (m *savedMemory) begin(p *payment.Payment) {
 	m.version = p.Version
 }
 
-// end copies the version back to the payment after a call, because storing a memory raises it.
+// end copies the version back to the payment after a call, because storing a memory raises the
+// version.
 func (m *savedMemory) end(p *payment.Payment) {
 	if m == nil {
 		return

@@ -12,9 +12,9 @@ import (
 	"passerelle/payment"
 )
 
-// systematicSince is the first creation date of the domains that deliver the events of all changes
-// of state. Older domains drop held back deliveries about states that the redirect to the client's
-// callback reports. The setting settings.Systematic takes precedence.
+// Domains created at systematicSince or later deliver the events of all changes of state. Older
+// domains drop held back deliveries about states that the redirect to the client's callback
+// reports. The setting settings.Systematic takes precedence.
 var systematicSince = time.Date(2024, time.September, 13, 0, 0, 0, 0, time.UTC)
 
 // systematic reports whether the domain delivers the events of all changes of state.

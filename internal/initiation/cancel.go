@@ -84,14 +84,14 @@ func (s bankSession) cancellable() bool {
 	return able && canceller.Profile().Payments.Cancellable
 }
 
-// abandons reports whether a payer who cancels only abandons the payment. The service then does not
-// ask the bank to cancel.
+// abandons reports whether a cancellation by the payer only abandons the payment. In this case, the
+// service does not ask the bank to cancel.
 func (s bankSession) abandons() bool {
 	return !s.cancellable() || s.payment.MayCancel(payment.ByClient, true) != nil && s.bank.Profile().ApprovalLife == 0
 }
 
-// Abandons reports whether a payer who cancels a payment only abandons it, after the order was
-// sent. The bank then receives no request to cancel, and may still accept an approval.
+// Abandons reports whether a cancellation by the payer only abandons a payment whose order was
+// sent. In this case, the bank receives no request to cancel, and may still accept an approval.
 func (i *Initiation) Abandons(p *payment.Payment) bool {
 	bank, _ := i.Connectors.Initiator(p.Connector)
 	return bankSession{payment: p, bank: bank}.abandons()

@@ -176,8 +176,8 @@ func TestCancellationAnswers(t *testing.T) {
 	}
 }
 
-// TestMemoryOfARefusedCancellation checks that the memory from a refused cancellation reaches the next
-// call, and is stored.
+// TestMemoryOfARefusedCancellation: a connector returns a memory with the bank's refusal to cancel.
+// The next call must get this memory, and the service must store it.
 func TestMemoryOfARefusedCancellation(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p, memory := w.onItsWay(), ""
@@ -350,7 +350,8 @@ func TestAbandoned(t *testing.T) {
 	}
 }
 
-// TestAbandonedAndApproved: a payer abandons a payment, approves it at the bank and returns.
+// TestAbandonedAndApproved: a payer abandons a payment, approves it at the bank and returns. The
+// payment must be done.
 func TestAbandonedAndApproved(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.abandonedAt("actn(redirect)/done")

@@ -10,8 +10,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// lastDay returns the latest instant from which a payment has waited long enough to expire now. The
-// second result is false in a domain in which payments do not expire.
+// lastDay returns an instant. A payment that has waited since this instant, or longer, expires now.
+// The second result is false in a domain in which payments do not expire.
 func lastDay(values settings.Values, now time.Time) (time.Time, bool) {
 	days := values.Int(settings.ExpireDays)
 	return now.AddDate(0, 0, -int(days)), days > 0

@@ -112,7 +112,8 @@ func (w *fixture) another() *initiation.Initiation {
 	}
 }
 
-// createDomain makes one webhook for each payment event. Each event therefore has one delivery.
+// createDomain creates a domain, a client, and one webhook for each payment event. Each payment
+// event therefore has one delivery.
 func (w *fixture) createDomain(name string, kind passerelle.DomainKind, uris ...string) (passerelle.Domain, store.Client) {
 	w.t.Helper()
 	d := passerelle.Domain{Name: name, Kind: kind, BaseURL: "https://" + name + ".test/2.0", Created: noon}

@@ -42,7 +42,7 @@ type Done struct {
 
 // RunDue does the work that is due in a domain, and returns when it is done. It recovers
 // interrupted attempts, asks banks about due payments, and expires payments that have waited too
-// long. A call handles one batch of each kind. RunDue logs the failure of one payment, continues
+// long. It handles one batch of each kind of work. It logs the failure of one payment, continues
 // with the others, and tries that payment again later. It returns only errors of the database and
 // of the context.
 func (i *Initiation) RunDue(ctx context.Context, d passerelle.Domain) (Done, error) {
@@ -82,8 +82,8 @@ func (i *Initiation) Follow(ctx context.Context, d passerelle.Domain) (Done, err
 // running.
 func (i *Initiation) AwaitFollowed() { i.followed.working.Wait() }
 
-// followed counts the running tasks of Follow and RunDue. working counts only the tasks that Follow
-// began, because RunDue may run during a shutdown.
+// followed counts the running tasks of Follow and RunDue. working counts only passes that Follow
+// began. AwaitFollowed waits for them during a shutdown, when RunDue may still begin tasks.
 type followed struct {
 	mu      sync.Mutex
 	many    map[followedBank]int
@@ -192,8 +192,8 @@ func (i *Initiation) check(ctx context.Context, d passerelle.Domain, id passerel
 	return err
 }
 
-// ask does the same as check for a loaded session. Its last argument is the error from loading the
-// session. ask returns the resulting payment.
+// ask does the same as check for a loaded session. unloaded is the error from loading the session.
+// ask returns the resulting payment.
 func (i *Initiation) ask(ctx context.Context, s bankSession, unloaded error) (*payment.Payment, error) {
 	if errors.Is(unloaded, store.ErrSealed) {
 		return s.payment, errors.Join(unloaded, i.postpone(ctx, s, payment.Report{}))
@@ -219,9 +219,9 @@ func (i *Initiation) ask(ctx context.Context, s bankSession, unloaded error) (*p
 
 // keepUntaken stores the callback of a call that failed, so that the next call has it. It removes
 // the callback if the connector used it, because the bank may refuse a code that it gets a second
-// time. It also removes the callback when a second call that was sent has failed, because the
-// callback may be the cause. If another act has changed the payment, the caller does not store the
-// callback, because that act may have used it.
+// time. It also removes the callback when a second call with the same callback was sent and failed,
+// because the callback may be the cause. If another act has changed the payment, the caller does
+// not store the callback, because that act may have used it.
 func (i *Initiation) keepUntaken(ctx context.Context, s bankSession, taken, sent bool) error {
 	again := s.attempt.Callback != nil && s.callback.Encode() == string(s.attempt.Callback)
 	switch {

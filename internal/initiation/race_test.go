@@ -55,7 +55,7 @@ func (c *count) add(err error) {
 	}
 }
 
-// TestValidationsAtOnce checks that one of several concurrent validations sends the order.
+// TestValidationsAtOnce checks that exactly one of several concurrent validations sends the order.
 func TestValidationsAtOnce(t *testing.T) {
 	const callers = 6
 	onEach(t, func(t *testing.T, w *fixture) {
@@ -126,9 +126,9 @@ func TestValidationDuringAnAttempt(t *testing.T) {
 	})
 }
 
-// TestEverybodyAtOnce: when a bank responds, the payer returns, and the loops of two processes
-// recover and follow the payment. The bank does not recognise keys, and all leases have lapsed.
-// Only the database prevents the service from sending the order twice.
+// TestEverybodyAtOnce: at the moment when a bank responds, the payer returns and the loops of two
+// processes recover and follow the payment. The bank does not recognise keys, and all leases have
+// lapsed. Only the database prevents the service from sending the order twice.
 func TestEverybodyAtOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		w.line.tune(func(p *connector.Profile) { p.Idempotent = false })
@@ -316,9 +316,9 @@ func TestNotSentAfterATakeover(t *testing.T) {
 	}
 }
 
-// TestNotSentAfterTheReturn: a payer leaves the page while a bank is called, and the call then sends
-// nothing. An order must be rejected immediately. An answer must fail, and leave the payment as it
-// is.
+// TestNotSentAfterTheReturn: a payer leaves the page while a bank is called, and the call then
+// sends nothing. If the call was the order, the payment must be rejected immediately. If the call
+// was an answer, Answer must fail and leave the payment as it is.
 func TestNotSentAfterTheReturn(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		d, id := w.older(), w.create(1)

@@ -62,8 +62,8 @@ func (i *Initiation) repeatable(ctx context.Context, s bankSession) (bool, error
 	return i.keyKnown(ctx, s, i.answerTime())
 }
 
-// keyKnown reports whether the bank will recognise the key of an unanswered order after a further
-// time. It returns false for attempts of other kinds.
+// keyKnown reports whether the bank will still recognise the key of an unanswered order once the
+// time further has passed. It returns false for attempts of other kinds.
 func (i *Initiation) keyKnown(ctx context.Context, s bankSession, further time.Duration) (bool, error) {
 	if s.bank == nil || s.attempt.Kind != store.AttemptInitiation || !s.bank.Profile().Idempotent {
 		return false, nil

@@ -299,8 +299,8 @@ func TestReturnThatFails(t *testing.T) {
 	}
 }
 
-// TestReturnThatFailsDuringAChange: a connector uses a query, another act changes the payment, and
-// then the call fails. The query must not be stored again.
+// TestReturnThatFailsDuringAChange: a connector uses the query with which a payer returned, another
+// act changes the payment, and then the call fails. The query must not be stored again.
 func TestReturnThatFailsDuringAChange(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)
@@ -320,8 +320,9 @@ func TestReturnThatFailsDuringAChange(t *testing.T) {
 	})
 }
 
-// TestReturnDuringAnotherMemory: a connector uses a query while another act stores a memory. The
-// connector's memory is then not stored, so the query must be kept.
+// TestReturnDuringAnotherMemory: a connector uses the query with which a payer returned, while
+// another act stores a memory. The connector's memory is then not stored, so the query must be
+// kept.
 func TestReturnDuringAnotherMemory(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)

@@ -22,7 +22,7 @@ type Settlement struct {
 	Reason string
 }
 
-// settled is the bank's status word in the timeline.
+// settled takes the place of the bank's status word in the timeline.
 const settled = "settled"
 
 // settledReports maps each valid Settlement.State to the report of a bank that leads to this state.
@@ -35,9 +35,10 @@ var settledReports = map[payment.State]payment.Report{
 
 // Settle ends a payment whose order has an unknown outcome, on behalf of an operator who has asked
 // the bank. It asks the bank once more, unless the order cannot be decrypted or its connector was
-// removed. It ends nothing if the bank knows the order. It fails with Conflict when the outcome is
-// known, when the service may still send the order again, or when another act on the payment is
-// under way. It fails with Unavailable when the bank does not say whether it knows the order.
+// removed. If the bank knows the order, Settle applies the bank's response instead of the outcome,
+// and fails with Conflict. It also fails with Conflict when the outcome was already known, when the
+// service may still send the order again, or when another act on the payment is under way. It fails
+// with Unavailable when the bank does not say whether it knows the order.
 func (i *Initiation) Settle(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, outcome Settlement, acts ...store.Audit) (*payment.Payment, error) {
 	report, known := settledReports[outcome.State]
 	if !known {

@@ -22,7 +22,7 @@ type SimulatedChange struct {
 	Instruction *int
 }
 
-// simulated is the bank's status word in the timeline.
+// simulated takes the place of the bank's status word in the timeline.
 const simulated = "simulated"
 
 // Simulate makes one change of a payment in a sandbox domain. It fails with NotFound in a live

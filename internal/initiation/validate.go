@@ -92,7 +92,7 @@ type unvalidated struct {
 	payment *payment.Payment
 	// client has no redirect URIs when the client is deleted.
 	client store.Client
-	// stored contains the field values of an earlier call, if they were loaded.
+	// stored contains the field values that an earlier Validate stored, if they were loaded.
 	stored map[string]string
 	// attemptErr is ErrNotFound while the payment has no attempt.
 	attemptErr, clientErr, storedErr error
