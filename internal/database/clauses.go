@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Clauses collects conditions and their arguments, for statements with a separate FROM clause.
+// Clauses collects conditions and their arguments, for statements whose FROM clause the caller
+// writes.
 type Clauses struct {
 	All  []string
 	Args []any
@@ -65,8 +66,8 @@ func Padded[T any](values []T) []T {
 	return all
 }
 
-// Without returns a condition that leaves out the rows of some connectors, and appends its
-// arguments.
+// Without returns a condition that leaves out the rows of some connectors. It appends the arguments
+// of this condition to args.
 func Without(connectors []string, column string, args []any) (string, []any) {
 	if len(connectors) == 0 {
 		return "", args

@@ -16,9 +16,9 @@ type Dialect struct {
 	// EqualsApart is set for a database that cannot use an index on (key, id) to find a position
 	// among rows with the same key. This applies when id is the primary key of the table.
 	EqualsApart bool
-	// Alone comes before a table name. The statement then waits for other transactions that have
-	// read the table, and blocks later ones. Alone is empty for a database that has only one writer
-	// at a time.
+	// Alone, followed by a table name, is a statement that waits for other transactions that have
+	// read the table, and blocks later transactions. Alone is empty for a database that has only
+	// one writer at a time.
 	Alone string
 	// about selects the version. checks are statements that return one row for each damage. Without
 	// damage, they return no row or the single row ok.

@@ -10,7 +10,7 @@
 // # Reading and writing
 //
 // A Querier reads committed rows and cannot write. A write is a unit. [Handle.Write] calls a
-// function that only collects statements on a [Unit]. After this function has returned nil, Write
+// function that collects statements on a [Unit]. After this function has returned nil, Write
 // executes all of the statements. No statement can use the result of another statement. A condition
 // is therefore part of a statement, such as a WHERE on the version or the state. When a statement
 // must change one row and does not, the unit is undone. If Write returns nil, the unit is durable,
@@ -18,20 +18,20 @@
 // error of a function of [Unit.Returning], the unit may have been written. After ErrUnread, it was
 // written. After any other error, nothing was written.
 //
-// On SQLite, one goroutine executes all waiting units in one transaction, with one fsync and
-// without savepoints. When a unit fails, the goroutine executes the group again, with a savepoint
+// On SQLite, one goroutine executes waiting units together in one transaction, with one fsync and
+// without savepoints. When a unit fails, the goroutine executes these units again, with a savepoint
 // for each unit. If the failed unit changes rows, all units that change rows also get savepoints in
 // the next groups.
 //
 // On PostgreSQL, a unit needs one pipelined round trip, including COMMIT. The server itself checks
 // that a statement changes the expected row. COMMIT needs a second round trip when a function must
-// check rows first. Waiting units that only add rows and change totals share a transaction. If this
-// transaction is undone, for example after an error or a long wait for a lock, each unit gets its
-// own transaction. A unit with its own transaction runs again when the server requests this or the
-// connection is lost. Each transaction writes a number into a slot of the table unit_mark. After a
-// lost connection, the slot shows the transaction's outcome, even when the server was restarted or
-// replaced. The query for the outcome also invalidates the slot. The server then refuses a COMMIT
-// that arrives later.
+// check rows first. Small waiting units that only add rows and change totals share a transaction.
+// If this transaction is undone, for example after an error or a long wait for a lock, each unit
+// gets its own transaction. A unit with its own transaction runs again when the server requests
+// this or the connection is lost. Each transaction writes a number into a slot of the table
+// unit_mark. After a lost connection, the slot shows the transaction's outcome, even when the
+// server was restarted or replaced. The query for the outcome also invalidates the slot. The server
+// then refuses a COMMIT that arrives later.
 //
 // [Querier.Together] sends the queries of several functions in common round trips.
 //

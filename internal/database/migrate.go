@@ -145,9 +145,9 @@ type PendingMigration struct{ Name, Statements string }
 // errUndo ends a transaction that must change nothing.
 var errUndo = errors.New("nothing is to change")
 
-// Pending lists the migrations that Migrate would apply, in order, and changes nothing. It waits
-// only for running migrations. Like Migrate, it fails when a migration was edited after it had
-// been applied.
+// Pending lists the migrations that Migrate would apply, in order, and changes nothing. On
+// PostgreSQL, it waits only for running migrations. Like Migrate, it fails when a migration was
+// edited after it had been applied.
 func (p *Handle) Pending(ctx context.Context) ([]PendingMigration, error) {
 	var all []PendingMigration
 	err := p.engine.migrate(ctx, func(s session) error {

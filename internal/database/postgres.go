@@ -36,8 +36,8 @@ var errPostgresAddress = errors.New("read the PostgreSQL address: it is not of t
 // dial replaces the function that connects to servers, in tests.
 var dial pgconn.DialFunc
 
-// DialWith sets a function for tests that connects to PostgreSQL servers, so that tests can keep
-// the sessions of a server. Call DialWith before you open a store.
+// DialWith sets the function that connects to PostgreSQL servers. Tests use it to keep sessions of
+// a server for later connections. Call DialWith before you open a store.
 func DialWith(fn pgconn.DialFunc) { dial = fn }
 
 func openPostgres(ctx context.Context, url string, options Config) (engine, error) {
@@ -85,10 +85,10 @@ var errNotDurable = errors.New("open the PostgreSQL database: synchronous_commit
 // service read few rows, in the order of an index. Just-in-time compilation would take more time
 // than it saves, because PostgreSQL overestimates the costs of a LIMIT. Planning for each set of
 // arguments would take longer than the execution, and would always result in the same plan. A
-// bitmap scan loses the order of the index: with old statistics, each page would read and sort the
-// whole backlog. A sequential scan is a risk for a table that was small when its statistics were
-// collected. PostgreSQL expects a tenth of all rows for a LIMIT parameter. A hash or a sort of each
-// joined table would then look cheap.
+// bitmap scan loses the order of the index: with old statistics, a query for one page of a list
+// would read and sort the whole backlog. A sequential scan is a risk for a table that was small
+// when its statistics were collected. PostgreSQL expects a tenth of all rows for a LIMIT parameter.
+// A hash or a sort of each joined table would then look cheap.
 var parameters = map[string]string{
 	"application_name":  "passerelle",
 	"jit":               "off",

@@ -10,7 +10,7 @@ import (
 
 // mark identifies a transaction in the database by a number in a slot. first means that the slot
 // was not used before. process is the number of the server process, or zero without a connection.
-// lost means that the connection was lost.
+// since is the time at which the connection was made. lost means that the connection was lost.
 type mark struct {
 	slot, unit int64
 	first      bool

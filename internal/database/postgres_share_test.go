@@ -134,8 +134,8 @@ func wantTransactions(t *testing.T, db *Handle, transactions, total int64) {
 	}
 }
 
-// hold adds a row to the probe in a transaction that stays open until the returned function is
-// called or the test ends.
+// hold adds a row to the table probe in a transaction that stays open until the returned function
+// is called or the test ends.
 func hold(t *testing.T, url string, id int64) (end func()) {
 	t.Helper()
 	holder, err := pgx.Connect(t.Context(), url)

@@ -240,8 +240,8 @@ func committed(tag pgconn.CommandTag, err error) error {
 }
 
 // settle is called after COMMIT failed or got no response. It finds out whether the transaction was
-// committed. If the transaction was rolled back, settle allows the unit to run again, unless the
-// last argument is false.
+// committed. If the transaction was rolled back and again is true, settle fails with errAgain, so
+// that the unit runs again.
 //
 // The driver marks some errors as safe to retry. Such an error does not prove that nothing was
 // committed: the driver also marks the error of a connection that was lost after COMMIT was sent.

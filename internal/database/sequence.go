@@ -8,8 +8,7 @@ import (
 
 // A process reserves blockSize ids at first. Each later block is twice as large, up to maxBlock,
 // because a writer that needs many ids would otherwise wait for the disk too often. A restart loses
-// the rest of a block. Ids are therefore unique and never reused, but they have gaps and are not in
-// order.
+// the rest of a block. Ids are unique and never reused, but they have gaps and are not in order.
 const (
 	blockSize = 100
 	maxBlock  = 6400

@@ -138,9 +138,9 @@ func (c *sqliteConn) take(text string) (*sqlite.Stmt, error) {
 	return stmt, nil
 }
 
-// putBack resets a statement for the next call of take, and forgets its texts and bytes. It leaves
-// numbers: SQLite plans a statement again when an argument changes from or to 0 or 1, and NULL
-// would be such a change.
+// putBack resets a statement for the next call of take, and forgets its texts and bytes. It does
+// not replace numbers with NULL: SQLite plans a statement again when an argument changes from or to
+// 0 or 1.
 func (c *sqliteConn) putBack(text string, stmt *sqlite.Stmt, args []any) {
 	_ = stmt.Reset() // its error is that of the last step
 	if c.prepared[text] != nil {

@@ -230,9 +230,9 @@ func (w *writer) alone(u *queued) error {
 	return nil
 }
 
-// execute executes statements within the time limit of a unit. A statement for one row runs without
-// a context that can end, for which the connection would start a goroutine. The limit is then
-// checked before the statement.
+// execute executes statements within the time limit of a unit. A statement that must change one
+// row, or that only adds given rows, runs without a context that can end, for which the connection
+// would start a goroutine. The limit is then checked before the statement.
 func (w *writer) execute(statements []statement) error {
 	ctx, cancel := context.WithTimeout(context.Background(), w.limit)
 	defer cancel()

@@ -224,7 +224,7 @@ func (s *statement) take(row Row) error {
 	return guard(func() error { return s.scan(row) })
 }
 
-// isCertain reports whether a statement always changes exactly one row when it succeeds.
+// isCertain reports whether a statement always adds the rows in its VALUES when it succeeds.
 func (s *statement) isCertain() bool {
 	return strings.HasPrefix(s.sql, "INSERT INTO ") && strings.Contains(s.sql, "VALUES (") && !strings.Contains(s.sql, "ON CONFLICT")
 }
