@@ -9,11 +9,10 @@ import (
 )
 
 // MayCancel returns nil when a cancellation may be requested now. It always allows the cancellation
-// of a created payment, and a cancellation by a payer who has not approved the payment (see
-// Unapproved). It fails with Conflict when the payment has ended. For all other payments, two rules
-// apply. If cancellable is false, because the connector cannot cancel, MayCancel fails with
-// Invalid, code notSupported. If an instruction is instant or a cancellation is under way, it fails
-// with Conflict.
+// of a created payment, and a cancellation by the payer while Unapproved is true. It fails with
+// Conflict when the payment has ended. For all other payments, two rules apply. If cancellable is
+// false, because the connector cannot cancel, MayCancel fails with Invalid, code notSupported. If
+// an instruction is instant or a cancellation is under way, it fails with Conflict.
 func (p *Payment) MayCancel(by Actor, cancellable bool) error {
 	instant := func(in Instruction) bool { return in.DateType == Instant }
 	switch {
@@ -68,9 +67,9 @@ func (p *Payment) RefuseCancellation(by Actor, now time.Time) {
 	p.record(NoteCancellationRefused, by, "", now)
 }
 
-// concede converts a report of a granted cancellation into a report of a declined order, with
-// the requester's code and actor. When the order ended for another reason, the bank's outcome is
-// used and the cancellation is ignored.
+// concede converts a report of a granted cancellation into a report of a declined order, with the
+// requester's code and actor. When the order was settled, or was declined without a granted
+// cancellation, concede keeps the bank's outcome and ignores the cancellation.
 func (r Report) concede(code ErrorCode) Report {
 	granted := r.Cancellation == CancellationGranted
 	switch {

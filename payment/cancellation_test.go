@@ -22,8 +22,8 @@ func about(r payment.Report, c payment.Cancellation) payment.Report {
 	return r
 }
 
-// cancelling returns a payment in a state. The client has requested to cancel it, and the payer has
-// not decided yet.
+// cancelling returns a payment in the given state. The client has requested a cancellation, and the
+// payer has not decided yet.
 func cancelling(t testing.TB, state payment.State, lines int) *payment.Payment {
 	t.Helper()
 	p := in(t, state, lines)

@@ -122,7 +122,7 @@ type Payment struct {
 	// ErrorDescription is the bank's text for people: the reason of a refusal or, while an
 	// action waits, instructions for the payer.
 	ErrorDescription string
-	// Fields are the fields that the payer must fill in while Action is FillFields.
+	// Fields are the fields that the bank requests while Action is FillFields.
 	Fields      []Field
 	ValidateURI string
 	// Connector is the UUID of the chosen connector, empty until one is chosen.

@@ -80,7 +80,8 @@ type Report struct {
 	// every status except Awaiting. If a bank reports no executions, its connector settles the
 	// instruction as accepted.
 	Occurrences []Occurrence
-	// CheckAfter is how long to wait before the next call. Zero lets the service decide.
+	// CheckAfter is how long the service should wait before it next asks the bank. Zero lets the
+	// service decide.
 	CheckAfter time.Duration
 	// Memory is data for the connector's next call about the order. Nil keeps the stored data.
 	// Memory is stored encrypted, even when the call returns an error.
