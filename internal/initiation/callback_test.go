@@ -30,8 +30,8 @@ func (w *fixture) wantHeld(t *testing.T, p *payment.Payment, version int64) {
 	}
 }
 
-// TestReturnWithStaleReport: a payment changes after the page was rendered. The redirect must
-// report the stored state, and the return must be recorded once.
+// TestReturnWithStaleReport: a payment changes after the payer's page was rendered. The redirect
+// must report the stored state, and the return must be recorded once.
 func TestReturnWithStaleReport(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		d, id := w.older(), w.create(1)

@@ -10,8 +10,8 @@ import (
 	"passerelle/payment"
 )
 
-// CancelRequest is a request to end a payment. A client must set the address to which the payer
-// returns from the bank. A payer on a page of the webview need not set this address.
+// CancelRequest is a request to end a payment. A client must set RedirectURI, the address to which
+// the payer returns from the bank. A payer on a page of the webview need not set RedirectURI.
 type CancelRequest struct {
 	By payment.Actor
 	// Operator is set when an operator acts for the client. The payer then returns to the address

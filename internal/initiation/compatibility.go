@@ -66,9 +66,10 @@ func (i *Initiation) Initiators(ctx context.Context, d passerelle.Domain) ([]con
 	return list, nil
 }
 
-// initiatorsFor lists the result of Initiators for one payment. Account ranges exclude banks only
-// when some bank's ranges contain the payer's account. If no ranges contain the account, the ranges
-// of the payer's bank may be incomplete, and the payer must be able to choose that bank.
+// initiatorsFor returns the result of Initiators with the account ranges that apply to one payment.
+// Account ranges exclude banks only when some bank's ranges contain the payer's account. If no
+// ranges contain the account, the ranges of the payer's bank may be incomplete, and the payer must
+// be able to choose that bank.
 func (i *Initiation) initiatorsFor(ctx context.Context, d passerelle.Domain, p *payment.Payment) ([]connector.Profile, error) {
 	profiles, err := i.Initiators(ctx, d)
 	if p.Payer == nil || slices.ContainsFunc(profiles, func(profile connector.Profile) bool {

@@ -36,8 +36,8 @@ type contest struct {
 	begin   func(w *fixture) passerelle.PaymentID
 	// parties begin at the same moment. Each of two processes runs every second party.
 	parties []func(w *fixture, i *initiation.Initiation, id passerelle.PaymentID) error
-	// A loop runs once more after this time, to ask for a report that lost the race. Zero means
-	// never.
+	// A loop runs once more after this time, because a report of the bank may have lost the race.
+	// Zero means never.
 	later time.Duration
 	ends  map[payment.State]contestEnd
 }

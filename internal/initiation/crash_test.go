@@ -166,8 +166,8 @@ func TestRepeatedOrder(t *testing.T) {
 	})
 }
 
-// TestRequestsOfUnknownOutcomes checks that the timeline names requests with an unknown outcome
-// once.
+// TestRequestsOfUnknownOutcomes checks that the timeline names each request with an unknown outcome
+// only once.
 func TestRequestsOfUnknownOutcomes(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		const sent = "initiate 0b9f6a30-7a63-4d3c-9f5c-2a1f4c0f6d11"

@@ -70,7 +70,7 @@ func limitFields(values map[string]string) error {
 	return nil
 }
 
-// boundFields checks the lengths of the names and texts of values.
+// boundFields checks the lengths of the names and of the values.
 func boundFields(values map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if utf8.RuneCountInString(name) > payment.MaxFieldName {

@@ -41,7 +41,7 @@ func (i *Initiation) openNext(ctx context.Context, s bankSession, next store.Att
 	next.Payment, next.Domain, next.Number, next.Created = s.payment.ID, s.domain.ID, s.attempt.Number+1, i.now(s.domain)
 	next.AttemptOrder, next.Trace, next.Abandoned = s.attempt.AttemptOrder, s.attempt.Trace, s.attempt.Abandoned
 	switch {
-	case next.Agreed && next.Action != payment.Decoupled: // a page asks for the status without the payer
+	case next.Agreed && next.Action != payment.Decoupled: // after decoupled, a page asks for the status without the payer
 		next.Abandoned = time.Time{}
 	case answersNo(next) && next.Abandoned.IsZero():
 		next.Abandoned = next.Created
