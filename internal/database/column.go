@@ -13,7 +13,7 @@ import (
 // compare these numbers in the same way, independently of the session's time zone.
 func Micros(t time.Time) int64 { return t.UnixMicro() }
 
-// Instant returns the instant that Micros stored.
+// Instant returns the instant whose stored form is µs.
 func Instant(µs int64) time.Time { return time.UnixMicro(µs).UTC() }
 
 // OptionalMicros does the same as Micros, and returns nil for nil. Nil is stored as NULL.

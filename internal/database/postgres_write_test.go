@@ -19,8 +19,9 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// flaky creates an SQL function that fails with the code $2 at the first $1 calls. It counts with a
-// sequence, because a sequence keeps its number when a transaction is rolled back.
+// flaky creates an SQL function whose first calls fail with the error code in its argument code.
+// Its argument failures is the number of these calls. The function counts with a sequence, because
+// a sequence keeps its number when a transaction is rolled back.
 const flaky = `CREATE SEQUENCE calls;
 CREATE FUNCTION flaky(failures BIGINT, code TEXT) RETURNS BIGINT LANGUAGE plpgsql AS $$
 BEGIN
@@ -78,8 +79,8 @@ func TestServerRefusesCommit(t *testing.T) {
 	wantNames(t, db, "a b")
 }
 
-// TestContextEndsBeforeCommit cancels a unit that waits for a lock, and a unit whose results
-// have all been read.
+// TestContextEndsBeforeCommit cancels a unit that waits for a lock, and a unit whose results have
+// all been read. Neither unit may be written.
 func TestContextEndsBeforeCommit(t *testing.T) {
 	db := open(t, storetest.Postgres(t))
 	waiting := func(tx *Unit, _ func()) { tx.Exec(`LOCK TABLE probe`) }

@@ -52,8 +52,8 @@ func Among[T ~int64](s Selection, column string, ids []T) Selection {
 	return s.And(column+" IN ("+strings.TrimSuffix(strings.Repeat("$%d, ", len(values)), ", ")+")", values...)
 }
 
-// During narrows the selection to a range of instants. The first instant is inclusive, and the
-// second is exclusive. A zero instant means no limit.
+// During narrows the selection to instants in a range. from is inclusive, and until is exclusive. A
+// zero instant means no limit.
 func (s Selection) During(column string, from, until time.Time) Selection {
 	if !from.IsZero() {
 		s = s.And(column+" >= $%d", Micros(from))

@@ -12,9 +12,9 @@ import (
 type sqliteRow struct{ stmt *sqlite.Stmt }
 
 // Scan copies the columns into destinations. A destination is a pointer to a bool, a number, a
-// text, bytes, any, or a pointer to one of these. It may also be an sql.Scanner. For NULL, bytes,
-// any and the pointer become nil, and Scan fails for a bool, a number or a text. Scan also fails
-// when a bool or an integer gets a column of another type.
+// text, bytes, any, or a pointer to one of these. It may also be an sql.Scanner. NULL becomes nil
+// in bytes, any and the pointer, and makes Scan fail for a bool, a number or a text. Scan also
+// fails when a bool or an integer gets a column of another type.
 func (r sqliteRow) Scan(dest ...any) error {
 	if n := r.stmt.ColumnCount(); n != len(dest) {
 		return fmt.Errorf("%d destinations for %d columns", len(dest), n)

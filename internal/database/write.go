@@ -49,7 +49,8 @@ type statement struct {
 	// scan has read the rows.
 	judges bool
 	// requires means that the statement only checks the condition of [Unit.Require]. When units
-	// share a transaction, only one unit executes this statement, for all units.
+	// share a transaction on PostgreSQL, one unit executes this statement for all units with the
+	// same value.
 	requires bool
 }
 
