@@ -2,10 +2,11 @@
 // the payer, answers the bank's questions, cancels payments, follows them at the bank, and expires
 // them. It also recovers work that a crash interrupted.
 //
-// It owns the sequence of steps. It commits its intention before it calls a bank, and calls no bank
-// inside a transaction. It commits a change of state together with its transition, its event and
-// its deliveries. It does not own the rules of a payment (package payment), the protocols of banks
-// (their connectors) or the sending of events (package delivery).
+// It owns the sequence of steps. It commits its intention before each call to a bank that may
+// change an order, and calls no bank inside a transaction. It commits a change of state together
+// with its transition, its event and its deliveries. It does not own the rules of a payment
+// (package payment), the protocols of banks (their connectors) or the sending of events (package
+// delivery).
 //
 // Its methods fail with *passerelle.Error for mistakes of the caller. A missing or invalid response
 // from a bank does not reject the payment. In this case, the attempt stays recorded and blocks
@@ -60,9 +61,9 @@ type Initiation struct {
 	// means no traces.
 	Tracer *tracing.Tracer
 	// AnswerTime is the time for which a caller waits for a bank. Lease is the time for which an
-	// attempt belongs to the process that opened it. Lease must be longer than AnswerTime. A
-	// response that arrives in time is then stored before another process asks the bank. Zero means
-	// 20 seconds for AnswerTime and 30 seconds for Lease.
+	// attempt belongs to the process that opened it or took it over. Lease must be longer than
+	// AnswerTime. A response that arrives in time is then stored before another process asks the
+	// bank. Zero means 20 seconds for AnswerTime and 30 seconds for Lease.
 	AnswerTime, Lease time.Duration
 	// PassTime is the time for which Follow waits for the calls of one pass. Zero means a second.
 	PassTime time.Duration
