@@ -89,7 +89,7 @@ func TestConnectionsAreGrouped(t *testing.T) {
 	})
 }
 
-// numbered is a bank that counts the calls of Health.
+// numbered is a bank that counts in asked how often the service calls Health.
 type numbered struct {
 	bank
 	number int64

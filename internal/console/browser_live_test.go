@@ -122,7 +122,8 @@ func TestSimulationInABrowser(t *testing.T) {
 	}
 }
 
-// A page asks before a confirmation, and the form refuses a refund that is too high.
+// Before an operator confirms a payment, a page asks again. The form for a refund refuses an amount
+// that is too high.
 func TestActsOnMoneyInABrowser(t *testing.T) {
 	t.Parallel()
 	for _, window := range []struct {

@@ -194,7 +194,7 @@ func TestActsAreThoseOfTheUseCasesAndOnRecord(t *testing.T) {
 	})
 }
 
-// The audit log contains an act that calls a bank.
+// An operator's act can be a call to a bank. The audit log must also contain such an act.
 func TestABankIsAskedOnRecord(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)

@@ -216,8 +216,9 @@ func (d *fixture) simulate(id int64, states ...string) {
 	}
 }
 
-// TestExpiredRefunds checks that an expired refund counts if the bank may have executed its order.
-// Otherwise, an operator could refund the same amount twice.
+// TestExpiredRefunds: a refund can expire although the bank may still execute its order. Such a
+// refund must stay in the refunded amount. Otherwise, an operator could refund the same amount
+// twice.
 func TestExpiredRefunds(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		bank, _ := d.Initiation.Connectors.Initiator(sandbox.TestConnector)

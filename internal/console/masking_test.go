@@ -180,7 +180,8 @@ const (
 	ofExample  = "FR7630006000011234567890189"
 )
 
-// The service may refuse some pages to operators who do not set up the domain.
+// walk opens every page as visitor. Unless setsUp is true, the service may refuse some pages. If
+// reveals is false, walk also sends every form except those in stays.
 func (p *people) walk(t *testing.T, visitor *fixture, who string, reveals, setsUp bool) {
 	t.Helper()
 	for _, route := range console.Routes() {

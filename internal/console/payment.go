@@ -44,8 +44,8 @@ type paymentData struct {
 	Refundable bool
 	RefundOf   passerelle.PaymentID
 	Refunds    refunds
-	// Curl is a request that would create the same payment. CurlRead is the request that reads the
-	// payment.
+	// Curl is the command that would create the same payment, or empty. It hides the data that the
+	// page hides. CurlRead is the command that reads the payment.
 	Curl, CurlRead string
 	// Revealable is set when the page hides data that the operator may see. Revealed is set when
 	// the page shows this data.
@@ -171,8 +171,8 @@ func (c *Console) show(pc *page.Context, revealed bool) error {
 // maxLines is the largest number of instructions or banks that the page lists.
 const maxLines = 50
 
-// showRest adds the data outside the part of the page that the script updates. It omits the curl
-// command for a payment with many instructions, because that command would be too long.
+// showRest adds the data outside the part of the page that the script updates. It omits Curl for a
+// payment with many instructions, because that command would be too long.
 func (c *Console) showRest(pc *page.Context, p *payment.Payment, revealed bool, data *paymentData) error {
 	if pc.Part() {
 		return nil

@@ -26,7 +26,8 @@ const (
 // timelineRow is one event of a payment, or the effect of such an event.
 type timelineRow struct {
 	At string `json:"at"`
-	// When is the same instant as At, in the form for people.
+	// When is the same instant as At, in the form for people. For a note about a day, At is that
+	// day, and When is the instant of the note.
 	When page.When `json:"-"`
 	Kind string    `json:"kind"`
 	What string    `json:"what"`
@@ -45,7 +46,7 @@ type timelineRow struct {
 	// same time in the form for programs.
 	Delivered   page.When `json:"-"`
 	DeliveredAt string    `json:"delivered_at,omitempty"`
-	// Requests lists the requests of a delivery, oldest first.
+	// Requests lists the last requests of a delivery, oldest first.
 	Requests []requestRow `json:"requests,omitempty"`
 	// Effect marks a row that follows from the state in the row above.
 	Effect bool `json:"-"`
@@ -272,8 +273,8 @@ func (c *Console) exchange(pc *page.Context, a store.Attempt) timelineRow {
 	return row
 }
 
-// deliveriesByTransition returns the rows for the deliveries about a payment. The key is the number
-// of the transition that a delivery reports.
+// deliveriesByTransition returns the rows for the deliveries about a payment. Each key of the
+// result is the number of the transition that the deliveries report.
 func (c *Console) deliveriesByTransition(pc *page.Context, id passerelle.PaymentID) (map[int64][]timelineRow, error) {
 	deliveries, err := c.DB.DeliveriesAbout(pc, pc.Domain.ID, string(webhook.SubjectPayment), int64(id))
 	if err != nil {

@@ -29,10 +29,11 @@ func (c *Console) searchRoutes() []page.Route {
 // maxFound is the largest number of rows of one kind that a search shows.
 const maxFound = 5
 
-// maxWordsFound is the number of payments that a search by words checks.
+// maxWordsFound is the largest number of payments that a search by words reads for its group.
 const maxWordsFound = 20
 
-// allParameter selects the complete list of payments with the words of the search.
+// allParameter is the query parameter that selects the complete list of payments with the words of
+// the search.
 const allParameter = "all"
 
 // searchData has the results, by kind.

@@ -57,7 +57,7 @@ func (d *fixture) get(path string) answer {
 	return d.send(http.MethodGet, path, "", nil)
 }
 
-// post sends a form with this value of the header Sec-Fetch-Site.
+// post sends a form. The argument site is the value of the header Sec-Fetch-Site.
 func (d *fixture) post(path, site string, form url.Values) answer {
 	d.t.Helper()
 	return d.send(http.MethodPost, path, site, form)

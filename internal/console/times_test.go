@@ -32,7 +32,7 @@ var written = regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}\b|\b\d{1,2}:\d{2}(:\d{2})?
 var quoted = []string{"pre", "textarea", "option", "label", "script", "style", "svg", "json", "headers", "value", "code"}
 
 // timesOn counts the time elements of a page. It also collects times that are neither in such an
-// element nor quoted, and elements without an exact time.
+// element nor quoted, and time elements without an exact time.
 func timesOn(n *html.Node, bare *[]string) (elements int) {
 	if n.Type == html.TextNode {
 		*bare = append(*bare, written.FindAllString(n.Data, -1)...)

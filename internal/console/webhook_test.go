@@ -260,7 +260,8 @@ func TestHealthAtAGlance(t *testing.T) {
 	})
 }
 
-// A webhook's page shows the form of bodies that the domain's settings choose.
+// The domain's settings choose the format of request bodies. A webhook's page must show this
+// format.
 func TestHowBodiesAreSent(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)
@@ -280,7 +281,7 @@ func TestHowBodiesAreSent(t *testing.T) {
 
 var sentBytes = regexp.MustCompile(`(?s)aria-label="What is sent"><mark>(.*?)</mark>(.*?)</pre>`)
 
-// The page shows the signed text and the sent text.
+// The page of a delivery must show exactly the signed text and the sent text.
 func TestADeliveryIsShownAsItWasSent(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Viewer)

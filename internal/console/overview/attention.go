@@ -212,8 +212,8 @@ func expiry(left time.Duration) string {
 	return "expires in " + page.Age(left)
 }
 
-// worst keeps the first maxConcerns problems. If there are several others, rest replaces them. Its
-// text has the number of the others.
+// worst returns the first maxConcerns problems and rest, which counts the others. The format words
+// is the text of rest. If there is at most one other problem, worst returns all problems.
 func worst(all []concern, words string, rest concern) []concern {
 	more := len(all) - maxConcerns
 	if more <= 1 {

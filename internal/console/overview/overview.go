@@ -2,8 +2,8 @@
 // domain's problems, and the state of its payments, banks and webhooks.
 //
 // The package owns the list of problems with their remedies, and the figures. Each figure comes
-// from a limited number of rows. When a domain has many payments, the package caches the figures
-// for a while. Many viewers of the page then cost no more than one viewer.
+// from a limited number of rows. When a domain has many payments, the package caches their counts
+// for a while. All viewers of the page then share one count.
 //
 // The package fails like package page.
 package overview

@@ -409,8 +409,9 @@ func (d *overviewData) rejectionFigures(pc *page.Context, recent []store.Volume)
 	d.add("Rejections by reason and bank", bars, many)
 }
 
-// listOf returns the address of the page that lists the payments in a figure. In fields, each name
-// of a query parameter precedes its value.
+// listOf returns the address of the page that lists the payments in a figure. The list always
+// begins at the start of a day, so it may also have earlier payments. In fields, each name of a
+// query parameter precedes its value.
 func (d *overviewData) listOf(pc *page.Context, fields ...string) string {
 	begin := d.Span.begin(d.Span.first(localNow(pc)), localNow(pc))
 	query := url.Values{"first": {begin.Format(time.DateOnly)}}

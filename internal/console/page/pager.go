@@ -18,10 +18,10 @@ type Pager struct {
 	Older, Newer string
 }
 
-// Window returns the window of a list for the position in the address. The argument says how many
-// numbers form a position. The window has one row more than a page: the additional row shows that
-// another page follows. A position gives no rights. A changed position only shows another part of
-// the same list.
+// Window returns the window of a list for the position in the address. The argument numbers says
+// how many numbers form a position. The window has one row more than a page: the additional row
+// shows that another page follows. A position gives no rights. A changed position only shows
+// another part of the same list.
 func (pc *Context) Window(numbers int) store.Window {
 	w := store.Window{Descending: true, Limit: PageSize + 1}
 	query := pc.Request.URL.Query()

@@ -95,7 +95,7 @@ func newReceivedRow(pc *page.Context, one store.ReceivedOpening) receivedRow {
 	return row
 }
 
-// headerFacts returns the headers of a request, ordered by name.
+// headerFacts returns at most receiverHeaders headers of a request, ordered by name.
 func headerFacts(stored string) []page.DetailRow {
 	headers := map[string][]string{}
 	if json.Unmarshal([]byte(stored), &headers) != nil {

@@ -94,7 +94,8 @@ func (h *hooks) showWebhook(pc *page.Context, w store.Webhook) error {
 }
 
 // trouble says why a webhook sends nothing, or that its last request failed. It is empty for a
-// healthy webhook.
+// healthy webhook, and for a webhook whose authentication provider was deleted: Remark describes
+// that problem.
 type trouble struct {
 	What, Detail string
 	// Next is the time of the next attempt, if the service makes one.
@@ -179,7 +180,7 @@ func webhookFacts(pc *page.Context, w store.Webhook, row webhookRow) []page.Deta
 	)
 }
 
-// bodyForm returns a text about the form of bodies that the domain's settings choose.
+// bodyForm describes the format of request bodies, which the domain's settings choose.
 func bodyForm(values settings.Values, event webhook.Event) string {
 	form := "JSON"
 	if values.On(settings.CFONB) && slices.Contains(webhook.StatementEvents(), event) {
