@@ -28,7 +28,7 @@ const (
 var logoSizes = []image.Point{{320, 80}, {160, 40}}
 
 // maxKeptLogo is the largest number of bytes of a logo at the first size. Larger logos are stored
-// at the second size. A whole page has at most 100 kB.
+// at the second size. The budget of a whole page is 100 kB.
 const maxKeptLogo = 32 << 10
 
 // pictures maps the allowed formats of a logo to their encoders.

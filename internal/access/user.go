@@ -30,15 +30,15 @@ func (a *Access) keep(tx *store.Tx, kind TokenKind, text string, token store.Tok
 	return grant, err
 }
 
-// RevokeUser ends the permanent tokens and the codes of a user that belong to the client or to no
-// application, in the transaction that issues a new token.
+// RevokeUser ends permanent tokens and codes of a user: those of the client, and those that belong
+// to no application. It does so in the transaction that issues a new token.
 func (a *Access) RevokeUser(tx *store.Tx, client passerelle.ClientID, u passerelle.User) {
 	tx.RevokeUserTokens(u.Domain, client, u.ID, a.Now())
 }
 
-// IssueCode makes a temporary code for the user of a token. A single code is valid for one
-// exchange. Any other code is valid for any number of exchanges. A code opens pages, and a client
-// can exchange it for a token. API calls that need a user do not accept a code.
+// IssueCode makes a temporary code for the user of a token. If single is true, the code is valid
+// for one exchange. Otherwise it is valid for any number of exchanges. A code opens pages, and a
+// client can exchange it for a token. API calls that need a user do not accept a code.
 func (a *Access) IssueCode(ctx context.Context, maker Principal, single bool) (Grant, error) {
 	expires := a.Now().Add(CodeLife)
 	if maker.Expires != nil && maker.Expires.Before(expires) {

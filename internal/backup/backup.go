@@ -46,9 +46,9 @@ func Make(ctx context.Context, address, file string, meter *progress.Meter) erro
 }
 
 // publish calls fill with the name of a new file in the same folder. It then gives this file its
-// final name. No other process uses the new file, and from its creation only its owner can read it:
-// the programs that write a copy keep the mode of an existing file. After an error, publish removes
-// an incomplete file.
+// final name. The name is new, so no other backup uses the file. From its creation only its owner
+// can read it, because SQLite and pg_dump keep the mode of an existing file. After an error,
+// publish removes an incomplete file.
 func publish(file string, fill func(part string) error) error {
 	created, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*"+unfinished)
 	if err != nil {

@@ -48,8 +48,8 @@ func TestRestoreBesideAnotherLog(t *testing.T) {
 	}
 }
 
-// TestACopyOfTheOtherDatabase: Restore refuses a copy of the other kind of database with the
-// reason, and creates no file.
+// TestACopyOfTheOtherDatabase: Restore refuses a copy of the other kind of database, says why, and
+// creates no file.
 func TestACopyOfTheOtherDatabase(t *testing.T) {
 	copied := filepath.Join(t.TempDir(), "copy")
 	if err := backup.Make(t.Context(), storetest.SQLite(t), copied, nil); err != nil {

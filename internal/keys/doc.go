@@ -1,5 +1,6 @@
-// Package keys has the key material of a deployment. It encrypts secrets at rest, and indexes
-// encrypted columns. It also authenticates data that the service issues and later accepts again.
+// Package keys has the key material of a deployment. It encrypts secrets at rest, and computes the
+// blind indexes by which callers find values in encrypted columns. It also authenticates data that
+// the service issues and later accepts again.
 //
 // The package owns the key file and the form of a sealed value. It derives the keys for blind
 // indexes and MACs from the key file, and generates all other keys. It uses no database: callers

@@ -63,10 +63,11 @@ var (
 	ErrChanged = errors.New("the key file has changed meanwhile, and was left unchanged; try again")
 )
 
-// Lock keeps other processes from changing a key file until the returned function is called or the
-// process ends. It fails with ErrBusy while another process has the lock. The lock is on a separate
-// file beside the key file, because a change replaces the key file. The lock file is never removed.
-// On systems other than Unix, Lock locks nothing.
+// Lock takes the lock of a key file, until the returned function is called or the process ends.
+// Commands must have this lock before they change an existing key file. It fails with ErrBusy while
+// another process has the lock. The lock is on a separate file beside the key file, because a
+// change replaces the key file. The lock file is never removed. On systems other than Unix, Lock
+// locks nothing.
 func Lock(path string) (func() error, error) {
 	stat, err := os.Stat(path)
 	if err != nil {

@@ -259,7 +259,7 @@ type Departure struct {
 }
 
 // Leave returns the provider's address for the browser, and the data that the browser stores until
-// its return. From there, the browser returns to the last argument, an address of the service.
+// its return. The provider then redirects the browser to back, an address of the service.
 func (p *Provider) Leave(ctx context.Context, back string) (string, Departure, error) {
 	var d Departure
 	found, err := p.ask(ctx)
@@ -280,8 +280,9 @@ type Person struct {
 	Twice bool
 }
 
-// Arrive returns the person that the provider identifies. The last argument is the query of the
-// browser's return. The address back must be the same as in the call of Leave.
+// Arrive returns the person that the provider identifies. The argument query is the query of the
+// address with which the browser returns. The argument back must be the same as in the call of
+// Leave.
 func (p *Provider) Arrive(ctx context.Context, back string, d Departure, query url.Values) (Person, error) {
 	if err := p.check(d, query); err != nil {
 		return Person{}, err

@@ -42,7 +42,7 @@ func totpCode(secret []byte, step int64) string {
 func stepOf(t time.Time) int64 { return t.Unix() / int64(totpPeriod.Seconds()) }
 
 // matchCode returns the period to which the code belongs, and whether the code is right. The period
-// must be later than the last period with a used code, which is the last argument.
+// must be later than last, the last period with a used code.
 func matchCode(secret []byte, code string, now time.Time, last int64) (int64, bool) {
 	code = strings.ReplaceAll(code, " ", "")
 	for step := stepOf(now) - totpDrift; step <= stepOf(now)+totpDrift; step++ {

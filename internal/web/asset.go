@@ -19,7 +19,8 @@ const AssetPath = "/assets/"
 //go:embed static
 var static embed.FS
 
-// asset is one embedded file. Its address contains a hash of its content.
+// asset is a file that browsers may cache. The address of an embedded file or a brand's style sheet
+// contains a hash of the content.
 type asset struct {
 	name, address, kind string
 	content             []byte

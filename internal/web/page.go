@@ -127,7 +127,7 @@ func (s *Pages) Send(w http.ResponseWriter, p Page) error {
 }
 
 // PartHeader is the header with which a page's script requests only that part of the page that may
-// have changed. The request has the address of the page.
+// have changed. The script sends this request to the page's own address.
 const PartHeader = "Passerelle-Part"
 
 // SendPart renders one block of a page and sends only this block. It responds with 304 when the

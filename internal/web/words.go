@@ -51,7 +51,7 @@ type Dictionary struct {
 }
 
 // MustDictionary reads one file for each language at the root of files, such as en.json. A file is
-// an object that maps keys to texts. The last argument is the language for readers of other
+// an object that maps keys to texts. The argument first is the language for readers of all other
 // languages. MustDictionary panics on a file with a mistake.
 func MustDictionary(files fs.FS, first string) *Dictionary {
 	names, _ := fs.Glob(files, "*.json")

@@ -88,7 +88,8 @@ func Start(t testing.TB, secure bool) *Provider {
 	return p
 }
 
-// counted returns a handler that counts calls. The handler itself serves the calls in Faults.
+// counted returns a handler that counts calls. The handler itself responds to calls for the paths
+// in Faults.
 func (p *Provider) counted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.mu.Lock()
