@@ -325,8 +325,8 @@ func TestRegisterRefuses(t *testing.T) {
 	}
 }
 
-// TestPaymentTokenDoesNotOutliveItsMaker checks that a payment token cannot be renewed: a token
-// that it makes expires no later.
+// TestPaymentTokenDoesNotOutliveItsMaker makes a payment token with another payment token. The new
+// token must expire no later than the first one. Otherwise, clients could renew tokens forever.
 func TestPaymentTokenDoesNotOutliveItsMaker(t *testing.T) {
 	d := open(t)
 	maker := access.Principal{Kind: access.ServiceToken, Domain: d.domain, Client: d.client.ID, Scopes: passerelle.Scopes{passerelle.ScopePaymentsAdmin}}

@@ -10,7 +10,7 @@ import (
 
 // maxThrottled limits the number of callers with wrong secrets that the throttle keeps in memory.
 // Beyond the limit, each new caller replaces an expired or a random caller. An attacker therefore
-// needs thousands of failed attempts to make the throttle forget an earlier failure.
+// usually needs thousands of failed attempts to make the throttle forget an earlier failure.
 const maxThrottled = 10_000
 
 // throttle counts wrong secrets in this process, by application and address. It blocks the guessing

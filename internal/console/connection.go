@@ -151,7 +151,8 @@ var connectionKinds = []connectionKind{
 	{page.UntilRetry, "is retried automatically", passerelle.ByRetry},
 }
 
-// statesNamed returns the states that a filter value selects. An empty text selects all states.
+// statesNamed returns the states that a filter value selects, and whether the value is valid. For
+// an empty text, which selects all states, it returns nil.
 func statesNamed(text string) ([]passerelle.ConnectionState, bool) {
 	states := passerelle.ConnectionStates()
 	if text == "" {

@@ -59,7 +59,7 @@ type instructionRow struct {
 	Identity                                         []page.DetailRow
 }
 
-// evidenceRow is the evidence of one act of the payer on a page.
+// evidenceRow shows the evidence of one act of the payer.
 type evidenceRow struct {
 	At                   page.When
 	Act, Language, Shown string
@@ -334,7 +334,8 @@ func (c *Console) acts(pc *page.Context, p *payment.Payment, unknown bool) []act
 	return acts
 }
 
-// settlements returns the acts by which an operator ends a payment with an unknown outcome.
+// settlements returns the acts by which an operator states the outcome of an order when the service
+// does not know it.
 func settlements() []actButton {
 	const ask = " Ask the bank about the order before you state this. It cannot be undone."
 	return []actButton{

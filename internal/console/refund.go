@@ -101,8 +101,8 @@ func (c *Console) addRefund(pc *page.Context, found *refunds, p, other *payment.
 }
 
 // sent reports whether the bank may have the order of a payment. The bank may then execute the
-// order even after the payment has expired. A payment that expires with an unknown outcome has a
-// source, and was never validating.
+// order even after the payment has expired. A payment that expired with an unknown outcome was
+// never validating, but it has a source.
 func sent(p *payment.Payment) bool { return p.Validated != nil || p.Source != 0 }
 
 // refunded returns the payment that p refunds, or zero. The refund must come from the account that

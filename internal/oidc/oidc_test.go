@@ -49,7 +49,8 @@ func (v *signIn) configure(change func(*oidc.Config)) {
 	}
 }
 
-// leave sends the browser to the provider. It returns the query of the browser's return.
+// leave sends the browser to the provider. It returns the data that the browser stores, and the
+// query with which the browser returns.
 func (v *signIn) leave() (oidc.Departure, url.Values) {
 	v.t.Helper()
 	address, d, err := v.provider.Leave(v.t.Context(), back)

@@ -23,8 +23,8 @@ var nameForm = regexp.MustCompile(`^[a-z0-9][a-z0-9._@-]{0,63}$`)
 func normal(name string) string { return strings.ToLower(strings.TrimSpace(name)) }
 
 // Create makes an operator with a random password. It returns the password and does not store it.
-// The name has up to 64 letters, digits and ".", "_", "@", "-". No other operator may have the same
-// name.
+// The name begins with a letter or a digit, and has up to 64 letters, digits and ".", "_", "@",
+// "-". No other operator may have the same name.
 func (a *Operators) Create(ctx context.Context, name string, role Role) (operatorstore.Operator, string, error) {
 	o := operatorstore.Operator{Name: normal(name), Role: string(role), Created: a.Now()}
 	if !nameForm.MatchString(o.Name) {

@@ -53,9 +53,9 @@ func (v SignedIn) Owns(formToken string) bool {
 // HasSecondFactor reports whether the operator has used a second factor in this session.
 func (v SignedIn) HasSecondFactor() bool { return v.Step == double }
 
-// SessionOf returns the session of a token. It fails with ErrNoSession when the token has no open
-// session. It does not extend the session, because it is for requests that a page makes
-// automatically.
+// SessionOf returns the session of a token. It fails with ErrNoSession when the token has no
+// session, and when the session has ended or waits for the second factor. It does not extend the
+// session, because it is for requests that a page makes automatically.
 func (a *Operators) SessionOf(ctx context.Context, token string) (SignedIn, error) {
 	v, err := a.find(ctx, token)
 	if err == nil && v.Step == waiting {
@@ -114,7 +114,7 @@ func (a *Operators) find(ctx context.Context, token string) (SignedIn, error) {
 	return SignedIn{Session: s, Operator: o}, nil
 }
 
-// open makes a session. It calls its last argument in the same transaction. open fails with
+// open makes a session. It calls the function also in the same transaction. open fails with
 // ErrConflict when, after recognition, the operator was disabled, got another password, or gained
 // or lost a second factor.
 func (a *Operators) open(ctx context.Context, o operatorstore.Operator, step string, life time.Duration, also func(*store.Tx, operatorstore.Session) error) (IssuedSession, error) {

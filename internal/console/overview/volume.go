@@ -43,7 +43,7 @@ func spanOf(pc *page.Context) (span, span) {
 }
 
 // first returns the number of the first part of a period. The last part of that period contains
-// now. Parts are counted in local time, with the UTC offset of now.
+// now. Part 0 begins with the year 1970 in local time, with the UTC offset of now.
 func (s span) first(now time.Time) int64 { return s.at(now) - s.parts + 1 }
 
 func (s span) at(t time.Time) int64 {
@@ -306,8 +306,8 @@ func (s span) Drawn() int64 { return s.Width() * s.parts }
 // Bar returns the width of a bar in a column.
 func (s span) Bar() int64 { return s.Width() / 2 }
 
-// grouped adds up volumes by key. It returns at most maxBars keys, ordered from the largest sum to
-// the smallest.
+// grouped adds up volumes by key. It returns all sums, and the keys of the maxBars sums with the
+// most payments, largest first. It omits a volume when key returns false.
 func grouped[K cmp.Ordered](all []store.Volume, key func(store.Volume) (K, bool)) ([]K, map[K]*counts) {
 	sums := map[K]*counts{}
 	var keys []K

@@ -151,8 +151,9 @@ func (pc *Context) RecordNow(act, subject string, id int64) error {
 	return nil
 }
 
-// After redirects to an address after an act, and the page at that address shows a confirmation.
-// When the act was refused, After shows the former page again, with the mistake in the form.
+// After ends a request that did an act. If err is nil, After redirects to address, and the page
+// there shows the confirmation done. If err has a message for the operator, After calls again,
+// which shows the former page with this message. After returns every other error.
 func (pc *Context) After(err error, done, address string, again func(*Context) error) error {
 	if known, is := UserMessage(err); is {
 		pc.Problem = known

@@ -17,7 +17,8 @@ import (
 // sessionCookie contains the token of the session.
 const sessionCookie = "console"
 
-// cookieLife is the longest time for which browsers keep a cookie. Sessions end earlier.
+// cookieLife is the time for which browsers keep a cookie that SetCookie sets. Sessions end
+// earlier.
 const cookieLife = 24 * time.Hour
 
 // SetCookie seals a value into a cookie of the console.
