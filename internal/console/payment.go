@@ -188,9 +188,9 @@ func (c *Console) showRest(pc *page.Context, p *payment.Payment, revealed bool, 
 	return err
 }
 
-// evidence returns the payer's evidence, oldest first. Unless the data is revealed, it masks the
-// payer's account and omits the instructions in a live domain, and masks the accounts of the
-// instructions in a sandbox.
+// evidence returns the payer's evidence, oldest first. Unless the data is revealed, it hides
+// personal data. In a live domain, it masks the payer's account and omits the instructions. In a
+// sandbox, it masks the account numbers of the instructions.
 func (c *Console) evidence(pc *page.Context, id passerelle.PaymentID, revealed bool) ([]evidenceRow, error) {
 	kept, err := c.DB.Evidence(pc, pc.Domain.ID, id)
 	if err != nil {

@@ -153,7 +153,7 @@ func (c *Console) listing(pc *page.Context, values url.Values) (listing, error) 
 }
 
 // checkField checks the value of a field and returns it. In a field with choices, the input must be
-// a choice or the label of a choice.
+// a choice, the label of a choice, or a value that among accepts.
 func (c *Console) checkField(pc *page.Context, field listField, value string) (string, error) {
 	if err := passerelle.CheckText(field.name, value, maxFilter); err != nil || field.choices == nil {
 		return value, err

@@ -16,12 +16,12 @@ import (
 
 const (
 	// receiverPage is the number of requests of the built-in receiver on a page. receiverBody is
-	// the number of bytes that the page shows of each body.
+	// the largest number of bytes that the page shows of each body.
 	receiverPage = 10
 	receiverBody = 3000
-	// receiverHeaders is the number of headers that the page shows of each request. receiverHeader
-	// is the largest number of bytes that the page shows of a header's name or value. The page
-	// needs these limits, because anybody can send any headers.
+	// receiverHeaders is the largest number of headers that the page shows of each request.
+	// receiverHeader is the largest number of bytes that the page shows of a header's name or
+	// value. The page needs these limits, because anybody can send any headers.
 	receiverHeaders = 30
 	receiverHeader  = 200
 	// maxName is the length of the longest name to search for.
