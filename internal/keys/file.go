@@ -64,8 +64,8 @@ var (
 )
 
 // Lock takes the lock of a key file, until the returned function is called or the process ends.
-// Commands must have this lock before they change an existing key file. It fails with ErrBusy while
-// another process has the lock. The lock is on a separate file beside the key file, because a
+// Commands must have this lock before they change an existing key file. Lock fails with ErrBusy
+// while another process has the lock. The lock is on a separate file beside the key file, because a
 // change replaces the key file. The lock file is never removed. On systems other than Unix, Lock
 // locks nothing.
 func Lock(path string) (func() error, error) {

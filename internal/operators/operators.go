@@ -8,8 +8,8 @@
 // The package fails with ErrRefused for every wrong name, password or code, and does not say which
 // of them is wrong. After too many failures, it fails with ErrLocked before it compares anything.
 // It fails with ErrNoSession when a session has ended. If a new password, name, role or identity is
-// not allowed, it fails with an Invalid error that names the field. It records each act in the
-// act's transaction.
+// not allowed, it fails with an Invalid error that names the field. It records an act in the act's
+// transaction, and a refusal in a separate transaction.
 package operators
 
 import (

@@ -87,7 +87,7 @@ type bankRow struct {
 	// Address is the list of these payments, or empty.
 	Address                           string
 	Registered, Good, Rejected, Final string
-	// Before is the success rate in the previous period.
+	// Before is the same percentage as Good, for the previous period.
 	Before string
 }
 

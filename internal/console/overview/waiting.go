@@ -39,8 +39,9 @@ func (u usualTimes) text(bank string) string {
 	return "Few payments with this bank ended lately, so the usual time is not known."
 }
 
-// openConcerns returns a problem for each bank and state in which the oldest payment has waited too
-// long. If there are too many for a state, one problem counts the other banks.
+// openConcerns returns a problem for each bank with an oldest validating payment that has waited
+// too long. It does the same for pending payments. If there are too many problems for a state, one
+// problem counts the other banks.
 func (h *handler) openConcerns(pc *page.Context) ([]concern, error) {
 	var all []concern
 	for _, state := range []payment.State{payment.Validating, payment.Pending} {
