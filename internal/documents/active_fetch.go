@@ -17,7 +17,8 @@ import (
 type activeFetches struct {
 	mu     sync.Mutex
 	byFile map[passerelle.FileID]*activeFetch
-	// claims has the running claims. byFile does not yet contain the files that these claims lease.
+	// claims has the running claims, each of which leases files in a transaction. byFile does not
+	// yet contain these files.
 	claims map[*activeFetch]struct{}
 	// waiting counts the fetches for which readers wait, by connector.
 	waiting map[string]int

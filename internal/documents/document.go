@@ -81,8 +81,9 @@ func (f *Documents) write(ctx context.Context, id passerelle.DocumentID, fn func
 	return nil
 }
 
-// upload stores a file for a document. A later pass removes the file if no document gets it. The
-// content determines the media type, because the type that the sender names may be wrong.
+// upload stores a file for a document. A later pass of RemoveFiles removes the file if no document
+// gets it. The content determines the media type, because the type that the sender names may be
+// wrong.
 func (f *Documents) upload(ctx context.Context, d passerelle.Domain, user passerelle.UserID, content []byte) (bankstore.StoredFile, error) {
 	now := f.now(d)
 	file := bankstore.StoredFile{User: user, MediaType: cleanType(http.DetectContentType(content)), Created: now, Stored: &now, Size: int64(len(content))}

@@ -111,8 +111,8 @@ func pauseAfter(failures int64, err error) time.Duration {
 	return firstFetch << (failures - 1)
 }
 
-// fetchAndStore fetches a file from the institution, and stores it while it arrives. It drops the
-// output of an abandoned connector.
+// fetchAndStore fetches a file from the institution, and stores it while it arrives. It drops what
+// the connector writes after the deadline.
 func (f *Documents) fetchAndStore(ctx context.Context, d passerelle.Domain, id passerelle.FileID) (string, int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()

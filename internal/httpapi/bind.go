@@ -155,8 +155,8 @@ func separate(words string) []node {
 	return items
 }
 
-// maxText is the default limit of the characters in a text. maxMembers limits the members of an
-// object with free names, and maxName limits the characters in such a name.
+// maxText is the default limit of the characters in a text. maxMembers limits the members of a map,
+// whose names the client chooses. maxName limits the characters in such a name.
 const (
 	maxText    = 4096
 	maxMembers = 1000
@@ -323,7 +323,7 @@ func (f *fields) set(b *binding, v reflect.Value, n *node) error {
 	return f.complete(b, v, came)
 }
 
-// setOpen fills a struct that has a field for free names. This field receives the members without a
+// setOpen fills a struct that has a field "*" (see plan). This field receives the members without a
 // field of their own. Unless the request is strict, it receives only readable members.
 func (f *fields) setOpen(b *binding, v reflect.Value, n *node) error {
 	whole := f.find(anyKey)
@@ -346,10 +346,10 @@ func (f *fields) setOpen(b *binding, v reflect.Value, n *node) error {
 	return f.set(b, v, &named)
 }
 
-// readable reports whether a member can be an item of a field for free names. If these names may
-// also be in the query, only a text or a number can be an item, because clients of this API family
-// send flags and nulls under unknown names. A number becomes a text of its digits, because clients
-// send codes without quotes.
+// readable reports whether the field "*" can receive a member. A field that also receives query
+// parameters can receive only texts and numbers, because clients of this API family send flags and
+// nulls under unknown names. A number becomes a text of its digits, because clients send codes
+// without quotes.
 func (f *field) readable(member *node) bool {
 	if !f.queried {
 		return true

@@ -256,8 +256,8 @@ func (p *expandParser) name() string {
 	return name
 }
 
-// nameByte reports whether a name may contain the byte. It accepts points, because some clients
-// send connection.connector. Unless the request is strict, the API then ignores that name.
+// nameByte reports whether a name may contain the byte. It accepts dots, because some clients send
+// connection.connector. Unless the request is strict, the API then ignores that name.
 func nameByte(c byte) bool {
 	return c == '.' || c == '_' || c == '-' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }

@@ -86,9 +86,9 @@ func (x *exchange) repeatKey(key string) store.RepeatKey {
 	return store.RepeatKey{Domain: x.caller.Domain.ID, Token: x.caller.Token, Key: keyHash[:], Request: hash.Sum(nil)}
 }
 
-// execute runs the call. It stores the response, unless the input was refused or the API does not
-// store such a response (see keeps). It records the end of the execution even when the client has
-// left.
+// execute runs the call, and stores the response. It does not store the response when the endpoint
+// has already stored it (see Answer), when the input was refused, or when the API does not store
+// such a response (see keeps). It records the end of the execution even when the client has left.
 func (a *API) execute(ctx context.Context, x *exchange, claim store.Claim) (answer, error) {
 	x.caller.Execution, x.caller.Made = claim.Execution, claim.Subject
 	defer a.config.Answers.HoldKey(ctx, claim.Execution)()

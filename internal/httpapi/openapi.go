@@ -185,7 +185,7 @@ func (n Needs) scopes() []string {
 }
 
 // security lists one alternative for each scope, because a token needs only one of them. The first
-// alternative of a public call with a guarded field is empty.
+// alternative of a public call with a guarded parameter is empty.
 func (n Needs) security() []map[string][]string {
 	if n.Public && n.Guarded == "" {
 		return []map[string][]string{}

@@ -23,13 +23,14 @@ import (
 //	example  an example for the OpenAPI document
 //	raw      the media types of a body that the field, an UploadedFile, receives as a whole
 //
-// The fields of an embedded struct are fields of the input. An embedded settler runs after the
-// request has filled all fields. Paging, DateRange, Expand and SensitiveInput are settlers.
+// The fields of an embedded struct are fields of the input. If the embedded struct has a method
+// settle, this method runs after the request has filled all fields. Paging, DateRange, Expand and
+// SensitiveInput have this method.
 //
 // The fields of a struct with the tag inner are fields of the input, too.
 //
-// A body may have a field "*", which is a map. The map receives the keys that have no other field.
-// With ",query", the map also receives query parameters without another field.
+// A body or a query may have a field "*", which is a map. The map receives the names that have no
+// other field. A body field "*" with ",query" also receives query parameters without another field.
 //
 // A body field with ",whole" is a list. The complete body may be this list.
 //
@@ -87,13 +88,13 @@ type settlement struct {
 }
 
 // settler is the interface of embedded structs that need more than their own parameters. Such a
-// struct needs the caller, the address, or the tag of the embedding.
+// struct needs the caller, the address, or the tag of the embedded field.
 type settler interface {
 	settle(x *exchange, tag reflect.StructTag) error
 }
 
 // describer is the interface of embedded structs whose documentation depends on the tag of the
-// embedding.
+// embedded field.
 type describer interface {
 	describe(tag reflect.StructTag) string
 }

@@ -106,8 +106,8 @@ func (m *meter) take(from source, limit int64, now time.Time) quota {
 // evicted limits the random sources that one call of note inspects.
 const evicted = 8
 
-// note stores a source. Above half of maxSources, it inspects some sources and drops those with
-// their whole limit. Above maxSources, it drops all the sources that it inspects.
+// note stores a source. Above half of maxSources, it inspects some sources and drops those that
+// have their whole limit again. Above maxSources, it drops all the sources that it inspects.
 func (m *meter) note(from source, whole, now time.Time) {
 	if m.whole == nil {
 		m.whole = map[source]time.Time{}
@@ -133,7 +133,7 @@ func (a *API) take(domain passerelle.DomainKind, values settings.Values, from so
 	return a.meter.take(from, rate, a.config.Now())
 }
 
-// Count counts a request that another handler serves, such as one for a page. With
+// Count counts a request that another handler serves, such as one for a page. If limit is
 // settings.AddressRate, such requests and API calls from one address share one quota. Count returns
 // the time for which the address must wait, or zero.
 func (a *API) Count(r *http.Request, domain passerelle.Domain, values settings.Values, limit string) time.Duration {

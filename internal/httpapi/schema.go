@@ -196,7 +196,7 @@ func (s *schemas) input(f *field) *schema {
 }
 
 // bound adds the length limit of texts to the schema. It does the same for the items of a list and
-// the members with free names.
+// the values of a map.
 func (r rules) bound(s *schema) {
 	if s.text() && s.Enum == nil && s.Format == "" {
 		most := r.longest()

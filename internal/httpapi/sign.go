@@ -10,7 +10,7 @@ import (
 )
 
 // signParameter is the parameter that requests a signed response. Every call accepts the parameter.
-// A field for free names therefore never receives this query parameter.
+// A field "*" therefore never receives this query parameter.
 const signParameter = "sign_response"
 
 // SignFunc returns a payload as a compact JWS.

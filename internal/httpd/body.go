@@ -81,8 +81,8 @@ func cut(w http.ResponseWriter) {
 	_, _ = http.MaxBytesReader(w, io.NopCloser(strings.NewReader("x")), 0).Read(make([]byte, 1)) // this read always returns the error
 }
 
-// Counted counts the memory for another form of a body, such as its inflated form, like the memory
-// for the body. Reading fails with Limiter.Full when there is no room.
+// Counted counts the memory for another form of a body, such as its decompressed form, in the same
+// way as the memory for the body. Reading fails with Limiter.Full when there is no room.
 func Counted(ctx context.Context, from io.Reader) io.Reader {
 	if h := exchangeOf(ctx).body; h != nil {
 		return &counted{from, h}
@@ -97,8 +97,8 @@ type counted struct {
 
 func (c *counted) Read(p []byte) (int, error) { return c.readInto(p, c.from) }
 
-// Reserve counts memory for the parsed form of a request's body like the memory for the body. It
-// fails with Limiter.Full when there is no room.
+// Reserve counts memory for the parsed form of a request's body in the same way as the memory for
+// the body. It fails with Limiter.Full when there is no room.
 func Reserve(ctx context.Context, bytes int64) error {
 	h := exchangeOf(ctx).body
 	if h == nil {
@@ -111,8 +111,8 @@ func Reserve(ctx context.Context, bytes int64) error {
 	return nil
 }
 
-// free is the number of bytes of its body that a request may hold in memory even when the limiter
-// has no room.
+// free is the number of bytes of a body that a request may hold in memory even when the limiter has
+// no room.
 const free = 16 << 10
 
 // holding counts the bytes that a request holds of its body. It belongs to the goroutine of the

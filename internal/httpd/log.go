@@ -35,10 +35,10 @@ func has(line slog.Record, name string) bool {
 	return found
 }
 
-// WithAttrs returns a handler with more attributes. It also adds the ids.
+// WithAttrs returns a handler that adds the attributes and the ids.
 func (a annotated) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return annotated{a.Handler.WithAttrs(attrs)}
 }
 
-// WithGroup returns a handler with a group. It also adds the ids.
+// WithGroup returns a handler that begins the group and adds the ids.
 func (a annotated) WithGroup(name string) slog.Handler { return annotated{a.Handler.WithGroup(name)} }

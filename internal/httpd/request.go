@@ -82,8 +82,8 @@ func (x *exchange) matched(r *http.Request) string {
 	return cmp.Or(x.route, r.Pattern, "unmatched")
 }
 
-// endSpan adds the request's data to the span, and ends the span. The data have the names of
-// OpenTelemetry.
+// endSpan adds the request's data to the span, and ends the span. All data except request_id have
+// the names of OpenTelemetry.
 func (x *exchange) endSpan(method, route string, status int) {
 	if !x.span.Recorded() {
 		return

@@ -43,8 +43,8 @@ type guideGroup struct {
 
 type guideLink struct{ Title, Address string }
 
-// indexed matches a line of the index, docs/README.md. The line is a heading or has a guide with
-// its title.
+// indexed matches a line of the index, docs/README.md. The line is a heading, or a row of a table
+// with the title and the file of a guide.
 var indexed = regexp.MustCompile(`(?m)^## (.+)$|^\| \[([^\]]+)\]\(([a-z0-9-]+)\.md\) \|`)
 
 // mustReadGuides returns the rendered guides, and their groups in the order of the index. The files

@@ -13,7 +13,8 @@ import (
 type ConnectorChange struct {
 	// Connector is the UUID or the number of the connector.
 	Connector string
-	// Hidden is "0" or "1". SyncDays is a number of days as passerelle.IsDecimal accepts it.
+	// Hidden is "0" or "1". SyncDays is a number of days in a form that passerelle.IsDecimal
+	// accepts.
 	Hidden, Mechanism, SyncDays *string
 }
 

@@ -123,7 +123,7 @@ const ByCommand = "command"
 
 // Change checks values and sets keys: all of them or none. Nil resets a key to its default. Names
 // may be aliases. Two names of one key must have the same value. Change records who made each
-// change, and the acts of an operator. It changes keys in a fixed order. It therefore always
+// change, and adds acts to the audit log. It changes keys in a fixed order. It therefore always
 // reports the same error, and two writers cannot deadlock.
 func Change(ctx context.Context, db *store.DB, domain passerelle.DomainID, changes map[string]*string, by string, now time.Time, acts ...store.Audit) error {
 	wanted, err := canonical(changes)
@@ -275,8 +275,8 @@ func (v Values) Keys() []Key {
 	return keys
 }
 
-// Flat returns the values of all keys, by name. A key appears under each of its names that contains
-// the text. Flat ignores case.
+// Flat returns the values of keys, by name. A key appears under each of its names that contains
+// search. Flat ignores case.
 func (v Values) Flat(search string) map[string]string {
 	flat := map[string]string{}
 	for _, key := range v.Keys() {

@@ -19,7 +19,8 @@ func NewUser(u passerelle.User, zone *time.Location) User {
 }
 
 // Client is an application in the form that clients see. Only the response to the call that creates
-// an application or its new secret contains the secret. No response contains its private key.
+// an application or its new secret contains the secret. No response contains the application's
+// private key.
 type Client struct {
 	ID                   int64             `json:"id"`
 	Name                 string            `json:"name"`

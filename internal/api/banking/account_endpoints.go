@@ -407,7 +407,8 @@ func (s *Service) changeAllAccountsOf(ctx context.Context, c *httpapi.Caller, in
 	return s.changedAll(ctx, c, bankstore.AccountFilter{User: one.User, Connection: one.ID, All: in.WithDisabled}, in.change(), in.Expansion())
 }
 
-// maxChanged is the largest number of accounts that changedAll may change.
+// maxChanged is the largest number of accounts that changedAll may change, and of subscriptions
+// that changeAllSubscriptions may change.
 const maxChanged = 1000
 
 // changedAll changes all accounts that a filter selects, and renders them.

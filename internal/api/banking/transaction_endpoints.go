@@ -526,7 +526,7 @@ func (in transactionEdit) edit() (bankstore.TransactionEdit, error) {
 	return e, nil
 }
 
-// code returns the category's full code. With a parent, this is the parent's code, a point and the
+// code returns the category's full code. With a parent, this is the parent's code, a dot and the
 // category's own code.
 func (in categoryInput) code(field string) (string, error) {
 	for name, code := range map[string]string{".code": in.Code, ".parent_code": in.ParentCode} {
