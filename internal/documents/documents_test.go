@@ -199,8 +199,8 @@ func (c *fixture) wantUnavailable(err error) {
 	}
 }
 
-// TestBatches checks that each call fetches one limited batch of an institution's files, until
-// nothing is left.
+// TestBatches checks that each call of FetchFiles fetches one limited batch of an institution's
+// files, until no file is due.
 func TestBatches(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		for _, want := range []int{4, 2, 0} {
@@ -423,8 +423,8 @@ func (c *fixture) synced(a *archive, state passerelle.ConnectionState) {
 	})
 }
 
-// TestAConnectionThatCannotBeRead checks that the connection's files wait for its next successful
-// sync.
+// When a connection cannot be read, the files of the connection wait for the next successful sync
+// of this connection.
 func TestAConnectionThatCannotBeRead(t *testing.T) {
 	for _, state := range []passerelle.ConnectionState{passerelle.Wrongpass, passerelle.ActionNeeded, passerelle.WebsiteUnavailable, passerelle.Validating} {
 		t.Run(string(state), func(t *testing.T) {
@@ -460,8 +460,9 @@ func TestAConnectionThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestASyncThatEndsMeanwhile checks that a file does not wait for another sync if a sync ends after
-// the file was found missing.
+// A sync can end between two steps of a fetch: the fetch finds that the institution does not list
+// the file, and the fetch stores that the file waits for a sync. The file must not wait for a
+// further sync.
 func TestASyncThatEndsMeanwhile(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		s := c.of[c.slow]
@@ -551,7 +552,8 @@ func (c *fixture) lapsed(a *archive) (leased []bankstore.LeasedFile) {
 	return leased
 }
 
-// TestACrashBeforeAFileIsKept checks that readers never get content that a crashed process stored.
+// A process can crash after it has stored the content of a file, and before the database says that
+// the content is stored. Readers must not get this content.
 func TestACrashBeforeAFileIsKept(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		for _, l := range c.lapsed(c.quick) {

@@ -42,8 +42,8 @@ func TestRepetitionGetsTheSameAnswer(t *testing.T) {
 	}
 }
 
-// TestRepetitionWithAnotherBoundary checks that a repeated form with a new boundary counts as the
-// same request, unlike another form.
+// A multipart form that is repeated with a new boundary counts as the same request. A form with
+// another value does not.
 func TestRepetitionWithAnotherBoundary(t *testing.T) {
 	s := newService(t)
 	form := func(boundary, name string) call {

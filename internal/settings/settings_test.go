@@ -294,8 +294,8 @@ func TestKeysSayWhatTheyTake(t *testing.T) {
 	}
 }
 
-// TestChangesAreOnRecordWithTheirActs checks that acts are recorded with the change. They must not
-// be recorded when the change is refused.
+// TestChangesAreOnRecordWithTheirActs checks that the audit log has an act for each successful
+// change. It must have no act for a refused change.
 func TestChangesAreOnRecordWithTheirActs(t *testing.T) {
 	db, domain := open(t)
 	act := store.Audit{Domain: domain, At: now, Act: "change", Request: "r"}

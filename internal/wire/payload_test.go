@@ -35,15 +35,16 @@ func account(transactions ...wire.Transaction) wire.AccountRead {
 	}
 }
 
-// TestPayloadsHoldResources checks that a body is compact JSON and has the added members.
+// TestPayloadsHoldResources checks that each body is compact JSON. Each body must have the members
+// in want.
 func TestPayloadsHoldResources(t *testing.T) {
 	read := account(shop, shop)
 	read.MarketOrders = each[wire.MarketOrder]()
 	connection := wire.ConnectionRead{Accounts: each(read, account()), Subscriptions: each(wire.SubscriptionRead{Documents: each(wire.Document{}, wire.Document{})})}
 	for name, test := range map[string]struct {
 		write func(*wire.Payload) error
-		want  []string // the added members
-		items string   // the path of the transactions
+		want  []string // members of the body
+		items string   // the member that has the transactions
 	}{
 		"account":      {func(p *wire.Payload) error { return p.Account(account(shop, shop)) }, []string{"investments", "recipients", "transactions", "transfers"}, "transactions"},
 		"transactions": {func(p *wire.Payload) error { return p.Transactions(each(shop, shop)) }, []string{"transactions"}, "transactions"},
