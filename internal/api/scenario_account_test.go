@@ -129,7 +129,8 @@ func TestSharingAndWithholding(t *testing.T) {
 	})
 }
 
-// The deletion of accounts stops sharing them and ends the consents.
+// After the deletion of an account, the user no longer shares the account, and the consent has
+// ended.
 func TestDeletingAccounts(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		s.do(t, ask{method: "POST", path: "/config", token: "config", body: `{"autosync.enabled":"0"}`}).says(t, 200, "", "")

@@ -73,8 +73,8 @@ func TestObjectsOfOthersAreNotFound(t *testing.T) {
 	})
 }
 
-// TestEndedTokensOfUsers makes every user call about an object without a token, and with invalid
-// tokens. Each call gets status 401.
+// TestEndedTokensOfUsers makes every user call about an object several times: once without a token,
+// and once with each invalid token. Each response has the status 401.
 func TestEndedTokensOfUsers(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		ended := map[string]string{

@@ -63,8 +63,8 @@ func TestCategoryScenarios(t *testing.T) {
 	})
 }
 
-// A user can create at most a hundred categories. The service deletes these categories with the
-// user.
+// A user can create at most a hundred categories. When the service deletes the user, it also
+// deletes these categories.
 func TestOwnCategoriesAreBounded(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for i := range 100 {

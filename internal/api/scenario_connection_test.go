@@ -337,7 +337,7 @@ func TestStatusOfConnectionsThatWait(t *testing.T) {
 	})
 }
 
-// The same request with the same key creates one connection.
+// Two equal requests with the same idempotency key create one connection.
 func TestRepeatedConnecting(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		var first, second struct{ ID int64 }
@@ -407,7 +407,7 @@ func TestPagesOfConnections(t *testing.T) {
 	})
 }
 
-// walk also checks the expansions of each connection.
+// walk returns the ids on all pages of a list. It also checks the expansions of each connection.
 func (s *fixture) walk(t *testing.T, path string) (ids []string) {
 	t.Helper()
 	for path != "" {

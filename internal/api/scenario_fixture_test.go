@@ -82,8 +82,8 @@ func newFixture(t testing.TB, url string) *fixture {
 	return newFixtureWith(t, url, url, false)
 }
 
-// newFixtureWith returns a fixture like newFixture, but its service reaches the database at the
-// second address.
+// newFixtureWith returns a fixture like newFixture. Its service reaches the database at url through
+// the address in by. If quiet is set, the service starts no loops.
 func newFixtureWith(t testing.TB, url, by string, quiet bool) *fixture {
 	t.Helper()
 	elapsed := new(atomic.Int64)

@@ -46,7 +46,8 @@ func creations(t *testing.T) []string {
 // use case, which records the new object under the idempotency key.
 var remembers = map[string]bool{"/payments": true, "/webhooks": true, "/users/{userId}/connections": true, additions: true}
 
-// additions is the path of values that a client stores by name. A repetition stores the same value.
+// additions is the path of the additions to a webhook's payloads. A repetition of this POST stores
+// the same addition again.
 const additions = "/webhooks/{webhookId}/add_to_data"
 
 // TestLostAnswersOfCreations loses the response to each of the creations. A repetition must create

@@ -22,8 +22,9 @@ type manual struct {
 	Categories      []struct{ Code string }
 }
 
-// The list also contains created transactions, and users can change these transactions. When the
-// service cannot store one of several transactions, it stores no transaction.
+// The list of transactions also contains transactions that a client created, and users can change
+// these transactions. When the service cannot store one of several transactions, it stores no
+// transaction.
 func TestManualTransactions(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		h := s.holdings(t, "")

@@ -308,7 +308,8 @@ func (s *fixture) configure(t *testing.T, domainName string, values map[string]s
 	}
 }
 
-// Every call with a body refuses malformed and too large bodies, and other content types.
+// Every call with a body refuses malformed bodies, bodies that are too large, and content types
+// that it does not know.
 func TestBodiesThatAreNone(t *testing.T) {
 	form, parts := "application/x-www-form-urlencoded", "multipart/form-data; boundary=b"
 	part := func(disposition, content string) string {

@@ -2,7 +2,8 @@ package api_test
 
 import "testing"
 
-// The response to a call of a family that this API omits says that the family is not served.
+// For a path that similar services have and this API does not have, the error says that such calls
+// are not served.
 func TestUnservedPaths(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for _, path := range []string{"/users/me/transfers", "/users/me/accounts/1/recipients/2/transfers", "/alerts", "/users/me/forecast", "/ocr"} {

@@ -243,8 +243,8 @@ func TestOneExchangeWins(t *testing.T) {
 	})
 }
 
-// A deletion succeeds whichever comes first, the deletion or a simultaneous exchange. Afterwards
-// the user does not exist.
+// When the deletion of a user and the exchange of the user's code run at the same time, the
+// deletion succeeds in either order. Afterwards the user does not exist.
 func TestDeletionAgainstExchange(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for range 5 {

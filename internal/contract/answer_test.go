@@ -97,7 +97,8 @@ func (all *samples) take(t *testing.T, w *fixture, r row, a servicetest.Answer) 
 	all.found[key] = one
 }
 
-// random contains the values that differ in each run, with the texts that replace them.
+// random contains patterns of values that differ in each run, and the texts that replace these
+// values.
 var random = []struct {
 	form *regexp.Regexp
 	text string

@@ -18,9 +18,9 @@ import (
 
 const movingPage = "../../docs/moving-in.md"
 
-// move has the checks of one line of the guide.
+// move has the checks of one line of a table in docs/moving-in.md.
 type move struct {
-	// line is the first cell of the line in the guide.
+	// line is the first cell of this line.
 	line  string
 	rows  []row
 	prove func(t *testing.T, w *fixture)
@@ -376,7 +376,7 @@ func proveLive(t *testing.T, w *fixture) {
 	}
 }
 
-// TestMovingIn executes the check of each line in the guide's tables.
+// TestMovingIn executes the checks of each line in the tables of docs/moving-in.md.
 func TestMovingIn(t *testing.T) {
 	all := read(t, every...)
 	lines := tableLines(t, movingPage)

@@ -4,8 +4,8 @@
 // The package owns one row for each fact about these programs. A document outside this repository,
 // the fact list, describes these facts by section. The package also owns the shapes of responses,
 // as the strictest of these programs declare them. The scenarios of package api check behaviour.
-// The package sends HTTP to a complete service. A row fails with the place in the response that its
-// reader could not handle.
+// The package sends HTTP to a complete service. When a row fails, the error names the place in the
+// response that the program could not read.
 package contract_test
 
 import (
@@ -177,7 +177,8 @@ func parts(t testing.TB, text string) (body io.Reader, kind string) {
 
 var thing = regexp.MustCompile(`\{([a-z][a-z ]*)\}`)
 
-// For each use of a name that begins with "new", fill creates another object.
+// fill replaces each name in braces with its value. For each use of a name that begins with "new",
+// it creates another object.
 func (w *fixture) fill(t testing.TB, text string) string {
 	t.Helper()
 	return thing.ReplaceAllStringFunc(text, func(spelled string) string {

@@ -212,8 +212,8 @@ var kinds = map[string]func(any) bool{
 	"url":    spelled(`https?://[^ ]+`),
 }
 
-// written returns a check of a number's spelling. Some readers of integers fail on a fraction that
-// consists of zeros.
+// written returns a check of a number's spelling. The check compares texts, because some programs
+// cannot read 1.0 as an integer.
 func written(pattern string) func(any) bool {
 	form := regexp.MustCompile(`^(` + pattern + `)$`)
 	return func(v any) bool {
