@@ -69,7 +69,8 @@ func (s *Service) evidence(ctx context.Context, c *httpapi.Caller, id passerelle
 	return &all, nil
 }
 
-// expand embeds the requested objects in payments. It makes one query for all payments.
+// expand embeds the requested transitions and timelines in payments. It makes one query for all
+// payments.
 func (s *Service) expand(ctx context.Context, c *httpapi.Caller, payments []store.Listed, shown []wire.Payment, asked httpapi.Expansion) error {
 	if !asked.Has("transitions") && !asked.Has("timeline") {
 		return nil

@@ -407,7 +407,7 @@ func TestWithdrawnFilesAreNotRequested(t *testing.T) {
 	})
 }
 
-// synced acts like the end of a sync of an archive.
+// synced stores what the end of a sync of an archive stores.
 func (c *fixture) synced(a *archive, state passerelle.ConnectionState) {
 	c.t.Helper()
 	s := c.of[a]

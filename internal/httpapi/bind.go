@@ -123,8 +123,8 @@ func setPointer(t reflect.Type, set setter) setter {
 	}
 }
 
-// setList returns a setter for a list. In a form or a query, commas separate the items of a list of
-// scalars.
+// setList returns a setter for a list. In a form, a query or a header, commas separate the items of
+// a list of scalars.
 func setList(t reflect.Type, set setter, scalar bool) setter {
 	return func(b *binding, v reflect.Value, n *node) error {
 		items := n.nodes

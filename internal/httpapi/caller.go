@@ -50,7 +50,8 @@ type Caller struct {
 	kept   *answer
 	// Request identifies the request in logs and error bodies.
 	Request string
-	// Address is the caller's IP address, as trusted proxies report it.
+	// Address is the caller's IP address. Behind trusted proxies, it is the address that they
+	// report.
 	Address string
 }
 
@@ -207,10 +208,10 @@ func isProxy(address string, trusted []netip.Prefix) bool {
 	return err == nil && slices.ContainsFunc(trusted, func(p netip.Prefix) bool { return p.Contains(ip.Unmap()) })
 }
 
-// Address returns the caller's IP address. This is the address of the connection, unless it belongs
-// to a trusted proxy. Each proxy appends the address of its peer to X-Forwarded-For. Behind trusted
-// proxies, the caller's address is the last one in this header that does not belong to a trusted
-// proxy. Anybody could have written the addresses before it.
+// Address returns the caller's IP address. This is the address of the connection, unless the
+// connection comes from a trusted proxy. Each proxy appends the address of its peer to
+// X-Forwarded-For. Behind trusted proxies, the caller's address is the last one in this header that
+// does not belong to a trusted proxy. Anybody could have written the addresses before it.
 func Address(r *http.Request, trusted []netip.Prefix) string {
 	address := hostOf(r.RemoteAddr)
 	received := strings.Split(strings.Join(r.Header["X-Forwarded-For"], ","), ",")

@@ -13,7 +13,7 @@ import (
 )
 
 // Position is the beginning or the end of a page: the values of an item's sort keys. The last key
-// is unique. A value is an int64, a string, a bool, or nil. The value nil comes last.
+// is unique. A value is an int64, a string, a bool, or nil. In the order of a list, nil comes last.
 type Position []any
 
 // cursor is the content of a link from one page to another.

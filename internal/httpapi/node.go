@@ -66,7 +66,7 @@ func (n *node) member(name string) *node {
 // parseJSON parses a JSON body. The standard library decides whether the text is valid JSON.
 // parseJSON itself refuses repeated keys, invalid UTF-8 and half surrogates, each with its own
 // message. The standard library would accept such bodies. parseJSON also refuses a body whose
-// values would take too much memory, before it allocates any.
+// values would take too much memory, before it allocates memory for them.
 func parseJSON(ctx context.Context, data []byte) (node, error) {
 	values := countValues(data)
 	if values > maxValues {

@@ -72,7 +72,7 @@ type field struct {
 	members  *fields // for an object, or for the items of a list of objects
 }
 
-// rules holds the limits from the tags of a value.
+// rules holds what the tags of a field say about its values.
 type rules struct {
 	min, max     *int64
 	enum         []string
@@ -81,7 +81,8 @@ type rules struct {
 	raw []string
 }
 
-// settlement identifies an embedded settler, which runs after the request has filled the input.
+// settlement identifies an embedded struct with a method settle, which runs after the request has
+// filled the input.
 type settlement struct {
 	index []int
 	tag   reflect.StructTag

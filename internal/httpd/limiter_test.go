@@ -304,7 +304,7 @@ func TestBodiesAreBounded(t *testing.T) {
 	}
 }
 
-// An inflated body counts against the same memory limit as the body itself.
+// A decompressed body counts against the same memory limit as the body itself.
 func TestInflatedBodiesAreBounded(t *testing.T) {
 	limiter := &httpd.Limiter{Limit: 1, Bodies: 1 << 20, Full: errFull, Refuse: refuse}
 	s := start(t, limiter.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -184,7 +184,7 @@ func TestReferenceInABrowser(t *testing.T) {
 	}
 }
 
-// TestTheFirstPage checks that only browsers get the page.
+// TestTheFirstPage checks that only browsers get the first page.
 func TestTheFirstPage(t *testing.T) {
 	t.Parallel()
 	s := servicetest.Start(t, storetest.SQLite(t), servicetest.Options{})

@@ -9,8 +9,8 @@ import (
 	"passerelle/payment"
 )
 
-// mostToEncode is the largest number of allocations for rendering and encoding a payment with one
-// instruction. It is a quarter above the measured number.
+// mostToEncode is the largest permitted number of allocations for rendering and encoding a payment
+// with one instruction. It is a quarter above the measured number.
 const mostToEncode = 28
 
 func TestAllocationsOfAPayment(t *testing.T) {
