@@ -36,7 +36,7 @@ type Balance struct {
 
 // DailyBalances returns the balance at the end of each day from first to last. present is the
 // balance after all movements. The movements must be in the order of their days, at most one for
-// each day. Movements after the last of these days are allowed.
+// each day. Movements after last are allowed.
 func DailyBalances(present *decimal.Decimal, movements []Movement, first, last Date) []Balance {
 	var days []Balance
 	end := present

@@ -28,7 +28,7 @@ const (
 // Error makes a Kind an error, so that it can be a target of errors.Is.
 func (k Kind) Error() string { return string(k) }
 
-// Error is an error that clients may see. Code is a code of the error-code list ("invalidValue",
+// Error is an error that clients may see. Code is an error code of the API ("invalidValue",
 // "notFound"). Message is safe to show to clients. Field is the field in the client's spelling,
 // with a path for nested fields ("instructions[0].amount"), and may be empty. Cause is only for
 // logs.

@@ -50,7 +50,7 @@ func remainder97(remainder uint32, s string) uint32 {
 	return remainder
 }
 
-// bbanForm is the national part of an IBAN, in the notation of the IBAN registry without its
+// bbanForm describes the national part of an IBAN, in the notation of the IBAN registry without its
 // exclamation marks: "10n11c2n" is ten digits, eleven letters or digits, and two digits. "a" stands
 // for letters.
 type bbanForm string

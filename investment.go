@@ -31,7 +31,8 @@ type InvestmentDetails struct {
 	// day ValueDate.
 	UnitPrice, UnitValue *decimal.Decimal
 	ValueDate            Date
-	// Diff is the gain since the purchase. Shares and percentages are fractions: 1 is 100 %.
+	// Diff is the gain since the purchase. DiffPercent and PortfolioShare are fractions: 1 means
+	// 100 percent.
 	Valuation, Diff, DiffPercent *decimal.Decimal
 	PortfolioShare               *decimal.Decimal
 	OriginalCurrency             Currency

@@ -53,8 +53,8 @@ func outsideSEPA(r rune) bool {
 const sortCodeReference = 18
 
 // NewReference makes a reference id from random bytes. The beneficiary's scheme decides the length:
-// 31 characters for SEPA, 18 for sort codes. When count is above one, the id ends in "-" and the
-// position, counted from 1.
+// 31 characters for SEPA, 18 for sort codes. count is the number of instructions in the payment.
+// When count is above one, the id ends in "-" and the position of the instruction, counted from 1.
 func NewReference(random [MaxReference]byte, scheme AccountScheme, position, count int) string {
 	// The alphabet has 32 characters, so a random byte selects each with the same probability. It
 	// omits characters that people confuse.

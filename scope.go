@@ -28,9 +28,9 @@ type Scopes []Scope
 
 var grantable = []Scope{ScopePaymentsAdmin, ScopePaymentsReadOnly, ScopePaymentsSensitive, ScopePaymentsValidate, ScopePaymentsCancel}
 
-// ParseScopes reads the scopes that a client requests: each word may contain several, separated
-// by spaces or commas. "payments" is the deprecated spelling of payments:admin. An unknown or
-// absent scope is an Invalid error for the field "scope".
+// ParseScopes reads the scopes that a client requests. Each element of words may contain several
+// scopes, separated by spaces or commas. "payments" is the deprecated spelling of payments:admin.
+// An unknown or absent scope is an Invalid error for the field "scope".
 func ParseScopes(words ...string) (Scopes, error) {
 	var scopes Scopes
 	separator := func(r rune) bool { return r == ' ' || r == ',' }

@@ -15,8 +15,8 @@ import (
 )
 
 // On an access page, a customer allows a connector to read. The page's address contains the return
-// address and a signature, so the bank stores nothing and sends browsers only to addresses from
-// connectors.
+// address and a signature, so the bank stores nothing and sends browsers only to addresses that
+// connectors supplied.
 
 const (
 	accessPurpose = "access page of the sandbox bank"

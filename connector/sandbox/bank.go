@@ -11,8 +11,8 @@ import (
 	"passerelle/connector/sandbox/customers"
 )
 
-// Bank is the simulated bank behind all test connectors. Calls and pages need every field. A Bank
-// is safe for concurrent use.
+// Bank is the simulated bank behind all test connectors. Every field must be set. A Bank is safe
+// for concurrent use.
 type Bank struct {
 	Ledger Ledger
 	// Base returns the address under which the pages for a domain are reachable: scheme and host,
@@ -72,8 +72,8 @@ func (b *Bank) find(ctx context.Context, domain passerelle.DomainID, key string)
 	return o, version, err
 }
 
-// change changes an order with a function, and stores the order when the function reports a change.
-// If another change was stored in the meantime, it calls the function again on the stored order.
+// change applies do to an order, and stores the order when do reports a change. If another change
+// was stored in the meantime, change applies do again to the stored order.
 func (b *Bank) change(ctx context.Context, domain passerelle.DomainID, key string, do func(*order) bool) (order, error) {
 	for {
 		o, version, err := b.find(ctx, domain, key)

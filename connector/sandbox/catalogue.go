@@ -20,7 +20,7 @@ func Scenarios() []Scenario {
 	)
 }
 
-// paths lists the states that payments go through, by name.
+// paths maps the names of paths to the states that a payment goes through.
 var paths = map[string][]payment.State{
 	"created":   {payment.Created},
 	"abandoned": {payment.Created, payment.Rejected},
@@ -377,8 +377,8 @@ func repeating(frequency payment.Frequency, until int) func(*Scenario) {
 	}
 }
 
-// spans maps each frequency to a number of days after the first occurrence that contain exactly one
-// more.
+// spans maps each frequency to a number of days. Exactly one more occurrence falls within this
+// number of days after the first occurrence.
 var spans = map[payment.Frequency]int{
 	"daily": 1, "weekly": 7, "two-weekly": 14, "monthly": 31, "two-monthly": 62, "quarterly": 92, "four-monthly": 123,
 	"semiannually": 184, "yearly": 366,

@@ -57,8 +57,8 @@ var (
 	errSlow = errors.New("the sandbox bank takes too long to respond")
 )
 
-// deliver simulates the delivery of the response to Initiate. A slow bank delays the response with
-// the timing Faithful. With another timing, deliver fails with errSlow immediately.
+// deliver simulates the delivery of the response to Initiate. With the timing Faithful, a slow bank
+// delays the response. With another timing, deliver fails with errSlow immediately.
 func (b *Bank) deliver(ctx context.Context, stored []byte) error {
 	o, err := decodeOrder(stored)
 	if err != nil {
@@ -100,7 +100,7 @@ func (c *Connector) Answer(ctx context.Context, in connector.Order, a connector.
 	})
 }
 
-// advance brings an order up to date, changes it with a function, and returns its state.
+// advance brings an order up to date, applies do to the order, and returns the order's state.
 func (c *Connector) advance(ctx context.Context, in connector.Order, do func(*order) bool) (payment.Report, error) {
 	o, err := c.shared.change(ctx, in.Domain, in.Key, func(o *order) bool {
 		if o.Connector != c.bank.profile.UUID {

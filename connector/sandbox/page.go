@@ -56,8 +56,8 @@ func styleHash() string {
 type view struct {
 	speech.Speech
 	Style template.CSS
-	// Bank is the name of the bank. Letters are two letters of the name for the bank's mark. Color
-	// is the name of its colour in the style sheet.
+	// Bank is the name of the bank. Letters are at most two initials of the name, which the page
+	// shows as the bank's logo. Color is the name of the bank's colour in the style sheet.
 	Bank, Letters, Color string
 	// Fiction is the notice that nothing is real.
 	Fiction string
@@ -170,7 +170,7 @@ func (b *Bank) showOrder(w http.ResponseWriter, r *http.Request, code int, o ord
 	render(w, code, v)
 }
 
-// lettersOf returns two letters of a name, for a mark.
+// lettersOf returns the initials of the first two words of a name.
 func lettersOf(name string) string {
 	letters := []rune(customers.Labels(name, 0).Slug)
 	return string(letters[:min(2, len(letters))])

@@ -73,7 +73,7 @@ func (o *order) passed(s step, now time.Time) (bool, time.Time) {
 	return s.Wait != forever && !now.Before(until), until
 }
 
-// speak reports whether the present verb is say. If so, it also counts a report.
+// speak reports whether the verb of the present step is say. If so, it also counts a report.
 func (o *order) speak() bool {
 	counts := o.step().Do == say
 	if counts {

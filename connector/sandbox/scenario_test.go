@@ -196,8 +196,8 @@ func (p *player) play() {
 	}
 }
 
-// TestScenarios plays all scenarios. Each scenario must have its outcome. Together they must reach
-// every state, edge and code.
+// TestScenarios plays all scenarios. Each scenario must have the outcome in its field Ends.
+// Together they must reach every state, edge and code.
 func TestScenarios(t *testing.T) {
 	var all reach
 	for _, s := range sandbox.Scenarios() {

@@ -115,8 +115,8 @@ func (l line) units(currency passerelle.Currency) int64 {
 	return l.Minor / unit
 }
 
-// accountScript returns the script of an account, from the table of its kind or, for a British
-// account, from the amount in its number.
+// accountScript returns the script that an account selects: the script in table or, for a British
+// account, the script for the amount in the account number.
 func accountScript(number string, table map[string]string) (script, bool) {
 	steps, found := table[number]
 	if amount, british := strings.CutPrefix(number, britishNumbers); british && len(amount) == 4 {

@@ -22,8 +22,9 @@ type position struct {
 	risk             int
 	// silent means that the institution does not report values that can be computed from others.
 	silent bool
-	// pockets are the parts of the position, in ten-thousandths. A pocket becomes available on
-	// retirement or a number of years after the beginning. Zero means immediately.
+	// pockets are the parts of the position. Their quantities are in ten-thousandths. A pocket
+	// becomes available on retirement, or a number of years after the first day with data. Zero
+	// years mean immediately.
 	pockets []pocket
 	// fleeting means that the position exists only every other day.
 	fleeting bool

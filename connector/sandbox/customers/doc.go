@@ -6,6 +6,7 @@
 // same day agree, and nothing is stored. Payments and pages are in package sandbox. This package
 // reads no clock: each request contains the present instant.
 //
-// A read ends in the corresponding state when the institution refuses it, waits for a person or is
-// closed. Some logins make a read end early, panic or return impossible values.
+// When the institution refuses a read, waits for a person or is closed, the read ends in a
+// connection state that says so. Some logins make a read end early, panic or return impossible
+// values.
 package customers

@@ -340,8 +340,8 @@ func (c customer) accounts() []holding {
 // odd reports whether the day of the read has an odd number. The result alternates from day to day.
 func (c customer) odd() bool { return c.today.In(time.UTC).Unix()/86400%2 == 1 }
 
-// showAccount passes on the coming transactions of an account, the others from a day on, newest
-// first, and the assets of the account.
+// showAccount passes on the transactions of an account, and then its assets. The coming
+// transactions are first. The others follow from today back to the day from.
 func (c customer) showAccount(ctx context.Context, h holding, from passerelle.Date, out connector.Sink) error {
 	if from.IsZero() || from.Compare(beginning) < 0 {
 		from = beginning

@@ -126,7 +126,7 @@ func (s Speech) Money(minor int64, currency passerelle.Currency) string {
 // dayForms maps languages to the form of days in digits. Other languages use the form under "".
 var dayForms = map[string]string{"": "%[3]s/%[2]s/%[1]s", "de": "%[3]s.%[2]s.%[1]s", "nl": "%[3]s-%[2]s-%[1]s"}
 
-// Day formats a day in the form YYYY-MM-DD as the language writes it.
+// Day converts a day from the form YYYY-MM-DD to the form of the language.
 func (s Speech) Day(day string) string {
 	year, rest, _ := strings.Cut(day, "-")
 	month, date, whole := strings.Cut(rest, "-")
