@@ -209,8 +209,8 @@ func TestUnattendedCallsAreCounted(t *testing.T) {
 	w.refused(403, "CONSENT_UNKNOWN", "GET", w.address("redirect", "v1/accounts"), nil, headers{"Consent-ID": "none"})
 }
 
-// TestTokensOfOrders checks that the bank refuses calls about an order without the token, once the
-// third party has a token for the order. Before that, calls need no token.
+// TestTokensOfOrders checks when calls about an order need the order's token. Calls need no token
+// until the third party has the token. After that, the bank refuses calls without the token.
 func TestTokensOfOrders(t *testing.T) {
 	w := newFixture(t, "oauth")
 	p, _ := bank.ProfileNamed("oauth")
@@ -231,8 +231,9 @@ func TestTokensOfOrders(t *testing.T) {
 	}
 }
 
-// TestTokensOfConsents checks that the bank refuses calls about the authorisations of a consent
-// without the token, once the third party has a token for the consent.
+// TestTokensOfConsents checks when calls about the authorisations of a consent need the consent's
+// token. Calls need no token until the third party has the token. After that, the bank refuses
+// calls without the token.
 func TestTokensOfConsents(t *testing.T) {
 	w := newFixture(t, "oauth")
 	p, _ := bank.ProfileNamed("oauth")
@@ -276,7 +277,7 @@ func entries(r reply) []string {
 	return all
 }
 
-// walk reads all pages. It calls the function before each further page and each download.
+// walk reads all pages. It calls the function between before each further page and each download.
 func (w *fixture) walk(name, query string, use headers, between func()) []string {
 	w.t.Helper()
 	var all []string
@@ -296,8 +297,9 @@ func (w *fixture) walk(name, query string, use headers, between func()) []string
 	return all
 }
 
-// TestPagesStayRight checks that a long report shows exactly the entries that existed at its
-// beginning, each once, while entries arrive and pending entries are booked.
+// While a third party reads the pages of a long report, entries arrive and pending entries are
+// booked. TestPagesStayRight checks that the report shows all entries that existed before the first
+// page, each once, and no later entry.
 func TestPagesStayRight(t *testing.T) {
 	w := newFixture(t, "redirect", "old", "idempotent")
 	for _, name := range []string{"redirect", "old", "idempotent"} {
@@ -435,8 +437,8 @@ func TestStatementsOfPastDays(t *testing.T) {
 	}
 }
 
-// TestLongNamesInMT940 checks that field 86 has parts of at most 27 characters, and no question mark
-// within a part.
+// TestLongNamesInMT940 checks that field 86 has parts of at most 27 characters, and no question
+// mark within a part.
 func TestLongNamesInMT940(t *testing.T) {
 	w := newFixture(t, "redirect", "statements")
 	use := with(w.consent("statements", wish(nil)), headers{"PSU-IP-Address": "192.0.2.7", "Accept": "text/plain"})

@@ -27,8 +27,9 @@ func TestEveryMannerOfFailing(t *testing.T) {
 	w.right("redirect")
 }
 
-// TestEveryCodeInEveryWay checks that a test can select each code of the standard by name, by its
-// own amount and, in both forms of errors, with an injected fault.
+// TestEveryCodeInEveryWay checks the three ways to make the bank refuse a call with a code of the
+// standard: the creditor's name, the amount, and an injected fault. It checks injected faults with
+// both forms of errors.
 func TestEveryCodeInEveryWay(t *testing.T) {
 	w := newFixture(t, "redirect", "signed")
 	ways := map[string][]string{}

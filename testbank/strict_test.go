@@ -90,8 +90,9 @@ func TestBrowsersDoNotControl(t *testing.T) {
 	}
 }
 
-// TestPasswordsAreSignedByTheFolder checks that a certificate for passwords that is missing from a
-// folder is issued by the authority of this folder.
+// When a folder lacks the certificate for passwords, WritePasswords makes it.
+// TestPasswordsAreSignedByTheFolder checks that the authority of the folder has signed the new
+// certificate.
 func TestPasswordsAreSignedByTheFolder(t *testing.T) {
 	folder := t.TempDir()
 	if _, err := eidas.WriteFolder(folder, time.Now()); err != nil {
@@ -122,7 +123,7 @@ func TestPasswordsAreSignedByTheFolder(t *testing.T) {
 }
 
 // TestOneProgramOpensTheBooks checks that a second program with the same folder fails to start and
-// does not change the file of the bank.
+// does not change the bank file.
 func TestOneProgramOpensTheBooks(t *testing.T) {
 	w := newFixture(t, "redirect")
 	file := filepath.Join(w.data, "banks", "redirect.toml")

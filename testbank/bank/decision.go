@@ -277,8 +277,7 @@ func (b *Bank) sign(tx *ledger.Tx, o *Order, a *Authorisation) error {
 	return b.accept(tx, o, b.Now())
 }
 
-// askNext asks the next customer in the app. The next authorisation needs no call of the third
-// party.
+// askNext asks the next customer in the app. The third party need not start this authorisation.
 func (b *Bank) askNext(tx *ledger.Tx, o *Order) error {
 	for _, customer := range Customers() {
 		if slices.Contains(o.Signed, customer.ID) {

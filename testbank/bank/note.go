@@ -11,7 +11,7 @@ type Note struct {
 	PaymentID, ConsentID, Status string
 }
 
-// note notifies a third party after the change is committed.
+// note notifies a third party after the transaction tx is committed.
 func (b *Bank) note(tx *ledger.Tx, n Note) {
 	tx.AfterCommit(func() {
 		select {

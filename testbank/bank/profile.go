@@ -68,7 +68,8 @@ type Profile struct {
 	// TwoPasswords means that third parties must send two passwords. EncryptsPasswords means that
 	// they must encrypt passwords.
 	TwoPasswords, EncryptsPasswords bool
-	// LastStatus is the best status that the bank reports. With ACSC, the bank also reports ACCC.
+	// LastStatus is the last status of a successful order that the bank reports. With ACSC, the
+	// bank also reports ACCC.
 	LastStatus string
 	Minor      int
 	Signed     bool

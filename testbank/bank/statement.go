@@ -328,7 +328,8 @@ func (b *Bank) fix(tx *ledger.Tx, r Reading, q Query, w *ledger.Window) error {
 	return err
 }
 
-// begins fixes the content of a report and the point from which a later delta report continues.
+// begins determines the content of a report, and stores the point from which a later delta report
+// continues.
 func (b *Bank) begins(tx *ledger.Tx, r Reading, q Query, w *ledger.Window) error {
 	var err error
 	if w.AsOf, err = tx.Changes(); err != nil {

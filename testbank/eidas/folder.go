@@ -53,8 +53,8 @@ func WriteFolder(folder string, now time.Time, hosts ...string) ([]string, error
 	return written, nil
 }
 
-// WritePasswords makes the certificate for passwords if a folder from an earlier version lacks it. The
-// authority of the folder signs this certificate.
+// WritePasswords makes the certificate for passwords if a folder from an earlier version lacks it.
+// The authority of the folder signs this certificate.
 func WritePasswords(folder string, now time.Time) error {
 	if _, err := os.Stat(filepath.Join(folder, PasswordsFile+".pem")); !errors.Is(err, fs.ErrNotExist) {
 		return err

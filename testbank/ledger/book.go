@@ -121,7 +121,7 @@ func (t *Tx) row(what, query string, args, into []any) error {
 	return nil
 }
 
-// each calls its last argument for every row.
+// each calls scan for every row.
 func (t *Tx) each(what, query string, args []any, scan func(*sql.Rows) error) error {
 	rows, err := t.tx.QueryContext(t.ctx, query, args...)
 	if err != nil {

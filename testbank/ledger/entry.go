@@ -23,8 +23,8 @@ type Entry struct {
 // Window selects a part of a statement. Its days have the form YYYY-MM-DD.
 type Window struct {
 	Account string
-	// AsOf is the number of the last change that the reader sees. The window omits later entries,
-	// and shows entries that were booked later as pending.
+	// AsOf is the number of the last change that the reader sees. The window omits entries that
+	// were made later. An entry that was booked later appears as pending.
 	AsOf int64
 	// Booked and Pending select entries by their state at AsOf.
 	Booked, Pending bool

@@ -24,7 +24,7 @@ type Movement struct {
 
 const dayLayout = "2006-01-02"
 
-// Enter makes the two entries of a movement as pending.
+// Enter makes the two entries of a movement. The entries are pending until Post books them.
 func (t *Tx) Enter(m Movement) error {
 	if m.Amount <= 0 || m.From == m.To {
 		return fmt.Errorf("a movement of %d from %s to %s is none", m.Amount, m.From, m.To)

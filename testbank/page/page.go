@@ -177,9 +177,9 @@ func (p *Pages) askCustomer(w http.ResponseWriter, r *http.Request, q bank.Quest
 	p.show(w, http.StatusOK, view{Heading: shown.Heading, Customer: customer, Questions: []questionView{shown}})
 }
 
-// decide applies a customer's decision. If the authorisation is still open, it shows the question
-// again. Otherwise it redirects the customer back, or shows the outcome if there is no return
-// address.
+// decide applies a customer's decision. If the authorisation is still open, decide redirects the
+// customer to the same page. Otherwise decide redirects the customer to the return address or,
+// without one, shows the outcome.
 func (p *Pages) decide(w http.ResponseWriter, r *http.Request) {
 	a, err := p.take(w, r, r.PathValue("ticket"))
 	if err != nil {

@@ -33,8 +33,8 @@ type statement struct {
 	account ledger.Account
 	made    string
 	entries []ledger.Entry
-	// The first balance is from before the first entry. The second is from the end of the last day,
-	// which the field until contains.
+	// before is the balance before the first entry. then is the balance at the end of the last day,
+	// and until is this day.
 	before, then int64
 	until        string
 }
