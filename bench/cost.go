@@ -86,7 +86,7 @@ func (w *instance) payThrough(ctx context.Context, p *place, payments int) error
 	return err
 }
 
-// spent requires that the database server is on this machine.
+// spent returns the spending so far. It requires that the database server is on this machine.
 func (p *place) spent(ctx context.Context, database string) (spending, error) {
 	s := spending{process: processorTime()}
 	pool, err := p.pool(ctx, database)

@@ -55,13 +55,13 @@ func newCaller(token string, connections int) *caller {
 	}}
 }
 
-// call checks that the status is 200 and returns the body.
+// call sends a request, checks that the status is 200, and returns the body.
 func (c *caller) call(ctx context.Context, method, url string, body []byte) ([]byte, error) {
 	answer, _, err := c.exchange(ctx, method, url, body, http.StatusOK)
 	return answer, err
 }
 
-// redirect checks that the response is a redirect and returns its target.
+// redirect sends a GET request, checks that the response is a redirect, and returns the target.
 func (c *caller) redirect(ctx context.Context, url string) (string, error) {
 	_, header, err := c.exchange(ctx, http.MethodGet, url, nil, http.StatusSeeOther)
 	return header.Get("Location"), err

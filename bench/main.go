@@ -1,6 +1,7 @@
-// Command bench compares the service with the limits of this machine. For many rows, it measures
-// the service and a limit program alternately, in one process. The limit program does only the
-// necessary work. Other rows compare the service with itself or with a budget.
+// Command bench compares the service with the limits of this machine, and prints a table. For many
+// rows of the table, it measures the service and a limit program alternately, in one process. The
+// limit program does only the necessary work. Other rows compare the service with itself or with a
+// budget.
 //
 // The command owns the loads, the limit programs and the table. Most goals do not depend on the
 // machine, because they limit a ratio. The run fails when a side gives a wrong response, even if

@@ -36,7 +36,7 @@ type run struct {
 func newRun(o options) *run { return &run{place: &place{options: o}, large: map[string]*instance{}} }
 
 // filled returns a new service with copies of payments. The argument payments is their number at
-// scale 1. At any scale, there are enough payments for two pages of their list.
+// scale 1. At any scale, there are enough payments for two pages of the payment list.
 func (p *place) filled(ctx context.Context, kind string, payments int) (*instance, error) {
 	database, err := p.database(ctx, kind)
 	if err != nil {

@@ -122,8 +122,8 @@ type skippedView struct {
 	SkippedIDs int64 `json:"skipped_ids"`
 }
 
-// skip refuses a SQLite database that a server uses, because that server has reserved ids. For
-// PostgreSQL, the command cannot know the servers.
+// skip skips ids. It refuses a SQLite database that a server uses, because that server has reserved
+// ids. For PostgreSQL, the command cannot know the servers.
 func (r *restoreCommand) skip(c *console) error {
 	return r.do(c, nil, func(db *store.DB) (any, error) {
 		if _, err := db.Database.LockOut(c.ctx); err != nil {

@@ -90,8 +90,9 @@ func (h *hand) order(dates payment.DateType) func() connector.Order {
 	}
 }
 
-// decides returns a function that follows the suite's request. After a refused cancellation, the
-// bank executes the deferred order.
+// decides returns a function with which the suite makes Anna approve or refuse. When Anna refuses a
+// cancellation, the function also advances the bank's time, so that the bank executes the deferred
+// order.
 func (h *hand) decides(decision string) func(context.Context, connector.Order, payment.Report) error {
 	return func(ctx context.Context, o connector.Order, asked payment.Report) error {
 		for asked.Action == payment.FillFields {

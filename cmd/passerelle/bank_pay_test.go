@@ -484,7 +484,8 @@ func TestPaymentsAtBanks(t *testing.T) {
 	})
 }
 
-// TestUrgentPaymentsAtBanks: the bank's books contain the TARGET product of the order.
+// TestUrgentPaymentsAtBanks: a bank that offers no ordinary SEPA transfers receives the order as a
+// TARGET payment.
 func TestUrgentPaymentsAtBanks(t *testing.T) {
 	banks := newBanks(t, "urgent")
 	servicetest.Each(t, servicetest.Options{Banks: banks.Folder, Quiet: true}, func(t *testing.T, i *servicetest.Instance) {
@@ -510,7 +511,8 @@ func TestUrgentPaymentsAtBanks(t *testing.T) {
 	})
 }
 
-// booked checks that the bank's books contain one order of the payment, booked as its kind says.
+// booked checks that the bank has one order of the payment, and that the number of booked movements
+// is right for the kind. For the kinds periodic and none, no movement is booked.
 func (s *shopper) booked(kind string, p seenPayment) {
 	s.t.Helper()
 	var out struct {
@@ -835,7 +837,7 @@ func (s *shopper) step(p seenPayment) seenPayment {
 		s.browse(*p.ValidateURI, "approve")
 		return s.payment(p.ID)
 	case "decoupled":
-		open := s.inApp() // the app shows the last authorisation of this list first
+		open := s.inApp() // the last authorisation of this list is the newest
 		s.banks.steer("POST", s.bank+"/authorisations/"+open[len(open)-1], map[string]any{"decision": "approve"}, nil)
 		return s.update(p.ID, map[string]any{"resume": true})
 	}

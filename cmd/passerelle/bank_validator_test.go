@@ -29,7 +29,8 @@ const (
 )
 
 // validator reports the violations in the messages between connectors and banks. The validating
-// program passes on what it has parsed, so the validator sends the original message to the bank.
+// program passes on only its parsed form of a message. The validator therefore sends the original
+// message to the bank.
 type validator struct {
 	address  string
 	mu       sync.Mutex

@@ -166,8 +166,8 @@ func TestWatchedFolder(t *testing.T) {
 	}
 }
 
-// TestWatchEndsWithItsToken checks that --watch exits and leaves new files in their place when the
-// service refuses the token of a deleted user.
+// After a user is deleted, the service refuses the user's token. TestWatchEndsWithItsToken checks
+// that --watch then exits, and leaves new files in their place.
 func TestWatchEndsWithItsToken(t *testing.T) {
 	base, token := userOfDev(t)
 	folder := t.TempDir()
