@@ -131,7 +131,7 @@ type InvestmentValue struct {
 }
 
 // Worth is the value of investments, with the gain since the purchase and since the previous value.
-// Percentages are fractions.
+// DiffPercent and PrevDiffPercent are fractions: 1 means 100 percent.
 type Worth struct {
 	Valuation, Diff, DiffPercent, PrevDiff, PrevDiffPercent *decimal.Decimal
 	// Calculated lists the calculated members, by their names in the API.

@@ -131,7 +131,8 @@ func (c *changer) event(id, version int64, now time.Time, body []byte) statement
 	return statement{insertEvent, []any{c.last.Add(1), bareDomain, id, version, body, now.UnixMicro()}}
 }
 
-// theFields has the length of the encrypted fields of an attempt that has no fields.
+// theFields has the length of the column fields for an attempt without fields. Even then, the
+// column contains encrypted data.
 var theFields = make([]byte, 100)
 
 const (
@@ -141,7 +142,8 @@ const (
 		VALUES ($1, $2, 'PAYMENT_STATE_UPDATED', 'payment', $3, $4, FALSE, 'application/json', 0, $5, 0, $6)`
 )
 
-// stateOf returns a payment in a state. It is about as large as the service's response.
+// stateOf returns a response with a payment in a state. It is about as large as the service's
+// response.
 func stateOf(id int64, now time.Time, state, link string) map[string]any {
 	var d bareDraft
 	d.Instructions = make([]bareInstruction, 1)

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// roundTrip is the time that a message to a remote database and its response take in total.
+// roundTrip is the total travel time of a message to a remote database and of its response.
 const roundTrip = 2 * time.Millisecond
 
 // distantConns is the limit of connections through a relay. A connection is busy while a message

@@ -2,7 +2,8 @@ package main
 
 import "context"
 
-// growing returns a side that measures the service on a database with a multiple of the rows.
+// growing returns a side that measures the service on a database. The argument times multiplies the
+// usual number of rows.
 type growing func(ctx context.Context, p *place, kind string, times int) (side, error)
 
 // growths returns the rows that compare a database with a database that has ten times as much data.

@@ -259,7 +259,7 @@ func (b *poster) post(ctx context.Context, l *sentDelivery) error {
 	return errors.Join(err, answer.Body.Close())
 }
 
-// record stores a batch. It reports whether there may be more.
+// record stores a batch of sent deliveries. It returns false when none are left.
 func (b *poster) record(ctx context.Context, sent <-chan sentDelivery, stop context.CancelCauseFunc) bool {
 	var batch []sentDelivery
 	for l := range sent {

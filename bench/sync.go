@@ -180,7 +180,7 @@ const together = 50
 
 const transactionColumns = 19
 
-// upsertTransactions writes the columns that the service writes, without id and manual. The database
+// upsertTransactions writes all columns that the service writes, except id and manual. The database
 // sets these two columns.
 var upsertTransactions = func() string {
 	rows := make([]string, together)

@@ -26,8 +26,8 @@ type copyView struct {
 	Note     string `json:"note"`
 }
 
-// Run copies the database, which other processes may use. With --note-only, Run only records a
-// copy.
+// Run copies the database, which other processes may use. With --note-only, Run makes no copy. It
+// only records a copy that was made by other means.
 func (b *backupCommand) Run(c *console) error {
 	if err := b.exists(); err != nil {
 		return err
@@ -123,7 +123,7 @@ type skippedView struct {
 }
 
 // skip skips ids. It refuses a SQLite database that a server uses, because that server has reserved
-// ids. For PostgreSQL, the command cannot know the servers.
+// ids. For PostgreSQL, the command cannot know whether a server uses the database.
 func (r *restoreCommand) skip(c *console) error {
 	return r.do(c, nil, func(db *store.DB) (any, error) {
 		if _, err := db.Database.LockOut(c.ctx); err != nil {

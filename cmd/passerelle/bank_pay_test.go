@@ -59,7 +59,8 @@ func newShopper(t *testing.T, s *servicetest.Instance, banks *banksOf, bank stri
 
 const creditor = "FR7630006000011234567890189"
 
-// line returns a transfer. A test bank fails as a name like "Fault RR04" says.
+// line returns a transfer to a beneficiary with a name. The name "Fault RR04", for example, makes a
+// test bank fail with the code RR04.
 func line(name string, more map[string]any) map[string]any {
 	all := map[string]any{
 		"amount": json.Number("12.50"), "currency": "EUR", "label": "Invoice 42", "execution_date_type": "first_open_day",
@@ -429,7 +430,8 @@ var approaches = map[string]struct {
 	refused string
 	forms   int
 	fields  map[string]any
-	// ends is set for a bank that never reports more than an acceptance.
+	// ends is the final state of approved payments. It is empty if this state depends on the kind
+	// of payment.
 	ends string
 }{
 	"redirect":           {refused: "CancelledByUser"},

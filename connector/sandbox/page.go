@@ -51,7 +51,7 @@ func styleHash() string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// view is the content of a page: an order, a question for access, a notice, or a shop's
+// view is the content of a page: an order, the question on an access page, a notice, or a shop's
 // return page.
 type view struct {
 	speech.Speech
