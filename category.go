@@ -160,9 +160,9 @@ var typeCategories = map[TransactionType]string{
 	"withdrawal": "cash.withdrawal", "fee": "bank.fees", "bank": "bank.fees", "loan_repayment": "home.loan", "market_order": "savings.investment", "refund": "income.refund",
 }
 
-// Categorize returns the codes of a transaction's category. The first of labelWords that the label
-// contains decides. If the label contains none of these words, the type decides. Categorize returns
-// nil when neither matches a category.
+// Categorize returns the codes of a transaction's category. It uses the first row of labelWords
+// whose word is in the label. If the label contains none of these words, it uses the type. It
+// returns nil when the type has no category either.
 func Categorize(label string, kind TransactionType) []string {
 	label = " " + strings.ToUpper(label) + " "
 	for _, c := range labelWords {

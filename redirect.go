@@ -19,8 +19,8 @@ func ParseRedirectURI(field, s string) (string, error) {
 	return ParseReturnURL(field, s)
 }
 
-// ParseReturnURL accepts the same URIs as ParseRedirectURI, also with a query. Any other text is an
-// Invalid error for the field.
+// ParseReturnURL accepts the same URIs as ParseRedirectURI, with or without a query. Any other text
+// is an Invalid error for the field.
 func ParseReturnURL(field, s string) (string, error) {
 	if fault := urlFault(s); fault != "" {
 		return "", InvalidField(field, "%s", fault)

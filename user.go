@@ -8,9 +8,10 @@ type Platform string
 // SharedAccess is the only platform in this service.
 const SharedAccess Platform = "sharedAccess"
 
-// User is an end user of a domain. Users own connections. The webview creates temporary users, and
-// so do calls that contain neither client credentials nor a config token. A temporary user is
-// deleted at its expiry unless an application takes it over. All other users are permanent.
+// User is an end user of a domain. Users own connections. The webview creates temporary users. POST
+// /auth/init also creates a temporary user when the request contains neither client credentials nor
+// a config token. A temporary user is deleted at its expiry unless an application takes it over.
+// All other users are permanent.
 type User struct {
 	ID       UserID
 	Domain   DomainID

@@ -187,7 +187,8 @@ func (p *planner) opening() int {
 }
 
 // approve adds the payer's approval on the bank's page. It adds no approval if the payer need not
-// approve, if the plan begins with the ending bug, or if the plan has the verb ask, lose or mute.
+// approve, if the plan begins with an ending that has the code bug, or if the plan has the verb
+// ask, lose or mute.
 func (p *planner) approve() {
 	at := p.opening()
 	first := p.Steps[at]

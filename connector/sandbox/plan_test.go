@@ -54,8 +54,8 @@ func using(t *testing.T, b *sandbox.Bank, useCase string) (connector.Order, paym
 	return o, send(t, initiator(t, b, testConnector), o)
 }
 
-// TestDecoupled checks that the bank reports the payer's decision only after the time that a payer
-// takes.
+// A payer takes some time to decide in the app. TestDecoupled checks that the bank reports the
+// decision after that time, and not earlier.
 func TestDecoupled(t *testing.T) {
 	resume := connector.Answer{Action: payment.Decoupled, Yes: true}
 	for useCase, want := range map[string]struct {

@@ -48,7 +48,7 @@ func pressed(t *testing.T, bank *sandbox.Bank, page string, form url.Values) int
 	return w.Code
 }
 
-// TestAccountChoice checks that the account that the payer chooses on the page selects the script.
+// TestAccountChoice checks that the payer's choice of an account on the page selects the script.
 func TestAccountChoice(t *testing.T) {
 	for number, want := range map[string]payment.ErrorCode{
 		"": "", "FR7699999000010000000000018": "", "FR7699999000010000000000115": payment.InsufficientFunds,

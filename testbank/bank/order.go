@@ -83,7 +83,7 @@ type Order struct {
 // Key implements [ledger.Document].
 func (o *Order) Key() (string, string) { return orderKind, o.ID }
 
-// Belongs implements [ledger.Document]. Orders are listed by request.
+// Belongs implements [ledger.Document]. The bank uses this text to recognise a repeated request.
 func (o *Order) Belongs() string { return o.Party + " " + o.RequestID }
 
 // Due implements [ledger.Document].

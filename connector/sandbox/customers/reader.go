@@ -341,7 +341,7 @@ func (c customer) accounts() []holding {
 func (c customer) odd() bool { return c.today.In(time.UTC).Unix()/86400%2 == 1 }
 
 // showAccount passes on the transactions of an account, and then its assets. The coming
-// transactions are first. The others follow from today back to the day from.
+// transactions are first. The others follow, newest first. The argument from is the earliest day.
 func (c customer) showAccount(ctx context.Context, h holding, from passerelle.Date, out connector.Sink) error {
 	if from.IsZero() || from.Compare(beginning) < 0 {
 		from = beginning
