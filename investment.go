@@ -17,8 +17,8 @@ type Assets struct {
 }
 
 // InvestmentDetails holds what an institution reports about a position. Amounts are in the
-// account's currency, except for the fields named Original. These are in the investment's currency.
-// Nil means that the institution reports no value.
+// account's currency, except for the fields whose names begin with Original. These are in the
+// investment's currency. Nil means that the institution reports no value.
 type InvestmentDetails struct {
 	// Key is the institution's own key for the position within its account.
 	Key, Label string
