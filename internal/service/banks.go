@@ -15,7 +15,8 @@ import (
 	"passerelle/connector/berlingroup/tomlfile"
 )
 
-// BankFile is one file in a folder of banks. It contains the bank, or the error of the file.
+// BankFile is one file in a folder of banks. If the file is wrong, Err is the reason. Bank is then
+// nil, or the bank that an earlier version of the file described.
 type BankFile struct {
 	Path string
 	Bank *berlingroup.Bank
@@ -23,14 +24,14 @@ type BankFile struct {
 }
 
 // BankFiles reads the files *.toml of a folder, ordered by name. It fails when it cannot read the
-// folder. An invalid file has its own error. A file whose UUID or number belongs to another
-// connector also has its own error, even if that connector is built in.
+// folder. An invalid file does not make BankFiles fail: Err of the file is the reason. Err is also
+// set when the UUID or the number belongs to an earlier file or to a connector in own.
 func BankFiles(folder string, own []connector.Connector) ([]BankFile, error) {
 	return readBanks(folder, own, nil)
 }
 
-// readBanks reads the files like BankFiles. before contains the banks of the last read, by path.
-// Such a bank replaces an invalid file.
+// readBanks reads the files like BankFiles. before contains the banks of the last read, by path. A
+// bank in before replaces the bank of a file that has become invalid.
 func readBanks(folder string, own []connector.Connector, before map[string]*berlingroup.Bank) ([]BankFile, error) {
 	paths, err := filepath.Glob(filepath.Join(folder, "*.toml"))
 	if err == nil && len(paths) == 0 {
@@ -57,9 +58,9 @@ func readBanks(folder string, own []connector.Connector, before map[string]*berl
 	return files, nil
 }
 
-// inTurn returns the indexes of the files in the order in which they reserve names: first banks
-// that run and keep their names, then banks that run and change their names, and then new files. A
-// copy of a file therefore cannot take the names of a running bank.
+// inTurn returns the indexes of the files in the order in which they reserve names, which are UUIDs
+// and numbers: first banks that run and keep their names, then banks that run and change their
+// names, and then new files. A copy of a file therefore cannot take the names of a running bank.
 func inTurn(files []BankFile, before map[string]*berlingroup.Bank) []int {
 	turn := func(i int) int {
 		former, next := before[files[i].Path], files[i].Bank
@@ -119,11 +120,12 @@ func emptyFolder(folder string) error {
 // description of a built-in connector.
 type takenNames map[string]string
 
-// takenName is a name that another connector has. It comes from a field of a bank file.
+// takenName is a name that another connector has. field is the field of the bank file with this
+// name.
 type takenName struct{ field, message string }
 
-// take reserves the UUID and the numbers of a connector. It reserves all of them or none, and
-// returns the taken names.
+// take reserves the UUID and the numbers of a connector. It reserves all of them or none. It
+// returns the first taken name of each field.
 func (t takenNames) take(p connector.Profile, whose string) []takenName {
 	type claimed struct{ field, name string }
 	claims := []claimed{{"uuid", p.UUID}, {"id", strconv.FormatInt(p.ID, 10)}}
@@ -145,7 +147,7 @@ func (t takenNames) take(p connector.Profile, whose string) []takenName {
 	return nil
 }
 
-// Reload reads the service's certificate and the folder of banks again.
+// Reload reads the service's certificate, the folder of banks and the connector programs again.
 func (s *Service) Reload(ctx context.Context) {
 	if s.certificate != nil {
 		s.certificate.Wake()
@@ -153,9 +155,9 @@ func (s *Service) Reload(ctx context.Context) {
 	s.ReloadBanks(ctx)
 }
 
-// ReloadBanks reads the folder of banks again. For an invalid file, it logs the error and does not
-// change the bank. If it cannot read the folder, it keeps all banks. A running call continues with
-// the version of the bank that it started with.
+// ReloadBanks reads the folder of banks and the connector programs again. For an invalid file, it
+// logs the error and does not change the bank. If it cannot read the folder, it keeps all banks. A
+// running call continues with the version of the bank that it started with.
 func (s *Service) ReloadBanks(ctx context.Context) {
 	if err := s.loadBanks(ctx); err != nil {
 		s.config.Log.ErrorContext(ctx, "the banks are as they were", "error", err)

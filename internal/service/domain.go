@@ -74,8 +74,8 @@ func (s *Service) domain(ctx context.Context, host string) (passerelle.Domain, e
 // receivers are below it.
 func origin(d passerelle.Domain) string { return strings.TrimSuffix(d.BaseURL, "/2.0") }
 
-// enter returns the domain of a request's host, and looks up the token of the request in that
-// domain.
+// enter returns the domain of a request's host, and looks up the token of the request. It does not
+// check that the token belongs to the domain: authenticate does.
 func (s *Service) enter(ctx context.Context, host, bearer string) (store.ServedDomain, access.BearerToken, error) {
 	var (
 		found store.ServedDomain

@@ -27,7 +27,7 @@ type domainMetrics struct {
 	figures []prometheus.Metric
 }
 
-// figure describes a metric from the database. labels lists its labels.
+// figure describes a metric. It adds the prefix passerelle_ to the name.
 func figure(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("passerelle_"+name, help, labels, nil)
 }
@@ -63,9 +63,9 @@ func (m *domainMetrics) Collect(into chan<- prometheus.Metric) {
 	}
 }
 
-// measure reads the metrics again. A domain that fails has no values until it succeeds again. The
-// values of the other domains are published. When all domains fail, the earlier values and their
-// time stay.
+// measure reads the metrics again. When the values of a domain cannot be read, the domain has no
+// values until the next successful read, and the values of the other domains are published. When
+// this happens to all domains, the earlier values and their time stay.
 func (s *Service) measure(ctx context.Context) error {
 	all, err := s.DB.Domains(ctx)
 	if err != nil {
@@ -93,7 +93,7 @@ func (s *Service) measure(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// reading has the values of one pass that reads all metrics.
+// reading has the values that one call of measure reads.
 type reading struct {
 	*store.DB
 	at      time.Time

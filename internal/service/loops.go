@@ -43,8 +43,8 @@ func (s *Service) erase(ctx context.Context) error {
 	return errors.Join(s.eachDomain(s.eraseUsers)(ctx), s.Aggregation.EraseWithdrawn(ctx), s.Documents.RemoveFiles(ctx))
 }
 
-// addEarlierWords adds the words of payments from before the service stored words. Searches then
-// find these payments too.
+// addEarlierWords adds the words for searches to payments that an earlier version of the service
+// stored without words.
 func (s *Service) addEarlierWords(ctx context.Context, d passerelle.Domain) error {
 	return search.AddEarlier(ctx, s.DB, d.ID)
 }
@@ -60,8 +60,8 @@ func (s *Service) synchronise(ctx context.Context, d passerelle.Domain) error {
 	return s.Aggregation.BeginDue(ctx, d)
 }
 
-// fetchers returns the loops that fetch files, by the UUIDs of the connectors. Each connector with
-// files has its own loop, so a slow connector does not delay the others.
+// fetchers returns the loops that fetch files, by the UUIDs of the connectors. Each connector in
+// all that reads files has its own loop, so a slow connector does not delay the others.
 func (s *Service) fetchers(all []connector.Connector) map[string]*background.Loop {
 	loops := map[string]*background.Loop{}
 	for _, c := range all {
@@ -103,7 +103,7 @@ const (
 	purgeBatches = 100
 )
 
-// partBatch is the number of large pieces of bodies that one unit removes.
+// partBatch is the largest number of parts of large event bodies that one unit checks.
 const partBatch = 100
 
 // purge removes rows that the service no longer needs: expired rows, large bodies without an event,

@@ -42,8 +42,8 @@ const (
 
 // SendMails sends up to mailPass due mails, one after the other. A loop calls SendMails if the
 // service has a Mailer. When the mail server refuses a mail, SendMails continues with the next one.
-// If the process ends before it has recorded a mail, the service sends that mail again with the
-// same id.
+// If the process ends before it has recorded that a mail was sent, the service sends that mail
+// again with the same id.
 func (s *Service) SendMails(ctx context.Context) error {
 	for range mailPass {
 		m, err := s.claimMail(ctx)

@@ -64,7 +64,7 @@ func newOutage(t *testing.T, s *servicetest.Instance) *outage {
 		"event": "PAYMENT_STATE_UPDATED", "url": o.url + "/hook/secret-path?key=secret-query",
 	})), &webhook)
 	o.webhook = webhook.ID
-	o.set(map[string]string{settings.FlushInterval: "60"}) // the steps of these tests are longer
+	o.set(map[string]string{settings.FlushInterval: "60"}) // seconds; the tests advance the clock by at least this time
 	return o
 }
 

@@ -15,9 +15,9 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// TestBankOfThePayer: the webview selects the bank of the payer's account, and lists no bank with
-// other accounts. A payer with an account at an unknown bank can choose any bank, because a list of
-// prefixes may be incomplete.
+// TestBankOfThePayer: the webview selects the bank of the payer's account. It does not list banks
+// whose prefixes exclude this account. A payer with an account at an unknown bank can choose any
+// bank, because a list of prefixes may be incomplete.
 func TestBankOfThePayer(t *testing.T) {
 	folder := t.TempDir()
 	berlingrouptest.NewAuthority(t).Furnish(folder)

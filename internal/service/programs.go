@@ -15,7 +15,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// program is a connector program: its row, and the connector that calls it. The connector can be
+// program is a connector program: its row, and the client that calls the program. The client can be
 // nil if the service has left out the program because of an error.
 type program struct {
 	row   store.ConnectorProgram
@@ -47,7 +47,7 @@ func ProgramConnectors(ctx context.Context, db *store.Reader) ([]connector.Conne
 }
 
 // loadPrograms returns the connectors of the programs in the database. It logs and omits an invalid
-// program.
+// program. The map also has the omitted programs.
 func (s *Service) loadPrograms(ctx context.Context) ([]connector.Connector, map[int64]program, error) {
 	all, err := programs.List(ctx, &s.DB.Reader)
 	if err != nil {

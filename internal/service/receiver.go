@@ -63,9 +63,10 @@ func received(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return body, receivingError(err)
 }
 
-// inflate returns the decompressed body. Signatures cover this form of the body. The body must be
-// complete, because inflate must not read from the connection. A call that waits for bytes that may
-// never arrive could use a thousand times the memory of the compressed body.
+// inflate returns the decompressed body. Signatures cover this form of the body. The argument sent
+// must be the complete compressed body, because inflate must not read from the connection. A call
+// that waits for bytes that may never arrive could use a thousand times the memory of the
+// compressed body.
 func inflate(ctx context.Context, sent []byte) ([]byte, error) {
 	whole, err := gzip.NewReader(bytes.NewReader(sent))
 	if err != nil {

@@ -3,8 +3,8 @@
 //
 // The package owns the wiring and the order of starting and stopping. The commands and the tests
 // therefore run the same program. Package main reads the flags and the environment. The other
-// packages own all behaviour that a request can observe. Package service fails at the start, before
-// it listens, when it cannot use the database, the schema or the key file.
+// packages own the behaviour of endpoints and pages. Package service fails at the start, before it
+// listens, when it cannot use the database, the schema or the key file.
 package service
 
 import (
@@ -51,7 +51,7 @@ import (
 	"passerelle/internal/wire"
 )
 
-// Config is the configuration of a program.
+// Config is the configuration of a Service.
 type Config struct {
 	// Database is the address of the database, for store.Open.
 	Database string
@@ -89,7 +89,7 @@ type Config struct {
 	MaxRequests int64
 	// MaxBodies limits the bytes of request bodies in memory. Zero means DefaultMaxBodies.
 	MaxBodies int64
-	// DatabaseTimeout limits the time of a query, including the wait for a connection. Zero
+	// DatabaseTimeout limits the time of a query or unit, including the wait for a connection. Zero
 	// means DefaultDatabaseTimeout.
 	DatabaseTimeout time.Duration
 	// Identities configures the identity provider for operators. It is nil without a provider. The
@@ -115,21 +115,23 @@ type Config struct {
 // NoConsole is the value of ConsoleListen that disables the console.
 const NoConsole = "none"
 
-// DefaultMaxRequests is the default limit of concurrent requests. While callers wait for a few
-// silent banks (see initiation.MaxCallers), the limit has room for other callers. The database can
-// serve these in about a second.
+// DefaultMaxRequests is the default limit of concurrent requests. While some requests wait for a
+// few silent banks (see initiation.MaxCallers), the limit has room for others. The database can
+// serve these others in about a second.
 const DefaultMaxRequests = 512
 
 // DefaultMaxBodies is the default limit for request bodies in memory, in bytes. It does not count
 // the first 16 KiB of each request. Four bodies of the largest accepted size fit, 32 MiB each. The
-// limit counts no copies: for a file in base64, there are up to three.
+// limit counts no copies. Memory may contain three copies of a file in base64.
 const DefaultMaxBodies = 128 << 20
 
-// DefaultDatabaseTimeout is the longest time of a query. Queries normally take less than a second.
-// A slower query fails, and the client gets an error that asks it to try again.
+// DefaultDatabaseTimeout is the default of DatabaseTimeout. Queries normally take less than a
+// second. A query that takes longer than the timeout fails, and the client gets an error that asks
+// it to try again.
 const DefaultDatabaseTimeout = 30 * time.Second
 
-// maxSyncs is the largest number of concurrent reads in the background that users have requested.
+// maxSyncs is the largest number of first reads of connections that run in the background at the
+// same time.
 const maxSyncs = 64
 
 // maxFileFetches is the largest number of files that the service fetches at the same time because
@@ -152,7 +154,7 @@ type Service struct {
 	config Config
 	// traces exports spans. It is nil without traces.
 	traces *otlp.Exporter
-	// notifications handles the reports of banks.
+	// notifications receives the notifications of banks.
 	notifications *notification.Notifications
 	// registry contains all connectors. banks contains the banks from files, by path.
 	registry connector.Registry
@@ -176,17 +178,18 @@ type Service struct {
 	domainMetrics domainMetrics
 	bankHealth    bankHealth
 	loops         background.Group
-	// syncs runs the reads that no request waits for. fileFetches fetches the files that readers
-	// wait for.
+	// syncs runs first reads of connections, for which no request waits. fileFetches fetches the
+	// files for which readers wait.
 	syncs, fileFetches *background.Pool
-	// calls has the reads that requests wait for. They continue when a client leaves.
+	// calls has the reads for which requests wait. A read continues when its client leaves.
 	calls  background.Calls
 	sender *delivery.Sender
-	// certificate reads the service's certificate again. It is nil without a certificate.
+	// certificate is the loop that reads the service's certificate again. It is nil without a
+	// certificate.
 	certificate *background.Loop
 	// draining is set when the program is stopping.
 	draining atomic.Bool
-	// warned is the time of the last warning about an unknown proxy, in microseconds.
+	// warned is the time of the last warning about an unknown proxy, in microseconds since 1970.
 	warned atomic.Int64
 }
 
@@ -324,8 +327,9 @@ func (s *Service) standing() background.Group {
 // identitiesTimeout is the longest time to wait for a response of the identity provider.
 const identitiesTimeout = 10 * time.Second
 
-// identities returns the configured identity provider, if any. Calls to the provider follow the
-// rules for webhooks: only public addresses and the operator's networks, and no redirects.
+// identities returns the configured identity provider, if any. Like webhook requests, calls to the
+// provider may reach only public addresses, the networks in c.Networks and, with c.Loopback, this
+// machine. They follow no redirects.
 func identities(c Config) (*oidc.Provider, error) {
 	if c.Identities == nil {
 		return nil, nil //nolint:nilnil // without a provider, operators have passwords
@@ -416,8 +420,8 @@ func (s *Service) Serve() {
 	}
 }
 
-// Ended returns a channel that is closed when the listener has ended. The channel first receives
-// the error if the listener ended without Stop.
+// Ended returns a channel that is closed when the API's listener has ended. If the listener ended
+// without Stop, the channel first receives the error.
 func (s *Service) Ended() <-chan error { return s.server.Ended() }
 
 // product returns the name and the version of the program in the form that headers use.
@@ -425,7 +429,7 @@ func (s *Service) product() string {
 	return "Passerelle/" + cmp.Or(strings.TrimPrefix(s.config.Version, "v"), "development")
 }
 
-// Handler returns the handler of the listener.
+// Handler returns the handler of the API's listener.
 func (s *Service) Handler() http.Handler {
 	return s.asCalled(s.places())
 }

@@ -10,8 +10,8 @@ import (
 	"passerelle/internal/httpd"
 )
 
-// closing is the time that Stop reserves for closing the database. It reserves at most a fifth of
-// the whole time.
+// closing is the time that Stop reserves for closing the database. Stop reserves at most a fifth of
+// the time until its deadline.
 const closing = 5 * time.Second
 
 // Drain makes /readyz fail and ends each connection after its next response. The service still
@@ -24,11 +24,11 @@ func (s *Service) Drain() {
 	}
 }
 
-// Stop lets running requests finish, and stops the loops and the sender of webhooks at the same
-// time. Then it closes the database. Stop does all of this within the context's deadline. Shortly
-// before the deadline, it closes the connections of clients that have not finished. Enough time
-// then remains for closing the database. The next start, or another replica, finishes the
-// interrupted work.
+// Stop lets running requests finish. Meanwhile, it stops the loops, and then the sender of
+// webhooks. After that, it closes the database. Stop does all of this within the context's
+// deadline. Shortly before the deadline, it closes the connections of clients that have not
+// finished. Enough time then remains for closing the database. The next start, or another replica,
+// finishes the interrupted work.
 func (s *Service) Stop(ctx context.Context) error {
 	s.Drain()
 	early, cancel := sooner(ctx)
@@ -39,8 +39,8 @@ func (s *Service) Stop(ctx context.Context) error {
 	return errors.Join(served, <-worked, s.stopCalls(ctx), s.closeDatabase(ctx), s.traces.Close(ctx))
 }
 
-// stopCalls ends the reads that continued after their clients left. Each read then releases its
-// connection. The lease of a read that does not end in time lapses.
+// stopCalls ends the reads that continued after their clients left. Each read then releases the
+// lease of its connection. The lease of a read that does not end in time lapses.
 func (s *Service) stopCalls(ctx context.Context) error {
 	early, cancel := sooner(ctx)
 	defer cancel()
@@ -96,8 +96,8 @@ func (s *Service) closeDatabase(ctx context.Context) error {
 	return nil
 }
 
-// within calls a function that takes no context. It returns the function's result. If the context
-// ends first, it returns the context's error.
+// within calls do, which takes no context. It returns the result of do. If the context ends first,
+// it returns the context's error.
 func within(ctx context.Context, do func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- do() }()
