@@ -146,7 +146,7 @@ func imageOf(version, arch, program string, at time.Time) (v1.Image, error) {
 func configOf(image v1.Image, version, arch string, at time.Time) *v1.ConfigFile {
 	file, err := image.ConfigFile()
 	if err != nil {
-		panic(err) // the image was made above, so it has a configuration
+		panic(err) // imageOf made the image from parts in memory, so its configuration can always be read
 	}
 	file = file.DeepCopy()
 	file.OS, file.Architecture, file.Created = "linux", arch, v1.Time{Time: at}

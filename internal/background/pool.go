@@ -6,8 +6,9 @@ import (
 	"sync"
 )
 
-// Pool runs work that a request starts but does not wait for. Each piece of work has its own
-// goroutine. Set the fields before you use the pool. Its methods are safe for concurrent use.
+// Pool runs work that a request starts, and that continues when the request ends. Each piece of
+// work has its own goroutine. Set the fields before you use the pool. Its methods are safe for
+// concurrent use.
 type Pool struct {
 	// Size is the largest number of pieces of work that run at the same time.
 	Size int

@@ -30,7 +30,7 @@ var (
 type Limits struct {
 	// Connector is the name of the connector, for traces.
 	Connector string
-	// Deadline is the deadline in the connector's context.
+	// Deadline is the time after which the connector's context ends.
 	Deadline time.Duration
 	// Grace is the time for which the call waits for the connector after the connector's context
 	// has ended.

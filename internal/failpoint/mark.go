@@ -14,9 +14,9 @@ import (
 	"syscall"
 )
 
-// A test sets these variables in the environment. dieAt is the mark to crash at. A "#" and the
-// number of the pass may follow the mark. seen is the file to which the process writes the names of
-// the marks that it has passed.
+// A test sets these variables in the environment. dieAt is the mark to crash at. If "#" and a
+// number n follow the mark, the process crashes when it passes the mark for the nth time. seen is
+// the file to which the process writes the names of the marks that it has passed.
 var (
 	dieAt = os.Getenv("PASSERELLE_TEST_DEATH")
 	seen  = os.Getenv("PASSERELLE_TEST_DEATHS_SEEN")
@@ -64,8 +64,9 @@ func note(name string) {
 	}
 }
 
-// shared matches functions that many other functions call in the same way. The name of their caller
-// describes the place better. The functions of package failpoint are on every stack.
+// shared matches functions that many other functions call in the same way. The name of the function
+// that calls them describes the place better. The functions of package failpoint are on every
+// stack.
 var shared = regexp.MustCompile(`^(failpoint|database|store|bankstore|operatorstore|bankcall|runtime)\.|\.(commit|write|ask|callBank|begin|finish|limitDB)$|connector\.Guard`)
 
 // reservation is the function that reserves ids. The caller of this function is random, because any

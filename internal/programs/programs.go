@@ -24,8 +24,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// firstNumber is the lower limit of the numbers of connector programs. All other connectors have
-// smaller numbers.
+// firstNumber is the lower limit of the numbers of connector programs. Built-in connectors have
+// smaller numbers. A bank file must not have the number of a program.
 const firstNumber = 1_000_000
 
 // Programs adds, checks and removes connector programs. The transaction of each change also stores
@@ -48,7 +48,7 @@ type Program struct {
 // Number returns the deprecated number of the connector.
 func (p Program) Number() int64 { return firstNumber + p.ID }
 
-// Connector returns the program's connector. That connector calls the program through the argument.
+// Connector returns the program's connector. That connector uses calls to call the program.
 func (p Program) Connector(calls *remote.Program) (connector.Connector, error) {
 	if p.Err != nil {
 		return nil, fmt.Errorf("read the profile of connector %s: %w", p.UUID, p.Err)

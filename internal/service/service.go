@@ -130,8 +130,8 @@ const DefaultMaxBodies = 128 << 20
 // it to try again.
 const DefaultDatabaseTimeout = 30 * time.Second
 
-// maxSyncs is the largest number of first reads of connections that run in the background at the
-// same time.
+// maxSyncs is the largest number of reads of connections that run in the background at the same
+// time because clients requested them.
 const maxSyncs = 64
 
 // maxFileFetches is the largest number of files that the service fetches at the same time because
@@ -178,8 +178,8 @@ type Service struct {
 	domainMetrics domainMetrics
 	bankHealth    bankHealth
 	loops         background.Group
-	// syncs runs first reads of connections, for which no request waits. fileFetches fetches the
-	// files for which readers wait.
+	// syncs runs the reads of connections that clients request and do not wait for. fileFetches
+	// fetches the files for which readers wait.
 	syncs, fileFetches *background.Pool
 	// calls has the reads for which requests wait. A read continues when its client leaves.
 	calls  background.Calls

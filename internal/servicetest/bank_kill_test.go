@@ -92,7 +92,7 @@ type saleState struct {
 	Action      *string
 	ValidateURI *string `json:"validate_uri"`
 	Fields      map[string]any
-	// Instructions name the order in the books of the bank.
+	// The reference of the first instruction identifies the order in the books of the bank.
 	Instructions []struct {
 		Reference string `json:"reference_id"`
 	}
@@ -130,7 +130,7 @@ func (s *merchant) sell(stop <-chan struct{}) {
 		for deadline := time.Now().Add(time.Second); time.Now().Before(deadline) && !s.advance(o, pause); {
 			pause = min(2*pause, longPause)
 		}
-		<-time.After(100*time.Millisecond + usualRest()) // while a failed bank gets no calls, the service rejects every payment
+		<-time.After(100*time.Millisecond + usualRest()) // while the service does not call a failed bank, it rejects every payment at this bank
 	}
 }
 
@@ -146,7 +146,8 @@ func (s *merchant) awaitDone(more int, within time.Duration) {
 	}
 }
 
-// The pauses between the steps of a payment become longer, because queries slow down the service.
+// The pauses between the requests about a payment become longer, because these requests slow down
+// the service.
 const (
 	shortPause = 20 * time.Millisecond
 	longPause  = 160 * time.Millisecond

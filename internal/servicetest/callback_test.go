@@ -65,7 +65,8 @@ func (p *payerStory) change(body map[string]any) {
 	p.s.OK(p.s.Call("POST", p.path(), p.s.Token("payments:admin"), body))
 }
 
-// validates makes the bank redirect the payer to the client's own site instead of the callback.
+// validates chooses the bank for the payer, like a client with a page of its own. The payer returns
+// to this page and not to the client's callback.
 func (p *payerStory) validates() {
 	p.t.Helper()
 	p.change(map[string]any{"connector_uuid": testConnector, "webview_url": "https://shop.example/own", "validated": true})
@@ -264,8 +265,9 @@ var callbackCases = map[string]callbackCase{
 	}},
 }
 
-// TestStateThatThePayerBrings tests which domains have the old behaviour of PAYMENT_STATE_UPDATED,
-// and how this behaviour works.
+// In the old behaviour of PAYMENT_STATE_UPDATED, webhooks omit the states that the payer brings to
+// the client's callback. TestStateThatThePayerBrings tests which domains have this behaviour, and
+// how it works.
 func TestStateThatThePayerBrings(t *testing.T) {
 	for name, c := range callbackCases {
 		t.Run(name, func(t *testing.T) {

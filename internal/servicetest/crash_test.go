@@ -19,7 +19,8 @@ import (
 )
 
 // TestCrashAtEachMark crashes the program at random marks while clients pay, read accounts and
-// receive events. A mark is before or after a commit, a bank call or a webhook.
+// receive events. A mark is a place in the code before or after a commit, a bank call or a webhook
+// request.
 func TestCrashAtEachMark(t *testing.T) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
@@ -134,7 +135,8 @@ func (m *marks) missing(wanted []string, within time.Duration) []string {
 	}
 }
 
-// die restarts the process with a crash at the nth pass of a mark.
+// die restarts the process so that it crashes when it passes a mark for the nth time. The argument
+// pass is n. die reports whether the process crashed.
 func (m *marks) die(mark string, pass int) bool {
 	p := m.process
 	m.ledger.d.disturb()

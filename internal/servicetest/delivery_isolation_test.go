@@ -165,7 +165,7 @@ func asked(in *setting) {
 
 func amountOfChanges() int { return eventCount(60) / changesOfPayment * changesOfPayment }
 
-// measured returns the 99th percentile of the time from a response to the receipt of its delivery.
+// measured returns the 99th percentile of the times that drive returns.
 func measured(in *setting, isDead bool) time.Duration {
 	s := newFixture(in, "60")
 	defer s.process.Kill()
@@ -181,7 +181,8 @@ func measured(in *setting, isDead bool) time.Duration {
 	return took[len(took)*99/100]
 }
 
-// drive changes payments at a steady rate, and returns the time from each response to its delivery.
+// drive changes payments at a steady rate. For each change, it returns the time that passes after
+// the response until the healthy endpoint receives the event.
 func (s *fixture) drive(changes int) (took []time.Duration) {
 	s.t.Helper()
 	all := make([]*mover, changes/changesOfPayment)

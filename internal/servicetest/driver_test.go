@@ -27,7 +27,8 @@ import (
 	"passerelle/payment"
 )
 
-// amount returns the size of a test. A long run sets an environment variable.
+// amount returns the number in the environment variable name, which long runs set. Without the
+// variable, it returns usual.
 func amount(name string, usual int) int {
 	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
 		return n
@@ -53,7 +54,8 @@ type driver struct {
 	// rests is the pause of a client between two orders. Without it, clients would use processor
 	// time while a test waits for something else.
 	rests time.Duration
-	// disturbed is the time of the last failure, in nanoseconds since 1970.
+	// disturbed is the time at which the test last killed a process or the database, in nanoseconds
+	// since 1970.
 	disturbed    atomic.Int64
 	withoutRetry atomic.Int64
 
@@ -378,7 +380,7 @@ func (d *driver) checkSubmissions() {
 	for id := range d.paid() {
 		attempt, err := db.Attempt(ctx, domain.ID, passerelle.PaymentID(id))
 		if err != nil {
-			continue // simulated payments have no order
+			continue // the service sends no order to a bank for a simulated payment
 		}
 		orders++
 		if n, err := db.SandboxSubmissions(ctx, domain.ID, attempt.Key); err != nil || n != 1 {

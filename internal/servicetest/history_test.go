@@ -32,8 +32,7 @@ func seed() uint64 {
 }
 
 // TestRandomHistories lets clients, payers and banks act in any order through the API of a complete
-// service. It compares each response and the stored state with a model of the interface
-// specification.
+// service. It compares each response and the stored state with a model of the API's specification.
 func TestRandomHistories(t *testing.T) {
 	url := storetest.SQLite(t)
 	s := servicetest.Start(t, url, servicetest.Options{})
@@ -57,8 +56,7 @@ func TestRandomHistories(t *testing.T) {
 	checkEvents(t, url, played)
 }
 
-// model has the allowed next states of a payment, from the state table of the interface
-// specification.
+// model has the allowed next states of a payment, from the state table of the API's specification.
 var model = map[payment.State][]payment.State{
 	"created":    {"validating", "rejected", "expired"},
 	"validating": {"pending", "rejected", "expired"},
@@ -75,7 +73,7 @@ type history struct {
 	done   []string
 }
 
-// labels control the behaviour of the test bank.
+// labels control the behaviour of the simulated bank.
 var labels = []string{
 	"Order 42", "pdng/done - a", "pdng/rjct - b", "canc - c", "rjct(insufficientFunds) - d", "bug - e", "pdng/accp - f", "pdng/hold - g",
 	"actn(confirm)/done - h", "actn(psu)/done - i", "actn(fields)/done - j", "actn(decoupled)/done - k", "dupl/done - l", "pdng/back/done - m", "unkn/done - n",
@@ -110,8 +108,8 @@ func (h *history) play() {
 
 func pick[T any](random *rand.Rand, list []T) T { return list[random.IntN(len(list))] }
 
-// clientAct is one act in a history. Its function allowed predicts from the client's data whether
-// the service may accept the act.
+// clientAct is one act in a history. Its function allowed tells from the client's data whether the
+// service may accept the act. If allowed is nil, the service may always accept the act.
 type clientAct struct {
 	name    string
 	do      func(*history) servicetest.Answer

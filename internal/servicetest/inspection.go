@@ -101,7 +101,7 @@ func Listen(ctx context.Context, t testing.TB) Console {
 	return c
 }
 
-// Silent checks that the browser has sent no messages, except messages with one of the texts.
+// Silent checks that the browser has sent no messages, except messages that contain a text in but.
 func (c Console) Silent(t testing.TB, but ...string) {
 	t.Helper()
 	const end = "the end"

@@ -76,7 +76,7 @@ func TestInvariantsAreSeenToBreak(t *testing.T) {
 		s := servicetest.Start(t, url, servicetest.Options{})
 		s.Subscribe(stateUpdated, "shop")
 		s.OK(s.Call("POST", "/webhooks/1/test", s.ConfigToken, nil)) // the delivery of a test counts as dropped even when it was delivered
-		for {                                                        // until the service has given the two registrations their places in the audit log
+		for {                                                        // until the acts of Subscribe have their places in the audit log
 			_, err := operatorstore.From(&s.DB.Reader).NextUnchained(t.Context(), -1)
 			if errors.Is(err, store.ErrNotFound) {
 				break

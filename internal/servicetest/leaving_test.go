@@ -15,8 +15,8 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// slowProgram sends a value to its first channel when a read begins, and ends the read after a
-// value from its second channel.
+// slowProgram sends a value to asked when a read begins, and ends the read when it receives a value
+// from answer.
 type slowProgram struct {
 	asked, answer chan struct{}
 }

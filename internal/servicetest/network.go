@@ -27,7 +27,8 @@ func StartNetwork(t testing.TB, target string) *Network {
 	return &Network{Network: n, t: t}
 }
 
-// Through returns the address of the target through the network.
+// Through returns the address with the host and port of the network. Requests to the result reach
+// the target through the network.
 func (n *Network) Through(address string) string {
 	n.t.Helper()
 	through, err := n.Network.Through(address)

@@ -56,8 +56,8 @@ func TestNetwork(t *testing.T) {
 }
 
 const (
-	// clientTimeout is longer, because a call makes several queries, and may have to ask the server
-	// for the outcome of a COMMIT.
+	// clientTimeout is longer than databaseTimeout. A call makes several queries, and the service
+	// may have to ask PostgreSQL for the outcome of a COMMIT.
 	databaseTimeout = 5 * time.Second
 	clientTimeout   = 40 * time.Second
 	recoverIn       = 30 * time.Second

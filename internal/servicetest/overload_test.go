@@ -16,7 +16,7 @@ const (
 	// overloadRequests is the limit of concurrent requests.
 	overloadRequests = 16
 	overloadClients  = 5 * overloadRequests
-	// overloadMemory is the largest additional memory of the process, in bytes.
+	// overloadMemory is the most by which the memory of the process may grow, in bytes.
 	overloadMemory = 256 << 20
 	recoversIn     = 10 * time.Second
 )

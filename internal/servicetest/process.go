@@ -227,7 +227,7 @@ func (p *Process) Memory() int64 {
 	return 0
 }
 
-// Configure changes a setting of the sandbox with the program's command.
+// Configure changes a setting of the sandbox with the command config set.
 func (p *Process) Configure(key, value string) {
 	p.t.Helper()
 	p.Command("config", "set", key, value, "--database", p.Database())

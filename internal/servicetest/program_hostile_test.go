@@ -72,7 +72,7 @@ func (h *hostileProgram) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var body bytes.Buffer
 	answer := answerSigned(w, r)
 	body.WriteString(whole)
-	_, _ = answer.sum.(io.Writer).Write(body.Bytes()) //nolint:forcetypeassert // a hash never returns an error
+	_, _ = answer.sum.(io.Writer).Write(body.Bytes()) //nolint:forcetypeassert // sum is a hash, and its Write never fails
 	w.Header().Set("Passerelle-Signature", hex.EncodeToString(answer.sum.Sum(nil)))
 	_, _ = w.Write(body.Bytes())
 }
@@ -127,7 +127,7 @@ var hostileReads = map[string]struct {
 	"says nothing more": {func(s *signedStream) { endless(s, `{"account":"current"`+strings.Repeat(" ", 1<<19)+"}") }, "websiteUnavailable", 0},
 }
 
-// hostileHeap is the largest additional memory of the service, in bytes.
+// hostileHeap is the most by which the service's heap may grow, in bytes.
 const hostileHeap = 200 << 20
 
 // TestHostilePrograms lets programs send hostile responses. After each one, a read from an honest
@@ -255,8 +255,9 @@ func measureOthers(t *testing.T, name string, calls int) time.Duration {
 	return took[len(took)*99/100]
 }
 
-// TestRestartedProgramBooksOnce kills a bank in Python, and starts it again, while clients pay. The
-// bank has one order for each payment that is done, and at most one for each other payment.
+// TestRestartedProgramBooksOnce kills bank.py, a connector program that is also a bank, and starts
+// it again, while clients pay. The bank has one order for each payment that is done, and at most
+// one for each other payment.
 func TestRestartedProgramBooksOnce(t *testing.T) {
 	t.Parallel()
 	restarts := amount("PASSERELLE_TEST_PROGRAM_RESTARTS", 2)

@@ -126,7 +126,7 @@ func decideAt(page, decision string) (string, error) {
 	return answer.Header.Get("Location"), nil
 }
 
-// TestPaymentThroughAProgram makes a payment at a bank in Python.
+// TestPaymentThroughAProgram makes a payment with bank.py, a connector program that is also a bank.
 func TestPaymentThroughAProgram(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		folder := t.TempDir()

@@ -12,9 +12,9 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// TestReadOnlyFiles makes the files of SQLite read-only while clients pay, even for the process
-// that has them open. The test needs a file system with immutable files, and the right to make
-// files immutable.
+// TestReadOnlyFiles makes the files of SQLite immutable while clients pay. Even the process that
+// has the files open can then no longer write to them. The test needs a file system with immutable
+// files, and the right to make files immutable.
 func TestReadOnlyFiles(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

@@ -48,7 +48,7 @@ func TestBanksAreReadAgainOnHangup(t *testing.T) {
 	named := func(number int) string {
 		var bank struct{ Name string }
 		_, answer := d.send("GET", fmt.Sprintf("/connectors/5d4c6a1e-8a0f-4f0e-9c65-0d3f5f6f2b%d", number), d.config, "", nil)
-		_ = json.Unmarshal(answer, &bank) // the response to an error has no name
+		_ = json.Unmarshal(answer, &bank) // an error response has no name
 		return bank.Name
 	}
 	reread := func(number int, want string) {

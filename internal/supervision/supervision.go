@@ -24,8 +24,8 @@ type Supervision struct {
 }
 
 // Start reports that the service is ready. If systemd requests it, Start also reports regularly
-// that the service is alive, as long as its last argument returns no error. This function should
-// return before its context ends.
+// that the service is alive, as long as alive returns no error. The function alive should return
+// before its context ends.
 func Start(ctx context.Context, log *slog.Logger, alive func(context.Context) error) *Supervision {
 	s := &Supervision{log: log}
 	ctx, s.cancel = context.WithCancel(ctx)
@@ -72,8 +72,8 @@ func (s *Supervision) report(ctx context.Context, limit time.Duration, alive fun
 // closing is the time that the service needs to end after its last request.
 const closing = 15 * time.Second
 
-// Stop reports that the service is stopping, and that its running requests may take as long as the
-// argument says. systemd then waits longer than its unit says, if necessary. No report follows.
+// Stop reports that the service is stopping. The argument is the longest time that running requests
+// may still take. systemd then waits longer than its unit says, if necessary. No report follows.
 func (s *Supervision) Stop(requests time.Duration) {
 	s.cancel()
 	s.running.Wait()

@@ -61,7 +61,7 @@ func (t *Tracer) Serve(ctx context.Context, header http.Header) (context.Context
 }
 
 // Continue returns a context for work that continues a stored trace. The parent is the result of
-// [Parent] for that trace. If ctx belongs to another trace, Continue links that trace's span to the
+// [Parent] for that trace. If ctx belongs to another trace, Continue links the span of ctx to the
 // stored trace.
 func (t *Tracer) Continue(ctx context.Context, parent string) context.Context {
 	if t == nil || parent == "" {
@@ -77,7 +77,8 @@ func (t *Tracer) Continue(ctx context.Context, parent string) context.Context {
 	return context.WithValue(trace.ContextWithSpanContext(ctx, own), tracerKey{}, t)
 }
 
-// Within returns a context that ends when ctx ends. It belongs to the trace of the second argument.
+// Within returns a context that ends when ctx ends. It belongs to the trace of the second argument,
+// if there is one.
 func Within(ctx, of context.Context) context.Context {
 	return tracerOf(of).Continue(ctx, Parent(of))
 }

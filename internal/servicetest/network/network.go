@@ -61,7 +61,8 @@ func Start(target string) (*Network, error) {
 	return n, nil
 }
 
-// Through returns the address of the target through the network.
+// Through returns the address with the host and port of the network. Requests to the result reach
+// the target through the network.
 func (n *Network) Through(address string) (string, error) {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -59,15 +59,15 @@ func New(ctx context.Context, c Config) (*Exporter, error) {
 	)))}, nil
 }
 
-// sampler uses the id of a trace to decide whether to record the trace. It ignores the flag of a
-// trace that a client began, because clients could otherwise flood the receiver. For a trace that
-// this program began, the first decision stays valid.
+// sampler uses the id of a trace to decide whether to record the trace. If a client began the
+// trace, sampler ignores the client's flag for recording, because clients could otherwise flood the
+// receiver. For a trace that this program began, the first decision stays valid.
 func sampler(ratio float64) sdk.Sampler {
 	own := sdk.TraceIDRatioBased(ratio)
 	return sdk.ParentBased(own, sdk.WithRemoteParentSampled(own), sdk.WithRemoteParentNotSampled(own))
 }
 
-// Tracer returns the tracer. The exporter sends this tracer's spans.
+// Tracer returns the tracer whose spans the exporter sends.
 func (e *Exporter) Tracer() *tracing.Tracer {
 	if e == nil {
 		return nil

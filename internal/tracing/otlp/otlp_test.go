@@ -70,8 +70,8 @@ func TestParents(t *testing.T) {
 	}
 }
 
-// TestContinue checks that a stored trace continues with its first decision, independently of the
-// present ratio.
+// When a trace begins, the tracer decides whether to record the trace. TestContinue checks that a
+// stored trace keeps this decision, even if the ratio has changed since.
 func TestContinue(t *testing.T) {
 	none := newTracer(t, 0)
 	for _, stored := range []string{parent, parent[:53] + "00"} {
