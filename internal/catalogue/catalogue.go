@@ -46,7 +46,7 @@ func Write(w io.Writer) error {
 	return err
 }
 
-// BankScenario is an order at a test bank. The payer approves the order.
+// BankScenario is an order at a test bank. If the bank accepts the order, the payer approves it.
 type BankScenario struct {
 	// Bank is the profile of the bank. Creditor is the beneficiary's name: this name selects the
 	// behaviour that Shows describes. Result is the state of the payment, with its code.

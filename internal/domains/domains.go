@@ -102,7 +102,8 @@ func HostOf(kind passerelle.DomainKind, baseURL string) (string, error) {
 	return strings.ToLower(u.Host), nil
 }
 
-// DefaultPorts are the ports that clients omit from addresses. The address then has only the host.
+// DefaultPorts maps a scheme to the port that clients omit from addresses. Such an address has only
+// the host.
 var DefaultPorts = map[string]string{"http": "80", "https": "443"}
 
 // Loopback reports whether a host is this machine. The host is a name or an address, with or

@@ -93,8 +93,8 @@ type export struct {
 	filter  bankstore.TransactionFilter
 }
 
-// bound completes the period. It fails when the period ends before it begins, or contains too many
-// transactions.
+// bound sets the first day of the period if it is missing. It fails when the period ends before it
+// begins, or contains too many transactions.
 func (e *export) bound(ctx context.Context) error {
 	f := &e.filter
 	if f.From.IsZero() {

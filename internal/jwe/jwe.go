@@ -18,8 +18,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// maxEncrypted limits the encrypted values of a call, because each of them takes about a millisecond
-// to decrypt.
+// maxEncrypted is the largest number of encrypted values in one request. Each of them takes about a
+// millisecond to decrypt.
 const maxEncrypted = 100
 
 // Open returns the values with plain text in place of encrypted values. The prefix is the text

@@ -1,8 +1,9 @@
 // Package notification receives the reports that banks send when an order or a consent has changed.
 //
 // The package owns the addresses for reports. A report makes the service check the order or read
-// the connection earlier. It ignores the content of a report, because anybody who knows the address
-// could have sent the report. A report therefore never changes the state of an order or a consent.
+// the connection earlier. The package ignores the content of a report, because anybody who knows
+// the address could have sent the report. A report therefore never changes the state of an order or
+// a consent.
 //
 // The package fails with NotFound for an address that it has not issued.
 package notification

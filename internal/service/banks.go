@@ -116,8 +116,8 @@ func emptyFolder(folder string) error {
 	return err
 }
 
-// takenNames maps each UUID and number of a connector to the file of the connector, or to a
-// description of a built-in connector.
+// takenNames maps each UUID and number of a connector to the file of the connector, or to words for
+// a connector without a file.
 type takenNames map[string]string
 
 // takenName is a name that another connector has. field is the field of the bank file with this

@@ -101,8 +101,8 @@ func TestCopiedBankFile(t *testing.T) {
 	}
 }
 
-// TestBanksAreReloaded checks that files are independent of each other. An invalid file must not
-// change its bank.
+// TestBanksAreReloaded checks that the fault of one bank file does not affect the banks of the
+// other files. An invalid file must not change its own bank.
 func TestBanksAreReloaded(t *testing.T) {
 	folder := t.TempDir()
 	berlingrouptest.NewAuthority(t).Furnish(folder)

@@ -11,7 +11,8 @@ import (
 	"passerelle/internal/httpapi"
 )
 
-// maxDeviceHeader is the longest user header that the service passes on to banks.
+// maxDeviceHeader is the largest number of bytes of a header about the user's device that the
+// service passes on to banks. It shortens longer headers.
 const maxDeviceHeader = 512
 
 // noteDevice records the user's device in the context of a request. The user's own browser requests

@@ -16,8 +16,8 @@ import (
 	"passerelle/payment"
 )
 
-// maxMeasured is the largest number of domains with metrics. These are the oldest domains. Each
-// costs several short queries per minute.
+// maxMeasured is the largest number of domains with metrics. Only the oldest domains have metrics.
+// Each of them costs several short queries per minute.
 const maxMeasured = 100
 
 // domainMetrics has the metrics of the domains. A loop reads them from the database, so scrapes

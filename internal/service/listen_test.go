@@ -70,8 +70,8 @@ func TestStrictTransport(t *testing.T) {
 	}
 }
 
-// TestConsoleListeners checks the three places of the console: a separate listener, no listener,
-// or the API's listener.
+// TestConsoleListeners checks the console on a separate listener, on no listener, and on the API's
+// listener.
 func TestConsoleListeners(t *testing.T) {
 	const found, absent = "Sign in", "notFound"
 	for listen, want := range map[string]string{"": found, service.NoConsole: absent, "127.0.0.1:0": absent} {
@@ -146,7 +146,8 @@ func TestUnknownProxyIsWarnedOf(t *testing.T) {
 	}
 }
 
-// TestAnAddressInUse checks that the error names the address and the flag of each listener.
+// When another program uses the address of a listener, the error must name the address and the
+// flag. TestAnAddressInUse checks this for each listener.
 func TestAnAddressInUse(t *testing.T) {
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

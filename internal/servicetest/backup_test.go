@@ -55,6 +55,7 @@ func copies(t *testing.T, p *servicetest.Process, times int, empty func(n int) s
 }
 
 // TestCopyOfWhatOnlyReads copies the database of a server that accepts no writes, like a standby.
+// The copy must succeed, although the command cannot note it in the database.
 func TestCopyOfWhatOnlyReads(t *testing.T) {
 	c := servicetest.StartCluster(t)
 	p := servicetest.StartProcess(t, c.URL())

@@ -59,7 +59,7 @@ func startBrowser(t testing.TB) context.Context {
 	ctx, stop := chromedp.NewContext(context.Background(), chromedp.WithAllocatorOptions(
 		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(filepath.Join(folder, "profile")), chromedp.Env("TMPDIR="+folder),
 		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
-		// For each window, Chromium would start a process that waits for another site.
+		// Without the last of these, Chromium would start a spare process for each window.
 		chromedp.Flag("disable-features", "Translate,BlinkGenPropertyTrees,SpareRendererForSitePerProcess"),
 		chromedp.Flag("disable-sync", true), chromedp.Flag("no-first-run", true), chromedp.Flag("disable-quic", true),
 	))

@@ -21,8 +21,9 @@ const (
 	// because the service knows that an endpoint is unreachable only after its first request.
 	steadyRate = 50
 	unmeasured = 4 * steadyRate
-	// A run of the flusher ends after failuresOfRun failures in a row, or after timeoutsOfRun
-	// timeouts. Before the first run, at most inFlight requests are in flight.
+	// In one run, the flusher stops sending to a webhook after failuresOfRun failures in a row, or
+	// after timeoutsOfRun timeouts. Before the first run, at most inFlight requests to a webhook
+	// are under way.
 	failuresOfRun = 10
 	timeoutsOfRun = 2
 	inFlight      = 8

@@ -16,8 +16,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// damages break rules by SQL. In statements and expectations, # means the payment's number, and #0
-// means a number far from all other numbers.
+// Each of the damages breaks rules about stored data with SQL statements. In statements and
+// expectations, # means the payment's number, and #0 means a number far from all other numbers.
 var damages = []struct {
 	name       string
 	statements []string

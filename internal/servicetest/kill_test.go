@@ -184,8 +184,8 @@ func (l *ledger) behave(choices ...manner) {
 
 const undelivered = `SELECT count(*) FROM delivery WHERE delivered IS NULL`
 
-// settle gives each request more time, because a busy machine may need seconds to send a large
-// event.
+// settle gives each webhook request more time, because a busy machine may need seconds to send a
+// large event.
 func (l *ledger) settle() {
 	l.t.Helper()
 	l.d.call("POST", "/config", l.d.config, map[string]any{"webhooks.timeout_seconds": "60"})

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// TestBanks has the banks of a running test bank program.
+// TestBanks says where a running test bank program has its bank files and its control API.
 type TestBanks struct {
 	// Folder has the bank files. Control is the address for controlling the banks.
 	Folder  string `json:"folder"`

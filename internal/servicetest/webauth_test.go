@@ -265,8 +265,8 @@ func TestWebauthInAnotherBrowser(t *testing.T) {
 	})
 }
 
-// In a sandbox, an application without registered addresses may use any address. Without a code,
-// the service redirects no browser.
+// In a sandbox, an application without registered addresses may use any address. Even then, the
+// service redirects a browser only with a valid code.
 func TestWebauthRedirectsNobodyWithoutACode(t *testing.T) {
 	eachPerson(t, func(t *testing.T, p *person) {
 		p.OK(p.Call("PUT", "/clients/"+p.ClientID, p.ConfigToken, map[string]any{"redirect_uris": []string{}}))
