@@ -15,8 +15,8 @@ import (
 
 // followPayments asks banks about due payments, and expires payments. It handles one batch of each
 // domain, and repeats this until no domain has anything to do. A domain with constant work
-// therefore does not delay the others. followPayments does not wait for slow banks. It fails when
-// one of these batches has failed. A failure in one domain does not affect the others.
+// therefore does not delay the others. followPayments waits for a slow bank only for a moment. It
+// fails when one of these batches has failed. A failure in one domain does not affect the others.
 func (s *Service) followPayments(ctx context.Context) error {
 	var failed error
 	for more := true; more; {

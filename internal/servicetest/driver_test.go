@@ -40,7 +40,7 @@ func amount(name string, usual int) int {
 const waitLimit = 150 * time.Second
 
 // driver is a set of clients that call one or more processes with the same database. They repeat
-// requests without a response, possibly at another process.
+// failed requests, possibly at another process.
 type driver struct {
 	t       *testing.T
 	bases   []string
@@ -51,8 +51,8 @@ type driver struct {
 	turn    atomic.Int64
 	// begins is locked while clients must not begin new work.
 	begins sync.RWMutex
-	// rests is the pause of a client between two orders. Without it, clients would use processor
-	// time while a test waits for something else.
+	// rests is the pause of a client after an order or a user. Without pauses, clients would use
+	// processor time while a test waits for something else.
 	rests time.Duration
 	// disturbed is the time at which the test last killed a process or the database, in nanoseconds
 	// since 1970.
