@@ -245,7 +245,7 @@ func TestDevSaysWhatBecameOfItsCredentials(t *testing.T) {
 		}
 	}
 	first, log := dev()
-	if first["client_secret"] == "" || strings.Contains(log, "any more") {
+	if first["client_secret"] == "" || strings.Contains(log, "was reset") {
 		t.Errorf("at first: %v %s", first, log)
 	}
 	id := fmt.Sprint(first["client_id"])

@@ -186,7 +186,7 @@ func (a *bankAccount) details() passerelle.AccountDetails {
 	}
 	switch a.Usage {
 	case "ORGA":
-		d.Usage, d.CompanyName = passerelle.Organisation, a.OwnerName
+		d.Usage, d.CompanyName = passerelle.Organisation, bounded(a.OwnerName)
 	default:
 		d.Usage = passerelle.Private
 	}

@@ -91,9 +91,9 @@ func (b *Bank) exchangeCode(ctx context.Context, a *authorisation, p person) err
 // refresh gets a new token. If the server says that the refresh token is invalid, refresh drops
 // both stored tokens.
 func (b *Bank) refresh(ctx context.Context, g *grant, save func(context.Context)) error {
-	before := g.Token
+	token, refresh := g.Token, g.Refresh
 	err := b.askTokens(ctx, g, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {g.Refresh}}, save)
-	if err == nil && g.Token == before {
+	if err == nil && g.Token == token && g.Refresh == refresh {
 		g.Token, g.Refresh = "", ""
 	}
 	return err

@@ -299,7 +299,10 @@ func (s *Service) testWebhook(ctx context.Context, c *httpapi.Caller, in testWeb
 		return webhookLogOutput{}, err
 	}
 	made, err := s.DB.LastAttempts(ctx, c.Domain.ID, []passerelle.DeliveryID{id})
-	if err != nil || len(made[id]) != 1 {
+	if err == nil && len(made[id]) != 1 {
+		err = fmt.Errorf("%d requests are stored, want 1", len(made[id]))
+	}
+	if err != nil {
 		return webhookLogOutput{}, fmt.Errorf("load the request of test %d: %w", id, err)
 	}
 	return newWebhookLog(c, w, made[id][0]), nil

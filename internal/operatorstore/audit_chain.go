@@ -159,7 +159,7 @@ func (r Reader) AuditLinks(ctx context.Context, chain passerelle.DomainID, after
 
 // ErrNoLease reports that the caller does not hold the lease of the audit chains. Another process
 // holds the lease, or the caller's lease has lapsed.
-var ErrNoLease = errors.New("another process holds the lease")
+var ErrNoLease = errors.New("this process does not hold the lease of the audit chains")
 
 // LeaseAuditChains makes holder the only process that extends the audit chains. Write fails with
 // ErrNoLease while another process holds the lease.

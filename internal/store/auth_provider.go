@@ -18,7 +18,7 @@ import (
 const MaxAuthProviders = 1000
 
 // ErrFull reports that a domain has reached the limit of authentication providers.
-var ErrFull = errors.New("the domain has as many of them as it can have")
+var ErrFull = errors.New("the domain has the maximum number of authentication providers")
 
 // AuthProvider is a method by which receivers authenticate webhook requests. Its secrets are sealed
 // in the database.

@@ -47,13 +47,14 @@ func readFilter(query url.Values, banks []wire.Bank) (filter, error) {
 	for _, number := range listOf(query, "account_ibans") {
 		f.IBANs = append(f.IBANs, plainNumber(number))
 	}
-	for _, name := range slices.Concat(listOf(query, "connector_ids"), listOf(query, "connector_uuids")) {
+	numbers := listOf(query, "connector_ids")
+	for _, name := range slices.Concat(numbers, listOf(query, "connector_uuids")) {
 		f.Connectors = append(f.Connectors, numberOf(banks, name))
 	}
 	for _, named := range []struct {
 		parameter string
 		count     int
-	}{{"connector_uuids", len(f.Connectors)}, {"account_ibans", len(f.IBANs)}} {
+	}{{"connector_ids", len(numbers)}, {"connector_uuids", len(f.Connectors)}, {"account_ibans", len(f.IBANs)}} {
 		if named.count > maxNamed {
 			return f, passerelle.InvalidField(named.parameter, "must be at most %d", maxNamed)
 		}

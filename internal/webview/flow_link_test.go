@@ -90,6 +90,8 @@ func TestWrongLinks(t *testing.T) {
 			{"reconnect another's", p.link("reconnect", "connection_id", foreign), 404, "Page not found"},
 			{"manage another's", p.link("manage", "connection_id", foreign), 404, "Page not found"},
 			{"more than a cookie holds", p.link("connect", sandbox.TestConnector+".login", strings.Repeat("x", 4000)), 400, "This link is too long"},
+			{"too many numbers", p.link("connect", "connector_ids", strings.Repeat("1,", 501)), 400, "connector_ids: "},
+			{"too many connectors", p.link("connect", "connector_uuids", strings.Repeat("x,", 501)), 400, "connector_uuids: "},
 			{"too many accounts", p.link("connect", "account_ibans", strings.Repeat("x,", 501)), 400, "account_ibans: "},
 			{"unknown flow", p.link("connexion"), 404, "Page not found"},
 			{"unknown language", strings.Replace(p.link("connect"), "/en/", "/xx/", 1), 404, "Page not found"},

@@ -1,7 +1,6 @@
 package webview_test
 
 import (
-	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -114,15 +113,13 @@ func TestBanksCancelTheirOwnWay(t *testing.T) {
 		name  string
 		bank  int64
 		draft func(*payment.Draft)
-		link  bool
-		says  string
 	}{
-		{"at once", quick, labelled("actn(redirect)/done"), true, ""},
-		{"not this one, which the payer abandons", quick, labelled("kept/actn(redirect)/done"), true, ""},
-		{"none, which the payer abandons", never, labelled("actn(redirect)/done"), true, ""},
-		{"none, waiting for a code", never, labelled("actn(otp)/done"), true, ""},
-		{"none, waiting for the app", never, labelled("actn(decoupled)/done"), true, ""},
-		{"nothing that is instant", quick, nil, true, ""},
+		{"at once", quick, labelled("actn(redirect)/done")},
+		{"not this one, which the payer abandons", quick, labelled("kept/actn(redirect)/done")},
+		{"none, which the payer abandons", never, labelled("actn(redirect)/done")},
+		{"none, waiting for a code", never, labelled("actn(otp)/done")},
+		{"none, waiting for the app", never, labelled("actn(decoupled)/done")},
+		{"nothing that is instant", quick, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			each(t, nil, func(t *testing.T, s *stack) {
@@ -130,28 +127,19 @@ func TestBanksCancelTheirOwnWay(t *testing.T) {
 				p := s.create(t, c.draft)
 				page := s.open(t, p.ID, sorry)
 				s.post(t, page, "same-origin", s.form(t, page))
-				if link := strings.Contains(s.get(t, page).body, "step=cancel"); link != c.link {
-					t.Errorf("the page leads to a cancellation: %t", link)
+				if !strings.Contains(s.get(t, page).body, "step=cancel") {
+					t.Error("the page has no link to a cancellation")
 				}
 				asks := c.bank == quick && !strings.Contains(c.name, "instant")
 				if question := s.get(t, page+"&step=cancel").body; strings.Contains(question, "We ask your bank") != asks || strings.Contains(question, "You abandon the payment here") == asks {
 					t.Errorf("the page says what does not happen: %s", question)
 				}
 				got := s.post(t, page, "same-origin", cancel)
-				if c.says == "" {
-					reported := byPayer
-					if c.name == "at once" {
-						reported = withMessage(byPayer, "The payment was cancelled at the client's request.")
-					}
-					checkBack(t, s.get(t, got.location), "/sorry", p.ID, reported)
-					return
+				reported := byPayer
+				if c.name == "at once" {
+					reported = withMessage(byPayer, "The payment was cancelled at the client's request.")
 				}
-				if got.status == http.StatusSeeOther {
-					got = s.get(t, got.location)
-				}
-				if !strings.Contains(got.body, c.says) {
-					t.Errorf("answered %d, want a page with %q: %s", got.status, c.says, got.body)
-				}
+				checkBack(t, s.get(t, got.location), "/sorry", p.ID, reported)
 			})
 		})
 	}
