@@ -62,14 +62,14 @@ type testCall struct {
 type Acted struct {
 	// Orders is the number of orders that the bank has accepted.
 	Orders int
-	// Values are the values of the data fields for a test user. Fields are the values of the
-	// payment fields.
+	// Values are what a test user enters into the fields of DataSettings. Fields are what a payer
+	// enters into Profile.PaymentFields.
 	Values, Fields map[string]string
 	// Payer and Beneficiary are accounts for orders. The program sets them if only some accounts
 	// are suitable.
 	Payer, Beneficiary *passerelle.Account
-	// Answers, Callback and Resumed are added to the next request after the act. A payer's Answers
-	// are passed on with the call "answer".
+	// After an act of a user, Answers, Callback and Resumed are added to the next request. After an
+	// act of a payer, Answers are sent with the call "answer".
 	Answers  map[string]string
 	Callback url.Values
 	Resumed  bool
