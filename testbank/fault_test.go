@@ -13,7 +13,7 @@ import (
 )
 
 // TestEveryMannerOfFailing checks, for each manner, the response to an order or the order's last
-// status. Orders select the manner by name and by amount.
+// status. Orders select the manner by the creditor's name and by the amount.
 func TestEveryMannerOfFailing(t *testing.T) {
 	w := newFixture(t, "redirect")
 	w.client("qwac").Timeout = time.Second // a call that hangs fails after this time
@@ -28,8 +28,9 @@ func TestEveryMannerOfFailing(t *testing.T) {
 }
 
 // TestEveryCodeInEveryWay checks the three ways to make the bank refuse a call with a code of the
-// standard: the creditor's name, the amount, and an injected fault. It checks injected faults with
-// both forms of errors.
+// standard: the creditor's name, the amount, and an injected fault. It checks injected faults at
+// two banks: the errors of the bank redirect have the form of the Berlin Group, and those of the
+// bank signed have the form of RFC 7807.
 func TestEveryCodeInEveryWay(t *testing.T) {
 	w := newFixture(t, "redirect", "signed")
 	ways := map[string][]string{}

@@ -69,7 +69,7 @@ func (v *ordering) cancelling(report *payment.Report, s paymentStatus) {
 }
 
 // decline adds the reason for a refused order to the report. Without a known code of the bank, the
-// reason follows from the approval, the funds or the bank's text.
+// reason follows from the approval, the funds, a timeout or the bank's text.
 func (v *ordering) decline(report *payment.Report, s paymentStatus) {
 	approval := &v.memory.Approval
 	report.Description, report.Code = s.text(), codes.Refused(s.Messages)
@@ -116,15 +116,15 @@ func (v *ordering) begun(a *authorisation) time.Time {
 
 // elsewhere reports whether the payer may still approve in another authorisation: an earlier one
 // or, until the bank's list is read, one that only the list names. If the bank never supplies the
-// list, elsewhere returns false after the time for approvals.
+// list, such an authorisation counts until the time for approvals ends.
 func (v *ordering) elsewhere(a *authorisation) bool {
 	begun := v.begun(a)
 	return len(a.Earlier) > 0 || a.Unlisted && (begun.IsZero() || v.Now.Before(begun.Add(v.file.Profile.approvalLife())))
 }
 
 // undivided returns the time at which a bulk is settled: from then on, instructions that the bank
-// has not refused count as accepted. This is one open day of TARGET after the execution and after
-// the bank named the last refused instruction. The rule also applies to banks that report
+// has not refused count as accepted. This time is one open day of TARGET after the execution and
+// after the bank named the last refused instruction. The rule also applies to banks that report
 // executions, because PART may be their last status of a bulk. undivided returns false if the bank
 // has not named a refused instruction.
 func (v *ordering) undivided() (time.Time, bool) {
@@ -145,8 +145,9 @@ func (v *ordering) undivided() (time.Time, bool) {
 // accepted some of the other instructions, but not which ones. The other instructions therefore
 // stay pending until the bank reports a different status. The standard does not require a further
 // status. When the bank names no further instruction, undivided says when the other instructions
-// are accepted. A bank may name a refused instruction only once. If the bank has never named an
-// instruction, divide marks no instruction.
+// are accepted. Later responses of the bank may omit a refused instruction. divide therefore also
+// marks the refused instructions in the memory. If the bank has never named an instruction, divide
+// marks no instruction.
 func (v *ordering) divide(report *payment.Report, s paymentStatus) {
 	why := v.refusedLines(s)
 	if v.memory.Refused == 0 && len(v.memory.Lines) == 0 {

@@ -41,8 +41,8 @@ func (o *order) cancel(usual payment.Cancellation, returnURL string) bool {
 // ended reports whether the order can no longer change.
 func (o *order) ended() bool { return o.cancelled() || (o.step().Do == end && !o.waiting()) }
 
-// waiting reports whether some instructions of a bulk payment end later than the others, and have
-// not ended by the last call of advance.
+// waiting reports whether a bulk payment has instructions that end later than the others and have
+// not ended yet. advance records their end in LinesEnded.
 func (o *order) waiting() bool {
 	if o.LinesEnded {
 		return false

@@ -13,17 +13,18 @@ type question struct {
 	action payment.Action
 	// text is shown to the payer while the question is open.
 	text string
-	// delay is how long a payer takes to answer, if the timing lets payers take time.
+	// delay is how long a payer takes to answer with the timing Faithful. A duration in a script
+	// replaces it.
 	delay time.Duration
 	// page means that the payer can answer on the bank's page.
 	page bool
 	// form contains the requested fields, if any.
 	form *form
-	// no is the ending of the order after the answer no.
+	// no is the order's ending when the answer is no.
 	no ending
 }
 
-// questions maps the names that scripts use to the bank's questions.
+// questions contains the bank's questions by name. Scripts use these names.
 var questions = map[string]question{
 	"redirect":   {action: payment.Redirect, page: true, no: refusedAtBank},
 	"decoupled":  {action: payment.Decoupled, page: true, text: confirmInApp, delay: 10 * time.Second, no: refusedAtBank},

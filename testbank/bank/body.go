@@ -21,7 +21,7 @@ type Reference struct {
 	Currency  string `json:"currency,omitempty"`
 }
 
-// Number returns the IBAN or the card number of the reference.
+// Number returns the IBAN or the masked card number of the reference.
 func (r Reference) Number() string {
 	if r.IBAN != "" {
 		return r.IBAN

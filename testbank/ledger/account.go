@@ -15,7 +15,7 @@ const (
 // Account is an account in the books. Amounts are in minor units.
 type Account struct {
 	ID string `json:"id"`
-	// Number is the IBAN, or the masked number of a card.
+	// Number is the IBAN, the masked number of a card, or the id of one of the bank's own accounts.
 	Number   string `json:"number"`
 	Kind     string `json:"kind"`
 	Customer string `json:"customer"`
@@ -48,7 +48,7 @@ func (t *Tx) AccountByID(id string) (Account, error) {
 	return a, err
 }
 
-// AccountByNumber finds an account by its IBAN or card number.
+// AccountByNumber finds an account by its Number.
 func (t *Tx) AccountByNumber(number string) (Account, error) {
 	var a Account
 	err := t.row("find an account", `SELECT `+accountColumns+` FROM account WHERE number = ?`, []any{number}, a.fields())

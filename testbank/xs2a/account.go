@@ -262,8 +262,8 @@ func (f family) entry(a *API, e ledger.Entry) map[string]any {
 	return body
 }
 
-// reworded returns an entry as some banks report it: with one text while it is pending, and another
-// text after it is booked.
+// reworded returns an entry as some banks report it: the text and the value date change when the
+// entry is booked. A pending entry has no reference.
 func reworded(e ledger.Entry) ledger.Entry {
 	if e.Booked == "" {
 		e.Text, e.Reference = strings.ToUpper(e.Text), ""
