@@ -39,8 +39,9 @@ func TestRenewalInProgress(t *testing.T) {
 	})
 }
 
-// A user is at the institution to renew an ended consent. TestNotificationAboutAnEndedConsent
-// checks that a notification then makes the service read the connection once.
+// A user is at the institution, or approves in an app, to renew an ended consent.
+// TestNotificationAboutAnEndedConsent checks that a notification then makes the service read the
+// connection once.
 func TestNotificationAboutAnEndedConsent(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		at := connector.Outcome{State: passerelle.WebauthRequired, URL: "https://bank.example/"}
@@ -79,7 +80,7 @@ func TestNotificationAboutAnEndedConsent(t *testing.T) {
 }
 
 // TestNotificationDuringARead checks that a notification that arrives during a read makes the
-// connection due after the read.
+// connection due after the read, unless the read ends in a state such as wrongpass.
 func TestNotificationDuringARead(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		minute := h.now.Add(time.Minute)

@@ -42,8 +42,8 @@ func creations(t *testing.T) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// remembers lists the creations whose route has no Creates. Most of them pass Caller.Execution to the
-// use case, which records the new object under the idempotency key.
+// remembers lists the creations for which Route.Creates is empty. Most of them pass
+// Caller.Execution to the use case, which records the new object under the idempotency key.
 var remembers = map[string]bool{"/payments": true, "/webhooks": true, "/users/{userId}/connections": true, additions: true}
 
 // additions is the path of the additions to a webhook's payloads. A repetition of this POST stores

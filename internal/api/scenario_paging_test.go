@@ -156,7 +156,8 @@ func (s *fixture) walkPages(t *testing.T, all []listed, name string, order func(
 	}
 }
 
-// skips starts at an offset in the middle of a list, and continues from there.
+// skips starts at an offset in the middle of a list, and continues from there. It also starts at
+// the end of the list.
 func (s *fixture) skips(t *testing.T, all []listed) {
 	t.Helper()
 	want := idsOf(all, func(listed) bool { return true })

@@ -20,7 +20,7 @@ import (
 const mostTrips = 10
 
 // longCalls may wait for the database more often than mostTrips. The limits leave room for the
-// first use of a statement on a connection.
+// first use of an SQL statement on a database connection, which needs one more round trip.
 var longCalls = map[string]int64{
 	// The service sends an archive while it reads the data, with one or two queries for each kind
 	// of object.
@@ -56,21 +56,22 @@ func newDistant(t *testing.T) *distant {
 	n := servicetest.StartNetwork(t, servicetest.HostOf(t, address))
 	by, _ := url.Parse(n.Through(address))
 	few := by.Query()
-	few.Set("pool_max_conns", "2") // the first use of a statement on a connection needs one more round trip
+	few.Set("pool_max_conns", "2") // the first use of an SQL statement on a database connection needs one more round trip
 	by.RawQuery = few.Encode()
 	return &distant{fixture: newFixtureWith(t, address, by.String(), true), network: n}
 }
 
-// tries is how often the test repeats a call to find its smallest number of round trips. Some calls
-// also prepare a statement, or reserve ids for later calls.
+// tries is the largest number of times that the test makes a call to find its smallest number of
+// round trips. Some calls also prepare a statement, or reserve ids for later calls.
 const tries = 6
 
 // takesFiles matches the paths of calls that end with a conflict in this test. The test connector
-// accepts no files, and the disabled account has no statements.
+// accepts no files. The account in these paths is disabled, and a disabled account has no
+// statements.
 var takesFiles = regexp.MustCompile(`/connections/[^/]+/files$|/accounts/[^/]+/statement\b`)
 
-// trips makes a call several times, each with new data, and returns the smallest number of round
-// trips.
+// trips makes a call, each time with new data, and returns the smallest number of round trips. It
+// stops when this number is at most enough, or after the number of calls in tries.
 func (d *distant) trips(t *testing.T, enough int64, anew func() ask, after func()) (least int64) {
 	t.Helper()
 	least = math.MaxInt64

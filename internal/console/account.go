@@ -24,8 +24,8 @@ func (c *Console) accountRoutes() []page.Route {
 type accountData struct {
 	SecondFactor bool
 	// Proposal is a second factor that waits for its first code. It is nil without such a factor.
-	// App is the proposal's address as a link. Templates refuse links with schemes that they do not
-	// know.
+	// App is the URI of the proposal, as a link that opens an authenticator app. It is a
+	// template.URL because templates refuse links with schemes that they do not know.
 	Proposal *operators.TOTPProposal
 	App      template.URL
 	// QR shows the proposal as a code that a phone can read with its camera.

@@ -123,7 +123,7 @@ type clientData struct {
 	Secret    string
 	// Logo is the address of the application's logo, or empty.
 	Logo string
-	// Kept lists the texts that the application's programs store. KeptKey and KeptText are the
+	// Kept lists the texts that are stored for the application. KeptKey and KeptText are the
 	// operator's input.
 	Kept              []page.DetailRow
 	KeptKey, KeptText string

@@ -71,7 +71,8 @@ func (c *Console) deleteLogo(pc *page.Context) error {
 	return c.afterClient(pc, err, "The logo was removed.")
 }
 
-// addKept adds the texts that programs store for an application, in the order of their keys.
+// addKept adds the texts that are stored for the application, sorted by key. Clients of the API
+// store them, and operators store them in the console.
 func (c *Console) addKept(pc *page.Context, one store.Client, data *clientData) {
 	for _, key := range slices.Sorted(maps.Keys(one.Config)) {
 		data.Kept = append(data.Kept, page.DetailRow{Name: key, Value: one.Config[key]})

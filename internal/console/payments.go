@@ -152,8 +152,8 @@ func (c *Console) newListRow(pc *page.Context, p *payment.Payment) listRow {
 	}
 }
 
-// markUnknown replaces the state of the payments with an unknown outcome. These payments do not
-// wait for the payer.
+// markUnknown sets the state page.Unknown for the payments whose outcome is unknown. These payments
+// do not wait for the payer.
 func (c *Console) markUnknown(pc *page.Context, lists ...[]listRow) error {
 	var sent []*listRow
 	for _, rows := range lists {

@@ -37,8 +37,8 @@ type Caller struct {
 	Location *time.Location
 	// Strict is set when the request has "Prefer: handling=strict". Unknown names are then errors.
 	Strict bool
-	// Execution belongs to the request's idempotency key. An endpoint that creates an object and
-	// whose route has no Creates passes Execution to store.Tx.Executed or store.Tx.Answered, in the
+	// Execution belongs to the request's idempotency key. If Route.Creates is empty, an endpoint
+	// that creates an object passes Execution to store.Tx.Executed or store.Tx.Answered, in the
 	// transaction that creates the object. Made is the id of an object that an earlier execution
 	// with this key has created, or zero. When Made is not zero, the endpoint shows that object and
 	// creates nothing.

@@ -225,8 +225,8 @@ func TestBadFields(t *testing.T) {
 	})
 }
 
-// TestNothingElseWhileOneIsUnderWay tries to answer, cancel and simulate while an answer is under
-// way or its outcome is unknown.
+// TestNothingElseWhileOneIsUnderWay tries to answer, to cancel, and to simulate a change of state,
+// while an answer is under way or its outcome is unknown.
 func TestNothingElseWhileOneIsUnderWay(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.steered("actn(psu)/done")

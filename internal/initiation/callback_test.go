@@ -10,8 +10,8 @@ import (
 	"passerelle/payment"
 )
 
-// older returns the domain with an earlier creation date. Such a domain drops the deliveries about
-// states that a redirect reports.
+// older returns the domain with a creation date before systematicSince. Such a domain drops the
+// held back deliveries about states that the redirect to the client's callback reports.
 func (w *fixture) older() passerelle.Domain {
 	d := w.domain
 	d.Created = time.Date(2024, 9, 12, 0, 0, 0, 0, time.UTC)

@@ -97,8 +97,8 @@ func (s *SMTPServer) secured(u *url.URL) (security, error) {
 	return schemes[u.Scheme], nil
 }
 
-// checkUser fails for a user without a password. It also fails for a password over an unencrypted
-// connection to another machine.
+// checkUser fails for a user without a password, and for a password without a user. It also fails
+// for a password over an unencrypted connection to another machine.
 func (s *SMTPServer) checkUser() error {
 	if s.user == nil {
 		return nil

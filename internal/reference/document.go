@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// document has those parts of an OpenAPI document that these pages use.
+// document has the parts of the OpenAPI document that the documentation pages use.
 type document struct {
 	Info struct {
 		Version, Description string

@@ -86,7 +86,8 @@ type introduction struct {
 	Chapters          []Chapter
 	Tasks             []Task
 	Groups            []guideGroup
-	// Sections has the guides of the index. Readers can search their titles and headings.
+	// Sections has all guides to which Groups links, in the same order. Readers can search the
+	// titles and headings of these guides.
 	Sections []guide
 }
 

@@ -11,8 +11,8 @@ import (
 )
 
 // TestRatesOfPages checks that the API's limit for each address also applies to pages, and that
-// forms about connections have a lower limit. The page of a refusal must say in every language what
-// to do.
+// forms about connections have a limit of their own. The page of a refusal must say in every
+// language what to do.
 func TestRatesOfPages(t *testing.T) {
 	servicetest.Each(t, servicetest.Options{}, func(t *testing.T, s *servicetest.Instance) {
 		set := func(values map[string]string) {

@@ -17,9 +17,10 @@ import (
 
 const (
 	deadEndpoints = 100
-	// steadyRate is the number of events per second. The test does not measure the first events,
-	// because the service knows that an endpoint is unreachable only after its first request.
+	// steadyRate is the number of events per second.
 	steadyRate = 50
+	// unmeasured is the number of first events that the test does not measure: the service learns
+	// that an endpoint is unreachable only when the first request to this endpoint fails.
 	unmeasured = 4 * steadyRate
 	// In one run, the flusher stops sending to a webhook after failuresOfRun failures in a row, or
 	// after timeoutsOfRun timeouts. Before the first run, at most inFlight requests to a webhook

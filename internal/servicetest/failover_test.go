@@ -224,7 +224,7 @@ func (m *member) awaits(role string) {
 	m.t.Fatalf("the member %s is not %s in time", m.name, role)
 }
 
-// kill suspends the server before it lists the child processes, so no more processes start.
+// kill suspends the server and only then lists the child processes, so no more processes start.
 func (m *member) kill() {
 	if m.command == nil {
 		return

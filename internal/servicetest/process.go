@@ -155,7 +155,8 @@ func startProcess(t testing.TB, binary, folder, database string, environment ...
 }
 
 // FreeAddress returns an unused loopback address. Its port is below the ports that the kernel
-// assigns. The address therefore stays free while its process does not run.
+// assigns. While its process does not run, the kernel therefore assigns the port to no other
+// process.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	for range 100 {
@@ -227,7 +228,7 @@ func (p *Process) Memory() int64 {
 	return 0
 }
 
-// Configure changes a setting of the sandbox with the command config set.
+// Configure runs the command config set, which changes a setting of the sandbox.
 func (p *Process) Configure(key, value string) {
 	p.t.Helper()
 	p.Command("config", "set", key, value, "--database", p.Database())
@@ -239,7 +240,8 @@ func (p *Process) Doctor() {
 	p.DoctorOf(p.Database())
 }
 
-// DoctorOf checks another database like Doctor. The same keys must have sealed that database.
+// DoctorOf checks another database like Doctor. The values in that database must be encrypted with
+// the same keys.
 func (p *Process) DoctorOf(database string) {
 	p.t.Helper()
 	p.Command("doctor", "--invariants", "--key-file", filepath.Join(p.DataFolder(), "keys"), "--database", database)
@@ -327,7 +329,8 @@ func (p *Process) Terminate() int {
 	return p.command.ProcessState.ExitCode()
 }
 
-// Hangup makes the program read its bank files again.
+// Hangup makes the program read its bank files again. It ends the command dev if dev has no bank
+// files.
 func (p *Process) Hangup() { _ = p.command.Process.Signal(syscall.SIGHUP) }
 
 // Address returns the host and port at which the program listens.

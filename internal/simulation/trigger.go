@@ -50,8 +50,8 @@ func (l *Simulation) instant(d passerelle.Domain) time.Time {
 // Trigger emits a test event into a sandbox domain. The event is delivered like any other event,
 // after earlier test events about the same subject. Trigger fails with Invalid for the events of
 // payments, USER_CREATED and USER_DELETED, which only real payments and users cause. The error says
-// what to do instead. Trigger also fails with Invalid for an unknown event, and for a user who does
-// not exist.
+// what to do instead. Trigger also fails with Invalid for an unknown event, for a user who does not
+// exist, and for data that cannot be converted to a required statement.
 func (l *Simulation) Trigger(ctx context.Context, d passerelle.Domain, t TestEvent) (Triggered, error) {
 	entry, err := triggerable(t.Event)
 	if err != nil {
@@ -79,7 +79,7 @@ func (l *Simulation) Trigger(ctx context.Context, d passerelle.Domain, t TestEve
 	return out, nil
 }
 
-// caused contains the events about users that clients cannot trigger, and says what causes each
+// caused contains those events about users that clients cannot trigger, and says what causes each
 // event.
 var caused = map[webhook.Event]string{
 	webhook.UserCreated: "comes from users alone; create one with POST /auth/init",

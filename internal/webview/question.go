@@ -40,8 +40,8 @@ type question struct {
 	Code bool
 }
 
-// Said returns the label in the page's language, if the label has the same meaning at every
-// institution.
+// Said returns the translation of the label, if there is one, and otherwise the label itself. Only
+// labels with the same meaning at every institution have a translation.
 func (q question) Said(words web.Words) string {
 	key := "label." + strings.ToLower(q.Label)
 	if said := words.Say(key); said != key {
@@ -81,7 +81,7 @@ func questions(fields []payment.Field, supplied map[string]string, wrong string)
 	for i, field := range fields {
 		all[i] = question{
 			Field: field, Input: fieldPrefix + field.Name, Value: supplied[field.Name], Wrong: field.Name == wrong && wrong != "",
-			Pattern: pattern(field.Regex), Hint: hintOf(field.Regex), Picture: template.URL(field.Image), //nolint:gosec // a payment.Field has pictures only
+			Pattern: pattern(field.Regex), Hint: hintOf(field.Regex), Picture: template.URL(field.Image), //nolint:gosec // Field.Image is empty or a data URL of a picture
 			Open: field.Type == "list" && len(field.Values) <= fewChoices, Code: code(field),
 		}
 	}

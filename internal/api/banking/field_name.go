@@ -7,8 +7,8 @@ import (
 	"passerelle/internal/bankstore"
 )
 
-// fieldNames returns the names of the fields that a new connection to a connector needs. It returns
-// no names for an unknown connector.
+// fieldNames returns the names of all fields that a connector can request for a new connection. It
+// returns no names for an unknown connector.
 func (s *Service) fieldNames(name string) []string {
 	var names []string
 	if reader, known := s.Aggregation.Connectors.DataReader(name); known {
@@ -19,8 +19,8 @@ func (s *Service) fieldNames(name string) []string {
 	return names
 }
 
-// fieldNamesOf returns the names of the fields that a connection needs now. These are the fields of
-// its connector and the fields that its institution requests.
+// fieldNamesOf returns the names of all fields that a client may send for a connection. These are
+// the fields of its connector and the fields that its institution requests.
 func (s *Service) fieldNamesOf(c bankstore.Connection) ([]string, error) {
 	names := s.fieldNames(c.Connector)
 	if c.Fields == "" {

@@ -6,7 +6,7 @@ import (
 	"passerelle"
 )
 
-// menuGroup is a group of links under a heading. The first group has no heading.
+// menuGroup is a group of links under a heading. The first group of a domain has no heading.
 type menuGroup struct {
 	Name  string
 	Links []menuLink
@@ -55,6 +55,7 @@ var menuPlaces = []struct {
 
 // menuOf returns the groups of the menu on a page: the groups of a domain, if any, and the group of
 // the deployment. The current link leads to the page itself, or to the nearest page above the page.
+// The links Home and Domains are current only on their own pages.
 func menuOf(d *passerelle.Domain, root, address string) []menuGroup {
 	var groups []menuGroup
 	for _, g := range menuPlaces {

@@ -8,8 +8,8 @@ import (
 // StateWord is a state of a payment, an instruction, a webhook or a delivery.
 type StateWord string
 
-// Unknown replaces the state of a payment with an unknown outcome. In the API, the payment has the
-// state created.
+// Unknown is the state that the console shows for a payment whose outcome is unknown. In the API,
+// such a payment has the state created.
 const Unknown StateWord = "unknown"
 
 // Word returns the state in words. It does not change names that are words already.

@@ -26,7 +26,8 @@ const many = 9
 
 // Most is the usual largest number of institutions on one page of a list. Beyond it, a page lists
 // only favourites and institutions that the user used before. Most keeps the page small on a phone,
-// even with long names. Users find other institutions with the search field.
+// even with long names. Users find other institutions with the search field, or on the next pages
+// of the list.
 const Most = 60
 
 // Institution is an entry of a list.
@@ -35,8 +36,8 @@ type Institution struct {
 	// key is the name in the form used for comparisons.
 	key  string
 	Mark Mark
-	// Countries lists the countries of the institution. Place is the country's name if the page
-	// must show it.
+	// Countries lists the countries of the institution. In a searchable list for all countries,
+	// Place is the country's name if the institution is in only one country. Otherwise it is empty.
 	Countries []string
 	Place     string
 	// Address is the page that opens when the user chooses the institution.
@@ -88,7 +89,7 @@ const (
 // StepCountry is the value of the parameter "step" that opens the list of countries.
 const StepCountry = "country"
 
-// Inquiry is the input for a list: the request for the page, and the data about the user.
+// Inquiry is the input for a list, apart from the institutions.
 type Inquiry struct {
 	HTTP  *http.Request
 	Words web.Words
@@ -134,7 +135,8 @@ func (r Inquiry) List(all []Institution) *List {
 	return c
 }
 
-// Help lets the page's script search while the user types.
+// Help adds the script that requests the list again while the user types, if the list has a search
+// field.
 func (c *List) Help(page *web.Page) {
 	if c.Searchable {
 		page.Module, page.Asks = "search.mjs", true
@@ -251,8 +253,9 @@ func within(all []Institution, code string) []Institution {
 	return there
 }
 
-// whole maps the small Latin letters that Unicode does not decompose to the letters that people type
-// for them. The constant of the same name in internal/web/static/filter.mjs has the same letters.
+// whole contains small Latin letters that Unicode does not decompose, each followed by what people
+// type for the letter. The constant of the same name in internal/web/static/filter.mjs has the same
+// letters.
 var whole = []string{
 	"æ", "ae", "œ", "oe", "ß", "ss", "þ", "th", "ð", "d", "đ", "d", "ø", "o", "ł", "l", "ħ", "h", "ı", "i", "ĸ", "k", "ŋ", "n", "ŧ", "t", "ə", "e",
 	"ɛ", "e", "ɨ", "i", "ɔ", "o", "ɓ", "b", "ɲ", "n", "ƒ", "f", "ɣ", "g", "ɖ", "d", "ɗ", "d", "ƙ", "k", "ʉ", "u", "ǝ", "e", "ƴ", "y", "ʔ", "",
@@ -260,8 +263,8 @@ var whole = []string{
 
 var simplified = strings.NewReplacer(whole...)
 
-// folded returns a text without accents and capital letters, for comparisons. Latin letters that
-// Unicode does not decompose become letters from a to z.
+// folded returns a text in small letters and without accents, for comparisons. It also replaces the
+// letters in whole.
 func folded(text string) string {
 	bare := strings.Map(func(character rune) rune {
 		if unicode.Is(unicode.Mn, character) {
