@@ -71,8 +71,8 @@ func (tx Tx) ExpectReturn(domain passerelle.DomainID, id passerelle.ConnectionID
 }
 
 // SpendReturn removes the expected return with a nonce, so that the nonce cannot be used again.
-// Write fails with ErrNotFound when the nonce was already used, or when a newer return has replaced
-// the return.
+// DB.Write fails with ErrNotFound when the nonce was already used, or when a newer expected return
+// has replaced this one.
 func (tx Tx) SpendReturn(domain passerelle.DomainID, id passerelle.ConnectionID, nonce []byte) {
 	tx.unit.ExecOne(store.ErrNotFound, `DELETE FROM connection_return WHERE domain_id = $1 AND connection_id = $2 AND nonce = $3`, int64(domain), int64(id), nonce)
 }

@@ -493,8 +493,8 @@ func TestASyncThatEndsMeanwhile(t *testing.T) {
 	})
 }
 
-// TestSecretsThatCannotBeOpened checks that no failures count for files while the secrets of their
-// connection cannot be decrypted.
+// TestSecretsThatCannotBeOpened checks that the column failures of files stays zero while the
+// secrets of their connection cannot be decrypted.
 func TestSecretsThatCannotBeOpened(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		storetest.Break(t, c.url, fmt.Sprintf(`UPDATE connection SET credentials = (SELECT x.credentials FROM connection x WHERE x.id = %d) WHERE id = %d`,
@@ -542,7 +542,7 @@ func TestUnlistedFilesAreNotRequested(t *testing.T) {
 	})
 }
 
-// lapsed claims files of an archive. The lease has already expired.
+// lapsed returns files of an archive that it has claimed with an expired lease.
 func (c *fixture) lapsed(a *archive) (leased []bankstore.LeasedFile) {
 	c.t.Helper()
 	c.write(func(tx *store.Tx) error {

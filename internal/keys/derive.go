@@ -26,8 +26,9 @@ func (r *Ring) MAC(purpose string, data []byte) []byte {
 	return sum(r.derived("mac", []byte(purpose)), data)
 }
 
-// derived returns the key for one scope of one use. The label is the length of use, then use, then
-// scope. The length keeps the labels of different uses apart.
+// derived returns the key for one scope of one use. The label consists of the length of the
+// argument use, this argument, and the argument scope. The length keeps the labels of different
+// uses apart.
 func (r *Ring) derived(use string, scope []byte) []byte {
 	label := string(append(appendText(nil, use), scope...))
 	if known, found := r.scopes.Load(label); found {

@@ -22,8 +22,8 @@ func ownedByRoot(stat os.FileInfo) bool {
 	return known && of.Uid == 0 && os.Getuid() != 0
 }
 
-// lock locks an open file until the file is closed. It fails with ErrBusy when another process has
-// the lock.
+// lock locks an open file until the file is closed. It fails with ErrBusy when the file is already
+// locked.
 func lock(file *os.File) error {
 	err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {

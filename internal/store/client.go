@@ -27,7 +27,8 @@ type Client struct {
 	// the application has no key pair.
 	PublicKey string
 	Appearance
-	// Config contains texts that the application's programs store. It is nil without such texts.
+	// Config contains the texts that are stored for the application, by key. It is nil without such
+	// texts.
 	Config map[string]string
 	// Logo is the id of the application's picture, or zero.
 	Logo    int64

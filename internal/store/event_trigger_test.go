@@ -90,8 +90,8 @@ func TestDeliveriesOfAnEvent(t *testing.T) {
 }
 
 // TestTheOldestWebhookIsFirst updates the first of three webhooks last. Deliveries must still be in
-// the order of the webhooks, for an event that is sent immediately and for an event of a temporary
-// user.
+// the order of the webhooks, both for an event that is sent immediately and for a held event, whose
+// deliveries ReleaseHeld creates.
 func TestTheOldestWebhookIsFirst(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		var webhooks []passerelle.WebhookID

@@ -129,7 +129,9 @@ func putIdentity(p *storedPayment, row identityRow, identity *passerelle.Identit
 	case "operator":
 		p.OperatorIdentity = identity
 	default:
-		if row.line < len(p.Instructions) { // without the instructions, reading the payment fails or starts again anyway
+		// An instruction is missing if its query failed, or if the payment changed between the
+		// queries. The caller then fails or reads again.
+		if row.line < len(p.Instructions) {
 			p.Instructions[row.line].BeneficiaryIdentity = identity
 		}
 	}

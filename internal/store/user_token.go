@@ -13,7 +13,7 @@ func userTokenPlace(domain passerelle.DomainID, token int64) keys.Place {
 	return keys.Place{Domain: int64(domain), Table: "user_token", Column: "sealed", Row: token}
 }
 
-// KeepUserToken stores the sealed text of a permanent user token. Webhooks can then carry the
+// KeepUserToken seals and stores the text of a permanent user token. Webhooks can then carry the
 // token. The same unit must create the token.
 func (tx *Tx) KeepUserToken(t Token, text string) error {
 	sealed, err := tx.Seal(userTokenPlace(t.Domain, t.ID), []byte(text))
