@@ -147,8 +147,8 @@ func isBIC(s string) bool {
 	return isCountry(s[4:6]) || s[4:6] == "XK"
 }
 
-// Country returns the country of a checked account as two capital letters, and "" for an unknown
-// scheme.
+// Country returns the country of an account as two capital letters, and "" for schemes other than
+// IBAN and SortCode. The account must have passed Check.
 func (a Account) Country() string {
 	if a.Scheme == IBAN && len(a.Identification) > 2 {
 		return a.Identification[:2]

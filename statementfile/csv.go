@@ -78,8 +78,8 @@ func (c *csvFile) read() error {
 	}
 }
 
-// row reads a row. A row is an entry if it has an amount or a day. A row with only a wording
-// continues the wording of the previous entry.
+// row reads a row. A row is an entry if it has an amount or a day. row skips entries that are not
+// booked. A row with only a wording continues the wording of the previous entry.
 func (c *csvFile) row(row []string) error {
 	if !c.dated(row) && !c.hasAmount(row) {
 		c.continueWording(row)
@@ -200,7 +200,8 @@ func (c *csvFile) day(row []string, meaning string) (passerelle.Date, error) {
 	return d, nil
 }
 
-// amount returns the value of one column, or the difference of two columns.
+// amount returns the value of one column, with the sign of the sign column if there is one, or the
+// difference of two columns. With Negate, the sign is reversed.
 func (c *csvFile) amount(row []string) (decimal.Decimal, error) {
 	d, err := c.signed(row)
 	if err == nil && c.Negate {
@@ -267,7 +268,7 @@ func (c *csvFile) withSign(row []string, d decimal.Decimal) (decimal.Decimal, er
 	return d, c.fail(signColumn, errors.New("is not a known word; send a mapping with debit, which lists the words for outgoing money"))
 }
 
-// statement returns the statement for the account in a row.
+// statement returns the statement for the account in a row or in the mapping.
 func (c *csvFile) statement(row []string) (*csvStatement, error) {
 	a := StatementAccount{Name: tidy(c.Account.Name), Currency: c.Account.Currency}
 	for _, text := range []string{c.Account.Number, c.Account.IBAN, c.cell(row, accountColumn)} {

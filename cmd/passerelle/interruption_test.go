@@ -56,7 +56,7 @@ type longCommand struct {
 type place struct {
 	t        *testing.T
 	database string
-	// other is another empty database of the same kind.
+	// other is a second database of the same kind, which no preparation fills.
 	other  string
 	folder string
 }
@@ -72,7 +72,7 @@ func (p place) must(args ...string) string {
 	return out.String()
 }
 
-// filled makes a database with secrets and acts.
+// filled fills the database with secrets and with entries of the audit log.
 func (p place) filled() {
 	p.t.Helper()
 	p.must("migrate", "--database", p.database)

@@ -92,8 +92,8 @@ func (r *keysRotate) Run(c *console) error {
 	})
 }
 
-// locked passes the keys of the key file to a function. Meanwhile, no other command changes the
-// file.
+// locked passes the keys of the key file to a function. On Unix, no other command changes the file
+// while the function runs.
 func (o ownKeys) locked(change func(*keys.Ring) error) (err error) {
 	ring, err := openKeys(o.KeyFile)
 	if err != nil {
@@ -113,15 +113,16 @@ type keysRewrap struct {
 	Retire bool `help:"Then remove the older master keys from the key file. Keep a copy of the file: earlier copies of the database need these keys."`
 }
 
-// rewrapView is the output of rewrap: how many encrypted values it read, and how many had an
-// older key.
+// rewrapView is the output of rewrap: how many encrypted values it read, how many had an older key,
+// and how many keys it removed.
 type rewrapView struct {
 	Values    int64 `json:"values"`
 	Rewrapped int64 `json:"rewrapped"`
 	Retired   int   `json:"retired_keys"`
 }
 
-// rewrapBatch is the largest number of values or payments that one transaction changes.
+// rewrapBatch is the largest number of values that one transaction changes. It is also the largest
+// number of payments that one query of seal lists.
 const rewrapBatch = 500
 
 // Run re-encrypts the values that have an older key.
