@@ -45,8 +45,7 @@ type Aggregation struct {
 	// call at the end of the work. The context ends when the process stops. If Outlast is nil, the
 	// context does not end.
 	Outlast func(context.Context) (context.Context, func())
-	// Notifications creates the addresses to which institutions send reports. Nil means no
-	// addresses.
+	// Notifications creates the addresses to which institutions send reports. Nil means none.
 	Notifications *notification.Notifications
 	// LeaseTimeout is the time for which a change waits while a connection is being read.
 	LeaseTimeout time.Duration

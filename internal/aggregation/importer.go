@@ -29,8 +29,7 @@ const (
 const noReadingNumber = -1
 
 var (
-	// errStore marks a failure of the store. The connector returns this error, but did not cause
-	// it.
+	// errStore marks a failure of the store. The connector returns it, but did not cause it.
 	errStore = errors.New("the store failed")
 	// errInvalidData marks invalid data. The log contains this error, so its text contains no
 	// personal data.

@@ -5,7 +5,7 @@
 // from a limited number of rows. When a domain has many payments, the package caches their counts
 // for a while. All viewers of the page then share one count.
 //
-// The package fails like package page.
+// The package does not own the pages to which the problems link. It fails like package page.
 package overview
 
 import (
