@@ -50,13 +50,20 @@ func CheckValues(fields []Field, mechanism passerelle.AuthMechanism, source stri
 	for _, f := range fields {
 		value := values[f.Name]
 		if value == "" && f.Required && asks(f, mechanism, source) {
-			return passerelle.MissingField(f.Name, "is required: "+f.Label)
+			return passerelle.MissingField(f.Name, required(f))
 		}
 		if err := checkValue(f, value); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func required(f Field) string {
+	if strings.EqualFold(f.Label, f.Name) {
+		return "is required"
+	}
+	return "is required: " + f.Label
 }
 
 // asks reports whether a field is requested for a mechanism and a source. An empty mechanism means
