@@ -31,17 +31,14 @@ type resultBatch struct {
 	following page
 	// unwanted means that the webhook has been deleted or disabled since it was loaded.
 	unwanted bool
-	took     time.Duration
 	err      error
 }
 
 // recordBatch stores a batch and finds the deliveries that follow.
 func (s *leaseSession) recordBatch(ctx context.Context, b resultBatch) resultBatch {
-	begun := s.d.Now()
 	if b.err = s.storeBatch(ctx, &b); b.err == nil {
 		b.following = s.following(ctx, b)
 	}
-	b.took = s.d.Now().Sub(begun)
 	return b
 }
 

@@ -19,13 +19,10 @@ const (
 	// deliveries of these results and the deliveries in flight are sent again.
 	maxBatch  = 1000
 	batchTime = time.Second
-	// While the loop has more to send, it stores a batch after fullBatch results or after a delay.
-	// One transaction for each result would cost more than the sending. The delay is four times the
-	// time that the last batch took, within these limits: when many loops share a slow database,
-	// they store fewer and larger batches.
-	fullBatch      = 4 * pageSize
-	minRecordDelay = 100 * time.Millisecond
-	maxRecordDelay = 400 * time.Millisecond
+	// While the loop has more to send, it stores a batch after fullBatch results or after
+	// recordDelay. One transaction for each result would cost more than the sending.
+	fullBatch   = 4 * pageSize
+	recordDelay = 100 * time.Millisecond
 	// keepLeaseTime is the time for which a lease is kept for the next event.
 	keepLeaseTime = 200 * time.Millisecond
 )
@@ -128,7 +125,6 @@ type recorder struct {
 	since      time.Time // the arrival of the oldest of these results, or the end of the last batch if this is later
 	furthest   int       // the highest place of a delivery with a stored result
 	storing    bool
-	took       time.Duration // the time that the last batch took
 	results    chan resultBatch
 	// broken means that no more results can be stored.
 	broken bool
@@ -390,12 +386,8 @@ func (l *sendLoop) addResult(r result) {
 // waiting request needs a longer lease.
 func (l *sendLoop) shouldRecord(ctx context.Context) bool {
 	answered, idle := len(l.recorder.answered), len(l.queue.waiting) == 0 || !l.open(ctx)
-	return len(l.queue.void) > 0 || answered >= fullBatch || answered > 0 && (idle || l.sinceOldest() >= l.recorder.delay()) ||
+	return len(l.queue.void) > 0 || answered >= fullBatch || answered > 0 && (idle || l.sinceOldest() >= recordDelay) ||
 		l.ready(ctx) && !l.session.covers(l.queue.waiting[0].to)
-}
-
-func (r *recorder) delay() time.Duration {
-	return min(max(minRecordDelay, 4*r.took), maxRecordDelay)
 }
 
 // record starts to store the results that have arrived, unless the previous batch is still being
@@ -426,7 +418,7 @@ func (l *sendLoop) afterRecord(b resultBatch) {
 	l.session.until = b.until
 	l.session.counts.add(b.counts)
 	l.recorder.unrecorded -= len(b.results)
-	l.recorder.since, l.recorder.took = l.session.d.Now(), b.took
+	l.recorder.since = l.session.d.Now()
 	l.queue.finish(b)
 	if !l.pages.reading {
 		l.queue.dropRecorded()
