@@ -10,11 +10,12 @@ import (
 )
 
 const (
-	// pageSize is the number of deliveries that are read together. The next page is read when at
-	// most readAhead deliveries wait to be sent. With a smaller readAhead, a fast receiver would
-	// wait for pages.
-	pageSize  = 64
-	readAhead = 2 * pageSize
+	// pageSize is the number of deliveries that are read together.
+	pageSize = 64
+	// The next page is read when at most pageReader.ahead deliveries wait to be sent: minAhead to
+	// maxAhead, depending on the receiver's speed.
+	minAhead = pageSize / 2
+	maxAhead = 2 * pageSize
 	// maxBatch and batchTime limit the results that are not stored yet. After a crash, the
 	// deliveries of these results and the deliveries in flight are sent again.
 	maxBatch  = 1000
@@ -90,6 +91,8 @@ type pageReader struct {
 	first   page
 	reading bool
 	results chan page
+	// ahead is the number of waiting deliveries at which the next page is read.
+	ahead int
 }
 
 // sendQueue contains the deliveries that wait to be sent.
@@ -137,7 +140,7 @@ func (s *leaseSession) newSendLoop(ctx context.Context, to target, due *time.Tim
 	l := &sendLoop{
 		session: s, to: to, longest: to.lease(), due: due, stopped: to.webhook.Stopped, more: more,
 		limit:    concurrency{start: maxInFlight},
-		pages:    pageReader{newest: scan{ended: to.webhook.Stopped}, overdue: scan{ended: due == nil}, results: make(chan page)},
+		pages:    pageReader{newest: scan{ended: to.webhook.Stopped}, overdue: scan{ended: due == nil}, results: make(chan page), ahead: minAhead},
 		queue:    sendQueue{taken: map[passerelle.DeliveryID]bool{}, failed: map[passerelle.DeliveryID]bool{}},
 		pool:     senderPool{requests: make(chan queued, maxInFlight), results: make(chan result, maxInFlight)},
 		recorder: recorder{results: make(chan resultBatch)},
@@ -239,7 +242,7 @@ func (l *sendLoop) open(ctx context.Context) bool {
 
 // read starts reading the next page when few deliveries are left to send.
 func (l *sendLoop) read(ctx context.Context) {
-	if l.pages.reading || !l.open(ctx) || len(l.queue.waiting) > readAhead {
+	if l.pages.reading || !l.open(ctx) || len(l.queue.waiting) > l.pages.ahead {
 		return
 	}
 	from := l.pages.next()
@@ -276,6 +279,9 @@ func (l *sendLoop) queuePage(p page) {
 		l.fail(p.err)
 		return
 	}
+	if !p.first {
+		l.pages.adapt(len(l.queue.waiting))
+	}
 	to := p.to // a pointer into the page would keep its bodies in memory
 	l.setTarget(to)
 	for _, d := range p.found {
@@ -286,6 +292,18 @@ func (l *sendLoop) queuePage(p page) {
 	p.found = nil
 	if p.isNew && p.first {
 		l.pages.first = p
+	}
+}
+
+// adapt changes when the next page is read. waiting is the number of deliveries that still waited
+// when a page arrived. A fast receiver must not wait for pages. For a slow receiver, few deliveries
+// should wait in memory, because the loop does not see changes of the webhook or of their bodies.
+func (p *pageReader) adapt(waiting int) {
+	switch {
+	case waiting == 0:
+		p.ahead = min(2*p.ahead, maxAhead)
+	case 4*waiting > 3*p.ahead:
+		p.ahead = max(p.ahead/2, minAhead)
 	}
 }
 
