@@ -85,15 +85,15 @@ type tokens struct {
 // exchangeCode exchanges the code for a token. It drops a code that the server calls invalid.
 func (b *Bank) exchangeCode(ctx context.Context, a *authorisation, p person) error {
 	form := url.Values{"grant_type": {"authorization_code"}, "code": {a.OAuth.Code}, "redirect_uri": {cmp.Or(a.OAuth.Back, p.back)}, "code_verifier": {a.OAuth.Verifier}}
-	return b.askTokens(ctx, a.OAuth, form, p.save)
+	_, err := b.askTokens(ctx, a.OAuth, form, p.save)
+	return err
 }
 
 // refresh gets a new token. If the server says that the refresh token is invalid, refresh drops
 // both stored tokens.
 func (b *Bank) refresh(ctx context.Context, g *grant, save func(context.Context)) error {
-	token, refresh := g.Token, g.Refresh
-	err := b.askTokens(ctx, g, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {g.Refresh}}, save)
-	if err == nil && g.Token == token && g.Refresh == refresh {
+	supplied, err := b.askTokens(ctx, g, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {g.Refresh}}, save)
+	if err == nil && !supplied {
 		g.Token, g.Refresh = "", ""
 	}
 	return err
@@ -143,37 +143,37 @@ func (b *Bank) refusesToken(r request, a answer) bool {
 
 // askTokens requests tokens from the authorisation server. It saves them immediately, because the
 // server accepts the code or the refresh token only once. When the server says that the code or the
-// refresh token is invalid, askTokens removes the code from the grant and returns nil. After every
+// refresh token is invalid, askTokens removes the code from the grant and returns false. After every
 // other refusal, the server can still accept the code, so askTokens keeps the code and fails.
-func (b *Bank) askTokens(ctx context.Context, g *grant, form url.Values, save func(context.Context)) error {
+func (b *Bank) askTokens(ctx context.Context, g *grant, form url.Values, save func(context.Context)) (bool, error) {
 	m, err := b.metadata(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	form.Set("client_id", b.file.OAuth.ClientID)
 	r := request{call: "token", method: http.MethodPost, address: m.Token, form: form}
 	got, err := b.call(ctx, r)
 	if err != nil {
-		return err
+		return false, err
 	}
 	why, remedy := codes.TokenError(got.body)
 	switch {
 	case got.busy():
-		return &denied{r, got}
+		return false, &denied{r, got}
 	case !got.succeeded() && why == codes.InvalidGrant:
 		g.Code = ""
-		return nil
+		return false, nil
 	case !got.succeeded():
-		return b.fault(r, errRefused, strings.TrimSpace(fmt.Sprintf("it returns status %d %s", got.status, why))+": "+remedy+b.skew(got))
+		return false, b.fault(r, errRefused, strings.TrimSpace(fmt.Sprintf("it returns status %d %s", got.status, why))+": "+remedy+b.skew(got))
 	}
 	var supplied tokens
 	if err := b.decode(r, got, &supplied); err != nil {
-		return err
+		return false, err
 	}
 	if supplied.Access == "" {
-		return b.fault(r, errMalformed, "its response has no access_token")
+		return false, b.fault(r, errMalformed, "its response has no access_token")
 	}
 	g.Code, g.Token, g.Refresh = "", supplied.Access, cmp.Or(supplied.Refresh, g.Refresh)
 	save(ctx)
-	return nil
+	return true, nil
 }

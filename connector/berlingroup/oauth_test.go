@@ -95,15 +95,20 @@ func TestRefusedRefreshTokens(t *testing.T) {
 }
 
 func TestRenewedTokensMayBeTheSame(t *testing.T) {
-	bank := newScripted(t, map[string][]scriptedAnswer{
-		"POST /token": {{200, `{"access_token":"T1","token_type":"Bearer","refresh_token":"R2"}`}}, "GET /v1/accounts": {refusedWith(401, "TOKEN_EXPIRED"), {200, `{"accounts":[]}`}},
-	})
-	bank.file += "\n[profile.accounts]\nconsents = [\"global\"]\n"
-	reader, _ := bank.load().Connector().(connector.DataReader)
-	r := &bankReader{t: t, reader: reader, now: noon}
-	r.memory = fmt.Appendf(nil, `{"consent":"C1","valid":true,"until":%q,"approval":{"oauth":{"token":"T1","refresh":"R1"}}}`, noon.AddDate(0, 1, 0).Format(time.RFC3339))
-	if o, _, err := r.read(false); err != nil || o.State != "" || !strings.Contains(string(r.memory), "R2") {
-		t.Errorf("the read ends with %+v, %v; %s", o, err, r.memory)
+	for issued, kept := range map[string]string{
+		`{"access_token":"T1","token_type":"Bearer","refresh_token":"R2"}`: "R2",
+		`{"access_token":"T1","token_type":"Bearer"}`:                      "R1",
+	} {
+		bank := newScripted(t, map[string][]scriptedAnswer{
+			"POST /token": {{200, issued}}, "GET /v1/accounts": {refusedWith(401, "TOKEN_EXPIRED"), {200, `{"accounts":[]}`}},
+		})
+		bank.file += "\n[profile.accounts]\nconsents = [\"global\"]\n"
+		reader, _ := bank.load().Connector().(connector.DataReader)
+		r := &bankReader{t: t, reader: reader, now: noon}
+		r.memory = fmt.Appendf(nil, `{"consent":"C1","valid":true,"until":%q,"approval":{"oauth":{"token":"T1","refresh":"R1"}}}`, noon.AddDate(0, 1, 0).Format(time.RFC3339))
+		if o, _, err := r.read(false); err != nil || o.State != "" || !strings.Contains(string(r.memory), kept) {
+			t.Errorf("%s: the read ends with %+v, %v; %s", issued, o, err, r.memory)
+		}
 	}
 }
 

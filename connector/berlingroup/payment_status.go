@@ -116,7 +116,7 @@ func (v *ordering) begun(a *authorisation) time.Time {
 
 // elsewhere reports whether the payer may still approve in another authorisation: an earlier one
 // or, until the bank's list is read, one that only the list names. If the bank never supplies the
-// list, such an authorisation counts until the time for approvals ends.
+// list, such an authorisation counts until the time for approvals ends, if begun knows its start.
 func (v *ordering) elsewhere(a *authorisation) bool {
 	begun := v.begun(a)
 	return len(a.Earlier) > 0 || a.Unlisted && (begun.IsZero() || v.Now.Before(begun.Add(v.file.Profile.approvalLife())))

@@ -162,7 +162,7 @@ func TestAnAddressInUse(t *testing.T) {
 	} {
 		config.Database, config.Keys, config.Files, config.Migrate = storetest.SQLite(t), keys.Generate(), t.TempDir(), true
 		_, err := service.Open(t.Context(), config)
-		want := "another program uses the address " + address + ": choose another address with " + flag
+		want := "the address " + address + " is already in use: choose another address with " + flag
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", flag, err)
 		}

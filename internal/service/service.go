@@ -368,7 +368,7 @@ func (s *Service) listen() error {
 // cannotListen describes why the service cannot listen on the address of a flag.
 func cannotListen(flag, address string, err error) error {
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("another program uses the address %s: choose another address with %s", address, flag)
+		return fmt.Errorf("the address %s is already in use: choose another address with %s", address, flag)
 	}
 	return fmt.Errorf("listen on %s (%s): %w", address, flag, err)
 }

@@ -47,16 +47,15 @@ func readFilter(query url.Values, banks []wire.Bank) (filter, error) {
 	for _, number := range listOf(query, "account_ibans") {
 		f.IBANs = append(f.IBANs, plainNumber(number))
 	}
-	numbers := listOf(query, "connector_ids")
-	for _, name := range slices.Concat(numbers, listOf(query, "connector_uuids")) {
+	for _, name := range slices.Concat(listOf(query, "connector_ids"), listOf(query, "connector_uuids")) {
 		f.Connectors = append(f.Connectors, numberOf(banks, name))
 	}
 	for _, named := range []struct {
-		parameter string
-		count     int
-	}{{"connector_ids", len(numbers)}, {"connector_uuids", len(f.Connectors)}, {"account_ibans", len(f.IBANs)}} {
+		parameters string
+		count      int
+	}{{"connector_ids, connector_uuids", len(f.Connectors)}, {"account_ibans", len(f.IBANs)}} {
 		if named.count > maxNamed {
-			return f, passerelle.InvalidField(named.parameter, "must be at most %d", maxNamed)
+			return f, passerelle.InvalidField(named.parameters, "must have at most %d values", maxNamed)
 		}
 	}
 	return f, nil
