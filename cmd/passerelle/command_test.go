@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -83,36 +82,16 @@ func TestCommandsBesideAServer(t *testing.T) {
 // starts a process. Most commands take less time than the start of a process.
 func play(t *testing.T, script string, variables ...string) {
 	t.Helper()
-	text, err := os.ReadFile(script)
-	if err != nil {
-		t.Fatal(err)
-	}
 	testscript.Run(t, testscript.Params{
 		Files:               []string{script},
 		RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
 			file := filepath.Join(env.WorkDir, "keys")
 			env.Vars = append(append(env.Vars, "PASSERELLE_KEY_FILE="+file, storetest.StatementFolder+"="+os.Getenv(storetest.StatementFolder)), variables...)
-			env.Values[namesKey{}] = namesOfVariables(env.Vars, string(text))
 			return keys.Generate().Save(file)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"run": succeed, "status": status, "keep": keep, "token": token},
 	})
-}
-
-type namesKey struct{}
-
-// namesOfVariables returns the names of the variables that a script has or sets.
-func namesOfVariables(variables []string, script string) map[string]bool {
-	names := map[string]bool{}
-	for _, variable := range variables {
-		name, _, _ := strings.Cut(variable, "=")
-		names[name] = true
-	}
-	for _, set := range regexp.MustCompile(`(?m)^env (\w+)=`).FindAllStringSubmatch(script, -1) {
-		names[set[1]] = true
-	}
-	return names
 }
 
 func succeed(ts *testscript.TestScript, _ bool, args []string) {
@@ -128,12 +107,8 @@ func status(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	ts.Check(os.Chdir(ts.MkAbs(".")))
 	defer func() { ts.Check(os.Chdir(before)) }()
-	var environment []string
-	for name := range ts.Value(namesKey{}).(map[string]bool) {
-		if value := ts.Getenv(name); value != "" {
-			environment = append(environment, name+"="+value)
-		}
-	}
+	ts.Check(ts.Exec("env", "-0")) // testscript does not show which variables a script has set
+	environment := strings.Split(strings.TrimSuffix(ts.ReadFile("stdout"), "\x00"), "\x00")
 	if got := run(context.Background(), args[2:], environment, ts.Stdout(), ts.Stderr()); strconv.Itoa(got) != args[0] {
 		ts.Fatalf("exit status %d, want %s", got, args[0])
 	}

@@ -59,7 +59,7 @@ type program struct {
 
 	Dev        devCommand        `cmd:"" help:"Run the whole service on this machine, with a sandbox, ready for a first payment."`
 	Serve      serveCommand      `cmd:"" help:"Run the service in production."`
-	Migrate    migrateCommand    `cmd:"" help:"Bring the schema of a database up to date." resume:"no migration was applied, and the same command applies all missing migrations"`
+	Migrate    migrateCommand    `cmd:"" help:"Bring the schema of a database up to date." resume:"all missing migrations were applied or none, and the same command applies the rest"`
 	Domain     domainCommand     `cmd:"" help:"Manage domains (tenants): base URL, kind, creation date."`
 	Client     clientCommand     `cmd:"" help:"Manage applications that call the API, and their credentials."`
 	User       userCommand       `cmd:"" help:"List and delete the end users of a domain."`

@@ -351,7 +351,7 @@ func balanced(s statementfile.Summary) error {
 }
 
 // read makes the connection read the file. It fails when the connection has an error state
-// afterwards.
+// afterwards, because a file cannot end that state.
 func (i *Imports) read(ctx context.Context, d passerelle.Domain, f File) error {
 	request := aggregation.Request{File: f.handed()}
 	if f.Mapping != "" {

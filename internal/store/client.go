@@ -111,8 +111,8 @@ func (r *Reader) RedirectURIs(ctx context.Context, domain passerelle.DomainID, i
 }
 
 // RedirectURIsOfPayment returns the redirect URIs of the client that registered a payment. For a
-// deleted client, it returns an empty list. It fails with ErrNotFound when the payment does not
-// exist.
+// deleted client, it returns an empty list, because the payment outlives the client. It fails with
+// ErrNotFound when the payment does not exist.
 func (r *Reader) RedirectURIsOfPayment(ctx context.Context, domain passerelle.DomainID, id passerelle.PaymentID) ([]string, error) {
 	uris, err := database.ByKey(ctx, r.rows, database.ScanString,
 		`SELECT CASE WHEN deleted IS NULL THEN redirect_uris ELSE '' END FROM client WHERE +domain_id = $1 AND id = (SELECT client_id FROM payment WHERE +domain_id = $1 AND id = $2)`, int64(domain), int64(id))
