@@ -180,7 +180,7 @@ const firstOperator = "admin"
 // not know the new password and does not change it.
 func (k *consoleCredentials) operator(ctx context.Context, s *service.Service) error {
 	made := k.ConsoleUser != ""
-	k.ConsoleURL, k.ConsoleUser = "http://"+s.Addr()+"/console/", firstOperator
+	k.ConsoleURL, k.ConsoleUser = "http://"+reachable(s.Addr())+"/console/", firstOperator
 	o, err := operatorstore.From(s.DB).OperatorByName(ctx, firstOperator)
 	switch {
 	case errors.Is(err, store.ErrNotFound):

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"time"
@@ -137,9 +138,18 @@ func (d *devCommand) database() string {
 // ownDatabase returns the address of the database in dev's data folder.
 func ownDatabase(folder string) string { return "sqlite:" + filepath.Join(folder, "passerelle.db") }
 
+// reachable returns an address at which this machine reaches a listener.
+func reachable(listener string) string {
+	at, err := netip.ParseAddrPort(listener)
+	if err != nil || !at.Addr().IsUnspecified() {
+		return listener
+	}
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), at.Port()).String()
+}
+
 // prepare creates the domain and the credentials. If they exist and still work, it keeps them.
 func (d *devCommand) prepare(ctx context.Context, s *service.Service, log *slog.Logger) (credentials, error) {
-	origin := "http://" + s.Addr()
+	origin := "http://" + reachable(s.Addr())
 	domain, err := s.FirstDomain(ctx, devDomain, passerelle.Sandbox, origin+"/2.0")
 	if err != nil {
 		return credentials{}, err

@@ -419,3 +419,13 @@ func TestServeNotifiesSystemd(t *testing.T) {
 	}
 	systemd.WantLast("STOPPING=1\nEXTEND_TIMEOUT_USEC=45000000")
 }
+
+func TestDevOnAllAddressesPrintsOneOfThem(t *testing.T) {
+	said, stop := started(t, "dev", "--json", "--data", t.TempDir(), "--listen", "0.0.0.0:0")
+	defer stop()
+	for _, name := range []string{"base_url", "webview_url", "console_url"} {
+		if address := fmt.Sprint(said[name]); !strings.HasPrefix(address, "http://127.0.0.1:") {
+			t.Errorf("%s is %s", name, address)
+		}
+	}
+}

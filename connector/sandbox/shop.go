@@ -61,7 +61,7 @@ func shopView(r *http.Request) view {
 	if v.Title == "" {
 		v.Title = "Welcome back"
 	}
-	v.Notice = "This page stands in for your own. It shows the parameters that the payer’s browser returned with. Check them with the API before you rely on them."
+	v.Notice = "This page stands in for your own. It shows the parameters that the browser returned with. Check them with the API before you rely on them."
 	if len(v.Back) == 0 {
 		v.Notice = "This page stands in for your own. Use its address as the one that payers return to, and it shows the parameters they return with."
 	}

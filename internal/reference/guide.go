@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/yuin/goldmark"
@@ -71,7 +72,8 @@ func mustReadGuides() (map[string]guide, []guideGroup) {
 			last.Guides = append(last.Guides, guideLink{found[2], guidesRoot + found[3]})
 		}
 	}
-	return guides, groups
+	withoutGuides := func(g guideGroup) bool { return len(g.Guides) == 0 } // pages of the repository only
+	return guides, slices.DeleteFunc(groups, withoutGuides)
 }
 
 func mustReadFile(file string) []byte {

@@ -224,7 +224,9 @@ func (s *Service) prepare(ctx context.Context) error {
 	if err := s.DB.BindKeys(ctx); err != nil {
 		return fmt.Errorf("check the keys: %w", err)
 	}
-	if err := s.DB.Reclaim(ctx); err != nil {
+	if err := s.DB.Reclaim(ctx); errors.Is(err, store.ErrInUse) {
+		return err
+	} else if err != nil {
 		return fmt.Errorf("take over from the process before: %w", err)
 	}
 	if err := s.assemble(ctx); err != nil {
