@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"passerelle"
+	"passerelle/internal/store"
 )
 
 // errorBody is the body of every error response. It always has exactly these four keys, because
@@ -69,6 +70,9 @@ const fallbackDescription = "The request failed."
 // metrics, it distinguishes this case from a failure of the service.
 const statusClientGone = 499
 
+// unknownOutcome is the message for store.ErrUnknown.
+const unknownOutcome = "The database did not confirm the change in time. Read the resource before you send the request again."
+
 // failure is the content of a response about an error.
 type failure struct {
 	status     int
@@ -84,6 +88,9 @@ func classify(err error) failure {
 	switch {
 	case errors.As(err, &reported) && statusOf(reported) != 0:
 		return failure{status: statusOf(reported), code: reported.Code, message: reported.Message, retryAfter: reported.RetryAfter}
+	case errors.Is(err, store.ErrUnknown):
+		// Retry-After is absent, because the client has to find out first whether the change exists.
+		return failure{status: http.StatusServiceUnavailable, code: "unavailable", message: unknownOutcome}
 	case errors.Is(err, context.Canceled):
 		return failure{status: statusClientGone, code: "unavailable"}
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, passerelle.Unavailable):

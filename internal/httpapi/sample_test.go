@@ -295,6 +295,7 @@ func (s *sample) routes() []httpapi.Route {
 		{Method: "POST", Pattern: "/webhooks/auth", Unversioned: true, Needs: public, Summary: "A provider", Endpoint: failing[accepted](nil)},
 		{Method: "GET", Pattern: "/webhooks/{itemId}/logs", Needs: public, Summary: "Logs", Endpoint: httpapi.Handle(s.read)},
 		{Method: "GET", Pattern: "/fail/panic", Needs: public, Summary: "Panics", Endpoint: httpapi.Handle(panicking)},
+		{Method: "GET", Pattern: "/fail/outcome", Needs: public, Summary: "Fails", Endpoint: failing[item](fmt.Errorf("secret detail: %w", store.ErrUnknown))},
 		{Method: "GET", Pattern: "/fail/unknown", Needs: public, Summary: "Fails", Endpoint: failing[item](errors.New("secret detail"))},
 		{Method: "GET", Pattern: "/fail/slow", Needs: public, Summary: "Fails", Endpoint: failing[item](context.DeadlineExceeded)},
 		{Method: "GET", Pattern: "/fail/render", Needs: public, Summary: "Fails", Endpoint: httpapi.Handle(func(context.Context, *httpapi.Caller, httpapi.Nothing) (map[string]any, error) {

@@ -196,6 +196,7 @@ func TestFailures(t *testing.T) {
 	for url, want := range map[string]outcome{
 		"/2.0/fail/panic":   {status: 500, code: "bug"},
 		"/2.0/fail/unknown": {status: 500, code: "bug"},
+		"/2.0/fail/outcome": {status: 503, code: "unavailable", message: "did not confirm"},
 		"/2.0/fail/render":  {status: 500, code: "bug"},
 		"/2.0/fail/slow":    {status: 503, code: "unavailable"},
 		"/2.0/fail/later":   {status: 409, code: "conflict", message: "Later."},
