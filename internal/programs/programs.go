@@ -5,9 +5,9 @@
 // connector/remote. Package service decides which connectors a process offers, and follows the
 // database within seconds.
 //
-// The package fails with Invalid for an impossible address or secret, and for the UUID of a
-// built-in connector or of another program. It fails with Unavailable, in words for operators, when
-// the program does not describe itself. It fails with store.ErrNotFound for an unknown program.
+// The package fails with Invalid for an impossible address or secret, and for the UUID of another
+// connector. It fails with Unavailable, in words for operators, when the program does not describe
+// itself. It fails with store.ErrNotFound for an unknown program.
 package programs
 
 import (
@@ -32,7 +32,7 @@ const firstNumber = 1_000_000
 // the audit entries that the caller passes.
 type Programs struct {
 	DB *store.DB
-	// Own reports whether a built-in connector has this UUID.
+	// Own reports whether a connector that is no program has this UUID.
 	Own func(uuid string) bool
 	Now func() time.Time
 }

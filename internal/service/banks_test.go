@@ -3,6 +3,7 @@ package service_test
 import (
 	"crypto/x509"
 	"fmt"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,7 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"passerelle/connector"
 	"passerelle/connector/berlingroup/berlingrouptest"
+	"passerelle/connector/remote"
+	"passerelle/connector/statements"
 	"passerelle/internal/service"
 	"passerelle/internal/servicetest"
 )
@@ -98,6 +102,58 @@ func TestCopiedBankFile(t *testing.T) {
 	files, err := service.BankFiles(folder, nil)
 	if err != nil || len(files) != 3 || files[0].Err != nil || !strings.Contains(fmt.Sprint(files[2].Err), "redirect.toml:1:1: uuid: 5d4c6a1e") {
 		t.Errorf("the list says %+v, %v", files, err)
+	}
+}
+
+// programWith is a connector program with the given UUID.
+type programWith struct {
+	statements.Connector
+	uuid string
+}
+
+func (p programWith) Profile() connector.Profile {
+	described := p.Connector.Profile()
+	data := *described.Data
+	data.TakesFiles = false
+	described.UUID, described.Data = p.uuid, &data
+	return described
+}
+
+// TestAProgramCannotTakeABank checks that the UUID of a bank file remains with the bank: a connector
+// program with this UUID is not added.
+func TestAProgramCannotTakeABank(t *testing.T) {
+	folder := t.TempDir()
+	berlingrouptest.NewAuthority(t).Furnish(folder)
+	if err := os.WriteFile(filepath.Join(folder, "a.toml"), fmt.Appendf(nil, bankFile, 11, 11, "Bank A"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := servicetest.Start(t, "sqlite::memory:", servicetest.Options{Banks: folder})
+	grant, err := s.Access.IssueDeployment(t.Context(), s.Domain.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	add := func(number int) servicetest.Answer {
+		handler, err := remote.Handler(programWith{uuid: fmt.Sprintf("5d4c6a1e-8a0f-4f0e-9c65-0d3f5f6f2b%d", number)}, servicetest.ConnectorSecret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := httptest.NewServer(handler)
+		t.Cleanup(server.Close)
+		return s.Call("POST", "/connector_programs", grant.Text, map[string]any{"address": server.URL, "secret": servicetest.ConnectorSecret})
+	}
+	if got := add(11); got.Status != 400 || !strings.Contains(string(got.Body), "already exists") {
+		t.Errorf("a program with the UUID of a bank: %d %s", got.Status, got.Body)
+	}
+	s.OK(add(12))
+	s.ReloadBanks(t.Context())
+	var got []string
+	for _, c := range s.Initiation.Connectors.All() {
+		if p := c.Profile(); strings.HasPrefix(p.UUID, "5d4c6a1e-8a0f-4f0e-9c65-") {
+			got = append(got, p.UUID[34:]+" "+p.Name)
+		}
+	}
+	if slices.Sort(got); !slices.Equal(got, []string{"11 Bank A", "12 " + statements.Connector{}.Profile().Name}) {
+		t.Errorf("the connectors are %q", got)
 	}
 }
 

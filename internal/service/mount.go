@@ -191,7 +191,7 @@ func (s *Service) console(domain func(context.Context, string) (passerelle.Domai
 			MAC: s.config.Keys.MAC, Now: s.config.Now, Log: s.config.Log,
 		},
 		Address: address, Initiation: s.Initiation, Aggregation: s.Aggregation, Delivery: s.Delivery, Access: s.Access, Files: s.Documents.Files, Simulation: s.Simulation,
-		Scenarios: s.scenarios, Logins: logins(), Provider: s.provider, Programs: Programs(s.DB), Design: s.config.Loopback,
+		Scenarios: s.scenarios, Logins: logins(), Provider: s.provider, Programs: s.newPrograms(), Design: s.config.Loopback,
 	})
 }
 

@@ -22,12 +22,32 @@ type program struct {
 	calls *remote.Program
 }
 
-// Programs returns the use cases of connector programs for a database.
+// Programs returns the use cases of connector programs for a database, without a running service.
 func Programs(db *store.DB) *programs.Programs {
-	own := Connectors(&sandbox.Bank{})
-	return &programs.Programs{DB: db, Now: time.Now, Own: func(uuid string) bool {
-		return slices.ContainsFunc(own, func(c connector.Connector) bool { return c.Profile().UUID == uuid })
-	}}
+	return &programs.Programs{DB: db, Now: time.Now, Own: builtIn}
+}
+
+// newPrograms returns the use cases of connector programs. A program cannot take the UUID of a bank
+// file of this process.
+func (s *Service) newPrograms() *programs.Programs {
+	return &programs.Programs{DB: s.DB, Now: time.Now, Own: func(uuid string) bool { return builtIn(uuid) || s.isFile(uuid) }}
+}
+
+// builtIn reports whether a built-in connector has a UUID.
+func builtIn(uuid string) bool {
+	return slices.ContainsFunc(Connectors(&sandbox.Bank{}), func(c connector.Connector) bool { return c.Profile().UUID == uuid })
+}
+
+// isFile reports whether a bank file of this process has a UUID.
+func (s *Service) isFile(uuid string) bool {
+	s.reloading.Lock()
+	defer s.reloading.Unlock()
+	for _, bank := range s.banks {
+		if bank.Profile().UUID == uuid {
+			return true
+		}
+	}
+	return false
 }
 
 // ProgramConnectors returns the connectors of programs, with their stored descriptions. These

@@ -441,7 +441,7 @@ func (s *Service) API() *httpapi.API { return s.api }
 
 func (s *Service) newAPI() *httpapi.API {
 	c := s.config
-	endpoints := &api.Service{DB: s.DB, Access: s.Access, Initiation: s.Initiation, Delivery: s.Delivery, Aggregation: s.Aggregation, Documents: s.Documents, Simulation: s.Simulation, Programs: Programs(s.DB), Wake: s.Initiation.Wake, Scenarios: s.scenarios, Logins: logins(), Logos: &s.logos, Now: c.Now}
+	endpoints := &api.Service{DB: s.DB, Access: s.Access, Initiation: s.Initiation, Delivery: s.Delivery, Aggregation: s.Aggregation, Documents: s.Documents, Simulation: s.Simulation, Programs: s.newPrograms(), Wake: s.Initiation.Wake, Scenarios: s.scenarios, Logins: logins(), Logos: &s.logos, Now: c.Now}
 	return httpapi.New(httpapi.Config{
 		Domain: s.enter, Authenticate: s.authenticate, MAC: c.Keys.MAC, Sign: endpoints.Signature, RequestID: httpd.RequestID, Unserved: api.Unserved, Matched: httpd.SetRoute, Now: c.Now, Answers: s.DB, TrustedProxies: c.TrustedProxies, Log: c.Log,
 	}, endpoints.Routes())
