@@ -44,10 +44,10 @@ func (d *Delivery) Resend(ctx context.Context, domain passerelle.Domain, w store
 	if _, err := d.resendable(ctx, w, id); err != nil {
 		return err // without a lease, because nothing is sent
 	}
-	return d.sendOne(ctx, domain, w, func(s *leaseSession) (store.Delivery, error) {
+	return d.sendOne(ctx, domain, w, func(s *leaseSession, to *target) (store.Delivery, error) {
 		found, err := d.resendable(ctx, w, id)
 		if err == nil {
-			err = s.decide(ctx, w, id, acts)
+			err = s.decide(ctx, to, id, acts)
 		}
 		return found, err
 	})
@@ -55,16 +55,12 @@ func (d *Delivery) Resend(ctx context.Context, domain passerelle.Domain, w store
 
 // decide records that an operator is about to send a delivery. It requires the lease of the
 // webhook.
-func (s *leaseSession) decide(ctx context.Context, w store.Webhook, id passerelle.DeliveryID, acts []store.Audit) error {
+func (s *leaseSession) decide(ctx context.Context, to *target, id passerelle.DeliveryID, acts []store.Audit) error {
 	if len(acts) == 0 {
 		return nil
 	}
-	to, err := s.target(ctx)
-	if err != nil {
-		return err
-	}
-	err = s.d.DB.Write(ctx, func(tx *store.Tx) error {
-		tx.KeepWebhook(w, s.holder, to.lease())
+	err := s.d.DB.Write(ctx, func(tx *store.Tx) error {
+		tx.KeepWebhook(to.webhook, s.holder, to.lease())
 		return tx.AuditOf(int64(id), acts...)
 	})
 	if err != nil {
@@ -116,7 +112,7 @@ func (d *Delivery) Test(ctx context.Context, domain passerelle.Domain, w store.W
 	if data == nil {
 		data = webhook.Sample(w.Event)
 	}
-	err = d.sendOne(ctx, domain, w, func(*leaseSession) (store.Delivery, error) {
+	err = d.sendOne(ctx, domain, w, func(*leaseSession, *target) (store.Delivery, error) {
 		var test store.Delivery
 		err := d.DB.Write(ctx, func(tx *store.Tx) error {
 			if err := tx.CreateTest(w, data, d.now(domain), &id); err != nil {
@@ -173,9 +169,10 @@ func inUse(w store.Webhook) error {
 	return nil
 }
 
-// sendOne takes the lease of the webhook, and sends the delivery that load returns. It records the
-// result even when the caller has left.
-func (d *Delivery) sendOne(ctx context.Context, domain passerelle.Domain, w store.Webhook, load func(*leaseSession) (store.Delivery, error)) error {
+// sendOne takes the lease of the webhook, and sends the delivery that load returns. It does not call
+// load when the lease ends too early for an exchange. It records the result even when the caller has
+// left.
+func (d *Delivery) sendOne(ctx context.Context, domain passerelle.Domain, w store.Webhook, load func(*leaseSession, *target) (store.Delivery, error)) error {
 	leave, err := d.Await(domain.ID)
 	if err != nil {
 		return err
@@ -191,11 +188,7 @@ func (d *Delivery) sendOne(ctx context.Context, domain passerelle.Domain, w stor
 	if !held {
 		return busy()
 	}
-	one, err := load(s)
-	if err == nil {
-		err = s.once(ctx, one)
-	}
-	return errors.Join(err, s.release(ctx))
+	return errors.Join(s.once(ctx, load), s.release(ctx))
 }
 
 // busy returns the error for a webhook whose lease cannot be taken.
@@ -205,12 +198,19 @@ func busy() error {
 	return err
 }
 
-func (s *leaseSession) once(ctx context.Context, one store.Delivery) error {
+func (s *leaseSession) once(ctx context.Context, load func(*leaseSession, *target) (store.Delivery, error)) error {
 	to, err := s.target(ctx)
 	if err != nil {
 		return err
 	}
 	if !s.covers(&to) {
+		return busy()
+	}
+	one, err := load(s, &to)
+	if err != nil {
+		return err
+	}
+	if !s.covers(&to) { // load was slow
 		return busy()
 	}
 	attempt := s.exchange(context.WithoutCancel(ctx), to, one)
