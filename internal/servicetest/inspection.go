@@ -71,8 +71,8 @@ func Inspect(ctx context.Context, t testing.TB, name string) {
 		t.Errorf("page %s keeps people out: %s", name, violation)
 	}
 	for _, scheme := range schemes {
-		Scheme(ctx, t, scheme)
-		Picture(ctx, t, name+"-"+scheme)
+		Scheme(ctx, t, scheme.name)
+		Picture(ctx, t, name+"-"+scheme.name)
 	}
 	Scheme(ctx, t, "")
 }
