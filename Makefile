@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
-FUZZTIME ?= 2s
+FUZZTIME ?= 10s
 LINT := go tool -modfile=tools.mod golangci-lint
 
 # COMMITTED is the time of the commit, not of the build. The same source then results in the same
@@ -36,22 +36,20 @@ release-test: ## build a release twice, and install and run its packages and ima
 	scripts/with-postgres go test -tags release -v -count=1 -timeout 1h ./deploy
 
 .PHONY: test
-test: tools ## run everything that must pass: unit tests, both databases, API, browser, short fuzzing
+test: tools ## run everything that must pass: unit tests, both databases, API, browser
 	scripts/test
-	scripts/fuzz $(FUZZTIME)
 
 .PHONY: race
 race: tools ## run the tests of code that shares data between goroutines, with the race detector
 	scripts/test race
 
 .PHONY: verify
-verify: check tools ## run check, each test once (tests of race with the detector), and short fuzzing
-	scripts/test verify
-	scripts/fuzz $(FUZZTIME)
+verify: check test ## run check and test
 
 .PHONY: torture
 torture: export PASSERELLE_TEST_PAUSE := 0s
-torture: tools ## run the random tests and the race tests at full length (an hour and more)
+torture: tools ## run the race detector, and the random tests at full length (hours)
+	$(MAKE) race
 	scripts/with-postgres go test -v -count=1 -timeout 1h -run '^TestListIsThatOfTheReference$$' ./internal/store -rapid.checks=100000
 	go test -count=1 -timeout 1h ./cfonb ./payment ./internal/web -rapid.checks=20000
 	go test -count=1 -timeout 1h -run '^TestBooksAddUp$$' ./testbank -rapid.checks=2000
@@ -61,15 +59,16 @@ torture: tools ## run the random tests and the race tests at full length (an hou
 	PASSERELLE_TEST_HISTORIES=1000000 go test -v -count=1 -timeout 10m -run '^TestRandomHistories$$' ./payment
 	PASSERELLE_TEST_JOURNEYS=100000 scripts/with-postgres go test -v -count=1 -timeout 4h -run '^TestHostileJourneys$$' ./internal/api
 	PASSERELLE_TEST_HTTP_HISTORIES=10000 go test -v -count=1 -timeout 2h -run '^TestRandomHistories$$' ./internal/servicetest
+	PASSERELLE_TEST_BANK_TRANSACTIONS=10000 scripts/with-postgres go test -v -count=1 -timeout 1h -run '^TestThousandsOfTransactions$$' ./cmd/passerelle
 	PASSERELLE_TEST_RACES=1000 scripts/with-postgres go test -count=1 -timeout 2h ./internal/initiation
 	PASSERELLE_TEST_PAYMENTS=1000000 PASSERELLE_TEST_TRANSACTIONS=1000000 PASSERELLE_TEST_DELIVERIES=1000000 scripts/with-postgres go test -v -count=1 -timeout 2h -run Million ./internal/store ./internal/aggregation ./internal/console
 	PASSERELLE_TEST_KILLS=200 PASSERELLE_TEST_DATABASE_KILLS=100 PASSERELLE_TEST_RESTARTS=20 PASSERELLE_TEST_COPIES=10 PASSERELLE_TEST_EVENTS=5000 \
-		scripts/with-postgres go test -v -count=1 -timeout 2h -run 'NothingIsLost|RollingRestart|NoDuplicate|TakesOver|CopiesUnderLoad' ./internal/servicetest
+		scripts/with-postgres go test -tags torture -v -count=1 -timeout 2h -run 'NothingIsLost|RollingRestart|NoDuplicate|TakesOver|CopiesUnderLoad' ./internal/servicetest
 	PASSERELLE_TEST_DEATHS=20 PASSERELLE_TEST_DEATH_MARKS=1000 PASSERELLE_TEST_KILLS=200 PASSERELLE_TEST_DATABASE_KILLS=100 \
-		scripts/with-postgres go test -v -count=1 -timeout 12h -run 'CrashAtEachMark|KillsUnderMixedLoad' ./internal/servicetest
+		scripts/with-postgres go test -tags torture -v -count=1 -timeout 12h -run 'CrashAtEachMark|KillsUnderMixedLoad' ./internal/servicetest
 	PASSERELLE_TEST_NETWORKS=30 PASSERELLE_TEST_NETWORK_TIME=10s PASSERELLE_TEST_FILLS=10 PASSERELLE_TEST_REPLICA_KILLS=50 PASSERELLE_TEST_REPLICA_RESTARTS=50 \
 		PASSERELLE_TEST_OVERLOAD=30s PASSERELLE_TEST_OPERATIONS=10 \
-		scripts/with-postgres go test -v -count=1 -timeout 4h -run 'Network|FullDisk|Replicas|Overload|Operations' ./internal/servicetest
+		scripts/with-postgres go test -tags torture -v -count=1 -timeout 4h -run 'Network|FullDisk|Replicas|Overload|Operations' ./internal/servicetest
 	$(MAKE) pooled newest
 	$(MAKE) release-test
 	scripts/install-tools patroni
@@ -107,7 +106,7 @@ pictures: tools ## take the pictures of the console and the payment pages in doc
 .PHONY: check
 check: ## check format, vet, lint and module files
 	$(LINT) config verify
-	$(LINT) run ./...
+	GOGC=400 $(LINT) run ./... # with memory for speed
 	go mod tidy -diff
 
 .PHONY: format

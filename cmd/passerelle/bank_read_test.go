@@ -448,13 +448,19 @@ func TestDeletedConnectionEndsItsConsent(t *testing.T) {
 	})
 }
 
-// TestTenThousandTransactions: no transaction is missing or stored twice after the second read.
+// TestThousandsOfTransactions: no transaction is missing or stored twice after the second read.
 // Entries are booked between pages, and pending transactions are booked later.
-func TestTenThousandTransactions(t *testing.T) {
+// PASSERELLE_TEST_BANK_TRANSACTIONS sets the number of transactions before the first read.
+func TestThousandsOfTransactions(t *testing.T) {
 	const openings = 2 // one for each account that is not a card account
-	// apart is the number of pages between two bookings during the first read. A download is a
-	// single page.
-	apart := map[string]int{"redirect": 3, "old": 3, "rewording": 3, "shifting": 3}
+	many := 2500
+	if n, err := strconv.Atoi(os.Getenv("PASSERELLE_TEST_BANK_TRANSACTIONS")); err == nil {
+		many = n
+	}
+	// pages is the number of pages between two bookings during the first read. A page has 100
+	// transactions. A download is a single page.
+	pages := many / 2500
+	apart := map[string]int{"redirect": pages, "old": pages, "rewording": pages, "shifting": pages}
 	// first is the number of booked entries that the first read also finds. The bank old does not
 	// report the 10 pending transactions. Without ids, the service reads again until the pages no
 	// longer change.
@@ -470,8 +476,8 @@ func TestTenThousandTransactions(t *testing.T) {
 					maps.Copy(body, change)
 					banks.steer("POST", account+"/fill", body, nil)
 				}
-				fill(5000, map[string]any{"days_ago": 60})
-				fill(4990, nil)
+				fill(many/2, map[string]any{"days_ago": 60})
+				fill(many/2-10, nil)
 				fill(10, map[string]any{"pending": true, "text": "Pending"})
 				c := newCustomer(t, s, banks)
 				c.decide(c.begin(url.Values{"connector_uuid": {banks.uuid(bank)}}), "approve")
@@ -481,14 +487,14 @@ func TestTenThousandTransactions(t *testing.T) {
 				all := c.accounts()
 				slices.SortFunc(all, func(a, b seenAccount) int { return strings.Compare(a.Number, b.Number) }) // the filled account is last, so that it is read once
 				c.share(all)
-				if n, want := len(c.transactions()), openings+10_000+first[bank]; n != want {
+				if n, want := len(c.transactions()), openings+many+first[bank]; n != want {
 					t.Errorf("after the first read, there are %d transactions, want %d", n, want)
 				}
 				pending := c.coming()
 				banks.steer("POST", account+"/book", nil, nil)
 				fill(7, map[string]any{"amount": "3.00"})
 				c.sync("true")
-				c.matchesBooks(bank, openings+10_000+100+7)
+				c.matchesBooks(bank, openings+many+100+7)
 				for _, one := range c.transactions() {
 					delete(pending, one.ID)
 				}

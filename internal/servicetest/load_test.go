@@ -5,44 +5,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"passerelle/internal/servicetest"
-	"passerelle/internal/store/storetest"
 )
-
-// TestKillsUnderMixedLoad does the same as TestNothingIsLostToKills, while users also connect and
-// read their accounts.
-func TestKillsUnderMixedLoad(t *testing.T) {
-	t.Parallel()
-	kills := amount("PASSERELLE_TEST_KILLS", 5)
-	t.Run("sqlite", func(t *testing.T) {
-		t.Parallel()
-		surviveMixed(t, servicetest.StartProcess(t, ""), nil, kills, 0)
-	})
-	t.Run("postgres", func(t *testing.T) {
-		t.Parallel()
-		surviveMixed(t, servicetest.StartProcess(t, storetest.Postgres(t)), nil, kills, 0)
-	})
-	t.Run("database", func(t *testing.T) {
-		t.Parallel()
-		databaseKills := amount("PASSERELLE_TEST_DATABASE_KILLS", 2)
-		c := servicetest.StartCluster(t)
-		surviveMixed(t, servicetest.StartProcess(t, c.URL()), c, databaseKills/4, databaseKills)
-	})
-}
-
-func surviveMixed(t *testing.T, p *servicetest.Process, c *servicetest.Cluster, kills, databaseKills int) {
-	chosen := seed()
-	t.Logf("PASSERELLE_TEST_SEED=%d", chosen)
-	random := rand.New(rand.NewPCG(chosen, 1))
-	load{t: t, random: random, processes: []*servicetest.Process{p}}.run(func(l *ledger) {
-		f := &crashPlan{process: p, cluster: c, ledger: l, random: random}
-		started := time.Now()
-		f.strike(kills, databaseKills)
-		t.Logf("%d kills of the program and %d of the database in %v", kills, databaseKills, time.Since(started).Round(time.Second))
-	})
-}
 
 const tortureReaders = 2
 

@@ -4,15 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
-	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"passerelle/internal/servicetest"
 	"passerelle/internal/store/storetest"
 )
 
@@ -21,135 +18,10 @@ const (
 	synced       = "CONNECTION_SYNCED"
 )
 
-// TestNothingIsLostToKills kills the program, PostgreSQL or both at random moments while clients
-// pay. Each change of each payment must reach every subscribed receiver, in order and with the same
-// bytes each time. The bank must receive each order once.
-//
-// PASSERELLE_TEST_SEED repeats a run except for its timing.
-func TestNothingIsLostToKills(t *testing.T) {
-	t.Parallel()
-	kills := amount("PASSERELLE_TEST_KILLS", 5)
-	t.Run("sqlite", func(t *testing.T) {
-		t.Parallel()
-		surviveKills(t, servicetest.StartProcess(t, ""), nil, kills, 0)
-	})
-	t.Run("postgres", func(t *testing.T) {
-		t.Parallel()
-		surviveKills(t, servicetest.StartProcess(t, storetest.Postgres(t)), nil, kills, 0)
-	})
-	t.Run("database", func(t *testing.T) {
-		t.Parallel()
-		databaseKills := amount("PASSERELLE_TEST_DATABASE_KILLS", 2)
-		c := servicetest.StartCluster(t)
-		surviveKills(t, servicetest.StartProcess(t, c.URL()), c, databaseKills/4, databaseKills)
-	})
-}
-
 const (
 	tortureClients   = 6
 	tortureEndpoints = 6
 )
-
-func surviveKills(t *testing.T, p *servicetest.Process, c *servicetest.Cluster, kills, databaseKills int) {
-	chosen := seed()
-	t.Logf("PASSERELLE_TEST_SEED=%d", chosen)
-	random := rand.New(rand.NewPCG(chosen, 1))
-	p.Configure("webhooks.timeout_seconds", "1")
-	p.Configure("webhooks.flush_interval_seconds", "1")
-	d := newDriver(t, p)
-	r := newReceiver(t, rand.New(rand.NewPCG(chosen, 2)))
-	l := newLedger(t, d, r, tortureEndpoints)
-	l.add(synced, r.endpoint("/connections/1"))
-	l.add(synced, r.endpoint("/connections/2"))
-
-	over := make(chan struct{})
-	paying := make(chan struct{})
-	go func() {
-		defer close(paying)
-		d.payAll(tortureClients, orders(math.MaxInt, over, coin(rand.New(rand.NewPCG(chosen, 3)))))
-	}()
-	syncing := make(chan map[int64]bool, 1)
-	go func() { syncing <- d.sync(over) }()
-	f := &crashPlan{process: p, cluster: c, ledger: l, random: random}
-	started := time.Now()
-	f.strike(kills, databaseKills)
-	t.Logf("%d kills of the program and %d of the database in %v", kills, databaseKills, time.Since(started).Round(time.Second))
-	close(over)
-	l.behave(accepts)
-	<-paying
-	reported := <-syncing
-
-	l.settle()
-	l.check()
-	l.checkDelivered(reported)
-	p.Doctor()
-	p.Kill()
-	d.checkSubmissions()
-}
-
-type crashPlan struct {
-	process *servicetest.Process
-	cluster *servicetest.Cluster
-	ledger  *ledger
-	random  *rand.Rand
-}
-
-func (f *crashPlan) strike(kills, databaseKills int) {
-	blows := append(slices.Repeat([]func(){f.killProgram}, kills), slices.Repeat([]func(){f.killDatabase}, databaseKills)...)
-	f.random.Shuffle(len(blows), func(i, j int) { blows[i], blows[j] = blows[j], blows[i] })
-	for _, blow := range blows {
-		f.changeBehaviours()
-		f.letLive()
-		blow()
-	}
-}
-
-// letLive waits for at most a second, because the leases of killed processes may delay requests.
-func (f *crashPlan) letLive() {
-	enough := f.ledger.requests() + 1 + f.random.IntN(100)
-	for deadline := time.Now().Add(time.Second); f.ledger.requests() < enough && time.Now().Before(deadline); {
-		<-time.After(time.Millisecond)
-	}
-}
-
-func (f *crashPlan) killProgram() {
-	f.ledger.d.disturb()
-	f.process.Kill()
-	f.process.Start()
-}
-
-func (f *crashPlan) killDatabase() {
-	f.ledger.d.disturb()
-	f.cluster.Kill()
-	both := f.random.IntN(3) == 0
-	if both {
-		f.process.Kill()
-	}
-	<-time.After(time.Duration(f.random.IntN(200)) * time.Millisecond)
-	f.cluster.Start()
-	if both {
-		f.process.Start()
-	}
-}
-
-var behaviours = [][]manner{
-	{accepts},
-	{accepts, slowly},
-	{forgets, accepts},
-	{refuses},
-	{refuses, accepts},
-	{hangs},
-	{hangs, accepts},
-	{leaves},
-	{leaves, slowly},
-	{accepts, slowly, forgets, refuses, hangs, leaves},
-}
-
-func (f *crashPlan) changeBehaviours() {
-	for _, e := range f.ledger.endpoints {
-		e.behave(pick(f.random, behaviours)...)
-	}
-}
 
 // ledger compares the endpoints' requests with the stored data.
 type ledger struct {
