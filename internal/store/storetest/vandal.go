@@ -3,10 +3,12 @@ package storetest
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // Break executes statements that violate the schema. It disables triggers, references and checks
@@ -69,8 +71,20 @@ func breakPostgres(t testing.TB, url string, statements []string) {
 	}
 	defer func() { _ = conn.Close(ctx) }()
 	for _, statement := range append([]string{DropChecks, `SET session_replication_role = replica`}, statements...) {
-		if _, err := conn.Exec(ctx, statement); err != nil {
+		if err := execAgain(ctx, conn, statement); err != nil {
 			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+}
+
+// execAgain executes a statement. It tries again after a deadlock, because DropChecks locks many
+// tables, and loops of a running service may lock them in another order.
+func execAgain(ctx context.Context, conn *pgx.Conn, statement string) error {
+	for attempt := 1; ; attempt++ {
+		_, err := conn.Exec(ctx, statement)
+		var fault *pgconn.PgError
+		if attempt == 10 || !errors.As(err, &fault) || fault.Code != "40P01" {
+			return err
 		}
 	}
 }
