@@ -103,10 +103,11 @@ bench: tools ## compare the speed of the service with the limits of this machine
 pictures: tools ## take the pictures of the console and the payment pages in docs/pictures again
 	PASSERELLE_DOC_PICTURES=1 go test -count=1 -run '^TestPictures$$' ./internal/console
 
+# A larger GOGC uses more memory, and makes the linter faster.
 .PHONY: check
 check: ## check format, vet, lint and module files
 	$(LINT) config verify
-	GOGC=400 $(LINT) run ./... # with memory for speed
+	GOGC=400 $(LINT) run ./...
 	go mod tidy -diff
 
 .PHONY: format

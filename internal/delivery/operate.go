@@ -96,8 +96,9 @@ func (d *Delivery) resendable(ctx context.Context, w store.Webhook, id passerell
 // sample of the event. The payload is sent once, in the same form as other payloads, and is stored
 // with them. Test returns the id of the delivery. It fails with Invalid when data is larger than
 // MaxTestBody. It stores nothing and fails with Conflict when the webhook is deleted or disabled,
-// when its provider was deleted, or when another sender does not release the webhook in time. It
-// fails with Unavailable in the same case as [Delivery.Await].
+// when its provider was deleted, or when another sender does not release the webhook in time. If
+// the database is slow, a stored test may remain unsent. Test fails with Unavailable in the same
+// case as [Delivery.Await].
 func (d *Delivery) Test(ctx context.Context, domain passerelle.Domain, w store.Webhook, data []byte, acts ...store.Audit) (passerelle.DeliveryID, error) {
 	var (
 		id  passerelle.DeliveryID

@@ -71,7 +71,7 @@ const fallbackDescription = "The request failed."
 const statusClientGone = 499
 
 // unknownOutcome is the message for store.ErrUnknown.
-const unknownOutcome = "The database did not confirm the change in time. Read the resource before you send the request again."
+const unknownOutcome = "The database did not confirm the change in time. Send the request again with the same Idempotency-Key, or check first whether the change exists."
 
 // failure is the content of a response about an error.
 type failure struct {

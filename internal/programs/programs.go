@@ -32,7 +32,7 @@ const firstNumber = 1_000_000
 // the audit entries that the caller passes.
 type Programs struct {
 	DB *store.DB
-	// Own reports whether a connector that is no program has this UUID.
+	// Own reports whether a built-in connector or a bank file has this UUID.
 	Own func(uuid string) bool
 	Now func() time.Time
 }

@@ -22,7 +22,8 @@ type program struct {
 	calls *remote.Program
 }
 
-// Programs returns the use cases of connector programs for a database, without a running service.
+// Programs returns the use cases of connector programs for commands, which run without the service.
+// They do not know the bank files.
 func Programs(db *store.DB) *programs.Programs {
 	return &programs.Programs{DB: db, Now: time.Now, Own: builtIn}
 }
