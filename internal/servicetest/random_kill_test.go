@@ -18,22 +18,26 @@ import (
 // bytes each time. The bank must receive each order once.
 //
 // PASSERELLE_TEST_SEED repeats a run except for its timing.
-func TestNothingIsLostToKills(t *testing.T) {
+func TestNothingIsLostToKills(t *testing.T) { killOnEach(t, surviveKills) }
+
+// killOnEach starts the program on SQLite, on PostgreSQL, and on a PostgreSQL server that is killed
+// too. It passes the number of kills of the program and of the database to survive.
+func killOnEach(t *testing.T, survive func(t *testing.T, p *servicetest.Process, c *servicetest.Cluster, kills, databaseKills int)) {
 	t.Parallel()
 	kills := amount("PASSERELLE_TEST_KILLS", 5)
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
-		surviveKills(t, servicetest.StartProcess(t, ""), nil, kills, 0)
+		survive(t, servicetest.StartProcess(t, ""), nil, kills, 0)
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		surviveKills(t, servicetest.StartProcess(t, storetest.Postgres(t)), nil, kills, 0)
+		survive(t, servicetest.StartProcess(t, storetest.Postgres(t)), nil, kills, 0)
 	})
 	t.Run("database", func(t *testing.T) {
 		t.Parallel()
 		databaseKills := amount("PASSERELLE_TEST_DATABASE_KILLS", 2)
 		c := servicetest.StartCluster(t)
-		surviveKills(t, servicetest.StartProcess(t, c.URL()), c, databaseKills/4, databaseKills)
+		survive(t, servicetest.StartProcess(t, c.URL()), c, databaseKills/4, databaseKills)
 	})
 }
 
@@ -140,24 +144,7 @@ func (f *crashPlan) changeBehaviours() {
 
 // TestKillsUnderMixedLoad does the same as TestNothingIsLostToKills, while users also connect and
 // read their accounts.
-func TestKillsUnderMixedLoad(t *testing.T) {
-	t.Parallel()
-	kills := amount("PASSERELLE_TEST_KILLS", 5)
-	t.Run("sqlite", func(t *testing.T) {
-		t.Parallel()
-		surviveMixed(t, servicetest.StartProcess(t, ""), nil, kills, 0)
-	})
-	t.Run("postgres", func(t *testing.T) {
-		t.Parallel()
-		surviveMixed(t, servicetest.StartProcess(t, storetest.Postgres(t)), nil, kills, 0)
-	})
-	t.Run("database", func(t *testing.T) {
-		t.Parallel()
-		databaseKills := amount("PASSERELLE_TEST_DATABASE_KILLS", 2)
-		c := servicetest.StartCluster(t)
-		surviveMixed(t, servicetest.StartProcess(t, c.URL()), c, databaseKills/4, databaseKills)
-	})
-}
+func TestKillsUnderMixedLoad(t *testing.T) { killOnEach(t, surviveMixed) }
 
 func surviveMixed(t *testing.T, p *servicetest.Process, c *servicetest.Cluster, kills, databaseKills int) {
 	chosen := seed()
