@@ -3,53 +3,24 @@ package api_test
 import (
 	"crypto/rand"
 	"fmt"
-	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
 
-	"passerelle/connector"
-	"passerelle/connector/remote"
-	"passerelle/connector/statements"
 	program "passerelle/internal/service"
 	"passerelle/internal/servicetest"
 )
 
-// outside acts as a connector program.
-type outside struct {
-	statements.Connector
-	uuid string
-}
-
-func (o outside) Profile() connector.Profile {
-	p := o.Connector.Profile()
-	data := *p.Data
-	data.TakesFiles = false
-	p.UUID, p.Name, p.Data = o.uuid, "Outside", &data
-	return p
-}
-
-func newOutside() outside {
+func newUUID() string {
 	raw := make([]byte, 16)
 	rand.Read(raw) // never returns an error, according to its documentation
 	raw[6], raw[8] = raw[6]&0x0f|0x40, raw[8]&0x3f|0x80
-	return outside{uuid: fmt.Sprintf("%x-%x-%x-%x-%x", raw[:4], raw[4:6], raw[6:8], raw[8:10], raw[10:])}
-}
-
-func (o outside) served(t *testing.T) string {
-	t.Helper()
-	h, err := remote.Handler(o, servicetest.ConnectorSecret)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(h)
-	t.Cleanup(server.Close)
-	return server.URL
+	return fmt.Sprintf("%x-%x-%x-%x-%x", raw[:4], raw[4:6], raw[6:8], raw[8:10], raw[10:])
 }
 
 func outsideAddress(t *testing.T) string {
 	t.Helper()
-	return newOutside().served(t)
+	return servicetest.ServeProgram(t, newUUID())
 }
 
 func (s *fixture) outsideProgram(t *testing.T) string {
@@ -70,8 +41,8 @@ func TestConnectorPrograms(t *testing.T) {
 			return s.do(t, ask{method: method, path: path, token: "deployment", body: body})
 		}
 		body := func(address, secret string) string { return fmt.Sprintf(`{"address":%q,"secret":%q}`, address, secret) }
-		one := newOutside()
-		address := one.served(t)
+		uuid := newUUID()
+		address := servicetest.ServeProgram(t, uuid)
 		for _, wrong := range []struct {
 			address, secret, message string
 			status                   int
@@ -94,7 +65,7 @@ func TestConnectorPrograms(t *testing.T) {
 			Error               *string
 		}
 		r := call("POST", path, body(address, servicetest.ConnectorSecret))
-		if r.decode(t, &added); added.UUID != one.uuid || added.Address != address || added.Name != "Outside" || len(added.Capabilities) != 1 || added.Error != nil {
+		if r.decode(t, &added); added.UUID != uuid || added.Address != address || added.Name != "Outside" || len(added.Capabilities) != 1 || added.Error != nil {
 			t.Fatalf("%d %s", r.status, r.body)
 		}
 		if strings.Contains(string(r.body), servicetest.ConnectorSecret) {
@@ -107,14 +78,14 @@ func TestConnectorPrograms(t *testing.T) {
 			Programs []struct{ UUID string } `json:"connector_programs"`
 			Total    int
 		}
-		if call("GET", path, "").decode(t, &list); list.Total != 1 || list.Programs[0].UUID != one.uuid {
+		if call("GET", path, "").decode(t, &list); list.Total != 1 || list.Programs[0].UUID != uuid {
 			t.Errorf("the list is %+v", list)
 		}
 		s.ReloadBanks(t.Context())
 		for _, domain := range []string{"", "other", "live"} {
-			s.do(t, ask{domain: domain, method: "GET", path: "/connectors/" + one.uuid}).says(t, 200, "", "")
+			s.do(t, ask{domain: domain, method: "GET", path: "/connectors/" + uuid}).says(t, 200, "", "")
 		}
-		at := path + "/" + one.uuid
+		at := path + "/" + uuid
 		call("GET", at, "").says(t, 200, "", "")
 		call("POST", at+"/check", "").says(t, 200, "", "")
 		call("GET", path+"/1", "").says(t, 404, "notFound", "")
@@ -123,7 +94,7 @@ func TestConnectorPrograms(t *testing.T) {
 		call("DELETE", at, "").says(t, 404, "notFound", "")
 		s.wantProgramActs(t, "add connector", "check connector", "remove connector")
 		s.ReloadBanks(t.Context())
-		s.do(t, ask{method: "GET", path: "/connectors/" + one.uuid}).says(t, 404, "notFound", "")
+		s.do(t, ask{method: "GET", path: "/connectors/" + uuid}).says(t, 404, "notFound", "")
 	})
 }
 

@@ -3,7 +3,6 @@ package service_test
 import (
 	"crypto/x509"
 	"fmt"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,10 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"passerelle/connector"
 	"passerelle/connector/berlingroup/berlingrouptest"
-	"passerelle/connector/remote"
-	"passerelle/connector/statements"
 	"passerelle/internal/service"
 	"passerelle/internal/servicetest"
 )
@@ -105,20 +101,6 @@ func TestCopiedBankFile(t *testing.T) {
 	}
 }
 
-// programWith is a connector program with the given UUID.
-type programWith struct {
-	statements.Connector
-	uuid string
-}
-
-func (p programWith) Profile() connector.Profile {
-	described := p.Connector.Profile()
-	data := *described.Data
-	data.TakesFiles = false
-	described.UUID, described.Data = p.uuid, &data
-	return described
-}
-
 // TestAProgramCannotTakeABank checks that the UUID of a bank file remains with the bank: a connector
 // program with this UUID is not added.
 func TestAProgramCannotTakeABank(t *testing.T) {
@@ -133,13 +115,8 @@ func TestAProgramCannotTakeABank(t *testing.T) {
 		t.Fatal(err)
 	}
 	add := func(number int) servicetest.Answer {
-		handler, err := remote.Handler(programWith{uuid: fmt.Sprintf("5d4c6a1e-8a0f-4f0e-9c65-0d3f5f6f2b%d", number)}, servicetest.ConnectorSecret)
-		if err != nil {
-			t.Fatal(err)
-		}
-		server := httptest.NewServer(handler)
-		t.Cleanup(server.Close)
-		return s.Call("POST", "/connector_programs", grant.Text, map[string]any{"address": server.URL, "secret": servicetest.ConnectorSecret})
+		address := servicetest.ServeProgram(t, fmt.Sprintf("5d4c6a1e-8a0f-4f0e-9c65-0d3f5f6f2b%d", number))
+		return s.Call("POST", "/connector_programs", grant.Text, map[string]any{"address": address, "secret": servicetest.ConnectorSecret})
 	}
 	if got := add(11); got.Status != 400 || !strings.Contains(string(got.Body), "already exists") {
 		t.Errorf("a program with the UUID of a bank: %d %s", got.Status, got.Body)
@@ -152,7 +129,7 @@ func TestAProgramCannotTakeABank(t *testing.T) {
 			got = append(got, p.UUID[34:]+" "+p.Name)
 		}
 	}
-	if slices.Sort(got); !slices.Equal(got, []string{"11 Bank A", "12 " + statements.Connector{}.Profile().Name}) {
+	if slices.Sort(got); !slices.Equal(got, []string{"11 Bank A", "12 Outside"}) {
 		t.Errorf("the connectors are %q", got)
 	}
 }

@@ -5,17 +5,48 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
 
+	"passerelle/connector"
+	"passerelle/connector/remote"
 	"passerelle/connector/remote/start"
+	"passerelle/connector/statements"
 	"passerelle/internal/leftout"
 )
 
 // ConnectorSecret is the shared secret of programs that StartProgram starts.
 const ConnectorSecret = "a secret of thirty-two characters, or more" //nolint:gosec // only for tests
+
+// aProgram is a connector for files that acts as a connector program.
+type aProgram struct {
+	statements.Connector
+	uuid string
+}
+
+func (p aProgram) Profile() connector.Profile {
+	described := p.Connector.Profile()
+	data := *described.Data
+	data.TakesFiles = false
+	described.UUID, described.Name, described.Data = p.uuid, "Outside", &data
+	return described
+}
+
+// ServeProgram serves a connector program with the UUID until the test ends, and returns its
+// address. The program has the name Outside and the secret ConnectorSecret.
+func ServeProgram(t testing.TB, uuid string) string {
+	t.Helper()
+	handler, err := remote.Handler(aProgram{uuid: uuid}, ConnectorSecret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return server.URL
+}
 
 // languages maps file extensions to the languages of package start.
 var languages = map[string]struct{ name, interpreter string }{
