@@ -84,11 +84,13 @@ type planned struct {
 	words   *database.Dialect
 	columns map[string][]string // the columns of each index
 	tables  map[string]bool
+	// executed contains the statements that the program has executed so far.
+	executed []storetest.Statement
 }
 
 func newPlanned(t *testing.T, address string) *planned {
 	t.Helper()
-	p := &planned{t: t, words: database.PostgresDialect(), columns: map[string][]string{}, tables: map[string]bool{}}
+	p := &planned{t: t, words: database.PostgresDialect(), columns: map[string][]string{}, tables: map[string]bool{}, executed: storetest.Statements(t)}
 	driver, list := "pgx", `SELECT t.relname, i.relname, pg_get_indexdef(x.indexrelid, k, FALSE) FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid JOIN pg_class t ON t.oid = x.indrelid,
 		generate_series(1, x.indnkeyatts) k WHERE t.relnamespace = current_schema()::regnamespace ORDER BY i.relname, k`
 	if path, ok := strings.CutPrefix(address, "sqlite:"); ok {
@@ -326,7 +328,7 @@ func (p *planned) references() (all []string) {
 // removed reports whether any executed statement removes rows of a table.
 func (p *planned) removed(table string) bool {
 	removes := regexp.MustCompile(`^\s*DELETE FROM ` + table + `\b`)
-	return slices.ContainsFunc(storetest.Statements(p.t), func(s storetest.Statement) bool { return removes.MatchString(s.SQL) })
+	return slices.ContainsFunc(p.executed, func(s storetest.Statement) bool { return removes.MatchString(s.SQL) })
 }
 
 // TestEveryStatement plans every statement that the program has executed so far, in this process
@@ -339,6 +341,7 @@ func TestEveryStatement(t *testing.T) {
 		s := newFixture(t, address)
 		askEverything(t, s)
 		p := newPlanned(t, address)
+		t.Parallel() // one half of the test waits for PostgreSQL, the other uses the processor of this program
 		texts := p.references()
 		texts = append(texts, p.asked()...)
 		p.inspect("empty", p.references())
@@ -358,7 +361,7 @@ var listOfArguments = regexp.MustCompile(`\$\d+(?:,\s*\$\d+)+`)
 func (p *planned) asked() (texts []string) {
 	p.t.Helper()
 	known := map[string]bool{}
-	for _, one := range storetest.Statements(p.t) {
+	for _, one := range p.executed {
 		alike := listOfArguments.ReplaceAllString(one.SQL, "$$")
 		if one.Database == p.words.Name && !strings.HasPrefix(one.SQL, "LOCK TABLE") && !known[alike] {
 			known[alike] = true
