@@ -425,7 +425,8 @@ func TestWhoDeclined(t *testing.T) {
 }
 
 // TestDayOfExecution: the bank's day of execution is used for a done instruction. An instruction
-// that the bank does not name gets the day of the report. An accepted instruction gets no day.
+// that the bank does not name gets the day on which the report arrives. An accepted instruction
+// gets no day.
 func TestDayOfExecution(t *testing.T) {
 	p := made(t, 3)
 	reported := day(t, "2026-11-20")

@@ -48,9 +48,9 @@ type Entry struct {
 	Description string
 }
 
-// OfUser reports whether the event belongs to a user. If the webhook has no authentication
-// provider, requests about such an event carry the newest permanent token that the webhook's
-// application has for the user, if any. Payments belong to no user.
+// OfUser reports whether the event belongs to a user. Payments belong to no user. For an event of a
+// user, a webhook without an authentication provider sends a token: the newest permanent token of
+// the user and the webhook's application. It sends none when no such token exists.
 func (e Entry) OfUser() bool { return e.Subject != SubjectPayment }
 
 // catalogue is in the order of the API document. Existing consoles show the numbers 1 to 12, so

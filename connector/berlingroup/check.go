@@ -69,7 +69,7 @@ func (b *Bank) CheckCertificates(now time.Time) []Finding {
 var kinds = map[string]string{"tls.certificate": roles.Web, "signature.certificate": roles.Seal}
 
 // checkRanges reports to which payers the service offers the bank, and which of the bank's
-// countries have no prefix. An operator may intend a country without a prefix, so no finding is
+// countries have no prefix. An operator may leave out a prefix on purpose, so no finding is
 // marked as wrong.
 func (b *Bank) checkRanges() []Finding {
 	prefixes := b.file.IBANPrefix
@@ -130,7 +130,8 @@ func (b *Bank) checkClock(a answer) []Finding {
 
 // checkAddress reports the address that the service sends in orders and consents when the user's
 // address is unknown. A private address is wrong unless the bank's address is private or a loopback
-// address. checkAddress leaves the report of an unresolved bank name to checkInterface.
+// address. It reports nothing when the name of the bank's host cannot be
+// resolved, because checkInterface reports this.
 func (b *Bank) checkAddress(ctx context.Context) []Finding {
 	own, err := b.route.Own(ctx)
 	if err != nil {
@@ -162,8 +163,8 @@ type metadata struct {
 	Token         string `json:"token_endpoint"`
 }
 
-// metadata reads the metadata of the authorisation server that the bank file names. It ignores
-// links of the bank to other servers.
+// metadata reads the metadata of the authorisation server that the bank file names. It does
+// not follow links to other servers in the bank's responses.
 func (b *Bank) metadata(ctx context.Context) (metadata, error) {
 	var m metadata
 	r := request{call: metadataCall, method: http.MethodGet, address: b.file.OAuth.Metadata}

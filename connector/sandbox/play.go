@@ -12,8 +12,8 @@ import (
 // errMute is the error of a bank that does not respond.
 var errMute = errors.New("the sandbox bank does not respond")
 
-// advance goes past all steps that have ended by the given instant of the domain, and reports
-// whether anything changed.
+// advance goes past all steps that have ended. The argument now is the domain's present time.
+// advance reports whether anything changed.
 func (o *order) advance(now time.Time) bool {
 	var changed bool
 	if o.cancelled() {
@@ -32,8 +32,8 @@ func (o *order) advance(now time.Time) bool {
 	}
 }
 
-// endLines records that all instructions with an end of their own have ended, and reports whether
-// anything changed.
+// endLines sets LinesEnded when the waits of all instructions of an end step are over. It reports
+// whether it has set LinesEnded.
 func (o *order) endLines(now time.Time) bool {
 	if o.step().Do != end || !o.waiting() {
 		return false
@@ -171,7 +171,8 @@ func (s scene) pending(at step) payment.Report {
 	return r
 }
 
-// resting returns the same report as before.
+// resting returns the report of an order that waits. It returns pending if the bank already
+// processes the order, and otherwise asking.
 func (s scene) resting(at step) payment.Report {
 	if s.worked() {
 		return s.pending(at)

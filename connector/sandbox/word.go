@@ -94,8 +94,8 @@ func (p *planner) fail(c call) bool {
 	return p.order.DateType == payment.Periodic
 }
 
-// ask adds a question. It returns false for an unknown question, and after the verbs pend, rest and
-// say.
+// ask adds a question. It returns false for an unknown question, and when the scenario already has
+// a step pend, rest or say.
 func (p *planner) ask(c call) bool {
 	q, known := questions[c.arg(0)]
 	if !known || p.has(pend, rest, say) {
@@ -145,7 +145,7 @@ var messages = map[payment.ErrorCode]string{
 // such messages.
 const htmlText = `<p class="msg">Désolé&nbsp;! <b>Votre banque</b> – Η τράπεζα – 銀行<br><script>alert(1)</script></p>`
 
-// megaText stands for a message of a megabyte in the ledger.
+// megaText is stored in the ledger in place of a message of a megabyte.
 const megaText = "mega"
 
 // spoken returns the text of an ending in a language. For megaText, it generates a message of a

@@ -163,8 +163,9 @@ func TestEveryTextIsBounded(t *testing.T) {
 	})
 }
 
-// stricter contains the inputs with a rule that the document cannot express. A connector decides how
-// long a label may be. A field's value is longer when it is encrypted.
+// stricter contains the inputs whose limit may be lower than the document says. Each connector has
+// its own limit for labels. For the value of a field, the document states the limit of an encrypted
+// value, which is longer.
 var stricter = map[string]bool{"instructions0label": true, "fieldswebsite": true}
 
 // wantShorter sends a text that is as long as a refusal permits. Only inputs in the map stricter
@@ -181,7 +182,8 @@ func (s *fixture) wantShorter(t *testing.T, call string, in input, limit int, sh
 
 var permitted = regexp.MustCompile(`(?:at most|longer than|more than|\d to) (\d+) characters`)
 
-// limitOf returns the number of characters that a refusal permits, or 0 for another reason.
+// limitOf returns the number of characters that a refusal permits. It returns 0 when the refusal
+// has another reason.
 func limitOf(body []byte) int {
 	found := permitted.FindSubmatch(body)
 	if found == nil {

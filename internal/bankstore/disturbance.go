@@ -8,8 +8,8 @@ import (
 )
 
 // Disturb replaces the list of connectors that a process does not call because their banks are
-// disturbed. The argument until is the time at which the new list expires. It also removes expired
-// entries of other processes.
+// disturbed. The argument until is the time at which the new list expires. Disturb also removes
+// expired entries of other processes.
 func (tx Tx) Disturb(process string, connectors []string, now, until time.Time) {
 	tx.unit.Exec(`DELETE FROM bank_disturbance WHERE process = $1 OR until <= $2`, process, database.Micros(now))
 	for _, one := range connectors {
@@ -17,7 +17,8 @@ func (tx Tx) Disturb(process string, connectors []string, now, until time.Time) 
 	}
 }
 
-// Disturbed lists the connectors that other processes do not call at the time in the argument now.
+// Disturbed lists the connectors that other processes do not call at present. The argument now is
+// the present time.
 func (r Reader) Disturbed(ctx context.Context, process string, now time.Time) ([]string, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (string, error) {
 		var connector string

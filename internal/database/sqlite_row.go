@@ -11,10 +11,11 @@ import (
 // sqliteRow is the current row of a statement.
 type sqliteRow struct{ stmt *sqlite.Stmt }
 
-// Scan copies the columns into destinations. A destination is a pointer to a bool, a number, a
-// text, bytes, any, or a pointer to one of these. It may also be an sql.Scanner. NULL becomes nil
-// in bytes, any and the pointer, and makes Scan fail for a bool, a number or a text. Scan also
-// fails when a bool or an integer gets a column of another type.
+// Scan copies the columns into destinations. A destination is a pointer to a variable, or an
+// sql.Scanner. The variable is a bool, a number, a text, bytes, any, or itself a pointer to one of
+// these types. Scan stores nil for NULL in bytes, in any and in a variable that is a pointer. For
+// other variables, Scan fails for NULL. Scan also fails when a bool or an integer gets a column of
+// another type.
 func (r sqliteRow) Scan(dest ...any) error {
 	if n := r.stmt.ColumnCount(); n != len(dest) {
 		return fmt.Errorf("%d destinations for %d columns", len(dest), n)
@@ -27,8 +28,8 @@ func (r sqliteRow) Scan(dest ...any) error {
 	return nil
 }
 
-// column copies a column into a destination. The types that nearly all columns have come first,
-// because reflection takes longer.
+// column copies a column into a destination. It handles the most frequent types without reflection,
+// which takes longer.
 func (r sqliteRow) column(i int, dest any) error {
 	isNull := r.stmt.ColumnType(i) == sqlite.TypeNull
 	switch d := dest.(type) {

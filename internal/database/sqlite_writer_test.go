@@ -106,8 +106,8 @@ func TestNeighboursCommit(t *testing.T) {
 	}
 }
 
-// TestGroupsAfterAFailure checks that, after a unit has failed without a savepoint, the next groups
-// use savepoints. Later groups must not use savepoints.
+// TestGroupsAfterAFailure checks that, after a unit has failed without a savepoint, exactly
+// waryGroups groups use savepoints.
 func TestGroupsAfterAFailure(t *testing.T) {
 	db := open(t, storetest.SQLite(t))
 	w := db.engine.(*sqliteEngine).writer
@@ -148,8 +148,9 @@ func TestFailedCommit(t *testing.T) {
 	wantNames(t, db, "a c")
 }
 
-// TestReset checks that one of two equal units is written after a third unit has ended their common
-// transaction. The written unit must have the rows of its last run only.
+// TestReset executes two units that insert the same row, and a unit that ends the transaction of
+// all three. The writer then executes each unit again. One of the two equal units must be written,
+// with the rows of its last run only. The other is a duplicate.
 func TestReset(t *testing.T) {
 	db := open(t, storetest.SQLite(t))
 	reading := func(rows *[]int64) func(tx *Unit) error {
@@ -218,7 +219,8 @@ func TestTakenUnitIsAnswered(t *testing.T) {
 	wantNames(t, db, "a b")
 }
 
-// TestAnotherProcessWrites locks the file, as a command would, while a unit waits.
+// TestAnotherProcessWrites locks the file while a unit waits. Commands of the program do so in a
+// process of their own.
 func TestAnotherProcessWrites(t *testing.T) {
 	url := storetest.SQLite(t)
 	db, other := open(t, url), another(t, url)

@@ -80,7 +80,8 @@ func (f *Documents) fetchNow(ctx context.Context, d passerelle.Domain, file bank
 	}
 }
 
-// fetchOne fetches a file for a reader, and then calls leave for the reader.
+// fetchOne fetches a file for a reader. It calls f.active.leave at the end, because the reader has
+// entered already.
 func (f *Documents) fetchOne(ctx context.Context, d passerelle.Domain, file bankstore.StoredFile) error {
 	defer f.active.leave(file.Connector)
 	leased, err := f.active.begin(ctx, f.DB, file.Connector, func(tx *store.Tx, into *[]bankstore.LeasedFile) {

@@ -2,8 +2,8 @@
 // syncs. A crash just before such an action has other effects than a crash just after it.
 //
 // The package owns the marks. It also owns the crash at a mark. A program crashes only if it was
-// built with the tag torture and its environment names the mark. The package does not decide which
-// marks a test tries, or what must be true afterwards. In other programs, a mark does nothing.
+// built with the tag torture and its environment names the mark. Otherwise, a mark does nothing.
+// The package does not decide which marks a test tries, or what must be true afterwards.
 //
 // The package fails on purpose: it ends the process like a power cut.
 package failpoint

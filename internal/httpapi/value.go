@@ -199,8 +199,9 @@ func (f *FileContent) readNode(_ rules, at *path, n *node) error {
 	}
 }
 
-// UploadedFile is a file with its name. The name is empty unless the file came in a form. The tag
-// raw of a field lists media types. The field then also accepts a complete body of such a type.
+// UploadedFile is a file with its name. The name is empty unless the file came in a form. A field
+// of this type may have the struct tag raw, which lists media types. The field then also accepts a
+// complete body of such a type.
 type UploadedFile struct {
 	Name    string
 	Content FileContent

@@ -14,9 +14,9 @@ import (
 type Limiter struct {
 	// Limit is the largest number of concurrent requests.
 	Limit int64
-	// Bodies is the largest number of bytes that all requests together may hold of their bodies, and
-	// of the forms of the bodies that Counted and Reserve count. It does not count the first 16 KiB
-	// of each request, because the limit of connections limits them.
+	// Bodies is the largest number of bytes of bodies that all requests together may have in memory.
+	// It includes the converted bodies that Counted and Reserve count. The first 16 KiB of each
+	// request are free. Their sum is limited anyway, because the number of connections is limited.
 	// Small bodies therefore take no room from large bodies.
 	Bodies int64
 	// Full is the error of a refused request. Reading a body fails with Full when there is no room

@@ -11,8 +11,9 @@ import (
 )
 
 // newestIDs returns the ids of a domain's newest objects, and of its first connector. The keys are
-// the names of these ids as parameters in paths of the API. newestIDs omits objects that it cannot
-// read. The examples in the reference then have general ids.
+// the names of these ids as parameters in paths of the API. newestIDs omits the id of an
+// object that does not exist or cannot be read. The examples in the reference have a placeholder
+// instead.
 func (s *Service) newestIDs(ctx context.Context, d passerelle.Domain) map[string]string {
 	newest, ids := store.Window{Descending: true, Limit: 1}, map[string]string{}
 	if one, is := first(s.DB.Payments(ctx, store.PaymentFilter{Domain: d.ID}, store.Window{Order: "register_date", Descending: true, Limit: 1}, false)); is {

@@ -107,10 +107,10 @@ func (w *Webview) showSharing(pc *pageContext, s *flowConnection) error {
 	page := w.flowPage(pc, s.flowSession, "share", body.Title, body)
 	page.Module = "share.mjs"
 	if body.Mend != nil && pc.request.URL.Query().Has(pickParameter) {
-		body.Mend.After = 0 // the script would send the form before the person can share the ticked items
+		body.Mend.After = 0 // otherwise resume.mjs would send the form Mend before the person can share the ticked items
 	}
 	if body.Mend != nil && body.Mend.After > 0 {
-		page.Module = "resume.mjs" // the page also needs this script; a reload without it would lose the person's ticks
+		page.Module = "resume.mjs" // share.html also loads share.mjs; this page has no Fallback, because a reload would lose the ticks
 	}
 	return pages.Send(pc.writer, page)
 }
@@ -347,8 +347,8 @@ func newSelection(all shareable, form url.Values) selection {
 	return c
 }
 
-// take counts a ticked item. If ticked and shared differ, it also stores ticked in changed, under
-// id.
+// take counts an item that is ticked. If the arguments ticked and shared differ, it also stores the
+// new value in changed[id].
 func take[T ~int64](c *selection, changed map[T]bool, id T, ticked, shared bool) {
 	if ticked != shared {
 		changed[id] = ticked

@@ -27,7 +27,7 @@ const (
 	stepLeave = "leave"
 )
 
-// actions maps each action that a payment can wait for to its page. Confirmation is missing,
+// actions contains the page of each action for which a payment can wait. Confirmation is missing,
 // because the client confirms.
 var actions = map[payment.Action]func(*Webview, *pageContext, *payerSession) error{
 	payment.Redirect:      (*Webview).onward,

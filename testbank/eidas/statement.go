@@ -27,8 +27,8 @@ var roleNumbers = map[Role]asn1.ObjectIdentifier{
 	CardIssuing:        {0, 4, 0, 19495, 1, 4},
 }
 
-// These are the identifiers of the extension qcStatements, its statements (ETSI EN 319 412-5 and TS
-// 119 495), the types of certificates, and organizationIdentifier.
+// These are object identifiers: of the extension qcStatements, of its statements (ETSI EN 319 412-5
+// and TS 119 495), of the types of certificates, and of the attribute organizationIdentifier.
 var (
 	statementsNumber   = asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 3}
 	complianceNumber   = asn1.ObjectIdentifier{0, 4, 0, 1862, 1, 1}
