@@ -253,11 +253,14 @@ func (s *merchant) decideInApp(bank string) {
 // payments.
 func (s *merchant) finish(all bool) {
 	s.t.Helper()
-	open, pause := s.sold, shortPause
-	for deadline := time.Now().Add(stalled); len(open) > 0 && time.Now().Before(deadline); {
+	open, pause, limit := s.sold, shortPause, stalled
+	if all {
+		limit *= 4 // no payment waits for anybody, so a longer wait costs nothing
+	}
+	for deadline := time.Now().Add(limit); len(open) > 0 && time.Now().Before(deadline); {
 		left := s.advanceClock(open, "10m")
 		if len(left) < len(open) {
-			deadline, pause = time.Now().Add(stalled), shortPause // progress starts the time limit again
+			deadline, pause = time.Now().Add(limit), shortPause // progress starts the time limit again
 		}
 		if open = left; !all && s.waitForPerson(left) {
 			s.t.Logf("%d of %d payments wait for a person", len(left), len(s.sold))
@@ -275,7 +278,8 @@ func (s *merchant) finish(all bool) {
 	}
 }
 
-// stalled is the time without progress after which finish gives up.
+// stalled is the time without progress after which finish gives up. A payer's lost answer is only
+// noticed after this time.
 const stalled = 30 * time.Second
 
 func (s *merchant) advanceClock(open []*sale, by string) []*sale {

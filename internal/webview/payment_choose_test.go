@@ -129,6 +129,7 @@ func (b stuck) Initiate(ctx context.Context, _ connector.Order) (payment.Report,
 // A bank for which too many callers wait receives no further order. The page says so, and keeps the
 // payer's input, so the payer only presses the button again.
 func TestABankThatCannotBeReachedIsTriedAgainWithOnePress(t *testing.T) {
+	t.Parallel() // it waits until a call of the bank gives up
 	s := start(t, storetest.SQLite(t), several(2))
 	asked := make(chan struct{})
 	free := s.Connectors
