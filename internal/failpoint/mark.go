@@ -1,5 +1,3 @@
-//go:build torture
-
 package failpoint
 
 import (
@@ -11,22 +9,33 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 )
+
+// active is set when a test links the program. In all other programs it is empty, and marks do
+// nothing. A build tag would compile all packages of the program a second time.
+var active string
+
+// Before marks the place before an action. The process may crash at this place.
+func Before(what string) {
+	if active != "" {
+		pass("before ", what)
+	}
+}
+
+// After marks the place after an action. The process may crash at this place.
+func After(what string) {
+	if active != "" {
+		pass("after ", what)
+	}
+}
 
 // A test sets these variables in the environment. dieAt is the mark to crash at. If "#" and a
 // number n follow the mark, the process crashes when it passes the mark for the nth time. seen is
 // the file to which the process writes the names of the marks that it has passed.
 var (
-	dieAt = os.Getenv("PASSERELLE_TEST_DEATH")
-	seen  = os.Getenv("PASSERELLE_TEST_DEATHS_SEEN")
+	dieAt = sync.OnceValue(func() string { return os.Getenv("PASSERELLE_TEST_DEATH") })
+	seen  = sync.OnceValue(func() string { return os.Getenv("PASSERELLE_TEST_DEATHS_SEEN") })
 )
-
-// Before marks the place before an action. The process may crash at this place.
-func Before(what string) { pass("before ", what) }
-
-// After marks the place after an action. The process may crash at this place.
-func After(what string) { pass("after ", what) }
 
 var (
 	mu     sync.Mutex
@@ -34,7 +43,7 @@ var (
 )
 
 func pass(side, what string) {
-	if dieAt == "" && seen == "" {
+	if dieAt() == "" && seen() == "" {
 		return
 	}
 	name := side + what + " in " + place()
@@ -43,18 +52,20 @@ func pass(side, what string) {
 	if passes[name]++; passes[name] == 1 {
 		note(name)
 	}
-	chosen, pass, _ := strings.Cut(dieAt, "#")
+	chosen, pass, _ := strings.Cut(dieAt(), "#")
 	if wanted, _ := strconv.Atoi(pass); name == chosen && passes[name] >= wanted {
-		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		if self, err := os.FindProcess(os.Getpid()); err == nil {
+			_ = self.Kill()
+		}
 		select {} // wait, because the kill may take effect only after this thread has continued
 	}
 }
 
 func note(name string) {
-	if seen == "" {
+	if seen() == "" {
 		return
 	}
-	file, err := os.OpenFile(seen, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	file, err := os.OpenFile(seen(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err == nil {
 		_, err = fmt.Fprintln(file, name)
 		_ = file.Close()

@@ -42,8 +42,10 @@ type Process struct {
 
 // buildMarked builds the program with marks, at which a test can make the program crash.
 var (
-	build       = sync.OnceValues(func() (string, error) { return builtWith("") })
-	buildMarked = sync.OnceValues(func() (string, error) { return builtWith("torture") })
+	build       = sync.OnceValues(func() (string, error) { return builtWith("passerelle", "") })
+	buildMarked = sync.OnceValues(func() (string, error) {
+		return builtWith("passerelle-marked", "-X passerelle/internal/failpoint.active=yes")
+	})
 )
 
 var programs = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "passerelle-binary-") })
@@ -55,13 +57,13 @@ func RemovePrograms() {
 	}
 }
 
-func builtWith(tags string) (string, error) {
+func builtWith(name, linkerFlags string) (string, error) {
 	folder, err := programs()
 	if err != nil {
 		return "", err
 	}
-	binary := filepath.Join(folder, "passerelle"+tags)
-	if out, err := exec.CommandContext(context.Background(), "go", "build", "-tags", tags, "-o", binary, "passerelle/cmd/passerelle").CombinedOutput(); err != nil {
+	binary := filepath.Join(folder, name)
+	if out, err := exec.CommandContext(context.Background(), "go", "build", "-ldflags", linkerFlags, "-o", binary, "passerelle/cmd/passerelle").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)
 	}
 	return binary, nil
