@@ -130,8 +130,8 @@ func (b *Bank) checkClock(a answer) []Finding {
 
 // checkAddress reports the address that the service sends in orders and consents when the user's
 // address is unknown. A private address is wrong unless the bank's address is private or a loopback
-// address. It reports nothing when the name of the bank's host cannot be
-// resolved, because checkInterface reports this.
+// address. If this address depends on the bank's name, and the name cannot be resolved, it reports
+// nothing, because checkInterface reports the name.
 func (b *Bank) checkAddress(ctx context.Context) []Finding {
 	own, err := b.route.Own(ctx)
 	if err != nil {

@@ -26,8 +26,8 @@ type Parties struct {
 const lastingDays = 30
 
 // Orders returns a function that makes orders with one instruction, as the profile of a connector
-// allows. Lasting orders begin after lastingDays. They are deferred if the connector supports
-// deferred orders, and periodic otherwise.
+// allows. Lasting orders are deferred if the connector supports deferred orders. Otherwise, they
+// have the same date type as other orders.
 func Orders(p connector.Profile, with Parties, lasting bool, now time.Time) (func() connector.Order, error) {
 	if p.Payments == nil {
 		return nil, fmt.Errorf("the profile of %s has no payments", p.Name)

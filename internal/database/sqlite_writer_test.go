@@ -106,8 +106,8 @@ func TestNeighboursCommit(t *testing.T) {
 	}
 }
 
-// TestGroupsAfterAFailure checks that, after a unit has failed without a savepoint, exactly
-// waryGroups groups use savepoints.
+// TestGroupsAfterAFailure checks that, after a unit has failed without a savepoint, the next
+// groups use savepoints, and later groups do not.
 func TestGroupsAfterAFailure(t *testing.T) {
 	db := open(t, storetest.SQLite(t))
 	w := db.engine.(*sqliteEngine).writer

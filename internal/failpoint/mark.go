@@ -12,7 +12,7 @@ import (
 )
 
 // active is set when a test links the program. In all other programs it is empty, and marks do
-// nothing. A build tag would compile all packages of the program a second time.
+// nothing. A build tag would compile nearly all packages of the program a second time.
 var active string
 
 // Before marks the place before an action. The process may crash at this place.

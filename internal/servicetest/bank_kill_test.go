@@ -278,8 +278,8 @@ func (s *merchant) finish(all bool) {
 	}
 }
 
-// stalled is the time without progress after which finish gives up. A payer's lost answer is only
-// noticed after this time.
+// stalled is the time without progress after which finish gives up. The time is four times as long
+// if no payment waits for a person.
 const stalled = 30 * time.Second
 
 func (s *merchant) advanceClock(open []*sale, by string) []*sale {

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"passerelle/internal/database"
@@ -68,13 +69,14 @@ func isGranted(sql string, s step) bool {
 	return false
 }
 
-var expressions = map[string]*regexp.Regexp{}
+var expressions sync.Map // of *regexp.Regexp, by their texts
 
 func finds(expression, text string) bool {
-	if expressions[expression] == nil {
-		expressions[expression] = regexp.MustCompile(expression)
+	compiled, known := expressions.Load(expression)
+	if !known {
+		compiled, _ = expressions.LoadOrStore(expression, regexp.MustCompile(expression))
 	}
-	return expressions[expression].MatchString(text)
+	return compiled.(*regexp.Regexp).MatchString(text)
 }
 
 // planned is a database that shows the generic plans of statements.
