@@ -149,8 +149,8 @@ func (d Date) In(loc *time.Location) time.Time {
 	return midnight
 }
 
-// earlierMidnight returns the first of two midnights if the change set clocks back. Otherwise it
-// returns midnight itself.
+// earlierMidnight returns the first midnight of d if the clock change makes midnight occur twice.
+// Otherwise it returns the midnight that it received.
 func earlierMidnight(d Date, midnight, change time.Time) time.Time {
 	before := change.Add(-time.Nanosecond)
 	if DateOf(before, midnight.Location()) != d {

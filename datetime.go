@@ -9,8 +9,8 @@ func FormatDateTime(t time.Time, loc *time.Location) string {
 	if year := t.Year(); year < 0 || year > 9999 {
 		return t.Format(time.DateTime)
 	}
-	// Package time formats RFC 3339 faster than any other layout. RFC 3339 differs only in the T
-	// and the zone. Speed matters because lists of transactions contain many instants.
+	// Package time formats RFC 3339 faster than any other layout. RFC 3339 differs from the result
+	// only in the T and the zone. Speed matters because lists of transactions contain many instants.
 	text := t.AppendFormat(make([]byte, 0, len(time.RFC3339)), time.RFC3339)[:len(time.DateTime)]
 	text[len(time.DateOnly)] = ' '
 	return string(text)

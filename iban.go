@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// ibanFault describes the fault of an IBAN in capitals without spaces, or returns "". The text does
-// not contain the IBAN.
+// ibanFault describes the fault of an IBAN, or returns "". The text does not contain the IBAN. The
+// IBAN must be in capitals without spaces.
 func ibanFault(iban string) string {
 	if len(iban) < 4 || !isUpper(iban[0]) || !isUpper(iban[1]) {
 		return "must begin with a country code and two check digits, as in FR76"
@@ -65,8 +65,8 @@ var bbanKinds = map[byte]struct {
 	'c': {name: "letters or digits", letters: true, digits: true},
 }
 
-// first splits off the first run of characters of one kind. It returns the length and the kind of
-// the run, and the rest of the form.
+// first returns the length and the kind of the form's first run, and the rest of the form. A run
+// contains characters of one kind.
 func (f bbanForm) first() (int, byte, bbanForm) {
 	var length int
 	i := 0

@@ -119,8 +119,8 @@ func normaliseSortCode(number string) (string, string) {
 }
 
 // capitals removes spaces and converts the small letters of ASCII to capitals. It leaves other
-// letters unchanged, because the capitals of some of them are ASCII letters: a wrong number could
-// then look valid.
+// letters unchanged. The capitals of some of them are ASCII letters, so a conversion could make a
+// wrong number look valid.
 func capitals(s string) string {
 	s = strings.ReplaceAll(s, " ", "")
 	for i := range len(s) {

@@ -76,8 +76,8 @@ var documentTypes = []string{
 // DocumentTypes lists the names of the document types by their numbers, from 1.
 func DocumentTypes() []string { return append([]string(nil), documentTypes...) }
 
-// DocumentTypeNumber returns the number of a type. A type that the API does not have counts as
-// other.
+// DocumentTypeNumber returns the number of a type. For a type that is not in documentTypes, it
+// returns the number of the type "other".
 func DocumentTypeNumber(name string) int64 {
 	number := slices.Index(documentTypes, name)
 	if number < 0 {

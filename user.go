@@ -2,7 +2,7 @@ package passerelle
 
 import "time"
 
-// Platform says how a user was created, with a value of the API.
+// Platform says how a user was created. The API defines its values.
 type Platform string
 
 // SharedAccess is the only platform in this service.

@@ -25,7 +25,8 @@ func (p Profile) Check() error {
 	return faults
 }
 
-// Unless returns nil when holds is true. Otherwise it returns an error with the formatted text.
+// Unless returns nil when the condition is true. Otherwise it returns an error with the formatted
+// text.
 func Unless(holds bool, format string, args ...any) error {
 	if holds {
 		return nil

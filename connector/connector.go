@@ -162,8 +162,8 @@ type Order struct {
 	// payer has just returned from the bank. If a call fails and neither saves nor returns a
 	// memory, the next call contains the query again.
 	Callback url.Values
-	// Device is the payer's device. It is empty unless the payer is present, or the order is sent
-	// again: then Device is the stored device.
+	// Device is the payer's device, empty when the payer is not present. In a repeated order, it is
+	// the device that was stored with the first order.
 	Device Device
 	// Now is the present instant of the domain.
 	Now time.Time

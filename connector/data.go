@@ -131,8 +131,8 @@ type Sink interface {
 	// Assets receives a page of an account's positions, market orders, pockets and repayments.
 	Assets(account string, page passerelle.Assets) error
 	// AccountRead ends the data of an account. The argument from is the first day with complete
-	// transactions. Stored transactions of that day or later that the connector did not pass on no
-	// longer exist at the institution. The same applies to assets of any day.
+	// transactions. If the connector did not pass on a stored transaction of that day or later, the
+	// transaction no longer exists at the institution. The same applies to assets of any day.
 	AccountRead(account string, from passerelle.Date) error
 	// Subscriptions, SubscriptionWanted, Documents and SubscriptionRead do the same for
 	// subscriptions and their documents.
@@ -163,7 +163,7 @@ type Terminator interface {
 }
 
 // FileName identifies a file by the institution's keys: a subscription's document, or the
-// attachment of an account's transaction. The other fields are empty.
+// attachment of an account's transaction. The fields of the other kind of file are empty.
 type FileName struct{ Subscription, Document, Account, Transaction, Attachment string }
 
 // FileReader is a connector that fetches the files of documents and attachments.

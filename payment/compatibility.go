@@ -181,8 +181,9 @@ func maxAmountRule(p *Payment, s Settings, _ time.Time) (Reason, bool) {
 		bounded && p.Total() > maximum
 }
 
-// minDateRule also refuses a day that has passed since the payment was created. Some banks would
-// execute such an order immediately, which nobody requested.
+// minDateRule also refuses an execution day in the past. This is possible for a payment that was
+// created on an earlier day. Some banks would execute such an order immediately, which nobody
+// requested.
 func minDateRule(p *Payment, s Settings, now time.Time) (Reason, bool) {
 	days, dated := p.daysAhead(now)
 	description := "The execution date is too soon for this bank."

@@ -13,9 +13,9 @@ var expectations = map[Action]string{
 	"":            "no answer: its bank processes it",
 }
 
-// Expects returns nil when the payment waits for an answer to the action. The empty action stands
-// for the validation of a created payment. Otherwise, Expects fails with a Conflict, which says what
-// the payment expects or that it has ended.
+// Expects returns nil when the payment waits for an answer to the action. Otherwise, Expects fails
+// with a Conflict, which says what the payment expects or that the payment has ended. The empty
+// action stands for the validation of a created payment.
 func (p *Payment) Expects(action Action) error {
 	switch {
 	case p.State.Final():

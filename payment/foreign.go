@@ -78,9 +78,9 @@ func (r Report) leadsNowhere() bool {
 	return going && r.ValidateURI == "" && (r.Status == Awaiting || cancelling)
 }
 
-// occurrencesFault refuses executions of a payment that is not periodic, and too many executions.
-// It also refuses executions without a day or out of order, because they cannot be matched with
-// earlier reports, and days that cannot be stored.
+// occurrencesFault refuses executions of a payment that is not periodic, too many executions, and
+// days that cannot be stored. It also refuses executions without a day or out of order, because
+// they cannot be matched with earlier reports.
 func occurrencesFault(all []Occurrence, dates DateType) string {
 	switch {
 	case len(all) > 0 && dates != Periodic:

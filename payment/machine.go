@@ -131,9 +131,9 @@ type Transition struct {
 	At    time.Time
 }
 
-// Fire changes the state along the edge that leaves the present state for the cause's trigger. It
-// returns the transition, which the caller stores with the payment. Without such an edge, Fire
-// returns ErrIllegal and changes nothing.
+// Fire changes the state along the edge that begins at the present state and has the cause's
+// trigger. It returns the transition, which the caller stores with the payment. Without such an
+// edge, Fire returns ErrIllegal and changes nothing.
 func (p *Payment) Fire(cause Cause, now time.Time) (Transition, error) {
 	i := slices.IndexFunc(edges, func(e Edge) bool { return e.From == p.State && e.Trigger == cause.Trigger })
 	if i < 0 {

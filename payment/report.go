@@ -50,8 +50,8 @@ type Report struct {
 	// Lines may accompany every status except Awaiting. Once all instructions are in a final state,
 	// their states decide the state of the payment, regardless of Status.
 	Lines []Line
-	// Code is the reason why an order was declined. A code that is not in ErrorCodes becomes
-	// NoSpecifiedReason, and is appended to Raw.
+	// Code is the reason why an order was declined. Apply appends a code that is not in ErrorCodes
+	// to Raw, and replaces the code by NoSpecifiedReason.
 	Code          ErrorCode
 	Description   string
 	BankPaymentID string
@@ -107,7 +107,8 @@ type Occurrence struct {
 }
 
 // Refusal is a bank's refusal of an order for a business reason. The only other connector error
-// that rejects a payment is connector.ErrNotSent for a new order or for the answer "no".
+// that rejects a payment is connector.ErrNotSent for a new order, or for the answer "no" to Confirm
+// or PSUValidation.
 type Refusal struct {
 	Code        ErrorCode
 	Description string
@@ -399,7 +400,8 @@ func (p *Payment) Expire(now time.Time) ([]Step, error) {
 }
 
 // step fires the cause, completes the new state with a function, and then copies the payment. It
-// copies the instructions first, so that earlier copies of the payment do not change.
+// copies the instructions before it calls the function, so that earlier copies of the payment do
+// not change.
 func (p *Payment) step(cause Cause, now time.Time, change func()) (Step, error) {
 	transition, err := p.Fire(cause, now)
 	if err != nil {

@@ -76,8 +76,8 @@ type authorisation struct {
 	Declined bool   `json:"declined,omitempty"`
 	Code     string `json:"code,omitempty"`
 	OAuth    *grant `json:"oauth,omitempty"`
-	// Confirmation is the bank's final response to our request to Confirm, or confirmRefused when
-	// the client does not confirm. It is empty before that.
+	// Confirmation is the outcome of the request that confirms the authorisation, or confirmRefused
+	// when the client does not confirm. It is empty before the outcome is final.
 	Confirmation string `json:"confirmation,omitempty"`
 	// Earlier are other authorisations in which the customer can still approve: those that this one
 	// replaced, and those that the bank lists. Unlisted means that the bank may have started an
@@ -483,7 +483,7 @@ var stepInputs = map[step]struct {
 	atCode:           {codeField, func(value string) any { return map[string]string{"scaAuthenticationData": value} }},
 }
 
-// psuData returns a function that puts a password into a member of psuData.
+// psuData returns a function that puts a password into a member of the JSON object psuData.
 func psuData(member string) func(string) any {
 	return func(value string) any { return map[string]any{"psuData": map[string]string{member: value}} }
 }
@@ -601,8 +601,8 @@ func (b *Bank) passes(d *denied) bool {
 // ask asks the bank for the states of the present authorisation and of the earlier ones. When a
 // state shows that a response of the bank was lost, ask prepares a restart of the present
 // authorisation. When the present one has failed, the customer continues with the last of the
-// earlier pages, unless the customer refused. If that page is too old, renew starts one new
-// authorisation.
+// earlier pages, unless the customer refused. For a payment, renew starts one new authorisation if
+// that page is too old.
 func (b *Bank) ask(ctx context.Context, a *authorisation, p person) error {
 	if err := b.askEarlier(ctx, a, p); err != nil {
 		return err

@@ -98,8 +98,8 @@ func settings(prefix string, table reflect.Value, where *tomlfile.Places) []Sett
 	return all
 }
 
-// Connector returns the bank as a connector. Which interfaces the connector implements follows from
-// the bank file.
+// Connector returns the bank as a connector. The bank file determines which interfaces the
+// connector implements.
 func (b *Bank) Connector() connector.Connector {
 	pays, reads := payer{b}, reader{b}
 	switch payments, data := b.profile.Payments, b.profile.Data; {

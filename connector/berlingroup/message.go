@@ -25,8 +25,8 @@ func (b *Bank) messages(r request, a answer) []codes.Message {
 	return body.All()
 }
 
-// closedCode is the code with which a bank says that it is closed. Any other 503 may come from a
-// gateway after the bank has accepted an order.
+// closedCode is the code with which a bank says that it is closed. A 503 without this code may come
+// from a gateway after the bank has accepted an order.
 const closedCode = "SERVICE_UNAVAILABLE"
 
 // judgement is the meaning of a refusal, with texts for the payer and the operator.

@@ -116,7 +116,8 @@ func (v *ordering) begun(a *authorisation) time.Time {
 
 // elsewhere reports whether the payer may still approve in another authorisation: an earlier one
 // or, until the bank's list is read, one that only the list names. If the bank never supplies the
-// list, such an authorisation counts until the time for approvals ends, if begun knows its start.
+// list, such an authorisation counts until the time for approvals ends. If the start of this time
+// is unknown, the authorisation counts without end.
 func (v *ordering) elsewhere(a *authorisation) bool {
 	begun := v.begun(a)
 	return len(a.Earlier) > 0 || a.Unlisted && (begun.IsZero() || v.Now.Before(begun.Add(v.file.Profile.approvalLife())))
@@ -146,8 +147,8 @@ func (v *ordering) undivided() (time.Time, bool) {
 // stay pending until the bank reports a different status. The standard does not require a further
 // status. When the bank names no further instruction, undivided says when the other instructions
 // are accepted. Later responses of the bank may omit a refused instruction. divide therefore also
-// marks the refused instructions in the memory. If the bank has never named an instruction, divide
-// marks no instruction.
+// marks the refused instructions that the memory names. If the bank has never named an instruction,
+// divide marks no instruction.
 func (v *ordering) divide(report *payment.Report, s paymentStatus) {
 	why := v.refusedLines(s)
 	if v.memory.Refused == 0 && len(v.memory.Lines) == 0 {

@@ -35,8 +35,8 @@ type sieve struct {
 	// says whether the transaction was pending.
 	handed   map[string]bool
 	withheld []heldBack
-	// least holds the smallest count of each content in the passes so far. An earlier pass without
-	// the content counts as one, because the transaction may be new.
+	// least holds the smallest count of each content in the passes so far. When a later pass lists
+	// a content for the first time, its count starts at one, because the transaction may be new.
 	least map[string]int
 	// again means that this is not the first pass. open means that the withheld transactions are
 	// not certain.

@@ -32,12 +32,12 @@ type accountMemory struct {
 const (
 	// wholeDays is the number of days between two reads by date.
 	wholeDays = 7
-	// The service usually wants transactions again from at most rereadDays before the last read.
+	// rereadDays is how many days before the last read the service usually wants again, at most.
 	// For accounts without stored transactions, the service wants a much longer period.
 	rereadDays = 31
-	// farDays is a number of days beyond the date of any transaction. A read of only new entries
-	// reports completeness only from that distant day on, because otherwise the service would mark
-	// stored transactions as deleted.
+	// farDays is so large that the day farDays after today is later than any transaction. A read of
+	// only new entries reports completeness only from that distant day on, because otherwise the
+	// service would mark stored transactions as deleted.
 	farDays = 100 * 366
 	// maxRemembered is the maximum number of accounts in the memory.
 	maxRemembered = 200

@@ -172,8 +172,8 @@ func (p *page) takeTransaction(d *jsontext.Decoder, body *arrival.Body, pending 
 	return p.add(t.identity(p.file.Profile.Accounts), details)
 }
 
-// add gives a transaction its key, and adds the transaction to the batch unless the key or the
-// transaction is still uncertain. When the batch is full, add passes the batch on.
+// add gives a transaction its key. It adds the transaction to the batch unless the key is not yet
+// decided or the sieve withholds the transaction. When the batch is full, add passes the batch on.
 func (p *page) add(named identity.Transaction, d passerelle.TransactionDetails) error {
 	decided := p.history.names.Give(named, &d)
 	if decided && (named.ID != "" || !p.history.sieve.withholds(contentOf(named), d)) {
@@ -231,7 +231,7 @@ func (p *page) identityOf(r statementfile.Record) identity.Transaction {
 	return one
 }
 
-// formats maps the formats of reports that the service can request to their media types.
+// formats describes the formats of reports that the service can request.
 var formats = map[string]struct {
 	media string
 	// groups means that pending transactions are also reported.
@@ -240,8 +240,8 @@ var formats = map[string]struct {
 	"json": {"application/json", true}, "camt": {"application/xml", false}, "mt940": {"text/plain", false},
 }
 
-// formatOf returns the format of requests for reports about accounts or card accounts. Reports
-// about card accounts are always in JSON.
+// formatOf returns the format that the service requests for a family, which is accounts or card
+// accounts. Reports about card accounts are always in JSON.
 func (a *Accounts) formatOf(family string) string {
 	if family == cardAccountsPath {
 		return "json"

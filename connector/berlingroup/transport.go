@@ -78,7 +78,8 @@ type answer struct {
 	untried bool
 }
 
-// maxSkew is the smallest difference between the clocks that messages mention.
+// maxSkew is the tolerance for the difference between the two clocks. Messages do not mention a
+// smaller difference.
 const maxSkew = time.Minute
 
 // skew describes the difference between this machine's clock and the bank's, from the header Date

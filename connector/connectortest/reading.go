@@ -46,8 +46,8 @@ type collected struct {
 	keys     map[string]map[string]bool
 	ended    map[string]int
 	// only is the key of the wanted account, or empty if all accounts are wanted. first means that
-	// only the first account in the list is wanted. fails is the error of Transactions, Assets and
-	// AccountRead.
+	// only the first account in the list is wanted. Transactions, Assets and AccountRead return the
+	// error in the field fails.
 	only  string
 	first bool
 	fails error

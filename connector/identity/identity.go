@@ -96,8 +96,8 @@ type Names struct {
 	today  passerelle.Date
 	// since is the first day of the booked transactions that before.Booked counts.
 	since passerelle.Date
-	// sums and was hold the sums and the names in before.Pending. seen holds those of the names
-	// that occur in this read.
+	// The fields sums and was contain the sums and the names in before.Pending. The field seen
+	// contains those of the names that occur in this read.
 	sums, was, seen map[string]bool
 	// taken holds the names that were taken over. alike holds the highest number for each content.
 	taken map[string]bool
@@ -129,8 +129,8 @@ type newTransaction struct {
 	traits  traits
 }
 
-// New begins a read. before is the memory of the last read, and read is the day of that read. today
-// is the day of the new read.
+// New begins a read. The arguments before and read are the memory and the day of the last read. The
+// argument today is the day of the new read.
 func New(before Memory, read, today passerelle.Date) *Names {
 	n := &Names{
 		before: before, today: today, since: read.AddDays(-recentDays),
@@ -273,8 +273,8 @@ func (n *Names) match(gone []pendingMemory) {
 }
 
 // likeness returns how similar two transactions are. It returns false when they differ in sum,
-// party or reference, or have nothing else in common. The argument only is true when no other
-// transactions have this sum. A transaction without words may then also match.
+// party or reference, or have nothing else in common. If no other transactions have this sum,
+// the caller sets the argument only, and a transaction without words may also match.
 func (a traits) likeness(b traits, only bool) (int, bool) {
 	if a.Sum != b.Sum || differ(a.EndToEnd, b.EndToEnd) || differ(a.Number, b.Number) {
 		return 0, false

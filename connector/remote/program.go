@@ -225,8 +225,8 @@ func (p *Program) measured(ctx context.Context, name string, call func() error) 
 	return nil
 }
 
-// orderCalls lists the calls that may change an order at the bank. A failed call is not repeated on
-// another connection.
+// orderCalls lists the calls that may change an order at the bank. If one of these calls fails, it
+// is not repeated on another connection.
 var orderCalls = map[string]bool{callInitiate: true, callAnswer: true, callCancel: true}
 
 // send sends a signed request. Its error is connector.ErrNotSent when there was no connection to

@@ -28,8 +28,8 @@ func taken(err error) error {
 	return &sinkError{err}
 }
 
-// Read lists the accounts and then requests only the wanted ones. The program then does not read
-// accounts that the user does not share.
+// Read lists the accounts and then requests only the wanted ones. The program therefore reads no
+// account that the user does not share.
 func (r reader) Read(ctx context.Context, req connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 	var listed accountsAnswer
 	if err := r.call(ctx, callAccounts, dataCall{Deadline: deadline(ctx), Request: req}, &listed); err != nil {
@@ -210,7 +210,7 @@ func (p *paced) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// cause adds the reason why the context of a call ended to the error of the call.
+// cause joins the error of a call with the reason why the context of the call ended.
 func cause(ctx context.Context, err error) error {
 	if why := context.Cause(ctx); err != nil && why != nil {
 		return errors.Join(why, err)

@@ -33,8 +33,8 @@ const (
 	// maxStream limits the size of a stream.
 	maxStream = 64 << 20
 	// All streams of a program together are read at no more than streamRate bytes per second, after
-	// a burst of streamBurst bytes. One processor stores transactions at about this rate. Programs
-	// that send endlessly therefore leave processor time for other calls.
+	// a burst of streamBurst bytes. One processor stores transactions at about this rate. A program
+	// that sends endlessly therefore occupies about one processor.
 	streamRate  = 4 << 20
 	streamBurst = 16 << 20
 	// maxHeaders limits the size of the headers of a response.
@@ -244,8 +244,8 @@ type accountsAnswer struct {
 	Error         *failure
 }
 
-// record is one line of a stream: a page or the end of an account or subscription, a piece of a
-// file, or the end of the stream. The line after the end contains the signature.
+// record is one line of a stream: a page of data, the end of an account or subscription, a piece of
+// a file, or the end of the stream. The line after the end contains the signature.
 type record struct {
 	Account      string
 	Transactions []passerelle.TransactionDetails

@@ -157,7 +157,7 @@ func (p *Program) CheckRefusals(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
-// bodyOf returns the body of a request that was made from bytes.
+// bodyOf returns the body of a request whose GetBody is set.
 func bodyOf(r *http.Request) []byte {
 	body, err := r.GetBody()
 	if err != nil {

@@ -55,7 +55,7 @@ func (b *Bank) codeOf(connection []byte) string {
 }
 
 // accessView is the data of the page on which a customer answers: the target of the form, its
-// parameters, and the code that the answer yes adds.
+// parameters, and the code that the answer "yes" adds.
 type accessView struct {
 	Back string
 	Kept []pair

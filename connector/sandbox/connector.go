@@ -58,7 +58,8 @@ var (
 )
 
 // deliver simulates the delivery of the response to Initiate. With the timing Faithful, a slow bank
-// delays the response. With another timing, deliver fails with errSlow immediately.
+// delays the response. With another timing, a slow bank makes deliver fail with errSlow
+// immediately.
 func (b *Bank) deliver(ctx context.Context, stored []byte) error {
 	o, err := decodeOrder(stored)
 	if err != nil {
@@ -100,7 +101,8 @@ func (c *Connector) Answer(ctx context.Context, in connector.Order, a connector.
 	})
 }
 
-// advance brings an order up to date, applies do to the order, and returns the order's state.
+// advance brings an order up to date, calls the function do with the order, and returns the order's
+// state.
 func (c *Connector) advance(ctx context.Context, in connector.Order, do func(*order) bool) (payment.Report, error) {
 	o, err := c.shared.change(ctx, in.Domain, in.Key, func(o *order) bool {
 		if o.Connector != c.bank.profile.UUID {

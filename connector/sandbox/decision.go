@@ -76,9 +76,9 @@ func (o *order) debit(number string, timing Timing) {
 	o.Plan.Steps = append(slices.Clone(o.Plan.Steps[:o.At+1]), p.Steps...)
 }
 
-// back returns the address to which the browser is redirected after a decision. This is the return
-// address of the order or of the cancellation. After a decision in the app, back returns the
-// address of the page.
+// back returns the address to which the browser is redirected after a decision. After an approval
+// or a refusal in the app, this is the address of the page. After any other decision, it is the
+// return address of the order or of the cancellation.
 func (o *order) back(d decision, page string) string {
 	if o.Cancellation != nil && (d == cancel || d == keep) {
 		return o.Cancellation.ReturnURL

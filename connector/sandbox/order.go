@@ -39,7 +39,7 @@ type order struct {
 	// Since is the time at which the step began. If a page began the step, Since is nil until the
 	// service asks the bank again, because pages do not know the present instant of the domain.
 	Since *time.Time `json:"since,omitempty"`
-	// LinesEnded means that the instructions that end later than the others have ended too.
+	// LinesEnded means that all instructions with a delayed ending have ended.
 	LinesEnded bool `json:"lines_ended,omitempty"`
 	// Tries is the number of reports or answers in this step.
 	Tries int `json:"tries,omitempty"`

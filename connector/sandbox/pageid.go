@@ -17,7 +17,7 @@ const (
 )
 
 // base64url requires the unused bits of the last character to be zero, so that each page has only
-// one id. Use the function decoded.
+// one id. To decode an id, call the function decoded.
 var base64url = base64.RawURLEncoding.Strict()
 
 // decoded decodes a text. It refuses line breaks: the decoder would ignore them, so an id would

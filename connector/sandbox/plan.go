@@ -160,7 +160,8 @@ func (p *planner) play(s script) {
 	}
 }
 
-// finish adds the bank's usual end if the plan has no end, and sets the texts of a use case.
+// finish adds the bank's usual end if the plan has no end. If the order ends as rejected, finish
+// replaces the text of the rejection with the text of the use case, if any.
 func (p *planner) finish(u useCase) {
 	if !p.finished() {
 		words[p.usual](p, call{})

@@ -21,9 +21,9 @@ import (
 
 // Corrections is a sink that removes stored transactions.
 type Corrections interface {
-	// Gone removes those transactions of an account for whose keys the function matches returns
-	// true. The argument from is the first day of these transactions. If from is zero, Gone removes
-	// the matching transactions of all days.
+	// Gone removes stored transactions of an account: those whose keys satisfy the function matches.
+	// It keeps transactions before the day in the argument from. If from is zero, Gone removes the
+	// matching transactions of all days.
 	Gone(account string, from passerelle.Date, matches func(key string) bool) error
 }
 
@@ -176,11 +176,11 @@ type period struct{ first, last passerelle.Date }
 
 func (p period) has(day string) bool { return day >= p.first.String() && day <= p.last.String() }
 
-// replaced returns the days on which one issue replaces the entries of another. The period begins
-// on the day after the opening balance. Many banks date the opening balance on the day of the first
-// entries. If one of the issues has an entry on the day of the opening balance or before, the
-// period begins on the day of the opening balance. This does not apply if another statement may
-// have entries on that day.
+// replaced returns the days on which one issue replaces the entries of another. The period usually
+// begins on the day after the opening balance. However, many banks date the opening balance on the
+// day of the first entries. If one of the issues has an entry on the day of the opening balance or
+// before, the period therefore begins on the day of the opening balance. This does not apply if
+// another statement may have entries on that day.
 func (a *account) replaced(stored, one *issue) period {
 	after := one.Opening.Date.AddDays(1)
 	days := period{after, one.Closing.Date}
@@ -214,8 +214,8 @@ func (c *corrected) omits(r statementfile.Record) bool {
 	return len(c.settled) > 0 && e.Reference != e.Corrects && c.settled[identity.Hash(e.Reference)]
 }
 
-// keep records the key of an entry that must not be removed together with other entries that have
-// its reference or day.
+// keep records the key of an entry if the entry has a corrected reference or a day in a replaced
+// period. The function gone does not remove transactions with recorded keys.
 func (c *corrected) keep(e *statementfile.StatementEntry, key string) {
 	if len(c.references) > 0 && c.references[identity.Hash(e.Reference)] || slices.ContainsFunc(c.again, func(p period) bool { return p.has(e.Booked.String()) }) {
 		c.kept[key] = true

@@ -57,8 +57,9 @@ func (Connector) Profile() connector.Profile {
 const (
 	// consentDays is ten years, because the connector reads only files from the user.
 	consentDays = 3650
-	// farDays is a number of days beyond the date of any entry. The connector reports a file as
-	// complete only from that distant day on, so that the service keeps all stored entries.
+	// farDays is the number of days from today to a day later than any entry. The connector reports
+	// a file as complete only from that distant day on, so that the service keeps all stored
+	// entries.
 	farDays = 100 * 366
 	// pageSize is the number of transactions that are passed on together.
 	pageSize = 500
@@ -91,8 +92,8 @@ type account struct {
 }
 
 const (
-	// maxSpans is the maximum number of periods stored for an account. The connector joins the
-	// oldest periods.
+	// maxSpans is the maximum number of periods stored for an account. If there are more, the
+	// connector joins the oldest periods.
 	maxSpans = 500
 	// maxMemory is the maximum number of bytes stored for a connection. The service refuses a
 	// memory of more than a mebibyte.

@@ -6,7 +6,7 @@
 // does not own user tokens (package access), the sending of events (package delivery), or the
 // fetching of files (package documents).
 //
-// Its methods fail with *passerelle.Error for mistakes of the caller. Most of them fail with
+// Its methods fail with *passerelle.Error for mistakes of the caller. Most methods fail with
 // NotFound for a user who does not exist or has expired. A deletion immediately hides the user's
 // data. Loops erase the data soon after, in small batches.
 package aggregation

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// maxDue limits the connections, also deleted ones, that a query for due work lists.
+	// maxDue limits the connections, including deleted ones, in one list of due work.
 	maxDue = 100
 	// unattendedDay is the period in which reads without the user are counted.
 	unattendedDay = 24 * time.Hour

@@ -196,8 +196,8 @@ func userSynced(ctx context.Context, u passerelle.User, runs []*reporter) (store
 // returns the number of these connections. When the domain reads nothing in the background, SyncDue
 // reads only connections whose users wait for a read. It reads several connections at the same
 // time. A call first waits for an earlier call for the same domain in this process, and for the
-// reads that BeginDue began. When SyncDue returns, the connections of that call and of BeginDue
-// have therefore also been read.
+// reads that BeginDue began. When SyncDue returns, the connections of the earlier call and of
+// BeginDue have therefore also been read.
 func (a *Aggregation) SyncDue(ctx context.Context, d passerelle.Domain) (int, error) {
 	pass, _ := a.passes.LoadOrStore(d.ID, make(chan struct{}, 1))
 	n := pass.(chan struct{}) //nolint:errcheck // the map contains only channels

@@ -139,8 +139,8 @@ func unread(outcome connector.Outcome, err error) bool {
 
 // outcomeOf returns the outcome that is stored for a run. The run may have failed. A fault of the
 // connector, or a failure of the store before the deadline, has the state Bug. Any other read that
-// was interrupted or took too long has the state that the connector returned. Without such a state,
-// it is tried again like a read of an unavailable site.
+// was interrupted or took too long has the state that the connector returned. If the connector
+// returned no state, or an invalid state or memory, the state is WebsiteUnavailable.
 func (run *syncRun) outcomeOf(outcome connector.Outcome, err error, late bool) connector.Outcome {
 	if err == nil {
 		outcome, err = bounded(outcome, run.started)

@@ -37,9 +37,8 @@ var (
 )
 
 // importer stores the data of a run page by page. It keeps the accounts and subscriptions in
-// memory. Of other stored rows and of earlier pages, it keeps only ids and hashes of keys.
-// maxPerRun limits the reported rows. The importer finds and writes only new, changed and deleted
-// rows.
+// memory. Of all other rows, it keeps only ids and hashes of keys. maxPerRun limits the reported
+// rows. The importer finds and writes only new, changed and deleted rows.
 type importer struct {
 	ctx     context.Context
 	lease   *lease
@@ -136,7 +135,7 @@ func (im *importer) linkParents() error {
 	return nil
 }
 
-// checkEmpty finds out for each account to read whether the store already has rows.
+// checkEmpty finds out which of the accounts to read already have stored rows.
 func (im *importer) checkEmpty() error {
 	var checks []func(*store.Reader) error
 	for _, key := range im.accountKeys {
@@ -297,8 +296,8 @@ func (im *importer) Transactions(key string, page []passerelle.TransactionDetail
 	return a.transactions.reconcile(im, booked)
 }
 
-// Gone marks transactions of an account as deleted. It leaves out transactions before the argument
-// from, and transactions for whose keys the function matches returns false.
+// Gone marks transactions of an account as deleted if a call of matches with their key returns
+// true. It leaves out transactions before the argument from.
 func (im *importer) Gone(key string, from passerelle.Date, matches func(key string) bool) error {
 	a := im.accounts[key]
 	if _, wanted := im.Wanted(key); !wanted || a.read {

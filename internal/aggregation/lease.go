@@ -147,8 +147,8 @@ func (l *lease) save(ctx context.Context) error {
 	return err
 }
 
-// renew renews the lease. When the lease is lost, it cancels the context of the caller. The call to
-// the institution then ends, or the next write of the run fails.
+// renew renews the lease. When the lease is lost, renew cancels the context of the caller. The call
+// to the institution then ends, or the next write of the run fails.
 func (l *lease) renew(ctx context.Context, end context.CancelCauseFunc) {
 	err := l.db.Write(ctx, func(tx *store.Tx) error {
 		bankstore.In(tx).KeepConnection(l.domain.ID, l.c.ID, l.holder, runLease)

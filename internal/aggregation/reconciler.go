@@ -38,7 +38,7 @@ type reconciler[D any] struct {
 	// seen contains the hashes of the keys that were reported in the run.
 	seen map[uint64]struct{}
 	// empty means that no row was stored before the run, so no row is known or missing. own means
-	// that rows have the number bankstore.Unreported. Both are valid once checked is true.
+	// that some rows have the number bankstore.Unreported. Both are valid once checked is true.
 	empty, own, checked bool
 	// from is the day from which a row that was not reported counts as missing. A zero date means
 	// all days. Once listed is true, stored contains the stored rows from that day on.
@@ -203,8 +203,8 @@ func (rc *reconciler[D]) write(im *importer, n pageChanges[D]) error {
 	})
 }
 
-// findMissing finds the rows that markMissing must mark. If the argument from is not zero, it
-// leaves out rows before this day.
+// findMissing finds the rows that markMissing must mark. If the argument from is not zero,
+// findMissing leaves out rows before this day.
 func (rc *reconciler[D]) findMissing(ctx context.Context, r *store.Reader, from passerelle.Date) error {
 	if err := rc.checkEmpty(ctx, r); err != nil {
 		return fmt.Errorf("%w: look for rows: %w", errStore, err)

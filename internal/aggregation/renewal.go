@@ -18,7 +18,7 @@ import (
 
 // LapseConsents finds a domain's connections with an ended consent. It sets each of them to a state
 // that asks for the user and emits CONNECTION_SYNCED, unless the state already asks for the user.
-// It leaves connections that are being read to the next call.
+// It skips connections that are being read. The next call handles them.
 func (a *Aggregation) LapseConsents(ctx context.Context, d passerelle.Domain) error {
 	var (
 		last bankstore.Connection

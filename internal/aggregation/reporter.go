@@ -79,9 +79,9 @@ func (r *reporter) add(ctx context.Context, events []store.EmittedEvent, e store
 }
 
 // writeWithEvents executes a unit of the run, and stores the events that the argument events
-// returns. The unit fails with ErrWanted if a webhook was registered after the method unwanted
-// checked the webhooks. In this case, writeWithEvents makes the events again, with all bodies. The
-// run then writes all later bodies too.
+// returns. The unit fails with ErrWanted if a webhook was registered after r.unwanted checked
+// the webhooks. In this case, writeWithEvents makes the events again, with all bodies. The run then
+// writes all later bodies too.
 func (r *reporter) writeWithEvents(ctx context.Context, events func() ([]store.EmittedEvent, error), fn func(tx *store.Tx) error) error {
 	all, err := events()
 	if err == nil {

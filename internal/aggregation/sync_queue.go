@@ -69,7 +69,8 @@ func (a *Aggregation) BeginDue(ctx context.Context, d passerelle.Domain) error {
 // context of BeginDue ends. Call AwaitReaders when BeginDue is not running.
 func (a *Aggregation) AwaitReaders() { a.queues.readers.Wait() }
 
-// fillQueues adds due connections of a domain to the empty queues that have a free reader.
+// fillQueues adds due connections of a domain to the empty queues with fewer than maxReading
+// readers.
 func (a *Aggregation) fillQueues(ctx context.Context, d passerelle.Domain) error {
 	except := map[string]bool{}
 	for {
@@ -124,8 +125,8 @@ func (a *Aggregation) refillQueues(ctx context.Context, id passerelle.DomainID) 
 	return a.fillQueues(ctx, d)
 }
 
-// endQueued adds a run to its batch. It emits USER_SYNCED after the last run of the user in the
-// batch.
+// endQueued adds a run to its batch. After the user's last run in the batch, it emits USER_SYNCED
+// if the user has two or more finished runs in the batch.
 func (a *Aggregation) endQueued(ctx context.Context, queued queuedSync, run *syncRun) error {
 	user := queued.connection.User
 	runs := queued.batch.endOne(user, run)

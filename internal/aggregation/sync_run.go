@@ -56,8 +56,8 @@ type readRequest struct {
 	file     *connector.HandedFile
 }
 
-// readOn does the same as read for a request. The read continues when the client leaves, because a
-// later read would only repeat the same calls to the institution.
+// readOn calls read for a client's request. The read continues when the client disconnects, because
+// a later read would only repeat the same calls to the institution.
 func (a *Aggregation) readOn(ctx context.Context, run *syncRun, reader connector.DataReader, r readRequest) error {
 	ctx, end := a.outlast(ctx)
 	defer end()

@@ -18,7 +18,8 @@ import (
 // because a user seldom changes.
 const attempts = 5
 
-// Also adds writes, such as the user's token, to the transaction of CreateUser or KeepUser.
+// Also is a function that adds writes, such as the user's token, to the transaction of CreateUser
+// or KeepUser.
 type Also func(tx *store.Tx, u passerelle.User) error
 
 // CreateUser creates a user and emits USER_CREATED. The service holds the event of a temporary user

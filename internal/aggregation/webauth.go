@@ -72,7 +72,7 @@ func (a *Aggregation) CheckWebauth(ctx context.Context, d passerelle.Domain, use
 	if !known || len(sources) == 0 || !hasPage(reader.Profile(), sources[0].Name) {
 		return passerelle.InvalidField("id_connection", "the connection does not use a source with the mechanism webauth")
 	}
-	if c.State == passerelle.Validating && c.Locked { // after a crash, only the state stays
+	if c.State == passerelle.Validating && c.Locked { // a crash leaves the state, but no lock
 		return locked()
 	}
 	return nil

@@ -35,7 +35,7 @@ type NewAsset struct {
 	// a pocket becomes available. It may be zero.
 	Date    passerelle.Date
 	Details any
-	// Value is the value of a unit on that day, nil when unknown.
+	// Value is the value of one unit on the day in Date, nil when unknown.
 	Value *passerelle.UnitValue
 }
 
@@ -137,7 +137,7 @@ type AssetFilter struct {
 	IDs        []passerelle.AssetID // nil for all
 	Kind       AssetKind
 	// Reading is the number of a read. It selects assets that this read created, changed or marked
-	// as deleted, and positions with such a pocket. Zero means all.
+	// as deleted. If such an asset is a pocket, Reading also selects its position. Zero means all.
 	Reading int64
 	// All includes assets of disabled and deleted accounts, and assets that the institution no
 	// longer lists.

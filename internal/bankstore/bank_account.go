@@ -20,8 +20,8 @@ type StoredAccount struct {
 	Transactions, DeletedTransactions int64
 	// Changed is the number of the sync that last changed the row.
 	Changed int64
-	// Readings counts the complete reads of the account that syncs have reported in their last
-	// events. A complete read reads all transactions of the account. A transaction that a sync
+	// Readings counts the account's complete reads. A read counts when the last event of its sync
+	// reports it. A complete read reads all transactions of the account. A transaction that a sync
 	// changes gets the number of the next complete read. The first complete sync after an
 	// interrupted sync therefore also reports the changes of the interrupted sync.
 	Readings int64

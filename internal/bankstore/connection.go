@@ -135,10 +135,11 @@ func (r Reader) someConnections(ctx context.Context, s database.Selection, n int
 	return database.Collect(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection WHERE `+s.Conditions()+` ORDER BY id LIMIT `+s.Bind(n), s.Args...)
 }
 
-// ConnectionsByID returns a user's connections with these ids.
+// ConnectionsByID returns a user's connections with these ids. The plus signs make the database
+// search by the ids alone. PostgreSQL 18 would otherwise choose an index of connectors.
 func (r Reader) ConnectionsByID(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, ids []passerelle.ConnectionID) (map[passerelle.ConnectionID]Connection, error) {
 	var c database.Clauses
-	c.And("domain_id = %s AND user_id = %s AND deleted IS NULL", int64(domain), int64(user))
+	c.And("+domain_id = %s AND +user_id = %s AND deleted IS NULL", int64(domain), int64(user))
 	c.All = append(c.All, "id IN ("+database.AnyOf(&c, slices.Compact(slices.Sorted(slices.Values(ids))))+")")
 	all, err := database.Collect(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection WHERE `+c.String(), c.Args...)
 	found := map[passerelle.ConnectionID]Connection{}
@@ -307,8 +308,8 @@ func (tx Tx) ReleaseConnection(domain passerelle.DomainID, id passerelle.Connect
 
 // SaveConnection stores the changeable fields of a connection, if the connection still has the
 // version in the argument former. Write fails with ErrConflict when the connection has a different
-// version. If HastenRead has set an earlier next try since the connection was loaded, a connection
-// without a state, or with webauthRequired or decoupled, keeps this time.
+// version. HastenRead may have set an earlier next try since the connection was loaded.
+// SaveConnection keeps this time if c has no state, or the state webauthRequired or decoupled.
 func (tx Tx) SaveConnection(c Connection, former int64) {
 	tx.unit.ExecOne(store.ErrConflict, `UPDATE connection SET state = $1, message = $2, fields = $3, url = $4, active = $5, established = $6,
 			last_update = $7, last_push = $8, expire = $9, next_try = `+kept("$10", "$21", "$1")+`, consent_until = $11, failures = $12,
@@ -346,8 +347,8 @@ func (tx Tx) SetConnectionValues(c Connection, values map[string]string) error {
 	return nil
 }
 
-// SetConnectionMemory replaces the memory of the last sync. If terminable is true, a loop ends the
-// consent at the institution after the connection is deleted.
+// SetConnectionMemory replaces the memory of the last sync. If terminable is true, the service ends
+// the consent at the institution after the connection is deleted.
 func (tx Tx) SetConnectionMemory(c Connection, memory []byte, terminable bool) error {
 	if terminable {
 		tx.unit.Exec(`UPDATE connection SET terminate = 0 WHERE +domain_id = $1 AND id = $2 AND deleted IS NULL`, int64(c.Domain), int64(c.ID))
@@ -419,9 +420,9 @@ func (tx Tx) PostponeConnection(c Connection, next time.Time) {
 		database.Micros(next), int64(c.Domain), int64(c.ID), c.Sync)
 }
 
-// ConnectionsExpired lists the connections of a domain that have expired at now, in the domain's
-// time, because they were not established in time. It leaves out connections that a process is
-// reading.
+// ConnectionsExpired lists the connections of a domain that have expired, because they were not
+// established in time. The argument now is in the domain's time. ConnectionsExpired leaves out
+// connections that a process is reading.
 func (r Reader) ConnectionsExpired(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Connection, error) {
 	return database.Collect(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection
 		WHERE domain_id = $1 AND expire <= $2 AND deleted IS NULL AND lease_until < {now} ORDER BY expire, id LIMIT $3`,
@@ -435,11 +436,12 @@ func (tx Tx) HoldExpired(domain passerelle.DomainID, id passerelle.ConnectionID,
 		int64(domain), int64(id), database.Micros(now))
 }
 
-// ConnectionsLapsing lists a domain's connections with a consent that has ended at now, in the
-// domain's time. It leaves out connections whose state asks for the user, because the user may be
-// renewing the consent. It also leaves out connections that a process is reading. The list begins
-// with the consents that ended first. The argument after is the last connection of the previous
-// batch. The first condition on the state repeats the condition of the index.
+// ConnectionsLapsing lists a domain's connections with a consent that has ended. The argument now
+// is in the domain's time. ConnectionsLapsing leaves out connections whose state asks for the user,
+// because the user may be renewing the consent. It also leaves out connections that a process is
+// reading. The list begins with the consents that ended first. The argument after is the last
+// connection of the previous batch. The first condition on the state repeats the condition of the
+// index.
 func (r Reader) ConnectionsLapsing(ctx context.Context, domain passerelle.DomainID, now time.Time, after Connection, limit int) ([]Connection, error) {
 	var since, id int64
 	if after.ConsentUntil != nil {

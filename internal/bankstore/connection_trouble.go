@@ -20,8 +20,8 @@ type TroubleFilter struct {
 	Connector string
 }
 
-// ConnectionsInTrouble lists the connections that the filter selects, ordered by id. It merges the
-// page from one list for each state, because an index contains each list in order.
+// ConnectionsInTrouble lists the connections that the filter selects, ordered by id. It merges one
+// list for each state, because an index contains each list in order.
 func (r Reader) ConnectionsInTrouble(ctx context.Context, f TroubleFilter, w store.Window) ([]Connection, error) {
 	states := f.States
 	if len(states) == 0 {

@@ -309,7 +309,8 @@ func (r Reader) CountDocuments(ctx context.Context, f DocumentFilter) (int64, er
 }
 
 // ChangedDocuments lists a subscription's documents that have changed since its last complete read,
-// ordered by id. The list has at most limit documents. Their ids are greater than after.
+// ordered by id. The list has at most limit documents. Their ids are greater than the argument
+// after.
 func (r Reader) ChangedDocuments(ctx context.Context, s StoredSubscription, after passerelle.DocumentID, limit int) ([]StoredDocument, error) {
 	return database.Collect(ctx, r.rows, scanDocument, `SELECT `+documentColumns+` FROM document d
 		WHERE d.subscription_id = $1 AND d.epoch = $2 AND d.changed = $3 AND d.id > $4 ORDER BY d.id LIMIT $5`,

@@ -54,7 +54,7 @@ func (r Reader) File(ctx context.Context, domain passerelle.DomainID, user passe
 }
 
 // Files lists a user's files whose content is stored, ordered by id. The list has at most limit
-// files. Their ids are greater than after.
+// files. Their ids are greater than the argument after.
 func (r Reader) Files(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, after passerelle.FileID, limit int) ([]StoredFile, error) {
 	return database.Collect(ctx, r.rows, scanFile, `SELECT `+fileColumns+` FROM stored_file f
 		WHERE f.domain_id = $1 AND f.user_id = $2 AND f.id > $3 AND f.stored IS NOT NULL AND `+held+` ORDER BY f.id LIMIT $4`,
@@ -140,9 +140,9 @@ func SealingKey(ctx context.Context, db *store.DB, id passerelle.FileID) ([]byte
 	return From(db).FileKey(ctx, id)
 }
 
-// expectFile makes a file due for a fetch from the institution of a connection, and returns the
-// file's id. It stores nothing unless the condition holds. The parameters of the condition begin
-// with $1.
+// expectFile creates a file that is due for a fetch from the institution of a connection, and
+// returns the file's id. It stores nothing unless the condition holds. The parameters of the
+// condition begin with $1.
 func (tx Tx) expectFile(domain passerelle.DomainID, user passerelle.UserID, from passerelle.ConnectionID, mediaType string, at time.Time, condition string, args ...any) (passerelle.FileID, error) {
 	id, err := tx.unit.NewID("stored_file")
 	if err != nil {
@@ -261,7 +261,7 @@ func (tx Tx) AwaitSync(domain passerelle.DomainID, l LeasedFile, seen FileOrigin
 		WHERE +domain_id = $2 AND id = $5 AND lease_until = $6 AND due IS NULL`, append(same, waiting+int64(seen.Connection), int64(l.ID), l.Until)...)
 }
 
-// ResumeFiles makes all files due that wait until the connection is read.
+// ResumeFiles selects all files that wait until the connection is read, and makes them due.
 func (tx Tx) ResumeFiles(c Connection) {
 	tx.unit.Exec(`UPDATE stored_file SET next_fetch = 0 WHERE connector = $1 AND domain_id = $2 AND next_fetch = $3`, c.Connector, int64(c.Domain), waiting+int64(c.ID))
 }

@@ -57,7 +57,7 @@ func AnyOf[T ~int64](c *Clauses, ids []T) string {
 }
 
 // Padded repeats the last value until the number of values is a power of two. The text of each
-// statement is cached. Lists of any length would lead to too many different texts.
+// statement is cached. Lists without this padding would lead to too many different texts.
 func Padded[T any](values []T) []T {
 	all := values[:len(values):len(values)]
 	for n := len(all); n&(n-1) != 0; n++ {

@@ -95,8 +95,8 @@ func UpTo(rows int) string { return " LIMIT " + strconv.Itoa(rows) }
 var watch func(database, sql string)
 
 // Watch registers a function for tests that plan the statements of the program. fn gets each
-// statement, with the kind of its database, in the goroutine that reads, or that adds the statement
-// to a unit. fn does not get queries for whole tables. Call Watch before you open a store.
+// statement and the kind of its database. The goroutine that reads, or that adds the statement to a
+// unit, calls fn. fn does not get queries for whole tables. Call Watch before you open a store.
 func Watch(fn func(database, sql string)) { watch = fn }
 
 func (d *Dialect) seen(sql string) {

@@ -30,8 +30,8 @@
 // gets its own transaction. A unit with its own transaction runs again when the server requests
 // this or the connection is lost. Each transaction writes a number into a slot of the table
 // unit_mark. After a lost connection, the slot shows the transaction's outcome, even when the
-// server was restarted or replaced. The query for the outcome also invalidates the slot. The server
-// then refuses a COMMIT that arrives later.
+// server was restarted or replaced. If the transaction was not committed, the query for the outcome
+// also invalidates the slot, so that the transaction cannot be committed later.
 //
 // [Querier.Together] sends the queries of several functions in common round trips.
 //

@@ -22,10 +22,10 @@ import (
 //   - tern v2 stores no checksums and supports only PostgreSQL.
 //
 // No library supports one text for two databases or lists the statements without running them. No
-// library tries again while running replicas lock a table. The first two need database/sql as a
-// second kind of connection to PostgreSQL. A fourth tool, atlas, compares schemas. Each upgrade
-// would need it as a second program. A library would replace only the table of versions and the
-// loop over the files.
+// library tries again while running replicas lock a table. goose and golang-migrate need
+// database/sql as a second kind of connection to PostgreSQL. A fourth tool, atlas, compares
+// schemas. Each upgrade would need it as a second program. A library would replace only the table
+// of versions and the loop over the files.
 
 // migration is one step of the schema. No migration can be reverted.
 type migration struct {

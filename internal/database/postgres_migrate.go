@@ -16,8 +16,8 @@ import (
 // short time, undoes everything, and tries again later.
 type way struct {
 	lock time.Duration // the longest wait for a lock
-	// pause is the time between the first two tries. Each later pause is twice as long, but not
-	// longer than longest.
+	// pause is the time between the first two tries. Each later pause is twice as long, up to the
+	// limit in the field longest.
 	pause, longest time.Duration
 	tries          int
 }

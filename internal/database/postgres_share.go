@@ -13,7 +13,7 @@ const sharing = 2
 
 // sharedLimit is the longest duration of a shared transaction up to COMMIT, and limitLocks limits
 // its wait for a lock. Both are short, because no unit can leave or join a running transaction. A
-// unit that needs more time gets its own transaction. There it waits until the context of its
+// unit that needs more time gets its own transaction. There it may wait until the context of its
 // caller ends.
 const (
 	sharedLimit = 5 * time.Second
@@ -49,9 +49,9 @@ func newSharers(attempt func(ctx context.Context, statements []statement) error,
 	return s
 }
 
-// submit waits until a goroutine takes the unit, and fails if the context ends first. It then waits
-// for the outcome, even if the context ends. This second wait lasts at most sharedLimit and the
-// time of a COMMIT.
+// submit waits until a goroutine takes the unit, and fails if the context ends first. After a
+// goroutine has taken the unit, submit waits for the outcome, even if the context ends. This second
+// wait lasts at most sharedLimit and the time of a COMMIT.
 func (s *sharers) submit(ctx context.Context, tx *Unit) error {
 	if err := ctx.Err(); err != nil {
 		return err

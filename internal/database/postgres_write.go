@@ -161,7 +161,7 @@ func (p *postgresEngine) pipeline(ctx context.Context, conn *pgxpool.Conn, m *ma
 	for i := range all {
 		s := &all[i]
 		if err := s.failed(s.receive(results)); err != nil {
-			return max(i-1, 0), err // the first result belongs to the mark
+			return max(i-1, 0), err // all[0] writes the mark and does not count
 		}
 	}
 	if whole {
@@ -240,8 +240,8 @@ func committed(tag pgconn.CommandTag, err error) error {
 }
 
 // settle is called after COMMIT failed or got no response. It finds out whether the transaction was
-// committed. If the transaction was rolled back and again is true, settle fails with errAgain, so
-// that the unit runs again.
+// committed. If the transaction was rolled back and the argument again is true, settle fails with
+// errAgain, so that the unit runs again.
 //
 // The driver marks some errors as safe to retry. Such an error does not prove that nothing was
 // committed: the driver also marks the error of a connection that was lost after COMMIT was sent.

@@ -23,7 +23,7 @@ var (
 		"pool_max_conn_lifetime_jitter", "pool_max_conns", "pool_min_conns", "pool_min_idle_conns", "pool_ping_timeout", "statement_cache_capacity",
 	}
 	// variableParameters maps the parameters that the programs get in the environment. Other users
-	// can read a password in an argument, and older programs refuse the other parameters.
+	// can read a password in an argument, and older programs refuse the rest of this group.
 	variableParameters = map[string]string{
 		"max_protocol_version": "PGMAXPROTOCOLVERSION", "min_protocol_version": "PGMINPROTOCOLVERSION", "password": "PGPASSWORD", "require_auth": "PGREQUIREAUTH",
 		"servicefile": "PGSERVICEFILE", "sslcertmode": "PGSSLCERTMODE", "sslnegotiation": "PGSSLNEGOTIATION",

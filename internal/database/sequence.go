@@ -28,9 +28,9 @@ type sequences struct {
 	byName map[string]*block
 }
 
-// block contains the reserved ids from next up to end. The id end itself is not reserved. size is
-// the number of ids that the last reservation added. lock guards the fields. lock is a channel and
-// not a mutex, so that waiting ends with the context.
+// block is a range of reserved ids. The field next is its first unused id, and end is the first id
+// after the range. size is the number of ids that the last reservation added. lock guards the
+// fields. lock is a channel and not a mutex, so that waiting ends with the context.
 type block struct {
 	lock      chan struct{}
 	next, end int64

@@ -50,8 +50,7 @@ func openSQLite(ctx context.Context, path string, options Config) (_ engine, err
 
 // locate creates the file when it is missing, and removes the permissions of all users except its
 // owner. It resolves symbolic links, because the names of further files begin with the path of the
-// database. All processes must use the same files. An example is the file that prevents a second
-// server.
+// database. All processes must use the same files. One of these files prevents a second server.
 func (s *sqliteEngine) locate() error {
 	var err error
 	if s.path == ":memory:" {

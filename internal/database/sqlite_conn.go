@@ -121,8 +121,9 @@ func each(stmt *sqlite.Stmt, row func(Row) (bool, error)) error {
 	}
 }
 
-// take returns the prepared statement for a text. Until the call of putBack, take prepares the text
-// again, so that a function that gets the rows of a statement may execute the same statement.
+// take returns the prepared statement for a text. Another call of take before putBack prepares the
+// text again. A function that gets the rows of a statement may therefore execute the same
+// statement.
 func (c *sqliteConn) take(text string) (*sqlite.Stmt, error) {
 	if stmt := c.prepared[text]; stmt != nil {
 		delete(c.prepared, text)
@@ -138,9 +139,9 @@ func (c *sqliteConn) take(text string) (*sqlite.Stmt, error) {
 	return stmt, nil
 }
 
-// putBack resets a statement for the next call of take, and forgets its texts and bytes. It does
-// not replace numbers with NULL: SQLite plans a statement again when an argument changes from or to
-// 0 or 1.
+// putBack resets a statement for the next call of take. It replaces arguments that are texts or
+// bytes with NULL, but not numbers: SQLite plans a statement again when an argument changes from or
+// to 0 or 1.
 func (c *sqliteConn) putBack(text string, stmt *sqlite.Stmt, args []any) {
 	_ = stmt.Reset() // its error is that of the last step
 	if c.prepared[text] != nil {

@@ -78,7 +78,7 @@ func (p *sqliteReaders) giveBack(reader *sqliteConn, broken bool) {
 	<-p.slots
 }
 
-// with calls fn with a borrowed connection.
+// with calls fn and lends it a connection.
 func (p *sqliteReaders) with(ctx context.Context, fn func(*sqliteConn) error) error {
 	reader, err := p.borrow(ctx)
 	if err != nil {

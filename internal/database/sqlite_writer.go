@@ -16,7 +16,7 @@ const (
 	unitLimit = 30 * time.Second
 	// waryGroups is the number of groups in which units that change rows get savepoints, after such
 	// a unit has failed without a savepoint. Failed changes therefore make the writer execute at
-	// most one of this many groups twice.
+	// most one in waryGroups groups twice.
 	waryGroups = 64
 )
 
@@ -64,8 +64,8 @@ func newWriter(ctx context.Context, open opener) (*writer, error) {
 	return w, nil
 }
 
-// submit waits until the writer takes the unit, and fails if the context ends first. It then waits
-// for the outcome, even if the context ends.
+// submit waits until the writer takes the unit, and fails if the context ends first. After the
+// writer has taken the unit, submit waits for the outcome, even if the context ends.
 func (w *writer) submit(ctx context.Context, tx *Unit) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -142,7 +142,7 @@ func (w *writer) reply(group []*queued, results []error) {
 
 // together executes the group in one transaction. If careful is set, each unit has a savepoint. If
 // the second result is false, nothing was written. When no transaction can begin, every unit fails
-// immediately, because a separate attempt for each unit would wait just as long.
+// immediately, because a separate attempt for each unit could wait for busyTimeout again.
 func (w *writer) together(group []*queued, careful bool) ([]error, bool) {
 	var results []error
 	if len(group) == 1 {
@@ -293,7 +293,7 @@ func (w *writer) connect(ctx context.Context) error {
 // it.
 func (w *writer) disconnect() {
 	if w.conn != nil {
-		_ = w.conn.close() // each unit has its outcome
+		_ = w.conn.close() // its error changes the outcome of no unit
 	}
 	w.conn = nil
 }

@@ -13,9 +13,9 @@ import (
 // KeepStatistics keeps the statistics of the query planner current. On PostgreSQL, it analyzes
 // tables without statistics, for example after a restore. It also analyzes tables that have doubled
 // in size since they were last analyzed. The server's autovacuum daemon runs once a minute at most.
-// Until then, the server would use plans for a small table. On SQLite, KeepStatistics removes the
-// statistics. Without statistics, SQLite plans as if every table were large. With statistics from a
-// time when a table was small, it would read the whole table. Call KeepStatistics every few
+// Until it runs, the server would use plans for a small table. On SQLite, KeepStatistics removes
+// the statistics. Without statistics, SQLite plans as if every table were large. With statistics
+// from a time when a table was small, it would read the whole table. Call KeepStatistics every few
 // seconds. A call without work costs one query. Only one process at a time analyzes tables, one
 // table after the other. Other work continues.
 func (p *Handle) KeepStatistics(ctx context.Context) error {
@@ -102,8 +102,8 @@ func (p *postgresEngine) keepStatistics(ctx context.Context) error {
 	return nil
 }
 
-// count analyzes a table, unless another process is doing so or the table is locked. PostgreSQL
-// then makes new plans for the statements that use the table.
+// count analyzes a table, unless another process is doing so or the table is locked. After
+// the analysis, PostgreSQL makes new plans for the statements that use the table.
 func (p *postgresEngine) count(ctx context.Context, table string) (bool, error) {
 	var (
 		mine bool

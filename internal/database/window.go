@@ -2,10 +2,11 @@ package database
 
 import "math"
 
-// Window is a part of a list: Limit rows, sorted by Order, after the position From. If Backward is
-// set, the rows before From are selected. The rows nearest to From come first. A position consists
-// of the value of the order's key and the id. The value is nil for a row without a key. Descending
-// reverses the order of keys and ids, but keeps rows without a key at the end.
+// Window is a part of a list that is sorted by Order. It contains the first rows after the position
+// From, at most Limit. If Backward is set, the rows before From are selected. The rows nearest to
+// From come first. A position consists of the value of the order's key and the id. The value is nil
+// for a row without a key. Descending reverses the order of keys and ids, but keeps rows without a
+// key at the end.
 type Window struct {
 	Order      string
 	Descending bool

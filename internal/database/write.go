@@ -96,7 +96,7 @@ func (p *Handle) execute(ctx context.Context, u *Unit) error {
 }
 
 // writeUnit executes a unit. When the value that the unit requires has changed, writeUnit renews
-// the value and executes the unit again, at most attempts times.
+// the value and executes the unit again. The constant attempts limits the number of repetitions.
 func (p *Handle) writeUnit(ctx context.Context, u *Unit) error {
 	if err := u.observe(ctx); err != nil {
 		return err
@@ -238,7 +238,7 @@ func (s *statement) check(touched int64) error {
 	return fmt.Errorf("%w (%d rows)", s.mismatch, touched)
 }
 
-// run returns the statements of a unit with its own transaction.
+// run returns the statements of a unit that has its own transaction.
 func (u *Unit) run() []statement { return append(slices.Clip(u.statements), tallies(u)...) }
 
 // OnlyAdds reports whether the unit only adds rows and changes totals. Such units wait for each

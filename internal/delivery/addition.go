@@ -15,8 +15,8 @@ import (
 )
 
 // Texts that are stored for a user can be added to the payloads of a webhook. Each addition names a
-// member of the payload and a key. The value of the member is the text under this key. Statements
-// are not JSON and get no additions.
+// member of the payload and a key. The value of the member is the text under this key. CFONB
+// 120 statements are not JSON and get no additions.
 
 // These are the limits of additions.
 const (

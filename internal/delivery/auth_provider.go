@@ -34,7 +34,7 @@ const (
 	maxProviderName = 64
 	secretSize      = 32
 	updateTries     = 5
-	// shownUsers limits the webhooks that a mail about a deleted provider names.
+	// shownUsers limits the webhook ids in a mail about a deleted provider.
 	shownUsers = 10
 )
 
@@ -225,7 +225,7 @@ func (d *Delivery) endProviders(ctx context.Context, domain passerelle.Domain, p
 // secret is in the header for the next signature. After the overlap, only the new secret signs. The
 // overlap counts in real time, not in the domain's time. The overlap must be between zero and
 // MaxOverlap. If it is zero, the new secret immediately replaces the old secret. A second Rotate
-// during the overlap replaces the next secret.
+// during the overlap replaces the new secret of the first Rotate.
 func (d *Delivery) Rotate(ctx context.Context, domain passerelle.Domain, id int64, overlap time.Duration, by string, acts ...store.Audit) (store.AuthProvider, string, error) {
 	var (
 		a      store.AuthProvider
@@ -314,7 +314,7 @@ func noProvider() error {
 	return passerelle.InvalidField("id_auth", "no provider with this id or name")
 }
 
-// useProvider prevents the deletion of a webhook's provider until the unit ends.
+// useProvider prevents the deletion of a webhook's provider until tx ends.
 func useProvider(tx *store.Tx, w store.Webhook) {
 	if w.Auth != 0 && !w.AuthDeleted {
 		tx.UseAuthProvider(w.Domain, w.Auth)

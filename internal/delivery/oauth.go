@@ -71,8 +71,8 @@ type grant struct {
 	// atomic, because a request may set it while a change of the provider replaces the grant.
 	client atomic.Pointer[http.Client]
 	token  string
-	// renew is the time of the next request for a token, and end is the time at which this token
-	// expires.
+	// renew is the time from which a new token is requested. end is the time at which the present
+	// token expires.
 	renew, end time.Time
 	// replaced is the time at which a receiver last refused a token.
 	replaced time.Time

@@ -266,8 +266,8 @@ func checkLimit(event webhook.Event, user passerelle.UserID) error {
 }
 
 // checkChange applies checkLimit to the changed webhook. A webhook that checkLimit would refuse can
-// still be disabled or deleted. If the provider of a webhook was deleted, the change must not
-// remove the provider, because stored events would then be sent without authentication.
+// still be disabled or deleted. If the provider of a webhook was deleted, the change must not set
+// Auth to zero, because stored events would then be sent without authentication.
 func checkChange(w store.Webhook, c store.WebhookChange) error {
 	if w.AuthDeleted && c.Auth != nil && *c.Auth == 0 {
 		return passerelle.InvalidField("id_auth", "must be a provider: the previous one was deleted, and the webhook's waiting payloads are not sent without one")

@@ -9,7 +9,7 @@ import (
 )
 
 // scan goes through the deliveries of a webhook in the order of their ids. A run of the flusher
-// begins where the last run ended, and continues from the beginning after the end. A scan is
+// begins where the last run ended. After the last delivery, it continues with the first. A scan is
 // repeated when a delivery that it has already passed may have become the oldest of its subject.
 type scan struct {
 	cursor passerelle.DeliveryID
@@ -49,7 +49,7 @@ type page struct {
 	err  error
 }
 
-// readPage reads the page of deliveries with ids greater than after. If fresh is true, the page
+// readPage reads the page of deliveries that follow the id `after`. If fresh is true, the page
 // contains new deliveries. Otherwise it contains deliveries that the flusher tries.
 func (s *leaseSession) readPage(ctx context.Context, fresh, first bool, after passerelle.DeliveryID) (p page) {
 	defer guard(&p.err)

@@ -12,8 +12,8 @@ import (
 const (
 	// pageSize is the number of deliveries that are read together.
 	pageSize = 64
-	// The next page is read when at most pageReader.ahead deliveries wait to be sent: minAhead to
-	// maxAhead, depending on the receiver's speed.
+	// The next page is read when at most pageReader.ahead deliveries wait to be sent. This number
+	// is between minAhead and maxAhead, depending on the receiver's speed.
 	minAhead = pageSize / 2
 	maxAhead = 2 * pageSize
 	// maxBatch and batchTime limit the results that are not stored yet. After a crash, the
@@ -295,8 +295,8 @@ func (l *sendLoop) queuePage(p page) {
 	}
 }
 
-// adapt changes when the next page is read. waiting is the number of deliveries that still waited
-// when a page arrived. A fast receiver must not wait for pages. For a slow receiver, few deliveries
+// adapt sets p.ahead. The argument `waiting` is the number of deliveries that still waited when a
+// page arrived. A fast receiver must not wait for pages. For a slow receiver, few deliveries
 // should wait in memory, because the loop does not see changes of the webhook or of their bodies.
 func (p *pageReader) adapt(waiting int) {
 	switch {
@@ -336,8 +336,8 @@ func (q *sendQueue) take() queued {
 	return next
 }
 
-// dropRecorded removes the recorded deliveries from taken. After this, no page can contain outdated
-// copies of these deliveries.
+// dropRecorded removes the recorded deliveries from taken. It is called when no page is being read.
+// Later pages therefore contain no outdated copies of these deliveries.
 func (q *sendQueue) dropRecorded() {
 	for _, id := range q.recorded {
 		delete(q.taken, id)

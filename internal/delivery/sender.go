@@ -32,7 +32,7 @@ type Sender struct {
 }
 
 // worker is the goroutine of one webhook. again is a job that was requested while the worker was
-// busy. more signals such a job.
+// busy. The channel `more` signals such a job.
 type worker struct {
 	job
 	again *job

@@ -24,13 +24,12 @@ type ActionAnswer struct {
 }
 
 // Answer sends the bank an answer to the payment's present action, and returns the resulting
-// payment. It also sends the bank the answer "no" to psuValidation or confirm, which ends the
-// payment unless the bank has continued with the order. If the bank does not respond in time,
-// Answer returns the payment from the database, and a loop finds the outcome. Answer fails with
-// Conflict when the payment has a different action, or when another act on the payment is under
-// way. It fails with Invalid when field values are wrong. It fails with Unavailable when too many
-// callers wait for the bank, or when an answer other than "no" did not reach the bank. The caller
-// may then try again.
+// payment. The answer "no" to psuValidation or confirm ends the payment, unless the bank has
+// continued with the order. If the bank does not respond in time, Answer returns the payment from
+// the database, and a loop finds the outcome. Answer fails with Conflict when the payment has a
+// different action, or when another act on the payment is under way. It fails with Invalid when
+// field values are wrong. It fails with Unavailable when too many callers wait for the bank, or
+// when an answer other than "no" did not reach the bank. The caller may then try again.
 func (i *Initiation) Answer(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, by payment.Actor, a ActionAnswer, acts ...store.Audit) (*payment.Payment, error) {
 	s, err := i.idle(ctx, d, id)
 	if err != nil {
@@ -55,8 +54,8 @@ func (i *Initiation) Answer(ctx context.Context, d passerelle.Domain, id passere
 }
 
 // idle loads the session of a payment. It fails when an attempt of an unfinished payment is under
-// way. The session of a payment that was never sent has no attempt. The functions in others read in
-// the same round trip to the database, and idle returns their errors.
+// way. The session of a payment that was never sent has no attempt. The argument others contains
+// functions that read in the same round trip to the database. idle returns their errors.
 func (i *Initiation) idle(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, others ...func(*store.Reader) error) (bankSession, error) {
 	s, err := i.bankSession(ctx, d, id, others...)
 	switch {

@@ -43,8 +43,8 @@ type bankSession struct {
 
 // bankSession loads the session of a payment. It fails with store.ErrNotFound when the payment was
 // never sent, and with store.ErrSealed when the attempt cannot be decrypted. In both cases it also
-// returns the payment. The attempt is read after the payment. The payment therefore never contains
-// the result of an attempt that is still unanswered.
+// returns the payment. The attempt is read after the payment. A session therefore never shows an
+// attempt as unanswered when its payment already contains the result.
 func (i *Initiation) bankSession(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, others ...func(*store.Reader) error) (bankSession, error) {
 	var p *payment.Payment
 	var a store.Attempt
@@ -176,8 +176,8 @@ func (s bankSession) lastMemory() []byte {
 
 // abandoned reports whether the payer has abandoned the payment and not agreed since. An agreement
 // counts even if it did not reach the bank. A cancellation that the bank refused afterwards changes
-// nothing. An answer to decoupled also changes nothing, because the bank's status shows an
-// approval. A payer who answers "no" to psuValidation has not abandoned the payment: the bank
+// nothing. An answer to decoupled is no agreement: only the bank's status shows whether the payer
+// has approved. A payer who answers "no" to psuValidation has not abandoned the payment: the bank
 // receives this answer and ends the order. A payment that waits for its client's confirmation was
 // approved at the bank.
 func (s bankSession) abandoned() bool {
@@ -240,9 +240,8 @@ func status(ctx context.Context, bank connector.Initiator, o connector.Order) (p
 // statusOrResend asks for the state of the order. It sends the order again only if the bank says
 // that it has no order with this key, and would still remember the key (see repeatable). The order
 // is the same as before, with the stored device of the payer. A connector may report a refusal only
-// if the bank certainly has no order with this key. The bank may also refuse the order for a reason
-// that the operator can remove, such as a certificate. Such a refusal says nothing about the first
-// order, so the outcome stays unknown.
+// if the bank certainly has no order with this key. A refusal for a reason that the operator can
+// remove, such as a certificate, says nothing about the first order, so the outcome stays unknown.
 func (s bankSession) statusOrResend(ctx context.Context, bank connector.Initiator, o connector.Order) (payment.Report, error) {
 	report, err := bank.Status(ctx, o)
 	if !errors.Is(err, connector.ErrUnknownOrder) || !s.repeatable {

@@ -13,7 +13,7 @@ import (
 )
 
 // Domains created at systematicSince or later deliver the events of all changes of state. Older
-// domains drop held back deliveries about states that the redirect to the client's callback
+// domains drop held-back deliveries about states that the redirect to the client's callback
 // reports. The setting settings.Systematic takes precedence.
 var systematicSince = time.Date(2024, time.September, 13, 0, 0, 0, 0, time.UTC)
 
@@ -37,7 +37,7 @@ func heldUntil(d passerelle.Domain, values settings.Values, step payment.Step) t
 
 // Returned is called before the payer is redirected to the client's callback with the state of the
 // payment. It returns the payment with the state that the redirect must report. In domains that do
-// not deliver every event, it records the return, and drops the held back deliveries about this
+// not deliver every event, it records the return, and drops the held-back deliveries about this
 // state and about earlier states.
 //
 // The payer is redirected even if the payment changes repeatedly or the database fails. The
@@ -79,7 +79,7 @@ func (i *Initiation) recordReturn(ctx context.Context, d passerelle.Domain, p *p
 	return p, err
 }
 
-// storeReturn stores the payer's return, and drops held back deliveries. Receivers do not need
+// storeReturn stores the payer's return, and drops held-back deliveries. Receivers do not need
 // these deliveries, because the redirect reports the present state.
 func (i *Initiation) storeReturn(ctx context.Context, p *payment.Payment, now time.Time) error {
 	err := i.DB.Write(ctx, func(tx *store.Tx) error {

@@ -40,8 +40,9 @@ func (c CancelRequest) code() payment.ErrorCode {
 // accept an approval, and longer if the bank does not show approvals. If the bank does not respond
 // in time, a loop finds the outcome later. Cancel fails with Conflict when the payment can no
 // longer be cancelled, or when another act on the payment is under way. It fails with Invalid and
-// the code notSupported when the bank does not cancel orders. It fails with Unavailable when too
-// many callers wait for the bank, or when the bank did not receive the request.
+// the code notSupported when it would have to ask the bank to cancel, but the bank does not cancel
+// orders. It fails with Unavailable when too many callers wait for the bank, or when the bank did
+// not receive the request.
 func (i *Initiation) Cancel(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, c CancelRequest, acts ...store.Audit) (*payment.Payment, error) {
 	var registered []string
 	s, err := i.idle(ctx, d, id, func(r *store.Reader) error {

@@ -19,8 +19,8 @@ import (
 )
 
 // The service checks a payment again after a quarter of the payment's age. It therefore finds the
-// end of a fast payment quickly, and sends few requests for a slow payment. A bank may request
-// another wait. Both waits have limits, because a loop must neither ask all the time nor wait
+// end of a fast payment quickly, and sends few requests for a slow payment. A bank may request a
+// different wait. Both waits have limits, because a loop must neither ask all the time nor wait
 // forever.
 const (
 	shortestWait     = 15 * time.Second
@@ -121,8 +121,8 @@ func (f *followed) add(b followedBank, tasks int) {
 	}
 }
 
-// beginDue claims due work of a domain and begins to do it. It does not call the connectors in
-// except. It returns a channel that is closed at the end of this work.
+// beginDue claims due work of a domain and begins to do it. It does not call the connectors that
+// the argument except lists. It returns a channel that is closed at the end of this work.
 func (i *Initiation) beginDue(ctx context.Context, d passerelle.Domain, except []string) (Done, <-chan struct{}, error) {
 	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
 	if err != nil {

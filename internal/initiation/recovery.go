@@ -62,8 +62,8 @@ func (i *Initiation) repeatable(ctx context.Context, s bankSession) (bool, error
 	return i.keyKnown(ctx, s, i.answerTime())
 }
 
-// keyKnown reports whether the bank will still recognise the key of an unanswered order once the
-// time further has passed. It returns false for attempts of other kinds.
+// keyKnown reports whether the bank will still recognise the key of an unanswered order after the
+// duration in the argument further. It returns false for attempts of other kinds.
 func (i *Initiation) keyKnown(ctx context.Context, s bankSession, further time.Duration) (bool, error) {
 	if s.bank == nil || s.attempt.Kind != store.AttemptInitiation || !s.bank.Profile().Idempotent {
 		return false, nil
@@ -141,8 +141,8 @@ var refusals = map[payment.Action]struct {
 // atOnce is a wait that has already ended, even for a clock that counts in milliseconds.
 const atOnce = -time.Millisecond
 
-// retryDelay returns the wait before the bank is asked after a failed call. The wait is over at
-// once unless the call may still be running.
+// retryDelay returns the wait between a failed call and the next query to the bank. The wait is
+// over at once unless the call may still be running.
 func (s bankSession) retryDelay(why error) time.Duration {
 	if errors.Is(why, bankcall.ErrAbandoned) {
 		return s.backoff()
@@ -157,8 +157,9 @@ func (s bankSession) backoff() time.Duration {
 }
 
 // These constants limit the wait after a failed call that asks the bank about an attempt.
-// longestOutage applies to calls that were not sent, because they cost the bank nothing.
-// longestRepeatable applies to orders that may be sent again, because the bank forgets their keys.
+// longestOutage applies to calls that were not sent. It is short, because such calls cost the bank
+// nothing. longestRepeatable applies to orders that may be sent again. It is short, because the
+// service must send these orders before the bank forgets their keys.
 const (
 	longestOutage     = time.Minute
 	longestRepeatable = 5 * time.Minute

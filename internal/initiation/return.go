@@ -63,8 +63,8 @@ func FromCancellation(state string) bool {
 }
 
 // Return handles a payer who returns from a bank. state is the state parameter of the return link,
-// and callback is the query that the bank added. Return immediately asks the bank about an
-// unfinished payment, and returns the payment. The state of this payment decides where the payer is
+// and callback is the query that the bank added. Return asks the bank about an unfinished payment
+// at once, and returns the payment. The state of this payment decides where the payer is
 // redirected next. If Return cannot ask the bank, it returns the payment from the database. It
 // cannot ask while an attempt is under way, or while too many callers wait for the bank. A loop
 // then asks the bank with the callback. Return fails with NotFound when the state parameter was

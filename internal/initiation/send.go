@@ -41,7 +41,7 @@ func (i *Initiation) openNext(ctx context.Context, s bankSession, next store.Att
 	next.Payment, next.Domain, next.Number, next.Created = s.payment.ID, s.domain.ID, s.attempt.Number+1, i.now(s.domain)
 	next.AttemptOrder, next.Trace, next.Abandoned = s.attempt.AttemptOrder, s.attempt.Trace, s.attempt.Abandoned
 	switch {
-	case next.Agreed && next.Action != payment.Decoupled: // after decoupled, a page asks for the status without the payer
+	case next.Agreed && next.Action != payment.Decoupled: // a page may answer decoupled without the payer, so this is no agreement
 		next.Abandoned = time.Time{}
 	case answersNo(next) && next.Abandoned.IsZero():
 		next.Abandoned = next.Created
@@ -131,10 +131,10 @@ func (i *Initiation) undecided(ctx context.Context, s bankSession, report paymen
 	return i.load(ctx, s.domain, s.payment.ID)
 }
 
-// unsent closes an attempt whose call sent nothing. It tries again when the payment has changed in
-// the meantime, for example because the payer has left the page. It does not close an attempt that
-// a loop has taken over, because the loop may have sent the order. When the order continues, unsent
-// returns an error that allows the caller to try again.
+// unsent closes an attempt whose call sent nothing. It repeats the closing when the payment has
+// changed in the meantime, for example because the payer has left the page. It does not close an
+// attempt that a loop has taken over, because the loop may have sent the order. When the order
+// continues, unsent returns an error that allows the caller to try again.
 func (i *Initiation) unsent(ctx context.Context, s bankSession, kept payment.Report, why error) (*payment.Payment, error) {
 	i.Log.WarnContext(ctx, "a bank could not be reached",
 		"payment", s.payment.ID, "attempt", s.attempt.Kind, "connector", s.attempt.Connector, "error", why)

@@ -184,8 +184,8 @@ type Batch struct {
 	Stopped bool
 	// NextFlush is the time of the next run of the flusher. NextFlush is used if a request failed
 	// and no run is planned. FlushAfter is the last delivery that the flusher has handled, or zero.
-	// FlushAfter is not stored when another run was requested since this run began. Due is the time
-	// at which this run was due.
+	// FlushAfter is not stored when another run was requested since the flusher's present run began.
+	// Due is the time at which the present run was due.
 	NextFlush  time.Time
 	FlushAfter passerelle.DeliveryID
 	Due        *time.Time

@@ -4,10 +4,10 @@
 // tables. Three packages have separate tables. Package bankstore has the data that end users share
 // from their institutions. Package operatorstore has operators and their sessions, and reads and
 // chains the audit log. Package search has the words that find payments. Package store also removes
-// expired sessions, and the consents and files of deleted users, together with other rows. It does
-// not own rules. A use case decides, and the store writes the decision, or fails when the row has
-// changed since it was read. Package database owns connections and transactions, and defines how SQL
-// is written for both databases.
+// some rows of these packages: expired sessions, and the consents and files of deleted users. It
+// does not own rules. A use case decides, and the store writes the decision, or fails when the row
+// has changed since it was read. Package database owns connections and transactions, and defines
+// how SQL is written for SQLite and PostgreSQL.
 //
 // A [Reader] reads committed rows and cannot write. A write is a unit: [DB.Write] calls a function
 // that collects statements on a [Tx], and then executes all of them or none.

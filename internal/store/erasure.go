@@ -37,9 +37,9 @@ const eventsOfUser = `FROM event e WHERE e.domain_id = $1 AND e.user_id = $2 AND
 // again.
 const ForgottenFile = `next_fetch = NULL, due = CASE WHEN lease_until > {now} THEN lease_until ELSE 0 END`
 
-// remains lists the tables and columns with data of a user, in the order of erasure. rows is a
-// query for the keys of the rows. erase is a statement that erases these rows. In this statement,
-// {rows} stands for the query, and $3 is the domain's present instant.
+// remains lists the tables and columns with data of a user, in the order of erasure. The field
+// `rows` is a query for keys. The field `erase` is a statement that erases the rows with these
+// keys. In this statement, {rows} stands for the query, and $3 is the domain's present instant.
 var remains = []struct{ rows, erase string }{
 	{
 		// The responses that are stored for repeated requests contain data of the user. The query
@@ -88,11 +88,11 @@ var remains = []struct{ rows, erase string }{
 	},
 }
 
-// EachPending calls the function do with each row that the function list returns. It ends when list
-// returns no row or an error, or after list was called `passes` times. After a success, the row
-// must no longer be in the list. A failing row stays in the list. It does not delay other rows,
-// because list skips as many rows as have failed. EachPending returns the first failure, with the
-// number of failures if there are several.
+// EachPending calls the function `do` with each row that the function `list` returns. It ends when
+// `list` returns no row or an error, or after `list` was called `passes` times. After a success,
+// the row must no longer be in the list. A failing row stays in the list. It does not delay other
+// rows, because `list` skips as many rows as have failed. EachPending returns the first failure,
+// with the number of failures if there are several.
 func EachPending[Row any](ctx context.Context, passes int, list func(skip int) ([]Row, error), do func(Row) error) error {
 	var (
 		failed int

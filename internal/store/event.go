@@ -55,9 +55,9 @@ type EmittedEvent struct {
 const JSON = "application/json"
 
 // Emit adds an event to the transaction of the change. If the event is not held, Emit also adds one
-// delivery for each enabled webhook that is registered for the event now. If such an event of a
-// user has no deliveries, Emit leaves out its body. Emit fails when a JSON body is not an object,
-// because only an object can contain id_webhook_data.
+// delivery for each enabled webhook that is registered for the event now. If an event of a user is
+// not held and has no deliveries, Emit erases its body. Emit fails when a JSON body is not an
+// object, because only an object can contain id_webhook_data.
 func (tx *Tx) Emit(e EmittedEvent) error {
 	if e.Unwanted {
 		return tx.emitUnwanted(e)

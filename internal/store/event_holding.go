@@ -14,7 +14,8 @@ import (
 type Holding string
 
 // HoldingOf returns the name of the data that was read about a subject, such as a connection, in an
-// epoch. A nil epoch stands for a subject without epochs.
+// epoch. Each withdrawal of an account's or a subscription's data begins a new epoch. A nil epoch
+// stands for a subject without epochs.
 func HoldingOf(kind string, subject int64, epoch *int64) Holding {
 	if epoch == nil {
 		return Holding(fmt.Sprintf("%s:%d", kind, subject))
@@ -49,9 +50,9 @@ func (r *Reader) AnyBodyWith(ctx context.Context, domain passerelle.DomainID, us
 	return len(found) > 0, err
 }
 
-// VoidBodiesWith erases a user's event bodies that contain a holding, and calls the function voided
-// for each event. It erases at most limit bodies. It drops the pending deliveries of these events
-// and records the reason.
+// VoidBodiesWith erases a user's event bodies that contain a holding, and calls `voided` for each
+// event. It erases at most limit bodies. It drops the pending deliveries of these events and
+// records the reason.
 func (tx *Tx) VoidBodiesWith(domain passerelle.DomainID, user passerelle.UserID, h Holding, at time.Time, limit int, voided func()) {
 	sql, args := bodiesWith(domain, user, h, limit)
 	tx.unit.Exec(`UPDATE delivery SET dropped = $4, drop_reason = 'its data was withdrawn' WHERE event_id IN (`+sql+`) AND COALESCE(delivered, dropped) IS NULL`, append(args, database.Micros(at))...)

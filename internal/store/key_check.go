@@ -38,8 +38,8 @@ func (db *DB) BindKeys(ctx context.Context) error {
 }
 
 // Seal encrypts a value that the unit stores. Write fails with passerelle.Unavailable when this
-// process lacks the keys to which the database is bound. Without this check, nobody could decrypt
-// the value after its key is retired.
+// process lacks the keys to which the database is bound. Without this check, a process with an old
+// key file could store a value that nobody can decrypt after its key is retired.
 func (tx *Tx) Seal(p keys.Place, plain []byte) ([]byte, error) {
 	if err := tx.proveKeys(); err != nil {
 		return nil, err

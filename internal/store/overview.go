@@ -30,8 +30,8 @@ type Volume struct {
 }
 
 // Volumes counts the payments that were registered at or after the instant `since`, by period. It
-// lists the earliest period first. The argument length is the duration of a period. Periods follow
-// the local time in the time zone of `since`. Volumes counts only the newest MaxOverviewRows
+// lists the earliest period first. The argument `length` is the duration of a period. Periods
+// follow the local time in the time zone of `since`. Volumes counts only the newest MaxOverviewRows
 // payments.
 func (r *Reader) Volumes(ctx context.Context, domain passerelle.DomainID, length time.Duration, since time.Time) ([]Volume, error) {
 	_, zone := since.Zone()

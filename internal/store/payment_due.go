@@ -65,9 +65,9 @@ func (tx *Tx) ExpiringPayments(domain passerelle.DomainID, before, now time.Time
 // HastenCheck makes the planned check of a payment due now, unless the check is due earlier. If the
 // outcome of an attempt is unknown, HastenCheck also makes the next call about this attempt due
 // now, unless the lease of the attempt ends within AttemptLease. HastenCheck also increases
-// bank_reports. After a bank call that is under way, HastenIfReported or HastenAttemptIfReported
-// notices the new number. HastenCheck always updates the rows. It therefore waits for a transaction
-// that plans the next check or call, and replaces that plan.
+// bank_reports. When a bank call that is under way ends, HastenIfReported or
+// HastenAttemptIfReported notices the new number. HastenCheck always updates the rows. It therefore
+// waits for a transaction that plans the next check or call, and replaces that plan.
 func (tx *Tx) HastenCheck(domain passerelle.DomainID, id passerelle.PaymentID, now time.Time) {
 	tx.unit.Exec(`UPDATE payment SET bank_reports = bank_reports + 1, next_check = CASE WHEN next_check > $1 THEN $1 ELSE next_check END
 		WHERE +domain_id = $2 AND id = $3`, database.Micros(now), int64(domain), int64(id))

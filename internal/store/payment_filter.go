@@ -126,8 +126,8 @@ func (f PaymentFilter) selection() selection {
 func endOf(column string) string { return "substr(" + column + ", length(" + column + ") - 3)" }
 
 // lineFilter is a condition on an instruction. Each %d in its clause stands for the number of a
-// value's parameter. once is a second condition that holds for exactly one of the matching
-// instructions of a payment.
+// value's parameter. The field `once` is a second condition, which holds for exactly one of the
+// matching instructions of a payment.
 type lineFilter struct {
 	clause, once string
 	values       []any
@@ -155,13 +155,13 @@ func (f PaymentFilter) lineFilters() []lineFilter {
 	return filters
 }
 
-// labelRange is a range of folded labels: from is inclusive, until is exclusive.
+// labelRange is a range of folded labels. The limit `from` is inclusive, and `until` is exclusive.
 type labelRange struct{ from, until string }
 
 // untilLabel returns the exclusive end of the range of labels that begin with start.
 func untilLabel(start string) string { return start + string(utf8.MaxRune) }
 
-// towards limits the labels to the side of the window's position that the window reads. If the
+// towards leaves out the labels before the window's position, in the direction of reading. If the
 // window reads upwards, its position becomes the lower limit; otherwise it becomes the upper limit.
 // The position replaces the filter's own limit, because a database with two lower or two upper
 // limits may use the wider one.
@@ -234,7 +234,7 @@ func (f PaymentFilter) among(s selection) selection {
 }
 
 // dates adds the conditions on a date. A payment is validated only after its registration. A list
-// in the order of registration can therefore leave out all payments that were registered too late.
+// in the order of registration can therefore leave out the payments registered at Until or later.
 func (f PaymentFilter) dates(s selection) selection {
 	column := f.dateColumn()
 	if !f.From.IsZero() {

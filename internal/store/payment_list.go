@@ -20,10 +20,10 @@ type paymentOrder struct {
 }
 
 // paymentOrders maps the names of the interface specification to sort keys. Each order has an index
-// on the domain, the sort key and the id. Only the order of registration also has indexes on the
-// domain and the value of a filter. For a filter and any other order, the database's planner
-// chooses. It either sorts the selected payments, or reads all payments in order and skips those
-// that the filter excludes.
+// on the domain, the sort key and the id. Only the order of registration has further indexes, which
+// begin with the domain and the value of a filter. For a filter and any other order, the database's
+// planner chooses. It either sorts the selected payments, or reads all payments in order and skips
+// those that the filter excludes.
 var paymentOrders = map[string]paymentOrder{
 	"id":                  {column: "id"},
 	"register_date":       {column: "registered"},

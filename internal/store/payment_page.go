@@ -7,9 +7,9 @@ import (
 
 // A page is read from one range of an index where this is possible. Otherwise it is merged from the
 // beginnings of several ranges. The ranges separate rows with a key from rows without a key. They
-// also separate rows that have the last key of the previous page from later rows, and the rows of
-// each connector. For a single query over all these ranges, the database would read and sort all
-// rows.
+// also separate rows that have the last key of the previous page from later rows. In a list of
+// several connectors, each connector may have its own ranges. For a single query over all these
+// ranges, the database would read and sort all rows.
 
 // stretch is a range of the list that an index can return in order. The order is by key and id, or
 // by id alone when all keys are equal.

@@ -101,8 +101,8 @@ func (tx *Tx) insertInstructions(p *payment.Payment, numbers []string) error {
 // end returns the last four characters of an account number.
 func end(number string) string { return number[max(0, len(number)-4):] }
 
-// foldedLabel is a label in the form that searches use. shared is the number of bytes that its
-// beginning has in common with the previous label, when the payment's labels are sorted.
+// foldedLabel is a label in the form that searches use. When the payment's labels are sorted, the
+// field `shared` is the length in bytes of the beginning that a label shares with the previous one.
 type foldedLabel struct {
 	text   string
 	shared int
@@ -129,7 +129,7 @@ func sharedBytes(a, b string) int {
 	return n
 }
 
-// first reports whether a value is new, and adds it to the map seen.
+// first reports whether a value is new, and adds it to the map `seen`.
 func first(seen map[string]bool, value string) bool {
 	again := seen[value]
 	seen[value] = true
@@ -193,9 +193,9 @@ func (tx *Tx) UpdatePayment(p *payment.Payment, transitions []payment.Transition
 	return nil
 }
 
-// forgetEarlyData removes personal data that only a payment in the state created needs. It removes
-// the field values from before the validation. It also removes the payer's device, which the
-// service needs only if it sends the order again.
+// forgetEarlyData removes personal data that a payment needs only in the state `created`. It
+// removes the field values from before the validation. It also removes the payer's device, which
+// the service needs only if it sends the order again.
 func (tx *Tx) forgetEarlyData(p *payment.Payment) {
 	tx.unit.Exec(`DELETE FROM payment_given WHERE +domain_id = $1 AND payment_id = $2`, int64(p.Domain), int64(p.ID))
 	tx.unit.Exec(`UPDATE attempt SET device = NULL WHERE +domain_id = $1 AND payment_id = $2 AND device IS NOT NULL`, int64(p.Domain), int64(p.ID))

@@ -35,8 +35,8 @@ func (r *Reader) Timeline(ctx context.Context, domain passerelle.DomainID, ids [
 	return lines, nil
 }
 
-// placedRow is a row with its position in the timeline. A transition has the number 0, and the
-// notes after it have higher numbers.
+// placedRow is a row with its position in the timeline. A transition has the number 0. The notes
+// with the same seq have higher numbers, and follow the transition.
 type placedRow struct {
 	TimelineRow
 	payment     passerelle.PaymentID

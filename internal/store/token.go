@@ -125,7 +125,7 @@ func (tx *Tx) RevokeToken(domain passerelle.DomainID, id int64, now time.Time) {
 		database.Micros(now), int64(domain), id)
 }
 
-// RevokeUserTokens revokes a user's permanent tokens and codes that belong to the client or to no
+// RevokeUserTokens revokes a user's codes and permanent tokens that belong to the client or to no
 // client.
 func (tx *Tx) RevokeUserTokens(domain passerelle.DomainID, client passerelle.ClientID, user passerelle.UserID, now time.Time) {
 	tx.unit.Exec(`UPDATE token SET revoked = $1 WHERE domain_id = $2 AND user_id = $3 AND (kind = 'user' AND expires IS NULL OR kind = 'code')

@@ -94,7 +94,8 @@ func (tx *Tx) HoldUser(domain passerelle.DomainID, id passerelle.UserID) {
 
 // HoldUserAs makes Write fail with ErrConflict when the user was deleted, or has become permanent
 // since the user was read. Without this check, a unit could store events without deliveries for a
-// permanent user. Only the change to a permanent user creates these deliveries.
+// permanent user. The deliveries of a temporary user's events are created only when the user
+// becomes permanent.
 func (tx *Tx) HoldUserAs(u passerelle.User) {
 	tx.unit.ExecOne(ErrConflict, `UPDATE end_user SET version = version WHERE +domain_id = $1 AND id = $2 AND (permanent IS NULL) = $3`,
 		int64(u.Domain), int64(u.ID), u.Permanent == nil)

@@ -100,10 +100,9 @@ func (r *Reader) Webhook(ctx context.Context, domain passerelle.DomainID, id pas
 // would most likely refuse another lease.
 const freeFirst = `CASE WHEN lease_until < {now} THEN 0 ELSE 1 END`
 
-// waits is the condition that an earlier delivery of the same webhook and subject is held back.
-// Like other conditions on single rows, it is a scalar subquery that reads the first row.
-// PostgreSQL would turn EXISTS into a join. Without statistics, the join would read the whole
-// backlog.
+// waits is the condition that an earlier delivery of the same webhook and subject is held back. It
+// is a scalar subquery that reads only one row, because PostgreSQL would turn EXISTS into a join.
+// Without statistics, the join would read the whole backlog.
 const waits = `(SELECT p.id FROM delivery p WHERE p.domain_id = d.domain_id AND p.subject = d.subject AND p.subject_id = d.subject_id
 	AND p.version <= d.version AND (p.version < d.version OR p.id < d.id) AND p.webhook_id = d.webhook_id
 	AND p.delivered IS NULL AND p.dropped IS NULL AND p.not_before > 0 ORDER BY p.version LIMIT 1) IS NOT NULL`

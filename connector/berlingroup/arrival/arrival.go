@@ -17,7 +17,7 @@ const (
 	// of bytes before the next item.
 	largestReport = 256 << 20
 	largestItem   = 1 << 20
-	// slowest is the number of bytes for which a bank may take one second more than its limit.
+	// slowest is the number of bytes that add one second to the time limit of a bank.
 	slowest = 64 << 10
 )
 

@@ -133,7 +133,7 @@ func Encode(kind string, der []byte) []byte {
 // sealKey generates the key of all signing certificates once, because generating a key is slow.
 var sealKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, 2048) })
 
-// Furnish writes the files that a bank file names into a folder: ca.pem, qwac.pem and qwac.key,
+// Furnish writes into a folder the files that a bank file names: ca.pem, qwac.pem and qwac.key,
 // qsealc.pem and qsealc.key. It returns the signing certificate.
 func (a *Authority) Furnish(folder string) *x509.Certificate {
 	a.t.Helper()

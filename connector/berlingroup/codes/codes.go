@@ -75,7 +75,8 @@ func (m Meaning) OfService() bool {
 	return slices.Contains([]string{certificateRemedy, certificatesRemedy, signatureRemedy, clockRemedy}, m.Remedy)
 }
 
-// Signed returns the meaning for a signed request. The bank may mean either certificate.
+// Signed returns the meaning for a signed request. A bank that refuses a certificate may mean the
+// transport certificate or the signing certificate.
 func (m Meaning) Signed() Meaning {
 	if m.Remedy == certificateRemedy {
 		m.Remedy = certificatesRemedy

@@ -42,11 +42,11 @@ func (d *Dialer) Dial(ctx context.Context, network, address string) (net.Conn, e
 	return conn, nil
 }
 
-// DialTaken opens a connection that the bank has accepted. In TLS 1.3 the client finishes the
-// handshake before the bank has checked the client's certificate. If the client wrote an order
-// immediately and the bank refused the certificate, the outcome of the order would be unknown. The
-// client therefore first waits for a refusal: as long as the bank took to ask for the certificate,
-// plus refusalTime.
+// DialTaken opens a connection, and fails if the bank refuses our certificate. In TLS 1.3 the
+// client finishes the handshake before the bank has checked the client's certificate. If the client
+// wrote an order immediately and the bank refused the certificate, the outcome of the order would
+// be unknown. The client therefore first waits for a refusal: as long as the bank took to ask for
+// the certificate, plus refusalTime.
 func (d *Dialer) DialTaken(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, trip, err := d.open(ctx, network, address)
 	if err != nil {

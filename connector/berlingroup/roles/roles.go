@@ -1,5 +1,5 @@
-// Package roles reads the PSD2 roles of a payment service provider, and the kind of the
-// certificate, from a certificate.
+// Package roles reads from a certificate its kind and the PSD2 roles of the payment service
+// provider.
 //
 // It owns the form of the PSD2 statement in ETSI TS 119 495. It does not own the check of the
 // certificate. It never fails: a certificate without a readable statement has no roles.

@@ -49,8 +49,8 @@ func keyID(c *x509.Certificate) string {
 	return fmt.Sprintf("SN=%X,CA=%s", c.SerialNumber, strings.ReplaceAll(c.Issuer.String(), " ", "%20"))
 }
 
-// Add signs a request. All other headers must already be set. The signature covers their values
-// without leading and trailing blanks, which the HTTP client removes.
+// Add signs a request. All headers that Add does not set must already be set. The signature covers
+// their values without leading and trailing blanks, which the HTTP client removes.
 func (s *Signer) Add(ctx context.Context, r *http.Request, body []byte) error {
 	r.Header.Set("Digest", digestOf(s.Digest, body))
 	var names, lines []string

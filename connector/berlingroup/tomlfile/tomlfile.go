@@ -45,7 +45,7 @@ func (c *Complaint) Error() string {
 }
 
 // Read decodes a file and returns the places of its fields. Its error consists of Complaints: one
-// for each field that into does not have, or a single one for another mistake.
+// for each unknown field, or a single one for another mistake.
 func Read(path string, into any) (*Places, error) {
 	content, err := Bounded(path)
 	if err != nil {
@@ -93,8 +93,8 @@ func complain(path string, err error) error {
 	return &Complaint{Path: path, Message: err.Error()}
 }
 
-// plain replaces a message of the decoder about a value of a different type with the type that the
-// field needs. It returns other messages unchanged.
+// plain returns a message with the type that a field needs, if the decoder's message is about a
+// value of a different type. It returns other messages unchanged.
 func plain(message string) string {
 	if found := mismatch.FindStringSubmatch(message); found != nil {
 		return cmp.Or(types[found[1]], "must be a table")
@@ -103,7 +103,7 @@ func plain(message string) string {
 }
 
 // mismatch matches the decoder's messages about a value of a different type. The last word of a
-// message is the type.
+// message is the type of the field.
 var mismatch = regexp.MustCompile(`^cannot (?:decode|store) .* ([^ ]+)$`)
 
 var types = map[string]string{

@@ -137,8 +137,8 @@ func pockets(h holding) []passerelle.PocketDetails {
 	return all
 }
 
-// orders returns the orders of a securities account: one for each of the last three months, and
-// every other day one that waits for execution. Other accounts have no orders.
+// orders returns the orders of a securities account: one for each of the last three months and,
+// on every other day, one more that waits for execution. Other accounts have no orders.
 func (c customer) orders(h holding) []passerelle.MarketOrderDetails {
 	if h.kind != "market" {
 		return nil

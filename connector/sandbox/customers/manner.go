@@ -31,8 +31,8 @@ type manner struct {
 	receipts bool
 	// fault is a failure in the middle of a read.
 	fault fault
-	// renews means that the institution asks the user again when the last read with the user
-	// present is more than a day old.
+	// renews means that the user must be present again when the last read with the user present is
+	// more than a day old.
 	renews bool
 }
 

@@ -397,8 +397,8 @@ func (p *pages) handOver() error {
 }
 
 // day returns the transactions of a day. If the customer's data changes, reads on every other day
-// correct the first label of each of the last 20 days. They omit the last transaction of each such
-// day that has several.
+// correct the label of the first transaction of each of the last 20 days. If such a day has several
+// transactions, these reads omit the last one.
 func (c customer) day(h holding, day passerelle.Date) []passerelle.TransactionDetails {
 	list := c.transactionsOn(h, day)
 	if !c.manner.changes || !c.odd() || len(list) == 0 || day.Compare(c.today.AddDays(-20)) <= 0 {

@@ -1,4 +1,4 @@
-// Package bankstoretest provides a user with bank data to tests.
+// Package bankstoretest stores the bank data of a user for tests.
 //
 // It owns the rows of this user: one connection, two accounts, and the data that a test adds. It
 // does not own databases, which package storetest provides, and it checks nothing. A test fails

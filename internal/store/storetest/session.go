@@ -16,9 +16,9 @@ import (
 	"time"
 )
 
-// sessions contains the PostgreSQL sessions that a connection of this program has left, by the
-// settings of their startup message. For a new session, the server starts a process that first
-// loads the schema. This takes longer than most tests.
+// sessions contains the PostgreSQL sessions that connections of this program left open when they
+// closed, by the settings of their startup message. For a new session, the server starts a process
+// that first loads the schema. This takes longer than most tests.
 var sessions struct {
 	sync.Mutex
 	kept  map[string][]*session
@@ -36,8 +36,9 @@ type session struct {
 }
 
 // Dial connects to a server. On the server at PASSERELLE_TEST_POSTGRES, the connection gets a kept
-// session with the same settings if there is one, and leaves its session when it closes. The server
-// resets the session in between, so that it is like a new session.
+// session with the same settings if there is one. When the connection closes, its session stays
+// open for a later connection if possible. The server resets the session in between, so that it is
+// like a new session.
 func Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	dial := func() (net.Conn, error) { return (&net.Dialer{}).DialContext(ctx, network, address) }
 	if !isTestServer(address) {

@@ -25,8 +25,8 @@ var collected struct {
 }
 
 // Collect stores a statement of the program, and ignores a statement that a test executes itself.
-// Package database calls Collect in the goroutine that reads, or that adds the statement to a unit.
-// The stack therefore shows which code the statement comes from.
+// Package database calls Collect in the goroutine that executes a query or adds the statement to a
+// unit. The stack therefore shows which code the statement comes from.
 func Collect(database, sql string) {
 	s := Statement{database, sql}
 	collected.Lock()

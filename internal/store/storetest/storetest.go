@@ -151,8 +151,8 @@ func execute(t testing.TB, server, sql string) {
 // mostTries limits how often execute tries statements that end in a deadlock.
 const mostTries = 5
 
-// deadlocked reports whether statements had no effect because of a deadlock. A query of a service
-// that has just ended may still lock the tables that a test drops, in another order.
+// deadlocked reports whether statements had no effect because of a deadlock. While a test drops
+// tables, a query of a service that has just ended may still lock them in another order.
 func deadlocked(err error) bool {
 	var failed *pgconn.PgError
 	return errors.As(err, &failed) && failed.Code == "40P01"

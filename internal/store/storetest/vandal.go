@@ -12,8 +12,8 @@ import (
 )
 
 // Break executes statements that violate the schema. It disables triggers, references and checks
-// while the statements run. On SQLite, it drops the triggers permanently. On PostgreSQL, it drops
-// the checks permanently.
+// while the statements run. On SQLite the triggers, and on PostgreSQL the checks, stay dropped
+// afterwards.
 func Break(t testing.TB, url string, statements ...string) {
 	t.Helper()
 	if path, ok := strings.CutPrefix(url, "sqlite:"); ok {
