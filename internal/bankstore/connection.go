@@ -135,11 +135,12 @@ func (r Reader) someConnections(ctx context.Context, s database.Selection, n int
 	return database.Collect(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection WHERE `+s.Conditions()+` ORDER BY id LIMIT `+s.Bind(n), s.Args...)
 }
 
-// ConnectionsByID returns a user's connections with these ids. The plus signs make the database
-// search by the ids alone. PostgreSQL 18 would otherwise choose an index of connectors.
+// ConnectionsByID returns a user's connections with these ids. The form of the conditions
+// makes the database search by the ids alone. PostgreSQL 18 would otherwise choose an index of
+// connectors.
 func (r Reader) ConnectionsByID(ctx context.Context, domain passerelle.DomainID, user passerelle.UserID, ids []passerelle.ConnectionID) (map[passerelle.ConnectionID]Connection, error) {
 	var c database.Clauses
-	c.And("+domain_id = %s AND +user_id = %s AND deleted IS NULL", int64(domain), int64(user))
+	c.And("+domain_id = %s AND +user_id = %s AND CASE WHEN deleted IS NULL THEN TRUE ELSE FALSE END", int64(domain), int64(user))
 	c.All = append(c.All, "id IN ("+database.AnyOf(&c, slices.Compact(slices.Sorted(slices.Values(ids))))+")")
 	all, err := database.Collect(ctx, r.rows, scanConnection, `SELECT `+connectionColumns+` FROM connection WHERE `+c.String(), c.Args...)
 	found := map[passerelle.ConnectionID]Connection{}
