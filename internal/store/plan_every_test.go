@@ -86,13 +86,13 @@ type planned struct {
 	words   *database.Dialect
 	columns map[string][]string // the columns of each index
 	tables  map[string]bool
-	// executed contains the statements that the program has executed so far.
+	// executed contains the statements that TestEveryStatement plans.
 	executed []storetest.Statement
 }
 
 func newPlanned(t *testing.T, address string) *planned {
 	t.Helper()
-	p := &planned{t: t, words: database.PostgresDialect(), columns: map[string][]string{}, tables: map[string]bool{}, executed: storetest.Statements(t)}
+	p := &planned{t: t, words: database.PostgresDialect(), columns: map[string][]string{}, tables: map[string]bool{}}
 	driver, list := "pgx", `SELECT t.relname, i.relname, pg_get_indexdef(x.indexrelid, k, FALSE) FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid JOIN pg_class t ON t.oid = x.indrelid,
 		generate_series(1, x.indnkeyatts) k WHERE t.relnamespace = current_schema()::regnamespace ORDER BY i.relname, k`
 	if path, ok := strings.CutPrefix(address, "sqlite:"); ok {
@@ -343,6 +343,7 @@ func TestEveryStatement(t *testing.T) {
 		s := newFixture(t, address)
 		askEverything(t, s)
 		p := newPlanned(t, address)
+		p.executed = storetest.Statements(t)
 		t.Parallel() // one half of the test waits for PostgreSQL, the other uses the processor of this program
 		texts := p.references()
 		texts = append(texts, p.asked()...)
