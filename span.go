@@ -42,5 +42,5 @@ func ParseSpan(field, text string) (Span, error) {
 	return total, nil
 }
 
-// After returns the day n spans after d.
+// After returns the day that is n spans later than d.
 func (s Span) After(d Date, n int) Date { return d.AddMonths(n * s.Months).AddDays(n * s.Days) }

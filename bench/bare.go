@@ -31,7 +31,8 @@ type statement struct {
 	args []any
 }
 
-// bareWriter writes statements in a transaction, and returns when the transaction is durable.
+// bareWriter writes the statements of a call, which are a unit, in one transaction. It returns when
+// the transaction is durable.
 type bareWriter interface {
 	write(ctx context.Context, statements []statement) error
 }

@@ -14,8 +14,8 @@ const copyStep = 50_000
 // numbers selects the ids of copies, from $1 to $2, for the statements below.
 const numbers = `WITH RECURSIVE n(i) AS (SELECT CAST($1 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i < CAST($2 AS BIGINT)) `
 
-// multiply makes copies with the statements in texts. Their parameter $3 is id: the id of the
-// original or, of several originals, the first id.
+// multiply makes copies with the statements in texts. Their parameter $3 is the argument id: the id
+// of the only original, or of the first of several originals.
 func (w *instance) multiply(ctx context.Context, p *place, id int64, copies int, texts ...string) error {
 	writer, err := p.writerTo(ctx, w.kind, w.database)
 	if err != nil {

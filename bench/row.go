@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// side is one of the two programs in a row. Each call is one measurement.
+// side is one of the two programs that a [row] compares. Each call is one measurement.
 type side func(ctx context.Context) (measured, error)
 
 // measured is the result of a measurement: a rate per second or another figure, and the processor
@@ -27,7 +27,8 @@ func timed(n int, do func() error) (measured, error) {
 	return measured{float64(n) / time.Since(started).Seconds(), processorTime() - before}, err
 }
 
-// row compares work of the service with a limit program or a budget.
+// row compares work of the service with a limit program or a budget. A limit program does the same
+// work with the bare database driver.
 type row struct {
 	name string
 	// limit describes the limit program. goal and most are the lowest and the highest allowed ratio
@@ -39,8 +40,8 @@ type row struct {
 	budget float64
 	beyond bool
 	unit   string
-	// open returns both sides. The place is only for this row. In some rows with a budget, limit is
-	// nil.
+	// open returns both sides. No other row uses the place p. In some rows with a budget, the second
+	// side is nil.
 	open func(ctx context.Context, p *place) (ours, limit side, err error)
 }
 

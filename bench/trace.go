@@ -35,7 +35,8 @@ func traced() []row {
 	return all
 }
 
-// traces returns the configuration for a receiver that drops all traces, or without a receiver.
+// traces returns the configuration for a receiver that drops all traces. If the argument
+// `on` is false, the configuration has no receiver.
 func (p *place) traces(ctx context.Context, on bool) (otlp.Config, error) {
 	if !on {
 		return otlp.Config{}, nil

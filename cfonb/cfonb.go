@@ -106,7 +106,8 @@ type Movement struct {
 // These are two qualifiers of the records that follow a movement. No Detail has the qualifier
 // Label.
 const (
-	// Label continues the label. A reader appends the text to the label.
+	// Label marks a record whose text continues the movement's label. A reader appends the text to
+	// the label.
 	Label = "LIB"
 	// Payee names the beneficiary.
 	Payee = "NBE"

@@ -68,7 +68,7 @@ func blank(code string, a *Account) *record {
 	return r
 }
 
-// put writes a text at the left of its columns and cuts off the rest.
+// put writes a text at the left of its columns, and cuts off the part that does not fit.
 func (r *record) put(at span, text string) { copy(r[at.from-1:at.to], text) }
 
 func (r *record) get(at span) string { return string(r[at.from-1 : at.to]) }

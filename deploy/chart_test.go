@@ -15,8 +15,8 @@ import (
 
 var write = flag.Bool("write", false, "write the manifests in deploy/helm/golden anew")
 
-// kubernetes is the version for which the chart is rendered. It is the version of the types in
-// helm.mod.
+// kubernetes is the version for which the chart is rendered. The Kubernetes types in helm.mod have
+// the same minor version.
 const kubernetes = "1.37.0"
 
 // helm runs the helm command, which helm.mod pins.

@@ -16,8 +16,8 @@ import (
 	"unicode"
 )
 
-// bannedWords lists words that names must not contain, with the usual terms. The words are
-// metaphors or private.
+// bannedWords maps each word that a name must not contain to the usual terms. The words are
+// metaphors, or have a meaning that only this project knows.
 var bannedWords = map[string]string{
 	"admission":    "operators, sign-in",
 	"calm":         "healthy, or what is limited",

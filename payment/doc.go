@@ -5,9 +5,9 @@
 //
 // It owns only these rules. It has no storage, HTTP, bank or clock: the present instant is an
 // argument. In this package, only the method move assigns the state of a payment. Apart from the
-// first state, each change is in the table edges. A table of the database schema contains the same
-// pairs of states, and a test compares the two tables.
+// first state, the variable edges lists each change. A table of the database schema contains the
+// same pairs of states, and a test compares it with edges.
 //
 // A mistake of a client is a *passerelle.Error. Fire fails with ErrIllegal for a change of state
-// that is not in the table, and then changes nothing.
+// that edges does not list, and then changes nothing.
 package payment

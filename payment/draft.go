@@ -54,8 +54,8 @@ type Policy struct {
 
 // New makes a payment from a draft, in state created. It also returns the payment's first
 // transition. If the draft breaks a rule, New fails with a *passerelle.Error that names the field.
-// Missing reference ids are generated from the bytes of random, and New fails when random fails.
-// New normalises the draft's accounts and identities in place. The payment then owns them.
+// New generates missing reference ids from bytes of the reader random, and fails when this reader
+// fails. New normalises the draft's accounts and identities in place. The payment then owns them.
 func New(d Draft, policy Policy, random io.Reader, now time.Time) (*Payment, Transition, error) {
 	for _, rule := range []func(*Draft, Policy, time.Time) error{
 		checkRedirect, checkParties, checkShape, checkLines, checkDates, checkSum,

@@ -10,8 +10,8 @@ import (
 	"passerelle/payment"
 )
 
-// TestExpects checks each answer in each state. testdata/expectations.txt contains the messages
-// that clients get.
+// TestExpects checks each possible combination of a state, a current action and an answered action.
+// testdata/expectations.txt contains the messages that clients get.
 func TestExpects(t *testing.T) {
 	actions := []payment.Action{"", payment.Redirect, payment.Decoupled, payment.FillFields, payment.Confirm, payment.PSUValidation}
 	var matrix strings.Builder

@@ -9,8 +9,8 @@ import (
 	"passerelle/payment"
 )
 
-// wantNotes takes the notes of a payment and compares their kinds and texts, one string for
-// each. An empty string means no notes.
+// wantNotes takes the notes of a payment and compares them with want. Each string has the kind and
+// text of one note. Without strings, or with one empty string, the payment must have no notes.
 func wantNotes(t *testing.T, p *payment.Payment, want ...string) {
 	t.Helper()
 	var got []string

@@ -50,8 +50,8 @@ type Report struct {
 	// Lines may accompany every status except Awaiting. Once all instructions are in a final state,
 	// their states decide the state of the payment, regardless of Status.
 	Lines []Line
-	// Code is the reason why an order was declined. Apply appends a code that is not in ErrorCodes
-	// to Raw, and replaces the code by NoSpecifiedReason.
+	// Code is the reason why an order was declined. If the code is not in ErrorCodes, Apply appends
+	// it to Raw, and replaces it by NoSpecifiedReason.
 	Code          ErrorCode
 	Description   string
 	BankPaymentID string

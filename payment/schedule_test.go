@@ -273,8 +273,8 @@ func TestNonsenseAboutASeries(t *testing.T) {
 	}
 }
 
-// TestEachExecutionIsReportedOnce: each execution gets one note, even if the bank repeats it or
-// reports several together.
+// TestEachExecutionIsReportedOnce: each execution gets one note, even if the bank reports an
+// execution again or several executions together.
 func TestEachExecutionIsReportedOnce(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := active(t)

@@ -110,7 +110,7 @@ func (m *model) report(r payment.Report) (path []payment.State, stale bool) {
 }
 
 // apply updates the expected error code. It also updates the expected cancellation, unless the
-// report ends the order for another reason.
+// order ends for a reason other than a cancellation.
 func (m *model) apply(r payment.Report, granted bool) {
 	m.code = ""
 	switch {
@@ -292,7 +292,8 @@ func (l *life) ends(as payment.State, final bool) []payment.State {
 	return []payment.State{as}
 }
 
-// The method keeps calls RefuseCancellation, as the service does when a cancellation was not sent.
+// keeps is an act that calls RefuseCancellation, as the service does when a cancellation was not
+// sent.
 func (l *life) keeps() string {
 	if l.random.IntN(2) > 0 || ended(l.m.state) {
 		return ""

@@ -360,9 +360,9 @@ func (c *camt) endBalance() error {
 	return nil
 }
 
-// begin completes a statement before each entry and at the end of the statement. In a long
-// camt.053, only the first page has an opening balance and only the last page a closing balance.
-// The other pages have intermediate balances instead.
+// begin sets the missing balances of a statement and checks its account. It runs before each entry
+// and at the end of the statement. In a long camt.053, only the first page has an opening balance
+// and only the last page a closing balance. The other pages have intermediate balances instead.
 func (c *camt) begin() error {
 	s := c.statement
 	if len(c.interim) > 0 && strings.HasPrefix(s.Message, "camt.053") {

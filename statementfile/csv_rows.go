@@ -15,7 +15,7 @@ type csvRows struct {
 	delimiter rune
 	// waiting holds lines that were read but belong to later rows.
 	waiting []string
-	// row is the number of the line on which the last row begins.
+	// row is the number of the line on which the current row begins.
 	row int
 }
 

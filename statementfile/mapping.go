@@ -36,8 +36,9 @@ type Mapping struct {
 	// Negate means that the file has positive amounts for outgoing money, and negative amounts for
 	// incoming money.
 	Negate bool `json:"negate,omitempty"`
-	// Debit lists the values of the column sign for outgoing money. Pending lists the values of the
-	// column status for entries that are not booked. All other values have the opposite meaning.
+	// Debit lists the values in the sign column that mean outgoing money. Pending lists the values
+	// in the status column that mean that an entry is not booked. All other values have the opposite
+	// meaning.
 	Debit   []string `json:"debit,omitempty"`
 	Pending []string `json:"pending,omitempty"`
 	// Columns maps names in MappedColumns to columns that are not found by their headers.

@@ -66,8 +66,9 @@ func describeNumbered(e *StatementEntry, text, separator string) {
 // sepaTags matches the tags that begin the parts of a SEPA purpose at German banks.
 var sepaTags = regexp.MustCompile(`\b(EREF|KREF|MREF|CRED|DEBT|COAM|OAMT|SVWZ|ABWA|ABWE|IBAN|BIC)[+:] ?`)
 
-// sepaPurpose stores the reference and the account number of a purpose in the entry, and returns
-// the text of the purpose. Without such a text, it returns the whole purpose.
+// sepaPurpose stores the reference and the account number of a purpose in the entry. It returns the
+// text before the first tag and the text after the tag SVWZ. If both are empty, it returns the
+// whole purpose.
 func sepaPurpose(e *StatementEntry, purpose string) string {
 	places := sepaTags.FindAllStringSubmatchIndex(purpose, -1)
 	if len(places) == 0 {

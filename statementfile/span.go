@@ -102,8 +102,8 @@ func chain(day []BalanceSpan, from *StatementBalance) []BalanceSpan {
 }
 
 // chaining holds the positions of the spans that are not ordered yet. waiting lists them by opening
-// amount. others lists them in the order in which the method next takes spans that continue no
-// balance. Each position is in both lists, but is taken once.
+// amount. others lists them in the order in which the method next takes them if it finds no span in
+// waiting. Each position is in both lists, but is taken once.
 type chaining struct {
 	waiting map[string][]int
 	others  []int

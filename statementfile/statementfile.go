@@ -212,7 +212,8 @@ func Read(r io.Reader, m *Mapping) iter.Seq2[Record, error] {
 // recordCheck checks the rules that all formats share.
 type recordCheck struct {
 	entries int
-	// open is the last statement. account is the Identity of its account in the first record.
+	// open is the last statement. account is the Identity of its account in the first record of the
+	// statement.
 	open    *FileStatement
 	account StatementAccount
 }

@@ -11,8 +11,8 @@ var csvHeader = []string{
 	accountColumn, currencyColumn, dateColumn, valueDateColumn, amountColumn, balanceColumn, typeColumn, wordingColumn, nameColumn, numberColumn, referenceColumn, endToEndColumn,
 }
 
-// writeCSV writes the balance after each entry, and only columns that readCSV finds without a
-// mapping.
+// writeCSV writes a line for each entry, with the balance after the entry. It writes only columns
+// that readCSV finds without a mapping.
 func writeCSV(o *output, s *Written) error {
 	w := csv.NewWriter(o.w)
 	if err := w.Write(csvHeader); err != nil {

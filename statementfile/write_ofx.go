@@ -53,8 +53,9 @@ func (s *Written) signed(negative bool) string {
 	return ""
 }
 
-// ofxAccount writes the account. It divides a number that begins with its bank and a slash. It
-// writes every other number completely, so that every reader gets the same number.
+// ofxAccount writes the account. Except for a card, it splits a number that contains a slash into
+// BANKID and ACCTID. It writes every other number completely, so that every reader gets the same
+// number.
 func (o *output) ofxAccount(s *Written) {
 	if s.Account.Type == "card" {
 		o.element("ACCTID", s.Account.number())

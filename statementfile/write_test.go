@@ -197,8 +197,8 @@ func TestMT940References(t *testing.T) {
 	}
 }
 
-// Write refuses unknown formats, missing values and values that do not fit the format. It returns
-// an error of the entries.
+// Write refuses unknown formats, missing values and values that do not fit the format. If Entries
+// yields an error, Write returns it.
 func TestWriteRefused(t *testing.T) {
 	failure := errors.New("no more")
 	for name, c := range map[string]struct {

@@ -277,7 +277,7 @@ func entries(r reply) []string {
 	return all
 }
 
-// walk reads all pages. It calls the function between before each further page and each download.
+// walk reads all pages. Before each further page or download, it calls the function `between`.
 func (w *fixture) walk(name, query string, use headers, between func()) []string {
 	w.t.Helper()
 	var all []string

@@ -29,8 +29,8 @@ func TestEveryMannerOfFailing(t *testing.T) {
 
 // TestEveryCodeInEveryWay checks the three ways to make the bank refuse a call with a code of the
 // standard: the creditor's name, the amount, and an injected fault. It checks injected faults at
-// two banks: the errors of the bank redirect have the form of the Berlin Group, and those of the
-// bank signed have the form of RFC 7807.
+// two banks: errors of the bank `redirect` have the form of the Berlin Group, and errors of the
+// bank `signed` have the form of RFC 7807.
 func TestEveryCodeInEveryWay(t *testing.T) {
 	w := newFixture(t, "redirect", "signed")
 	ways := map[string][]string{}
@@ -183,7 +183,7 @@ func TestInjectedFaults(t *testing.T) {
 		w.call(200, "GET", w.address("redirect", "v1/card-accounts/anna-card"), nil, use)
 		r, err := w.try("GET", accounts, nil, use)
 		if wire == bank.Malformed || wire == bank.Slow {
-			r.status = http.StatusCreated // the response to a new order has this status
+			r.status = http.StatusCreated // spoilt expects the status of the response to a new order
 		}
 		spoilt(w, wire, r, err)
 		w.steer("DELETE", "redirect/faults", nil)

@@ -28,7 +28,8 @@ const (
 // addresses holds the addresses for third parties and for browsers.
 type addresses struct{ api, pages string }
 
-// listen opens the ports, mounts the banks and writes their bank files.
+// listen opens the ports, mounts the banks, and writes the files that describe the banks to the
+// service.
 func (p *Program) listen(c Config, profiles []bank.Profile) error {
 	folder := filepath.Join(c.Data, certsFolder)
 	secure, err := secured(folder)

@@ -115,7 +115,8 @@ func TestSamplesHaveTheMembersThatReceiversRelyOn(t *testing.T) {
 	}
 }
 
-// TestPayloadsAreNamed: Payload in the catalogue names the object or the members of the sample.
+// TestPayloadsAreNamed: the field Payload of a catalogue entry names the object in the sample, or
+// its members.
 func TestPayloadsAreNamed(t *testing.T) {
 	objects := map[string]string{"User": "USER_CREATED", "Connection": "CONNECTION_DELETED", "BankAccount": "ACCOUNT_ENABLED", "Payment": "PAYMENT_STATE_UPDATED"}
 	for _, entry := range webhook.Events() {

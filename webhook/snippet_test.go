@@ -203,7 +203,8 @@ func broken(t *testing.T) []attempt {
 }
 
 // languages lists how the snippets of docs/webhooks.md are run. A program consists of the snippet
-// and a main file that calls it. For Go, these are two files.
+// and a main file that calls it. For Go, these stay two files. For the other languages, the test
+// joins them.
 var languages = []struct {
 	name, main, file string
 	command          []string

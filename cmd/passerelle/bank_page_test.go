@@ -57,7 +57,7 @@ func (p *bankPerson) redirected(s *shopper) {
 	p.sees("nowhere", servicetest.Navigate(pagesOf(page, "redirect")+"nowhere"), `.notice`)
 }
 
-// authorises refuses an order at the authorisation server.
+// authorises makes the person sign in at the authorisation server and refuse an order.
 func (p *bankPerson) authorises(s *shopper) {
 	p.t.Helper()
 	waiting := s.pay(longNames())

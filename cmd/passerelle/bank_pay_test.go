@@ -676,8 +676,8 @@ func confirmsAt(s *shopper) {
 	}
 }
 
-// TestPartOfABulk: the instruction that the bank refuses is rejected. Without a report of their
-// execution, the others are accepted after a business day.
+// TestPartOfABulk: the instruction that the bank refuses is rejected. The other instructions are
+// accepted after a business day without a report of their execution.
 func TestPartOfABulk(t *testing.T) {
 	banks := newBanks(t, "redirect")
 	banks.with("redirect", `last_status = "ACSC"`, `last_status = "ACWC"`)

@@ -461,9 +461,9 @@ func TestThousandsOfTransactions(t *testing.T) {
 	// transactions. A download is a single page.
 	pages := max(1, many/2500)
 	apart := map[string]int{"redirect": pages, "old": pages, "rewording": pages, "shifting": pages}
-	// first is the number of booked entries that the first read also finds. The bank old does not
-	// report the 10 pending transactions. Without ids, the service reads again until the pages no
-	// longer change.
+	// first is the number of transactions beyond openings+many that the first read of a bank finds.
+	// Without transaction ids, the service reads again until the pages no longer change, and finds
+	// the 100 new entries. The bank named old does not report the 10 pending transactions.
 	first := map[string]int{"old": 90, "rewording": 100, "shifting": 100}
 	storetest.Each(t, func(t *testing.T, database string) {
 		banks := newBanks(t, "redirect,old,idempotent,rewording,shifting") // each database needs banks without these transactions

@@ -71,7 +71,7 @@ func TestKeyFiles(t *testing.T) { play(t, "testdata/sqlite/keys.txtar") }
 func TestCommandsBesideAServer(t *testing.T) {
 	data := t.TempDir()
 	said, stop := started(t, "dev", "--json", "--data", data, "--listen", "127.0.0.1:0")
-	t.Cleanup(func() { stop() }) // stop runs after the script, and the script runs after this function has returned
+	t.Cleanup(func() { stop() }) // the script is a parallel subtest, so a deferred stop would run before it
 	base := said["base_url"].(string)
 	play(t, "testdata/beside/server.txtar",
 		"PASSERELLE_DATABASE=sqlite:"+filepath.Join(data, "passerelle.db"), "KEYS="+filepath.Join(data, "keys"),

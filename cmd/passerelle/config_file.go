@@ -71,8 +71,8 @@ type checkView struct {
 	Variables []string `json:"variables"`
 }
 
-// Run reads the variables and files that serve would read at its start. It does not open the
-// database, unlike the command doctor.
+// Run reads the variables and files that the command serve would read at its start. It does not
+// open the database, unlike the command doctor.
 func (configCheck) Run(c *console) error {
 	var p program
 	serve, environment, err := parse(&p, []string{"serve"}, c.environment, io.Discard, io.Discard, func(int) {})

@@ -145,7 +145,7 @@ func (k *credentials) renew(ctx context.Context, s *service.Service, d passerell
 // start if it still exists, and otherwise registers a new application. If an operator has reset the
 // secret, dev does not know the new secret and does not change it.
 func (k *credentials) application(ctx context.Context, s *service.Service, d passerelle.Domain, log *slog.Logger) error {
-	id, _ := strconv.ParseInt(k.ClientID, 10, 64) // otherwise the id is 0, which no application has
+	id, _ := strconv.ParseInt(k.ClientID, 10, 64) // 0 without a stored id; no application has id 0
 	_, err := s.DB.Client(ctx, d.ID, passerelle.ClientID(id))
 	if errors.Is(err, store.ErrNotFound) {
 		if k.ClientID != "" {
@@ -175,9 +175,9 @@ func (k *credentials) register(ctx context.Context, s *service.Service, d passer
 // firstOperator is the name of the operator that dev makes.
 const firstOperator = "admin"
 
-// operator makes sure that there is a first operator. If the stored credentials of an existing
-// operator are missing, it resets the password. If the operator has changed the password, dev does
-// not know the new password and does not change it.
+// operator makes sure that there is a first operator. If the operator exists but dev has no stored
+// credentials, dev resets the password. If the operator has changed the password, dev does not know
+// the new password and does not change it.
 func (k *consoleCredentials) operator(ctx context.Context, s *service.Service) error {
 	made := k.ConsoleUser != ""
 	k.ConsoleURL, k.ConsoleUser = "http://"+reachable(s.Addr())+"/console/", firstOperator

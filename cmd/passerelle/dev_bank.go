@@ -19,7 +19,7 @@ import (
 
 // bankStop is the time in which the program of test banks can end before it is killed. bankPause is
 // the pause before the program starts again. Each further pause is twice as long, up to
-// longestBankPause, until the program has run for longestBankPause.
+// longestBankPause. After a run longer than longestBankPause, the pause is bankPause again.
 const (
 	bankStop         = 5 * time.Second
 	bankPause        = 100 * time.Millisecond

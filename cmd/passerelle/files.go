@@ -28,8 +28,8 @@ const (
 	orphansMost = 100
 )
 
-// orphansView is the output of the command files orphans. First contains the ids of at most
-// orphansMost orphans.
+// orphansView is the output of the command files orphans. The field First contains the ids of
+// orphans, at most orphansMost.
 type orphansView struct {
 	Files   int64               `json:"files"`
 	Orphans int64               `json:"orphans"`

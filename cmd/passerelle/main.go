@@ -213,9 +213,9 @@ Every flag has a twin in the environment: --base-url is PASSERELLE_BASE_URL. The
 failed, or 2 when it was called wrongly.`
 
 // environmentResolver gives every flag an environment variable: --base-url is
-// PASSERELLE_BASE_URL. A flag on the command line takes precedence, also over the variable of the
-// flag that replaces it: --database over PASSERELLE_DATABASE_FILE, and --database-file over
-// PASSERELLE_DATABASE.
+// PASSERELLE_BASE_URL. A flag on the command line takes precedence over its variable, and over the
+// variable of the other flag for the same value: --database over PASSERELLE_DATABASE_FILE, and
+// --database-file over PASSERELLE_DATABASE.
 func environmentResolver(environment []string) kong.Resolver {
 	values := map[string]string{}
 	for _, pair := range environment {
@@ -288,8 +288,8 @@ func (c *console) meter(work string) *progress.Meter {
 	return progress.Start(c.err, c.json, work)
 }
 
-// show prints a result: as JSON when requested, otherwise as lines of a name and a value for
-// people.
+// show prints a result: as JSON when requested, otherwise for people, with a name and a value on
+// each line.
 func (c *console) show(result any) error {
 	if c.json {
 		encoder := json.NewEncoder(c.out)

@@ -29,7 +29,7 @@ import (
 // connections. drain is the limit for requests that still run after that.
 type ending struct{ delay, drain time.Duration }
 
-// devEnding has the times of dev. serve has flags for them.
+// devEnding contains the durations for the command dev. The command serve has flags for them.
 var devEnding = ending{drain: 30 * time.Second}
 
 type serveCommand struct {
@@ -73,7 +73,8 @@ func (s *serveCommand) Run(c *console) error {
 	if err := s.firstDomain(c, running); err != nil {
 		return errors.Join(err, stop(running, time.Second))
 	}
-	// Service managers send SIGHUP for every reload, even if there is nothing to read again.
+	// reload is true even if there is nothing to read again: service managers send SIGHUP anyway, and
+	// SIGHUP ends a program that does not expect it.
 	return serveUntilDone(c, running, true, ending{delay: s.ShutdownDelay, drain: s.ShutdownTimeout}, func() error {
 		return c.show(serving{BaseURL: s.BaseURL, Listen: running.Addr(), Ops: running.OpsAddr(), Console: running.ConsoleAddr()})
 	})
@@ -94,7 +95,7 @@ func (s *serveCommand) config(c *console) (service.Config, error) {
 	if s.Database == "" {
 		return service.Config{}, passerelle.MissingField("--database", "name a database, or use --database-file to name a file that contains its address")
 	}
-	_, hostErr := domains.HostOf(passerelle.Sandbox, s.BaseURL) // checks the address; the database contains the kind of the domain
+	_, hostErr := domains.HostOf(passerelle.Sandbox, s.BaseURL) // checks the URL, but not the rule for live domains: the kind is in the database
 	if err := errors.Join(hostErr, refuseOpenDatabase(s.Database)); err != nil {
 		return service.Config{}, err
 	}

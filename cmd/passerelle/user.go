@@ -29,8 +29,8 @@ func (d target) viewUser(u passerelle.User) userView {
 	return userView{ID: u.ID, Platform: u.Platform, Created: d.moment(&u.Created), Permanent: d.moment(u.Permanent), Expires: d.moment(u.Expires)}
 }
 
-// users returns the use cases for users. They work on the database of the command. The processes of
-// the service on this database send the events and erase the data when their loops run next.
+// users returns the use cases for users, on the database of the command. The running service sends
+// the resulting events and erases the data of deleted users when its loops run next.
 func (d target) users() *aggregation.Aggregation {
 	nobody := func() {}
 	return &aggregation.Aggregation{DB: d.db, Now: time.Now, Wake: nobody, Erase: nobody}

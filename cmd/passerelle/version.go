@@ -12,7 +12,7 @@ type buildView struct {
 	Platform  string `json:"platform"`
 }
 
-// Run prints the version, the commit and the compiler of the binary.
+// Run prints the version, commit time, Go version and platform of the binary.
 func (versionCommand) Run(c *console) error {
 	return c.show(buildView{version, committed, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH})
 }

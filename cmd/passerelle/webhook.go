@@ -42,8 +42,8 @@ func (g *webhookCommand) withKeys(c *console, command func(target) (any, error))
 	return g.sealed(c, ring, command)
 }
 
-// registry returns the use cases for webhooks, which log changes to standard error. They cannot
-// send requests until a command sets their Client.
+// registry returns the use cases for webhooks. The use cases log changes to standard error, and
+// cannot send requests until a command sets their Client.
 func (d target) registry() *delivery.Delivery {
 	return delivery.New(delivery.Config{DB: d.db, Now: time.Now, Random: rand.Reader, Log: d.log})
 }

@@ -140,8 +140,8 @@ func withKeys(all []bankAccount) []bankAccount {
 	return all
 }
 
-// path returns two addresses of one of the account's resources. The first is the target of the
-// bank's link, or "" without a link. The second is a path with the resource id.
+// path returns two addresses of the account's balances or transactions. The first is the target of
+// the bank's link, or "" without a link. The second is a path with the account's resource id.
 func (a *bankAccount) path(of string) (string, string) {
 	return a.Links[of].Href, a.family + "/" + url.PathEscape(a.ResourceID) + "/" + of
 }

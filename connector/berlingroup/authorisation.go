@@ -106,9 +106,9 @@ func startAt(at string) authorisation {
 	return authorisation{Step: atStart, At: at, Post: true, First: at, FirstStep: atStart}
 }
 
-// replace makes next the present authorisation. If the former authorisation has an address, replace
-// adds the former authorisation to Earlier, because the customer may still use it. Without an
-// address, only the bank's list can name the former authorisation.
+// replace makes the argument `next` the present authorisation. If the former authorisation has an
+// address, replace adds the former authorisation to Earlier, because the customer may still use it.
+// Without an address, only the bank's list can name the former authorisation.
 func (a *authorisation) replace(next authorisation) {
 	former := *a
 	former.Earlier, former.Unlisted, former.Resumed = nil, false, 0

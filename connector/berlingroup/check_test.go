@@ -315,7 +315,7 @@ func TestHelperThatDoesNotSign(t *testing.T) {
 	}
 }
 
-// TestTransportHelperThatDoesNotSign: when the program fails, no order is sent.
+// TestTransportHelperThatDoesNotSign: when tls.command does not sign, no order is sent.
 func TestTransportHelperThatDoesNotSign(t *testing.T) {
 	for version, number := range map[string]uint16{"TLS 1.2": tls.VersionTLS12, "TLS 1.3": tls.VersionTLS13} {
 		for command, says := range map[string]string{
@@ -451,8 +451,8 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// TestDisturbedBank: a failing bank gets a single call after a while. If the bank responds, it is
-// healthy again.
+// TestDisturbedBank: a failing bank gets a single call after a while. If this call succeeds, the
+// bank is healthy again.
 func TestDisturbedBank(t *testing.T) {
 	status, asked := http.StatusServiceUnavailable, 0
 	w := newStatusFixture(t, &status, &asked)

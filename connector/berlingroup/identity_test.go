@@ -80,7 +80,7 @@ func TestBookedWithOtherWords(t *testing.T) {
 					t.Fatalf("%d of %d are kept, %d rows of %d: before\n%q, after\n%q", len(kept)-1, test.kept, len(after.rows), after.sent, before.keys(), after.keys())
 				}
 			}
-			// A pending transaction with the same content is a different transaction.
+			// A new pending transaction with the content of the first one is a different transaction.
 			bank.tells(done, append(waiting, test.before[0]))
 			if after := reader.reads(); len(after.rows) != 2+len(test.after) {
 				t.Errorf("%d rows with one more", len(after.rows))

@@ -118,7 +118,7 @@ const unconfirmedMemory = `{"path":"` + order1 + `","approval":{"step":"server",
 	"confirm":"` + order1 + `/authorisations/2","oauth":{"verifier":"v","token":"T1"}LINK}}`
 
 // TestLostConfirmations checks that the connector repeats the confirmation of an approval until the
-// bank gives a final response, and that the approval does not count before.
+// bank gives a final response. The approval does not count before this response.
 func TestLostConfirmations(t *testing.T) {
 	finalised := scriptedAnswer{200, `{"scaStatus":"finalised"}`}
 	own := `,"own":"` + order1 + `/authorisations/2"`

@@ -59,7 +59,7 @@ func (w *fixture) initiator() connector.Initiator {
 	return able
 }
 
-// date returns the day that is a number of days after 2 March 2026.
+// date adds a number of days to 2 March 2026.
 func date(after int) passerelle.Date { return passerelle.DateOf(noon, time.UTC).AddDays(after) }
 
 func instruction(dates payment.DateType) payment.Instruction {
@@ -97,7 +97,7 @@ const (
 	waitingMemory  = `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"app","own":"/v1/payments/sepa-credit-transfers/1/authorisations/2"}}`
 )
 
-// fromThen lists status and the statuses that a successful order can have later.
+// fromThen returns the argument status and the statuses that a successful order can have after it.
 func fromThen(status string) []string {
 	all := []string{"ACTC", "ACCP", "ACFC", "ACSP", "ACWC", "ACWP", "ACSC", "ACCC"}
 	for i, one := range all {
@@ -223,7 +223,8 @@ func TestStatusesOfWaitingOrders(t *testing.T) {
 	}
 }
 
-// approving is a bank that responds by method and path. Any other call gets a 404.
+// approving is a bank that finds its response in bodies, by method and path. A call that is not in
+// bodies gets a 404.
 type approving struct {
 	bodies map[string]map[string]any
 	calls  map[string]int
@@ -249,7 +250,7 @@ func (b *approving) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func status(of, word string) map[string]any { return map[string]any{of: word} }
 
 // TestReturnsAreNoApprovals checks orders of a bank that sends no link to the authorisation. It
-// checks when the payer's return to the service then counts as an approval.
+// checks when the payer's return to the service counts as an approval of such an order.
 func TestReturnsAreNoApprovals(t *testing.T) {
 	back, refused := url.Values{"state": {"s"}}, url.Values{"nok": {"1"}}
 	page := `{"path":"/v1/payments/sepa-credit-transfers/1","approval":{"step":"page","page":"https://bank.example/1","opened":"` + noon.Format(time.RFC3339) + `"}}`
@@ -766,8 +767,8 @@ func meantBy(err error) string {
 	return "taken"
 }
 
-// TestErrorCodes checks the meaning of each code in each form of an error body. No code refuses a
-// repeated order, because the bank may have the first order.
+// TestErrorCodes checks the meaning of each code in each form of an error body. No code counts as a
+// refusal of a repeated order, because the bank may have the first order.
 func TestErrorCodes(t *testing.T) {
 	bank := &answering{}
 	w := newFixture(t, bank, nil)

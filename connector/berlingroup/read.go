@@ -147,7 +147,7 @@ func (m *readMemory) encode() ([]byte, error) {
 }
 
 // afresh returns the part of the memory that is kept when a consent ends: the calls of the day, the
-// keys of transactions without an id, and the former consents.
+// day of each account's last read, the keys of transactions without an id, and the former consents.
 func (m readMemory) afresh() readMemory {
 	kept := readMemory{Calls: m.Calls, Accounts: map[string]accountMemory{}, Formers: m.Formers}
 	for key, a := range m.Accounts {

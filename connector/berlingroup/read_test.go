@@ -140,7 +140,8 @@ func (s *taken) keys() (all []string) {
 	return all
 }
 
-// TestErrorsOfReads also checks that only the state bug has a message for the operator.
+// TestErrorsOfReads checks the state in which each error ends a read. Only the state bug has a
+// message for the operator.
 func TestErrorsOfReads(t *testing.T) {
 	bug, renewed := passerelle.Bug, passerelle.WebauthRequired
 	states := map[string]passerelle.ConnectionState{

@@ -16,7 +16,7 @@ import (
 type scripted struct {
 	*fixture
 	answers map[string][]scriptedAnswer
-	// calls names the received calls, each with its body or grant type, if any. tokens and names
+	// calls lists the received calls, each with its body or grant type, if any. tokens and names
 	// contain the access token and the PSU-ID of each call.
 	calls, tokens, names []string
 }
@@ -76,7 +76,7 @@ func refusedWith(status int, code string) scriptedAnswer {
 
 func once(status int, body string) []scriptedAnswer { return []scriptedAnswer{{status, body}} }
 
-// ordering calls the connector about one order, and stores the memory.
+// ordering calls the connector about one order, and stores the Memory of each report in the order.
 type ordering struct {
 	t    *testing.T
 	able connector.Initiator

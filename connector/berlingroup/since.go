@@ -32,8 +32,9 @@ type accountMemory struct {
 const (
 	// wholeDays is the number of days between two reads by date.
 	wholeDays = 7
-	// rereadDays is how many days before the last read the service usually wants again, at most.
-	// For accounts without stored transactions, the service wants a much longer period.
+	// rereadDays is the largest number of days before the last read that the service usually wants
+	// to read again. For accounts without stored transactions, the service wants a much longer
+	// period.
 	rereadDays = 31
 	// farDays is so large that the day farDays after today is later than any transaction. A read of
 	// only new entries reports completeness only from that distant day on, because otherwise the

@@ -155,8 +155,8 @@ func manyTransactions(many int) http.HandlerFunc {
 	}
 }
 
-// TestReportsAreStreamed: memory use does not grow with the size of a page, and the sink gets small
-// pages.
+// TestReportsAreStreamed: memory use does not grow with the size of the bank's page. The sink gets
+// at most 500 transactions at once.
 func TestReportsAreStreamed(t *testing.T) {
 	const many = 100_000
 	bank := newReadable(t, "[profile.accounts]", "[profile.accounts]\ntransaction_ids = true")

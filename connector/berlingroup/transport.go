@@ -78,8 +78,8 @@ type answer struct {
 	untried bool
 }
 
-// maxSkew is the tolerance for the difference between the two clocks. Messages do not mention a
-// smaller difference.
+// maxSkew is the smallest difference between this machine's clock and the bank's that messages
+// mention.
 const maxSkew = time.Minute
 
 // skew describes the difference between this machine's clock and the bank's, from the header Date
@@ -307,7 +307,7 @@ func (b *Bank) addAddress(ctx context.Context, h http.Header) {
 	if h.Get(addressHeader) != "" {
 		return
 	}
-	if own, err := b.route.Own(ctx); err == nil { // the call itself will report an error
+	if own, err := b.route.Own(ctx); err == nil { // when Own fails, the call itself fails as well
 		h.Set(addressHeader, own.String())
 	}
 }

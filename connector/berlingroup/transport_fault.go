@@ -7,8 +7,8 @@ import (
 	"passerelle/connector"
 )
 
-// fault describes a failed call for the operator. The text names the bank, the call and its
-// X-Request-ID. It contains no personal data.
+// fault describes a failed call for the operator. The text names the bank, the call and the
+// X-Request-ID, if the request carries one. It contains no personal data.
 func (b *Bank) fault(r request, err error, says string) error {
 	if r.id != "" && r.form == nil {
 		says += "; X-Request-ID " + r.id
@@ -20,5 +20,5 @@ func (b *Bank) fault(r request, err error, says string) error {
 }
 
 // toAuthorisationServer reports whether the request goes to an address of the authorisation server.
-// The target of a link is at the bank's API.
+// A request that follows a link goes to the bank's API.
 func (r request) toAuthorisationServer() bool { return r.form != nil || r.call == metadataCall }

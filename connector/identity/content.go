@@ -21,7 +21,7 @@ func OfContent(kind string, content ...string) string {
 // the caller supplies complete days in the institution's order.
 type Alike map[string]int
 
-// Next returns the name of the next transaction with a content.
+// Next returns the name of the next transaction with this content.
 func (a Alike) Next(content string) string {
 	a[content]++
 	return content + "/" + strconv.Itoa(a[content])

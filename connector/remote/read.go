@@ -63,8 +63,8 @@ func (r reader) Read(ctx context.Context, req connector.DataRequest, out connect
 	return merge(first, last.Outcome), last.Error.err()
 }
 
-// choose passes the accounts and subscriptions in listed to out, and records which of them out
-// wants.
+// choose passes the listed accounts and subscriptions to the sink, and records which of them the
+// sink wants.
 func (c *dataCall) choose(listed accountsAnswer, out connector.Sink) error {
 	if listed.Accounts != nil {
 		if err := out.Accounts(listed.Accounts); err != nil {

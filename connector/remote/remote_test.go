@@ -352,7 +352,8 @@ func TestProgramsThatHang(t *testing.T) {
 	}
 }
 
-// TestSilentStreams checks that reads count as failures when the program sends nothing for too long.
+// TestSilentStreams checks that reads count as failures when the program sends nothing for too
+// long.
 func TestSilentStreams(t *testing.T) {
 	defer remote.SetSilence(remote.SetSilence(time.Millisecond))
 	over := make(chan struct{})
@@ -506,8 +507,8 @@ type zeros struct{}
 
 func (zeros) Read(into []byte) (int, error) { return len(into), nil }
 
-// TestWrongProfiles checks that Describe refuses a wrong profile or a failure, and says why in at
-// most 1000 bytes.
+// TestWrongProfiles checks that Describe returns an error for a wrong profile or a failed call. The
+// error says why in at most 1000 bytes.
 func TestWrongProfiles(t *testing.T) {
 	const profile = `{"uuid":"7e2f7c1e-0f5c-4b57-9d5e-6f1f6a1f4b99","name":%q,"countries":[%s],"data":{"capabilities":["bank"],"account_types":["checking"],"usages":["PRIV"]}}`
 	const ranges = `{"uuid":"7e2f7c1e-0f5c-4b57-9d5e-6f1f6a1f4b99","name":"Bank","countries":["DE"],"payments":{"mechanisms":["webauth"],"schemes":["iban"],"date_types":["instant"],"currencies":["EUR"],"payer_account":"optional","accounts":{%s}}}`

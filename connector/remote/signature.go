@@ -21,7 +21,7 @@ import (
 //	an answer: "answer", status, nonce of the request, body
 //
 // with a line feed after each part except the body. The body of a stream consists of all its lines
-// up to and including the record with the member end. The signature follows as the last line.
+// up to and including the line with the member `end`. The signature follows as the last line.
 const (
 	headerTimestamp = "Passerelle-Timestamp"
 	headerNonce     = "Passerelle-Nonce"

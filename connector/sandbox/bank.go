@@ -72,9 +72,8 @@ func (b *Bank) find(ctx context.Context, domain passerelle.DomainID, key string)
 	return o, version, err
 }
 
-// change calls the function do with an order, and stores the order when the function reports a
-// change. If another change was stored in the meantime, change calls the function again with the
-// stored order.
+// change calls the function `do` with an order, and stores the order when `do` reports a change. If
+// a newer version was stored in the meantime, change calls `do` again with that version.
 func (b *Bank) change(ctx context.Context, domain passerelle.DomainID, key string, do func(*order) bool) (order, error) {
 	for {
 		o, version, err := b.find(ctx, domain, key)

@@ -201,8 +201,8 @@ func (p *planner) approve() {
 }
 
 // confirm makes the client confirm the payer's approval. It adds no confirmation if the client need
-// not confirm, if the last question is a confirmation, if the bank then rejects the order, or if
-// the plan has the verb lose or mute.
+// not confirm, if the last question is a confirmation, if the bank rejects the order right after
+// the questions, or if the plan has the verb lose or mute.
 func (p *planner) confirm() {
 	at := p.opening()
 	for p.Steps[at].Do == ask {
@@ -217,8 +217,8 @@ func (p *planner) confirm() {
 }
 
 // bulk sets the endings of instructions that have their own script. A script in the label of the
-// first instruction affects all instructions. A script that the amount or beneficiary of the first
-// instruction selects affects only that instruction.
+// first instruction affects all instructions. If instead the amount or beneficiary of the first
+// instruction selects a script, the script affects only that instruction.
 func (p *planner) bulk(u useCase) {
 	last := &p.Steps[len(p.Steps)-1]
 	if u.script != "" || last.Do != end || len(p.order.Lines) == 1 {

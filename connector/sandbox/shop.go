@@ -31,8 +31,8 @@ var shopTitles = map[string]string{
 }
 
 // Shop serves the pages of a fictional shop. Mount it at /sandbox/shop/. Developers without a site
-// can use every address below it as a redirect URI. The page shows the parameters with which a
-// payer returns. The page has no access to payments, so it does not check the parameters.
+// can use every address below this path as a redirect URI. The page shows the parameters with which
+// a payer returns. The page has no access to payments, so it does not check the parameters.
 func (b *Bank) Shop() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !reads(r) {

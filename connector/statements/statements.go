@@ -77,7 +77,8 @@ type account struct {
 	Type                         passerelle.AccountType
 	Currency                     passerelle.Currency
 	Balance                      *decimal.Decimal
-	// Day is the day of the balance. Created is when the bank made its statement, or zero.
+	// Day is the day of the balance. Created is when the bank made the statement with this balance,
+	// or zero.
 	Day     passerelle.Date `json:",omitzero"`
 	Created time.Time       `json:",omitzero"`
 	// Spans are the periods that the files cover from balance to balance.
@@ -313,8 +314,9 @@ func (a *account) removeSpan(span statementfile.BalanceSpan) {
 }
 
 // settle limits the number of spans. It also sets the account's balance to the balance at the end
-// of the last span, because the files may have the statements of one day in any order. It joins
-// spans only when there are too many: a joined span no longer shows which statements belong to it.
+// of the last span, because the files may have the statements of one day in any order. A balance of
+// a later day stays. settle joins spans only when there are too many: a joined span no longer shows
+// which statements belong to it.
 func (a *account) settle() {
 	_, joined, err := statementfile.Gaps(a.Spans)
 	if err != nil || len(joined) == 0 {
@@ -423,10 +425,11 @@ func Transaction(r statementfile.Record) passerelle.TransactionDetails {
 	return d
 }
 
-// keyOf returns the key of an entry. The key consists of the day, the amount, and the bank's
-// reference or, without a reference, the texts. Banks repeat references, so the key always includes
-// the day and the amount. The key begins with the format, because texts differ between formats. The
-// next parts are the day and, for OFX, the reference: corrections find entries by these parts.
+// keyOf returns the key of an entry. The key begins with the format, because texts differ between
+// formats. The next parts are the day and, for OFX, a hash of the reference: corrections find
+// entries by these parts. The key also contains a hash of the day, the amount, and the bank's
+// reference or, without a reference, the texts. Banks repeat references, so this hash always
+// includes the day and the amount.
 func keyOf(r statementfile.Record, ids identity.Alike) string {
 	e, reference := r.Entry, ""
 	if r.Statement.Format == statementfile.OFX && e.Reference != "" {

@@ -1,7 +1,7 @@
 //go:build ignore
 
-// This program checks the rendered chart with the types of Kubernetes: no field is unknown or has a
-// wrong type, and each pod satisfies the profile "restricted".
+// This program checks the rendered chart with the types of Kubernetes: each field is known and has
+// the right type, and each pod satisfies the profile "restricted".
 //
 // It owns the list of kinds that the chart may contain. It does not connect to a cluster. It runs
 // with the modules in helm.mod. It names each wrong object.
@@ -32,7 +32,7 @@ import (
 	strict "sigs.k8s.io/yaml"
 )
 
-// kinds maps each kind of object that the chart may contain to its type.
+// kinds contains the kinds of objects that the chart may contain, each with its Go type.
 var kinds = map[string]func() any{
 	"apps/v1 Deployment":                      func() any { return &apps.Deployment{} },
 	"batch/v1 Job":                            func() any { return &batch.Job{} },

@@ -3,8 +3,8 @@
 // This program makes the container image, without a daemon and without a base image.
 //
 // It owns the layout of the image and its configuration. It does not build the service:
-// scripts/release does, and then runs this file with the modules in release.mod. The same programs
-// and the same time result in the same bytes. The program fails when it cannot read an input or
+// scripts/release does, and then runs this file with the modules in release.mod. The same programs,
+// version and time result in the same bytes. The program fails when it cannot read an input or
 // write the image.
 //
 //	go run -modfile=release.mod deploy/image/image.go -version V -created TIME -to FILE amd64=PROGRAM arm64=PROGRAM

@@ -31,8 +31,8 @@ import (
 // PaymentTokenLife is the longest time for which a token for one payment is valid.
 const PaymentTokenLife = 7 * 24 * time.Hour
 
-// Access implements the use cases of tokens and applications. Now must return the real time,
-// because the validity of credentials does not follow the clock of a sandbox.
+// Access implements the use cases of tokens and applications. The function Now must return the real
+// time, because the validity of credentials does not follow the clock of a sandbox.
 type Access struct {
 	DB  *store.DB
 	Now func() time.Time

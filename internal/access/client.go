@@ -49,9 +49,9 @@ func tooManyFailures(wait time.Duration) error {
 }
 
 // Application returns the client to which the credentials belong. It treats an unknown id like a
-// wrong secret. After too many failures for an application from an address, it refuses that address
-// for this application for a time, even with the right secret. The configuration keys
-// auth.block_count and auth.block_seconds define the number of failures and the time.
+// wrong secret. After too many failures for an application from one address, it temporarily refuses
+// even the right secret for this application from that address. The configuration keys
+// auth.block_count and auth.block_seconds define the number of failures and the duration.
 func (a *Access) Application(ctx context.Context, domain passerelle.DomainID, c Credentials) (store.Client, error) {
 	values, err := settings.Load(ctx, &a.DB.Reader, domain)
 	if err != nil {

@@ -23,8 +23,8 @@ const (
 )
 
 // uses holds the credentials that were used since the last call of KeepUses. It omits a credential
-// if the stored last use is less than an hour old. A use is lost when maxUses credentials are in
-// memory, or when the process ends before KeepUses. The credential's next use is then recorded
+// if the stored last use is less than an hour old. A use is lost when maxUses other credentials are
+// in memory, or when the process ends before KeepUses. The credential's next use is then recorded
 // instead.
 type uses struct {
 	mu sync.Mutex

@@ -14,9 +14,9 @@ import (
 // expires or is deleted, or when the user's token is revoked.
 const CodeLife = 30 * time.Minute
 
-// GrantUser makes a token for a user, in the transaction that creates or keeps the user. The token
-// of a permanent user is permanent, and webhooks of the client can carry it. The token of a
-// temporary user ends with the user. The client is zero for a token that belongs to no application.
+// GrantUser makes a token for a user, in the caller's transaction. The token of a permanent user is
+// permanent, and webhooks of the client can carry it. The token of a temporary user ends with the
+// user. The client is zero for a token that belongs to no application.
 func (a *Access) GrantUser(tx *store.Tx, client passerelle.ClientID, u passerelle.User) (Grant, error) {
 	return a.keep(tx, UserToken, mint(UserToken), store.Token{Domain: u.Domain, Client: client, User: u.ID, Expires: u.Expires})
 }
@@ -83,9 +83,9 @@ func redeemable(token store.Token, client passerelle.ClientID) bool {
 	return (kind == CodeToken || kind == UserToken) && (token.Client == client || token.Client == 0 && token.Expires != nil)
 }
 
-// Spend marks a code for one exchange as used, in the transaction that issues the token. When
-// several exchanges happen at the same time, one succeeds. All other transactions fail with an
-// error that Spent recognises.
+// Spend marks a single-use code as used, in the transaction that issues the token. When several
+// exchanges happen at the same time, one succeeds. All other transactions fail with an error that
+// Spent recognises.
 func (a *Access) Spend(tx *store.Tx, code store.Token) {
 	if code.Single {
 		tx.RevokeToken(code.Domain, code.ID, a.Now())

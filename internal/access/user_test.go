@@ -161,7 +161,7 @@ func TestTokensEndWithTheirUser(t *testing.T) {
 	d.wantRefused(d.domain, grant.Text)
 }
 
-// TestThrottle checks that wrong secrets count by application and network.
+// TestThrottle checks that wrong secrets are counted for each pair of application and network.
 func TestThrottle(t *testing.T) {
 	d := open(t)
 	id := strconv.FormatInt(int64(d.client.ID), 10)

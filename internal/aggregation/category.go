@@ -55,7 +55,7 @@ func (a *Aggregation) DeleteCategory(ctx context.Context, d passerelle.Domain, u
 	return a.categories(ctx, d, user, func(tx *store.Tx) error { bankstore.In(tx).DeleteCategory(d.ID, user, id); return nil })
 }
 
-// categories executes a unit about the categories of an existing user.
+// categories executes `fn`, which changes the categories of an existing user, in one transaction.
 func (a *Aggregation) categories(ctx context.Context, d passerelle.Domain, user passerelle.UserID, fn func(tx *store.Tx) error) error {
 	err := a.DB.Write(ctx, func(tx *store.Tx) error {
 		tx.HoldUser(d.ID, user)

@@ -12,8 +12,7 @@ import (
 )
 
 const (
-	// clusterDepth is the number of an account's last transactions in which the service searches
-	// for series.
+	// clusterDepth limits the search for series to this number of an account's last transactions.
 	clusterDepth = 1000
 	// maxClusters limits the series that the service finds in an account, including series that the
 	// user removed. A client can create a cluster while the account has fewer than maxClusters
@@ -94,9 +93,9 @@ func (c *clustering) write(tx *store.Tx, im *importer, a bankstore.StoredAccount
 }
 
 // SaveCluster stores a cluster of a user. A cluster without an id is new, and SaveCluster gives it
-// an id. For an existing cluster, SaveCluster stores only the fields that differ between former and
-// c. SaveCluster fails with Conflict when the account has too many clusters. It fails with NotFound
-// when the cluster does not exist, or when the account is no longer shared.
+// an id. For an existing cluster, SaveCluster stores only the fields that differ between the
+// arguments former and c. SaveCluster fails with Conflict when the account has too many clusters.
+// It fails with NotFound when the cluster does not exist, or when the account is no longer shared.
 func (a *Aggregation) SaveCluster(ctx context.Context, d passerelle.Domain, account bankstore.StoredAccount, former, c passerelle.Cluster) (passerelle.Cluster, error) {
 	full := &passerelle.Error{Kind: passerelle.Conflict, Code: "conflict", Message: fmt.Sprintf("An account has at most %d clusters; delete one first.", maxClusters)}
 	err := a.clusters(ctx, account.User, func(tx *store.Tx) error {

@@ -373,8 +373,8 @@ func TestDisconnectingAllAfterTheUserHasExpired(t *testing.T) {
 	})
 }
 
-// TestReadsWithoutThePerson checks that reads without the user count towards the institution's
-// daily limit, even when a program requests them.
+// TestReadsWithoutThePerson checks that a read in the user's absence counts towards the
+// institution's daily limit, even when a program requests the read.
 func TestReadsWithoutThePerson(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("one", "1234")

@@ -36,8 +36,8 @@ func (run *syncRun) callConnector(ctx context.Context, reader connector.DataRead
 	return bankcall.Do(ctx, limits, func(ctx context.Context) (connector.Outcome, error) { return reader.Read(ctx, with, out) })
 }
 
-// errorOfLostLease returns the error for a run that ended with err. It replaces a conflict, because
-// the connection may have been deleted or another run may have taken it over.
+// errorOfLostLease returns err, unless err is a conflict. After a conflict, it returns the error
+// for a deleted connection, or for a connection that another run has taken over.
 func (a *Aggregation) errorOfLostLease(ctx context.Context, l *lease, err error) error {
 	if !errors.Is(err, store.ErrConflict) {
 		return err

@@ -17,7 +17,7 @@ const (
 	eraseBatches = 100
 )
 
-// erasePause is the time between two checks whether a deletion event was delivered.
+// erasePause is the time between two tries to erase the data of a user.
 const erasePause = time.Minute
 
 // ExpireUsers deletes the temporary users of a domain who have expired. It keeps a user who becomes

@@ -43,8 +43,8 @@ func (w wantedDay) Wanted(account string) (passerelle.Date, bool) {
 }
 
 // TestReadsLeaveNoGap checks that a read includes all days since the last complete read of an
-// account, however long ago it was. A read must also include these days after reads that failed at
-// the transactions, and after reads in which the institution did not list the account.
+// account, however long ago it was. A read that fails at the transactions is not complete. A read
+// in which the institution does not list the account is not complete either.
 func TestReadsLeaveNoGap(t *testing.T) {
 	const month = 30 * 24 * time.Hour
 	unlisted := func(_ context.Context, _ connector.DataRequest, out connector.Sink) (connector.Outcome, error) {

@@ -230,7 +230,7 @@ func spoiltOutcomes() map[string]connectorFault {
 func misbehaviour() map[string]connectorFault {
 	b := soundBooks()
 	broken := errors.New("the line broke")
-	// after returns a read that reports the accounts before the fault.
+	// The function `after` returns a read that reports the accounts before the fault.
 	after := func(then func(out connector.Sink) error) reading {
 		return func(_ context.Context, _ connector.DataRequest, out connector.Sink) (connector.Outcome, error) {
 			return connector.Outcome{}, errors.Join(out.Accounts(b.accounts), then(out))
@@ -441,7 +441,7 @@ func TestIllegibleTextIsMarked(t *testing.T) {
 	})
 }
 
-// TestPicturesOfFields checks that a client gets the picture for a field only if it is a data URL
+// TestPicturesOfFields checks that a client gets the Image of a field only if Image is the data URL
 // of a picture.
 func TestPicturesOfFields(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
@@ -585,7 +585,8 @@ func TestMemoryStoredDuringARead(t *testing.T) {
 	})
 }
 
-// consenting is a connector whose consents the service ends after the deletion of a connection.
+// consenting is a connector that can end a consent. The service calls Terminate after the deletion
+// of a connection.
 type consenting struct {
 	*hostileConnector
 	terminate func(context.Context, connector.DataRequest) error

@@ -16,8 +16,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// memory returns the reachable heap at the last collection, and the memory of the process without
-// files. The database engine allocates memory outside the Go heap.
+// memory returns the reachable heap at the last collection, and the anonymous resident memory of
+// the process. The database engine allocates memory outside the Go heap.
 func memory(t *testing.T) (live, anonymous int64) {
 	t.Helper()
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}

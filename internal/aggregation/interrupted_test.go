@@ -99,9 +99,9 @@ func TestInterruptedSyncsAreReported(t *testing.T) {
 	}
 }
 
-// The process ends during a read of an inactive connection in the background.
-// TestInterruptedReadOfAnInactiveConnection checks that the service repeats the read. Otherwise the
-// state would stay validating.
+// TestInterruptedReadOfAnInactiveConnection ends the process during a background read of an
+// inactive connection. It checks that the service repeats the read. Otherwise the state would stay
+// validating.
 func TestInterruptedReadOfAnInactiveConnection(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id, inactive := h.shared(s), false

@@ -123,7 +123,7 @@ func (h *fixture) nextDayOfAssets() {
 		}
 	}
 	last := h.lastEventAccounts()
-	if got := assetEvents(last); got != [3]int{8, 3, 1} { // the value of a pocket follows from its units
+	if got := assetEvents(last); got != [3]int{8, 3, 1} { // pockets change with the unit value
 		h.t.Errorf("told of %v investments, pockets and orders", got)
 	}
 }

@@ -56,7 +56,7 @@ func TestManualTransactionsOutliveSyncs(t *testing.T) {
 		}
 		h.share(a, false)
 		for _, act := range []error{
-			h.DeleteTransactions(t.Context(), h.domain, a), // the account from before the withdrawal
+			h.DeleteTransactions(t.Context(), h.domain, a), // a was read before the withdrawal
 			second(h.CreateTransactions(t.Context(), h.domain, a, []aggregation.ManualTransaction{{Details: mine}})),
 			second(h.CreateTransactions(t.Context(), h.domain, h.accounts(true)[0], []aggregation.ManualTransaction{{Details: mine}})),
 		} {

@@ -16,9 +16,9 @@ import (
 // From then on, the connection's state asks for the user. The service reads the connection without
 // the user only after a notification of the institution.
 
-// LapseConsents finds a domain's connections with an ended consent. It sets each of them to a state
-// that asks for the user and emits CONNECTION_SYNCED, unless the state already asks for the user.
-// It skips connections that are being read. The next call handles them.
+// LapseConsents finds a domain's connections with an ended consent. For each of them, it emits
+// CONNECTION_SYNCED and sets a state that asks for the user, unless the state already asks for the
+// user. It skips connections that are being read. The next call handles them.
 func (a *Aggregation) LapseConsents(ctx context.Context, d passerelle.Domain) error {
 	var (
 		last bankstore.Connection
@@ -64,7 +64,7 @@ func (run *syncRun) lapsed() bool {
 func (run *syncRun) waits() bool { return run.lease.c.State.Resolution() == passerelle.ByPerson }
 
 // lapse ends a run before its read begins, because the consent has ended. It keeps a state that
-// already asks for the user. The connection is then no longer due.
+// already asks for the user. After lapse, the connection is not due.
 func (run *syncRun) lapse(ctx context.Context) error {
 	if run.waits() && run.lease.c.NextTry == nil {
 		return run.lease.release(ctx)

@@ -97,7 +97,7 @@ func TestStatementsHaveWhatWasRead(t *testing.T) {
 }
 
 // foundStatements checks the delivery of each new account: a French account has a statement without
-// movements, and another account is omitted.
+// movements, and every other account is omitted.
 func (h *fixture) foundStatements(found []store.Delivery, bodies [][]byte) {
 	h.t.Helper()
 	for _, a := range h.accounts(true) {

@@ -19,8 +19,9 @@ func (h *fixture) subscriptions() []bankstore.StoredSubscription {
 	return all
 }
 
-// TestSubscriptionThatEnds checks that a subscription disappears after its end. It must be reported
-// as deleted while it is shared, and be erased with its connection.
+// TestSubscriptionThatEnds checks a shared subscription after its last day. The next sync must
+// report the subscription as deleted. When the connection is deleted, the service must erase the
+// subscription.
 func TestSubscriptionThatEnds(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, h *fixture) {
 		c, err := h.connect("changing", "1234")

@@ -41,7 +41,7 @@ func (a *Aggregation) SetConfig(ctx context.Context, d passerelle.Domain, id pas
 	})
 }
 
-// DeleteConfig removes the values of a user with these keys.
+// DeleteConfig removes a user's values for these keys.
 func (a *Aggregation) DeleteConfig(ctx context.Context, d passerelle.Domain, id passerelle.UserID, keys []string) error {
 	return a.note(ctx, d, id, func(tx *store.Tx) {
 		for _, key := range slices.Sorted(slices.Values(keys)) {

@@ -70,8 +70,8 @@ func TestUnwantedEvents(t *testing.T) {
 	})
 }
 
-// TestUnwantedAttachments checks that a webhook that is registered between two units gets every
-// later event about attachments. All earlier events must have no body.
+// TestUnwantedAttachments checks that a webhook that is registered between two transactions of a
+// sync gets every later event about attachments. All earlier events must have no body.
 func TestUnwantedAttachments(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		id := h.shared(s)
@@ -120,7 +120,7 @@ func (h *fixture) bareAttachmentEvents(eyes *storetest.Inspection) (n int) {
 	return n
 }
 
-// No webhook is registered when a sync begins. TestWebhookRegisteredDuringASync checks that a
+// TestWebhookRegisteredDuringASync begins a sync in a domain without webhooks. It checks that a
 // webhook that is registered during the sync gets complete events from then on.
 func TestWebhookRegisteredDuringASync(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {

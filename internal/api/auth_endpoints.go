@@ -72,8 +72,8 @@ type credentialsInput struct {
 	Authorization string         `header:"Authorization" max:"8192" doc:"HTTP Basic with client_id and client_secret, instead of the body"`
 }
 
-// basic returns the credentials in the header for HTTP Basic, and whether the header has that
-// scheme. Older clients add a colon after the secret.
+// basic returns the credentials in the header Authorization, and whether the header has the scheme
+// Basic. Older clients add a colon after the secret.
 func (in credentialsInput) basic() (access.Credentials, bool) {
 	scheme, encoded, _ := strings.Cut(in.Authorization, " ")
 	if !strings.EqualFold(scheme, "Basic") {
@@ -126,9 +126,9 @@ func (s *Service) initUser(ctx context.Context, c *httpapi.Caller, in credential
 }
 
 // vouched returns the application that a new user belongs to, and whether the call may create a
-// permanent user. With client credentials, this is the application of the credentials. With a
-// config token, this is the domain's only application, or none if the domain does not have exactly
-// one application. Other tokens are ignored, because the call needs no token.
+// permanent user. With client credentials, the user belongs to the application of the credentials.
+// With a config token, the user belongs to the domain's only application, or to none if the domain
+// does not have exactly one application. Other tokens are ignored, because the call needs no token.
 func (s *Service) vouched(ctx context.Context, c *httpapi.Caller, in credentialsInput) (passerelle.ClientID, bool, error) {
 	switch {
 	case in.hasCredentials():

@@ -73,7 +73,7 @@ func (s *Service) connectorRoutes() []httpapi.Route {
 	}
 }
 
-// These are the capabilities by which the deprecated lists of connectors filter.
+// The lists of connectors filter by these capabilities.
 const (
 	anything    = ""
 	ofAccounts  = "bank"

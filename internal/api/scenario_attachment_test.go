@@ -82,7 +82,7 @@ func TestAttachments(t *testing.T) {
 		if reported := int64(strings.Count(fmt.Sprint(events), "TRANSACTION_ATTACHMENTS_FOUND")); reported < stored || reported != s.eyes.Count("SELECT count(DISTINCT transaction_id) FROM attachment") {
 			t.Errorf("told of %d transactions with attachments, of which there are %d and more", reported, stored)
 		}
-		// this comes first, because the service does not remove a file during its fetch
+		// The fetch must end first, because the service does not remove a file that it is fetching.
 		s.fetched(t, s.domainOf("").domain)
 		s.do(t, ask{method: "DELETE", path: "/connections", token: "user"}).says(t, 204, "", "")
 		must(t, s.Aggregation.EraseWithdrawn(t.Context()))

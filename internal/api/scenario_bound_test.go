@@ -45,7 +45,7 @@ func (s *fixture) boundCalls(t *testing.T) (all []bound) {
 	return all
 }
 
-// flags returns the parameters without which the service would refuse the call for another reason.
+// flags returns the query parameters that the call requires.
 func (b bound) flags() string {
 	return map[string]string{"DELETE /users/{userId}/config": "?keys=language"}[b.call]
 }

@@ -252,8 +252,8 @@ func TestRulesAboutConnectorsAgree(t *testing.T) {
 	})
 }
 
-// refusedFor checks that the service refuses an incompatible connector for one of the codes. For
-// another severity, the service may refuse only the payer.
+// refusedFor checks that the service refuses an incompatible connector for one of the codes. If the
+// severity is not "incompatible", the service may refuse only the payer.
 func (s *fixture) refusedFor(t *testing.T, id, uuid, severity string, codes []string) {
 	t.Helper()
 	body := fmt.Sprintf(`{"connector_uuid":%q,"webview_url":"https://shop.example/pay","payer":{"scheme_name":"iban","identification":"DE89370400440532013000","label":"Payer"}}`, uuid)

@@ -143,8 +143,8 @@ func (c *contract) check(a ask, request *http.Request, r reply) error {
 			return err
 		}
 	}
-	// Query parameters may complete a body, and a list may be the complete body. The document does
-	// not mention these forms for each body.
+	// Query parameters may supply some members of a body, and a body may be a list. The document
+	// does not mention these forms for each body.
 	inBody := request.Header.Get("Content-Type") == "application/json" && strings.TrimSpace(a.body) != "" && !strings.HasPrefix(a.body, "[") && !strings.Contains(a.path, "?")
 	if operation["requestBody"] == nil || !inBody || r.status >= http.StatusBadRequest {
 		return nil

@@ -79,8 +79,8 @@ func TestEditsOfDocuments(t *testing.T) {
 	})
 }
 
-// Null removes a day, an amount, a category or the user's own name, whatever the provider reports
-// later.
+// The value null removes a date, an amount, a category or the user's name for the document,
+// whatever the provider reports later.
 func TestNullClearsFieldsOfDocuments(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		from, who := s.subscriber(t, ""), s.domainOf("")

@@ -49,7 +49,7 @@ func along(value any, keys []string) []any {
 	return nil
 }
 
-// Each expansion works in brackets after a name whose object can contain it.
+// Each possible expansion works, alone and nested in brackets up to four levels deep.
 func TestEveryExpansionWorksEverywhere(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		transaction := "/transactions/" + strconv.FormatInt(s.attached(t), 10)

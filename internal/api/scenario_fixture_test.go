@@ -29,7 +29,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files in testdata and docs/openapi.json")
 
-// opening is the simulated real time at the start of a test.
+// opening is the time on the clock of the service at the start of a test.
 var opening = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
 
 // britishConnector makes only payments in pounds with sort codes.
@@ -130,7 +130,7 @@ func (s *fixture) populate(t testing.TB, who *testDomain) {
 	}
 }
 
-// pass advances the real time. Service tokens may then have expired.
+// pass advances the clock of the service. Service tokens may then have expired.
 func (s *fixture) pass(d time.Duration) {
 	s.elapsed.Add(int64(d))
 	for _, domainName := range s.domains {
@@ -488,7 +488,7 @@ func (s *fixture) untouched(t testing.TB, before record) {
 
 func (s *fixture) changed(before record) string {
 	after := s.eyes.Rows()
-	after["audit_end"] = before.rows["audit_end"] // the service adds it some time after an act
+	after["audit_end"] = before.rows["audit_end"] // the service adds a row some time after the audited act
 	if maps.Equal(before.rows, after) {
 		return "" // Diff takes longer than the query
 	}

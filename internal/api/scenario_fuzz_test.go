@@ -85,7 +85,7 @@ func wild(s *fixture, method, path, query, body string) *http.Request {
 	return request
 }
 
-// faultOf adds the request id that the listener would assign, and returns the result of fault.
+// faultOf adds the request id that the listener would assign, and returns the result of r.fault.
 func (r reply) faultOf(method string) string {
 	r.header = r.header.Clone()
 	if slices.Equal(r.header["X-Request-Id"], []string{""}) {

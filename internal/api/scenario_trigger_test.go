@@ -18,8 +18,8 @@ func mostMiB(call string) int {
 	return 1
 }
 
-// A client can trigger events in a sandbox, with its own data or a sample. It cannot trigger the
-// events of payments, USER_CREATED and USER_DELETED.
+// A client can trigger events in a sandbox, with its own data or a sample. It cannot trigger
+// USER_CREATED, USER_DELETED and the events of payments.
 func TestTriggerScenarios(t *testing.T) {
 	trigger := func(body string) ask {
 		return ask{method: "POST", path: "/sandbox/events", token: "config", body: body}

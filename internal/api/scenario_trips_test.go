@@ -62,7 +62,8 @@ func newDistant(t *testing.T) *distant {
 }
 
 // tries is the largest number of times that the test makes a call to find its smallest number of
-// round trips. Some calls also prepare a statement, or reserve ids for later calls.
+// round trips. Some of these calls need more round trips, because they also prepare a statement or
+// reserve ids for later calls.
 const tries = 6
 
 // takesFiles matches the paths of calls that end with a conflict in this test. The test connector
@@ -70,8 +71,8 @@ const tries = 6
 // statements.
 var takesFiles = regexp.MustCompile(`/connections/[^/]+/files$|/accounts/[^/]+/statement\b`)
 
-// trips makes a call, each time with new data, and returns the smallest number of round trips. It
-// stops when this number is at most enough, or after the number of calls in tries.
+// trips repeats a call, each time with new data, and returns the smallest number of round trips. It
+// stops when this number is at most `enough`, or after `tries` calls.
 func (d *distant) trips(t *testing.T, enough int64, anew func() ask, after func()) (least int64) {
 	t.Helper()
 	least = math.MaxInt64

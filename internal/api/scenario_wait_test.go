@@ -22,8 +22,8 @@ func silent(t *testing.T) (url string, reached <-chan struct{}, let func()) {
 }
 
 // TestSilentReceiversDoNotAffectOtherDomains lets eight calls of a domain, the maximum, wait for
-// silent receivers. The service refuses further calls that would wait, and these calls change
-// nothing.
+// silent receivers. The service refuses further calls of this domain that would wait, and the
+// refused calls change nothing.
 func TestSilentReceiversDoNotAffectOtherDomains(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		const most = 8

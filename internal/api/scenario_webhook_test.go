@@ -32,7 +32,7 @@ func (s *fixture) sent(t *testing.T, domainName string) string {
 	return fmt.Sprintf("%s/data/%d", id, out.ID)
 }
 
-// A test and a request add these rows.
+// The test of a webhook adds the rows in aTest. A resend adds the rows in aRequest.
 var (
 	aTest    = map[string]int64{"event": 1, "delivery": 1, "delivery_attempt": 1, "webhook_health": 1, "received": 1}
 	aRequest = map[string]int64{"delivery_attempt": 1, "received": 1}
@@ -167,8 +167,8 @@ func TestPausesOfWebhooks(t *testing.T) {
 	})
 }
 
-// Without the parameter all, neither GET nor a change of the event finds a disabled or deleted
-// webhook.
+// Without the parameter all, GET does not find a disabled or deleted webhook, and PUT cannot change
+// its event.
 func TestHiddenWebhooks(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		for _, hide := range []string{`{"disabled":true}`, `{"deleted":"2026-11-20"}`} {
@@ -218,7 +218,8 @@ func TestNullClearsPropertiesOfWebhooks(t *testing.T) {
 	})
 }
 
-// The lists show a delivery that failed, was made due again, was accepted, and was sent again.
+// The lists of data and logs show a delivery that failed, was made due again, was accepted, and was
+// sent again.
 func TestLifeOfADelivery(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		id := s.webhookFor(t, "", "PAYMENT_STATE_UPDATED")
@@ -257,8 +258,8 @@ func TestLifeOfADelivery(t *testing.T) {
 	})
 }
 
-// Without min_date, the range of the logs is one month. The month before the end of 30 March begins on
-// the last day of February.
+// Without min_date, the range of the logs is one month. The month before the end of 30 March begins
+// on the last day of February.
 func TestMonthOfWebhookLogs(t *testing.T) {
 	onEachFixture(t, func(t *testing.T, s *fixture) {
 		base := "/webhooks/" + s.webhookFor(t, "", "PAYMENT_STATE_UPDATED")

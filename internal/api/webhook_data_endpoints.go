@@ -222,7 +222,7 @@ func (s *Service) webhookLogs(ctx context.Context, c *httpapi.Caller, in webhook
 }
 
 // monthBefore returns the time one month before the end of a range. A range without an end ends
-// now. In a shorter month without this day, it returns a time on the last day.
+// now. If the earlier month does not have this day, monthBefore returns a time on its last day.
 func monthBefore(c *httpapi.Caller, end time.Time) time.Time {
 	if end.IsZero() {
 		end = c.Now

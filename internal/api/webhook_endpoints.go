@@ -292,7 +292,7 @@ func (s *Service) createWebhook(ctx context.Context, c *httpapi.Caller, in webho
 }
 
 // updateWebhook changes a webhook. It finds a disabled or deleted webhook only when the caller
-// requests all webhooks, or when the body has disabled or deleted.
+// requests all webhooks, or when the body contains the member disabled or the member deleted.
 func (s *Service) updateWebhook(ctx context.Context, c *httpapi.Caller, in updateWebhookInput) (webhookOutput, error) {
 	w, err := s.webhook(ctx, c, in.ID)
 	if err != nil {

@@ -39,10 +39,10 @@ type archive struct {
 // archivePage is the largest number of rows that one query reads.
 const archivePage = 500
 
-// Write writes all stored data of a user as a zip archive. The contents of the user's files are in
-// kept. The user's data may change during the call. The archive may then contain a change in some
-// lists and lack it in others. The archive contains no credentials for institutions. It contains no
-// payments, because payments belong to the domain.
+// Write writes all stored data of a user as a zip archive. The store `kept` contains the contents
+// of the user's files. The user's data may change during the call. The archive may then contain a
+// change in some lists and lack it in others. The archive contains no credentials for institutions.
+// It contains no payments, because payments belong to the domain.
 func Write(ctx context.Context, a *aggregation.Aggregation, kept blob.Store, d passerelle.Domain, user passerelle.User, zone *time.Location, w io.Writer) error {
 	z := &archive{Aggregation: a, kept: kept, ctx: ctx, domain: d, user: user.ID, zone: zone, now: d.Clock.Now(a.Now()), zip: zip.NewWriter(w)}
 	if err := z.one("user", wire.NewUser(user, zone)); err != nil {

@@ -24,8 +24,8 @@ import (
 	"passerelle/internal/store"
 )
 
-// batch is the largest number of acts that one unit chains. lease is the time after which another
-// process may take over.
+// batch is the largest number of acts that one transaction chains. lease is the time after which
+// another process may take over.
 const (
 	batch = 100
 	lease = 30 * time.Second
@@ -98,7 +98,7 @@ func (l *Log) each(ctx context.Context) error {
 		}
 		err = l.lengthen(ctx, next)
 		if errors.Is(err, operatorstore.ErrNoLease) {
-			return errors.Join(failures...) // the process that holds the lease now extends the other chains
+			return errors.Join(failures...) // another process has the lease, and extends the other chains
 		}
 		failures = append(failures, failed(fmt.Sprintf("chain %d", next), err))
 		chain = next

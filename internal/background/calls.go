@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Calls is work that requests wait for, and that continues when their clients leave. The zero value
-// is ready. Its methods are safe for concurrent use.
+// Calls tracks work for which requests wait. The work continues when the client of a request
+// leaves. The zero value is ready. Its methods are safe for concurrent use.
 type Calls struct {
 	mu      sync.Mutex
 	stopped bool
@@ -16,7 +16,8 @@ type Calls struct {
 
 // Outlast returns a context with the values of ctx for one piece of work. The context ends when the
 // returned function or Stop is called, but not with ctx. The caller must call the returned function
-// at the end of the work. After Stop, the context has already ended.
+// at the end of the work. If Outlast is called after Stop, it returns a context that has already
+// ended.
 func (c *Calls) Outlast(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	c.mu.Lock()

@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// Loop runs a pass when it starts, when Every has passed since the end of the last pass, and when
-// Wake is called. Its fields must not change after Start. Its methods are safe for concurrent use.
+// Loop runs a pass when it starts, when the duration Every has elapsed since the end of the last
+// pass, and when Wake is called. Its fields must not change after Start. Its methods are safe for
+// concurrent use.
 type Loop struct {
 	// Name identifies the loop in logs.
 	Name string
@@ -69,8 +70,8 @@ func (l *Loop) Wake() {
 	}
 }
 
-// Stop cancels the running pass, and returns when the pass has ended. Further calls have no other
-// effect. If Stop is called before Start, Start does nothing. A pass must not stop its own loop.
+// Stop cancels the running pass, and returns when the pass has ended. Further calls only wait for
+// that end. If Stop is called before Start, Start does nothing. A pass must not stop its own loop.
 func (l *Loop) Stop() {
 	l.mu.Lock()
 	l.state = stopped
@@ -123,7 +124,8 @@ func (l *Loop) attempt(ctx context.Context) error {
 	return Guard(func() error { return l.Pass(ctx) })
 }
 
-// Guard returns a panic of work as an error, so that the panic does not end the process.
+// Guard calls the function `work`. It returns a panic of `work` as an error, so that the panic does
+// not end the process.
 func Guard(work func() error) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {

@@ -45,10 +45,10 @@ func Make(ctx context.Context, address, file string, meter *progress.Meter) erro
 	return nil
 }
 
-// publish calls fill with the name of a new file in the same folder. It then gives this file its
-// final name. The name is new, so no other backup uses the file. From its creation only its owner
-// can read it, because SQLite and pg_dump keep the mode of an existing file. After an error,
-// publish removes an incomplete file.
+// publish creates a new file in the folder of `file`, and calls the function fill with the new
+// file's name. It then gives the new file the name `file`. The first name is unique, so no other
+// backup uses the new file. From its creation only its owner can read it, because SQLite and
+// pg_dump keep the mode of an existing file. After an error, publish removes an incomplete file.
 func publish(file string, fill func(part string) error) error {
 	created, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*"+unfinished)
 	if err != nil {

@@ -58,8 +58,8 @@ func (p postgresProgram) run(ctx context.Context, target string, args ...string)
 
 // serviceFile writes the password of a private key, if any, into a temporary service file. It
 // returns the variables that name the service, and a function that removes the file. Parameters of
-// an address override the parameters of a service. With such a password, serviceFile fails when the
-// environment already names a service.
+// an address override the parameters of a service. If there is a password and the environment
+// already names a service, serviceFile fails.
 func serviceFile(keyPassword string, environment []string) ([]string, func(), error) {
 	if keyPassword == "" {
 		return nil, func() {}, nil

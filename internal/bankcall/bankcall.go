@@ -35,8 +35,8 @@ type Limits struct {
 	// Grace is the time for which the call waits for the connector after the connector's context
 	// has ended.
 	Grace time.Duration
-	// Meanwhile, if not nil, is called after each Interval during the call. It can end the call by
-	// cancelling the context that Do received.
+	// Meanwhile is nil, or a function that Do calls after each Interval during the call. The function
+	// can end the call by cancelling the context that Do received.
 	Meanwhile func()
 	Interval  time.Duration
 }
@@ -90,7 +90,8 @@ func await[T any](ctx context.Context, limits Limits, answers <-chan answer[T]) 
 	}
 }
 
-// awaitLate waits for the response of a connector whose time has ended, but at most for grace.
+// awaitLate waits for the response of a connector whose time has ended, but at most for the
+// duration `grace`.
 func awaitLate[T any](ctx context.Context, grace time.Duration, answers <-chan answer[T]) answer[T] {
 	timer := time.NewTimer(grace)
 	defer timer.Stop()

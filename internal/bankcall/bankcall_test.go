@@ -12,7 +12,7 @@ import (
 	"passerelle/internal/bankcall"
 )
 
-// ignores is a call that continues for the duration after its context has ended.
+// ignores is a call that returns when the duration d has passed since the end of its context.
 func ignores(ctx context.Context, d time.Duration) (string, error) {
 	<-ctx.Done()
 	<-time.After(d)

@@ -219,7 +219,7 @@ func (tx Tx) sealFor(c Connection, column string, plain []byte) ([]byte, error) 
 }
 
 // CreateConnection stores a connection with the user's values, and sets its id. From the start,
-// holder has the lease of the connection. The argument lease is its duration.
+// holder has the lease of the connection. The argument lease is the duration of the lease.
 func (tx Tx) CreateConnection(c *Connection, values map[string]string, holder string, lease time.Duration) error {
 	id, err := tx.unit.NewID("connection")
 	if err != nil {
@@ -394,8 +394,8 @@ func (tx Tx) DeleteConnection(domain passerelle.DomainID, user passerelle.UserID
 // ConnectionsDue lists the active connections of a domain that are due and that no process is
 // reading. The argument now is in the domain's time. ConnectionsDue also lists inactive connections
 // whose read a process broke off, because they would stay in the state validating. It leaves out
-// the connections of the connectors in except. Connections that have been overdue for the longest
-// time come first.
+// the connections of the connectors in the argument except. Connections that have been overdue for
+// the longest time come first.
 func (r Reader) ConnectionsDue(ctx context.Context, domain passerelle.DomainID, now time.Time, except []string, limit int) ([]Connection, error) {
 	return r.connectionsDue(ctx, domain, now, except, "", limit)
 }
@@ -414,8 +414,9 @@ func (r Reader) connectionsDue(ctx context.Context, domain passerelle.DomainID, 
 		args...)
 }
 
-// PostponeConnection postpones a connection. It changes nothing when the connection is already due
-// later, or was read since it was loaded.
+// PostponeConnection moves the next try of a connection to a later time. It changes nothing when
+// the next try is already at that time or later, or when the connection was read since it was
+// loaded.
 func (tx Tx) PostponeConnection(c Connection, next time.Time) {
 	tx.unit.Exec(`UPDATE connection SET next_try = $1 WHERE +domain_id = $2 AND id = $3 AND next_try < $1 AND sync = $4 AND deleted IS NULL`,
 		database.Micros(next), int64(c.Domain), int64(c.ID), c.Sync)

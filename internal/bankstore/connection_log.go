@@ -93,7 +93,7 @@ func (r Reader) CountConnectionLogs(ctx context.Context, f ConnectionLogFilter) 
 	return f.selection().Count(ctx, r.rows)
 }
 
-// Place returns the position of a sync in the list.
+// Place returns the position of a sync in the list of ConnectionLogs.
 func (l ConnectionLog) Place() []any { return []any{database.Micros(l.At), l.ID} }
 
 func scanConnectionLog(row database.Row) (ConnectionLog, error) {

@@ -33,7 +33,7 @@ func SyncedTransactions(a StoredAccount) SyncedRows {
 	return SyncedRows{"bank_transaction", "account_id", int64(a.ID), a.Epoch, a.NextReading(), true}
 }
 
-// SyncedAssets selects the assets of an account. Their keys are in stored form.
+// SyncedAssets selects the assets of an account. Their keys are the results of NewAsset.StoredKey.
 func SyncedAssets(a StoredAccount) SyncedRows {
 	return SyncedRows{"asset", "account_id", int64(a.ID), a.Epoch, a.NextReading(), false}
 }
@@ -98,9 +98,9 @@ func (r Reader) NoRows(ctx context.Context, s SyncedRows) (bool, bool, error) {
 	return found[0], found[1], err
 }
 
-// ReportOwnChanges gives rows with the number Unreported the number of the next complete read. The
-// events of that read then contain them. Rows that clients change later wait for the following
-// read, because the events of this read may already be written.
+// ReportOwnChanges replaces the number Unreported of rows by the number of the next complete read.
+// The events of that read then contain these rows. Rows that clients change later wait for the
+// following read, because the events of this read may already be written.
 func (tx Tx) ReportOwnChanges(s SyncedRows) {
 	c := s.where()
 	c.And("changed = %s", Unreported)

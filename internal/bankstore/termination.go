@@ -27,9 +27,9 @@ type Termination struct {
 	due int64
 }
 
-// TerminationsDue lists the terminations of a domain that are due at now, in the domain's time.
-// Terminations that have been overdue for the longest time come first. If a memory cannot be
-// decrypted, the error is in the field Sealed.
+// TerminationsDue lists the terminations of a domain that are due. The argument now is in the
+// domain's time. Terminations that have been overdue for the longest time come first. If a memory
+// cannot be decrypted, the error is in the field Sealed.
 func (r Reader) TerminationsDue(ctx context.Context, domain passerelle.DomainID, now time.Time, limit int) ([]Termination, error) {
 	return database.Collect(ctx, r.rows, func(row database.Row) (Termination, error) {
 		var t Termination
@@ -47,14 +47,15 @@ func (r Reader) TerminationsDue(ctx context.Context, domain passerelle.DomainID,
 }
 
 // longestConsent is the longest life of a consent, in days. leastTries is the number of days after
-// the deletion in which the service also tries to end an expired consent. The institution may have
-// prolonged the consent.
+// the deletion during which the service tries to end even an expired consent. The institution may
+// have prolonged the consent.
 const (
 	longestConsent = 180
 	leastTries     = 7
 )
 
-// Over reports whether, at now, the service no longer tries to end the consent.
+// Over reports whether the service no longer tries to end the consent. The argument now is in the
+// domain's time.
 func (t Termination) Over(now time.Time) bool {
 	end := t.Deleted.AddDate(0, 0, longestConsent)
 	if t.Until != nil {

@@ -105,8 +105,9 @@ var transactionRow = database.NewRowType(`bank_transaction (id, domain_id, user_
 	wording, coming, categories, details, digest, scraped, last_update, changed, connection_id, folded, manual)`)
 
 // UpdateTransaction stores an institution's new details of a transaction. It does not change the
-// user's values. It restores a deleted transaction. It also stores which complete read first found
-// the transaction booked, because it overwrites this number in the column changed.
+// user's values. It restores a deleted transaction. The column booked keeps the number of the
+// complete read that first found the transaction booked, because UpdateTransaction overwrites this
+// number in the column named changed.
 func (tx Tx) UpdateTransaction(domain passerelle.DomainID, a StoredAccount, id passerelle.TransactionID, d passerelle.TransactionDetails, at time.Time, reading int64) error {
 	details, err := EncodeDetails(d)
 	if err != nil {

@@ -21,8 +21,8 @@ type AttachedDocument struct {
 	StoredDocument
 }
 
-// after is a row. Scan writes its leading columns to the pointers in first, and the other columns
-// to the arguments.
+// after is a row. Scan writes the leading columns to the pointers in the field named first, and the
+// other columns to the arguments.
 type after struct {
 	database.Row
 	first []any

@@ -374,7 +374,7 @@ func scanChanged(row database.Row) (ChangedTransaction, error) {
 
 // ChangedTransactions lists an account's transactions, ordered by id, that have changed since the
 // last complete read that a sync has reported. The list has at most limit transactions. Their ids
-// are greater than after.
+// are greater than the argument after.
 func (r Reader) ChangedTransactions(ctx context.Context, a StoredAccount, after passerelle.TransactionID, limit int) ([]ChangedTransaction, error) {
 	return database.Collect(ctx, r.rows, scanChanged, `SELECT COALESCE(t.booked < t.changed, FALSE), `+transactionColumns+` FROM bank_transaction t
 		WHERE t.account_id = $1 AND t.epoch = $2 AND t.changed = $3 AND t.id > $4 ORDER BY t.id LIMIT $5`,

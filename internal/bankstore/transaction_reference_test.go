@@ -250,8 +250,8 @@ func (h *accountSet) drawBounds(t *rapid.T, f *bankstore.TransactionFilter) {
 	lists.Maybe(t, "values", &f.Values, []decimal.Decimal{}, []decimal.Decimal{*one("5"), *one("-5")}, []decimal.Decimal{*one("0.1"), *one("12.340"), *one("0")})
 }
 
-// listing draws a filter. It returns the list with this filter, or with the filter limited to the
-// accounts of its span.
+// listing draws a filter. It returns the list with this filter, or with the result of the filter's
+// method Within.
 func (h *accountSet) listing(t *rapid.T) lists.List {
 	f := h.drawFilter(t)
 	at := func(one *heldTransaction) lists.Spot {

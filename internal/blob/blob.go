@@ -41,9 +41,9 @@ type Store interface {
 	// Remove removes a file, and in a bucket also the parts of an interrupted upload. It also succeeds
 	// when the file is missing, so callers can repeat it.
 	Remove(ctx context.Context, id passerelle.FileID) error
-	// Each calls the function do with the numbers of all complete files, in any order, at most
-	// batch at a time. It ignores everything else. The function do may remove files. Files that are
-	// stored during the call may be missing.
+	// Each calls the function `do` with the numbers of all complete files, in any order, at most
+	// `batch` numbers at a time. It ignores everything else. The function `do` may remove files.
+	// Files that are stored during the call may be missing.
 	Each(ctx context.Context, batch int, do func([]passerelle.FileID) error) error
 }
 

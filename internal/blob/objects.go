@@ -16,9 +16,9 @@ type Object struct {
 	Size int64
 }
 
-// Objects lists the objects whose keys begin with the text beginning, up to the number most. It
-// omits keys with a slash after that text. Like the other methods, it fails with Unavailable when
-// the server does not respond or responds with an error.
+// Objects lists the objects whose keys begin with the text `beginning`. The argument `most` limits
+// their number. Objects omits keys with a slash after that text. Like the other methods, it fails
+// with Unavailable when the server does not respond or responds with an error.
 func (p ObjectStore) Objects(ctx context.Context, beginning string, most int) ([]Object, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -19,8 +19,8 @@ type Junction struct {
 	Words []string
 }
 
-// scripts maps a shell to its script. A script follows the words before the cursor while they are
-// commands. It then offers the words that may follow, or files.
+// scripts maps a shell to its script. A script follows the commands among the words before the
+// cursor. It then offers the words that may follow, or files.
 var scripts = map[string]string{
 	"bash": `_passerelle() {
 	local path= word words=

@@ -89,7 +89,7 @@ func TestConnectionsAreGrouped(t *testing.T) {
 	})
 }
 
-// numbered is a bank that counts in asked how often the service calls Health.
+// numbered is a bank whose field `asked` counts the calls of Health.
 type numbered struct {
 	bank
 	number int64

@@ -137,7 +137,7 @@ type troublesData struct {
 	Pager page.Pager
 }
 
-// Spans returns the numbers of days that the page offers for ends of consents.
+// Spans returns the values of Ends that the page offers.
 func (troublesData) Spans() []string { return []string{"7", "30", "90"} }
 
 // connectionKind is a filter that selects connections by who can repair them.

@@ -28,8 +28,8 @@ func TestTheUsersPageShowsFailingConnections(t *testing.T) {
 	})
 }
 
-// TestAConnectionIsExplained checks that the page of a connection has one word for the bank and one
-// name for each time.
+// TestAConnectionIsExplained checks that the page of a connection has one word for the bank and a
+// clear label for each timestamp.
 func TestAConnectionIsExplained(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Administrator)

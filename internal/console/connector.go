@@ -199,7 +199,8 @@ func (c *Console) addHealth(pc *page.Context, data *connectorData) {
 	}
 }
 
-// since converts an instant in real time. It returns an empty value for the zero time.
+// since converts an instant on the real clock, not on the domain's clock. It returns an empty value
+// for the zero time.
 func since(pc *page.Context, at time.Time) page.When {
 	if at.IsZero() {
 		return page.When{}

@@ -46,7 +46,8 @@ type plants struct {
 	connections  []int64
 }
 
-// The name of an account, a setting and the texts of the client are hostile.
+// plant creates the objects in plants. It stores the text `hostile` in an account name, a setting
+// and the texts of the client.
 func (p *person) plant() (have plants) {
 	user, token := p.fixture.user()
 	have.user = user

@@ -8,7 +8,7 @@ import (
 	"passerelle/payment"
 )
 
-// designData has the data of those components that need data.
+// designData has the data for those components of the design page that need data.
 type designData struct {
 	States  []page.StateWord
 	Table   paymentTable

@@ -29,8 +29,8 @@ const (
 	actRotateSignKey = "rotate sign key"
 )
 
-// start redirects to the only domain. Unless there is exactly one domain, it redirects to the list
-// of domains.
+// start redirects to the domain if exactly one exists. Otherwise it redirects to the list of
+// domains.
 func (c *Console) start(pc *page.Context) error {
 	all, err := c.DB.Domains(pc)
 	if err != nil {

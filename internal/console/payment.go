@@ -73,7 +73,7 @@ type actButton struct {
 	Act, State, Label string
 	// Effect describes a consequence of the act that nobody can undo. The operator confirms such an
 	// act on a separate page. Grave marks acts that end the payment without its execution. Reasoned
-	// acts need a reason.
+	// marks acts that need a reason.
 	Effect          string
 	Grave, Reasoned bool
 }
@@ -263,8 +263,8 @@ func payeeText(pc *page.Context, p *payment.Payment, revealed bool) string {
 	return first
 }
 
-// connectorName returns the name of a connector. It returns the UUID for a connector that this
-// program no longer has.
+// connectorName returns the name of a connector. It returns the UUID for a connector that the
+// service no longer has.
 func (c *Console) connectorName(uuid string) string {
 	if one, known := c.Initiation.Connectors.Initiator(uuid); known {
 		return one.Profile().Name
@@ -413,8 +413,8 @@ type confirmData struct {
 // confirmAct shows the page that asks again before an act that cannot be undone.
 func (c *Console) confirmAct(pc *page.Context) error { return c.askAgain(pc, false) }
 
-// confirmRevealed shows the page of confirmAct with the payee's name and account number, and
-// records this act.
+// confirmRevealed shows the page of confirmAct with the payee's name and account number. The audit
+// log records that the operator revealed them.
 func (c *Console) confirmRevealed(pc *page.Context) error { return c.revealing(pc, c.askAgain) }
 
 func (c *Console) askAgain(pc *page.Context, revealed bool) error {

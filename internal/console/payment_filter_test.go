@@ -13,8 +13,8 @@ import (
 	"passerelle/internal/operators"
 )
 
-// fieldsOfParameters names the field of the console for each parameter of the API. The name is
-// empty for a parameter that the form does not need.
+// fieldsOfParameters names the field of the console's form for each parameter of GET /payments. The
+// name is empty for a parameter that the form does not need.
 var fieldsOfParameters = map[string]string{
 	"filter": "date", "min_date": "first", "max_date": "last", "connector_uuid": "connector", "country": "country", "state": "state",
 	"error_code": "code", "bank_payment_id": "bank", "website": "website", "payer_identification": "payer", "payer_end": "payer",

@@ -26,8 +26,8 @@ const (
 // timelineRow is one event of a payment, or the effect of such an event.
 type timelineRow struct {
 	At string `json:"at"`
-	// When is the same instant as At, in the form for people. For a note about a day, At is that
-	// day, and When is the instant of the note.
+	// When is the instant of the event, in the form for people. At is usually the same instant. For
+	// a note about a day, At is that day.
 	When page.When `json:"-"`
 	Kind string    `json:"kind"`
 	What string    `json:"what"`

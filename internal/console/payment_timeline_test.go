@@ -157,8 +157,8 @@ func (d *fixture) request(a answer) (command string, args []string) {
 	return command, strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
 }
 
-// The command creates the same payment, even when the payment contains special characters of a
-// shell.
+// The curl command on a payment's page creates the same payment again, even when the payment
+// contains special characters of a shell.
 func TestPaymentAsARequest(t *testing.T) {
 	each(t, func(t *testing.T, d *fixture) {
 		d.enter(operators.Acting)

@@ -38,8 +38,8 @@ var nextByState = map[payment.State]string{
 	payment.Expired:    "The bank gave no final response in time, and the service no longer asks the bank. Check the account before you pay again.",
 }
 
-// nextForEndedSeries is the text about a rejected payment that the bank has executed before, such as
-// a periodic payment that was cancelled later.
+// nextForEndedSeries is the text about a rejected payment that the bank executed at least once
+// before the rejection, such as a periodic payment that was cancelled later.
 const nextForEndedSeries = "The bank executed the order on the days in the timeline, and does not execute it again."
 
 // nextForUnknown is the text about the next step of a payment with an unknown outcome.

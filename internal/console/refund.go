@@ -101,8 +101,8 @@ func (c *Console) addRefund(pc *page.Context, found *refunds, p, other *payment.
 }
 
 // sent reports whether the bank may have the order of a payment. The bank may then execute the
-// order even after the payment has expired. A payment that expired with an unknown outcome was
-// never validating, but it has a source.
+// order even after the payment has expired. A payment that expired with an unknown outcome never
+// reached the state validating, but it has the number of a connector's source.
 func sent(p *payment.Payment) bool { return p.Validated != nil || p.Source != 0 }
 
 // refunded returns the payment that p refunds, or zero. The refund must come from the account that
@@ -216,9 +216,8 @@ func (c *Console) refund(pc *page.Context) error {
 	return pc.Lead(pc.Path("/payments/%d", made.ID), fmt.Sprintf("The refund of payment %d was created. The owner of the account approves it in the webview.", p.ID))
 }
 
-// refundReturn returns the address to which the owner of the account returns from a refund. This is
-// the address of the refunded payment. If the application registers only other addresses, it is the
-// first of these.
+// refundReturn returns the redirect URI for a refund. This is the redirect URI of the refunded
+// payment. If the application registers only other URIs, refundReturn returns the first of these.
 func (c *Console) refundReturn(pc *page.Context, p *payment.Payment) (string, error) {
 	registered, err := c.DB.RedirectURIs(pc, p.Domain, p.Client)
 	if err != nil {

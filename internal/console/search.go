@@ -60,8 +60,8 @@ func (g foundGroup) Table() paymentTable { return foundTable(g.Payments) }
 
 type foundLink struct{ Name, Address string }
 
-// textSearch finds payments by a field of the list. A search uses it only for a text that the field
-// can contain.
+// textSearch finds payments by a field of the payment list. A search uses it only for a text that
+// the field can contain.
 type textSearch struct {
 	name, field string
 	fits        *regexp.Regexp
@@ -72,8 +72,8 @@ type textSearch struct {
 // requestNumber matches the id of a request.
 var requestNumber = regexp.MustCompile(`^[0-9]{10,20}$`)
 
-// accountsFirst moves the groups of payments from or to an account before other groups. Four digits
-// are more often the end of an account number than the number of an object.
+// accountsFirst puts the groups that were found by an account number before all other groups. Four
+// digits are more often the end of an account number than the number of an object.
 func (d *searchData) accountsFirst() {
 	other := func(g foundGroup) bool { return !strings.HasSuffix(g.Name, " an account") }
 	slices.SortStableFunc(d.Groups, func(a, b foundGroup) int {
@@ -97,7 +97,7 @@ var textSearches = []textSearch{
 }
 
 // find shows the objects of the domain that match a text. Only operators who may see data that
-// identifies people can search in this data. In a live domain, find records such a search.
+// identifies people can search in this data. In a live domain, the audit log records such a search.
 func (c *Console) find(pc *page.Context) error {
 	pc.Query = strings.TrimSpace(pc.Request.URL.Query().Get("q"))
 	data := searchData{Query: pc.Query, Hidden: !maySearch(pc)}
@@ -148,7 +148,7 @@ func (c *Console) findAll(pc *page.Context, data *searchData, recorded *bool) er
 	return nil
 }
 
-// findPayments adds the newest payments with the text in one field.
+// findPayments adds the first payments, in the order of the list, that have the text in one field.
 func (c *Console) findPayments(pc *page.Context, s textSearch, data *searchData, recorded *bool) error {
 	values := url.Values{s.field: {pc.Query}}
 	list, err := c.listing(pc, values)

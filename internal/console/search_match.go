@@ -70,7 +70,7 @@ func inMail(*page.Context, *payment.Payment, string) string {
 	return "E-mail address of the payer or a beneficiary"
 }
 
-// matching returns the first instruction that fits, or the first of all instructions.
+// matching returns the first instruction that fits. If none fits, it returns the first instruction.
 func matching(p *payment.Payment, fits func(payment.Instruction) bool) payment.Instruction {
 	if i := slices.IndexFunc(p.Instructions, fits); i >= 0 {
 		return p.Instructions[i]

@@ -60,9 +60,9 @@ func (c *Console) users(pc *page.Context) error {
 		return c.soughtUser(pc, data)
 	}
 	w := pc.Window(1)
-	from := store.UserWindow{Limit: w.Limit, Backward: !w.Backward, From: math.MaxInt64} // UserWindow orders by id, in the opposite direction
+	from := store.UserWindow{Limit: w.Limit, Backward: !w.Backward, From: math.MaxInt64} // UserWindow is ascending by default, but the page is descending
 	if w.From != nil {
-		id, _ := w.From[0].(int64) // window stored an int64
+		id, _ := w.From[0].(int64) // Window returns int64 numbers
 		from.From = passerelle.UserID(id)
 	}
 	rows, err := c.DB.Users(pc, pc.Domain.ID, from)

@@ -8,8 +8,8 @@ import (
 	"passerelle/internal/console/page"
 )
 
-// accountRow is a bank account. Until the operator reveals them, the page masks numbers and, in a
-// live domain, also names and balances.
+// accountRow is a bank account. The page masks numbers and, in a live domain, also names and
+// balances, until the operator reveals them.
 type accountRow struct {
 	ID                                passerelle.AccountID
 	Connection                        passerelle.ConnectionID

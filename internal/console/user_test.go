@@ -366,7 +366,7 @@ func TestLinksToDataAndSettings(t *testing.T) {
 			d.domainPath("/configuration"), d.domainPath("/configuration/key?name=api.timezone"), d.domainPath("/configuration/log"), d.domainPath("/clients"), client,
 			d.domainPath("/tokens"), d.domainPath("/domain"),
 		}
-		for _, path := range append(slices.Clone(pages), "/console/") { // the sign-in leads to the last page
+		for _, path := range append(slices.Clone(pages), "/console/") { // the sign-in leads to the page that was requested last
 			if a := d.get(path); a.status != http.StatusSeeOther || a.location != "/console/sign-in" {
 				t.Errorf("%s for a stranger: %d %s", path, a.status, a.location)
 			}

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// more lists, in order, the requests that supply samples in addition to the rows. The field keep is
-// the name under which the fixture stores the id of a created object.
+// more lists, in order, the requests that supply samples in addition to the rows in facts. The
+// field keep is the name under which the fixture stores the id of a created object.
 var more = []struct{ keep, as, call, body string }{
 	{"hmac", "config", "POST /webhooks/auth", `{"type":"hmac_signature","name":"sample"}`},
 	{"", "config", "GET /webhooks/auth/{hmac}", ""},

@@ -20,7 +20,7 @@ const movingPage = "../../docs/moving-in.md"
 
 // move has the checks of one line of a table in docs/moving-in.md.
 type move struct {
-	// line is the first cell of this line.
+	// line is the text of the first cell.
 	line  string
 	rows  []row
 	prove func(t *testing.T, w *fixture)

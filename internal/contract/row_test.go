@@ -4,8 +4,8 @@
 // The package owns one row for each fact about these programs. A document outside this repository,
 // the fact list, describes these facts by section. The package also owns the shapes of responses,
 // as the strictest of these programs declare them. The scenarios of package api check behaviour.
-// The package sends HTTP to a complete service. When a row fails, the error names the place in the
-// response that the program could not read.
+// Package contract_test sends HTTP to a complete service. When a row fails, the error names the
+// place in the response that the program could not read.
 package contract_test
 
 import (
@@ -24,7 +24,7 @@ import (
 
 // row is one fact: a request in exactly the form that a program sends, and the expected response.
 type row struct {
-	// fact begins with a section of the fact list. The field by names the program that sends the
+	// fact begins with a section of the fact list. The field "by" names the program that sends the
 	// request or reads the response, or the document that describes the fact.
 	fact, by string
 	// call is the method and the address without the host. In the texts of a row, words in braces
@@ -49,7 +49,7 @@ type row struct {
 const (
 	asJSON      = "application/json"
 	asForm      = "application/x-www-form-urlencoded"
-	asMultipart = "multipart/form-data" // the row has the body in the form of asForm
+	asMultipart = "multipart/form-data" // the row writes the body like a body of asForm
 )
 
 var facts = slices.Concat(

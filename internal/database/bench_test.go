@@ -9,8 +9,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// BenchmarkWrite measures units of three rows. A single caller waits for a separate fsync each
-// time. Many callers share one fsync.
+// BenchmarkWrite measures calls of Write that insert three rows each. A single caller waits for a
+// separate fsync each time. Many callers share one fsync.
 func BenchmarkWrite(b *testing.B) {
 	for name, address := range map[string]func(testing.TB) string{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
 		for _, callers := range []int{1, 8, 32} {

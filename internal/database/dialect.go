@@ -27,7 +27,7 @@ type Dialect struct {
 	tokens *strings.Replacer
 	// parameters rewrites the parameters of a statement. A nil function leaves them unchanged.
 	parameters func(sql string) string
-	texts      sync.Map // maps string or ofOneRow to string: the statement in the code to the executed text
+	texts      sync.Map // maps a statement in the code (string or ofOneRow) to the executed text
 	kept       atomic.Int64
 }
 
@@ -95,8 +95,9 @@ func UpTo(rows int) string { return " LIMIT " + strconv.Itoa(rows) }
 var watch func(database, sql string)
 
 // Watch registers a function for tests that plan the statements of the program. fn gets each
-// statement and the kind of its database. The goroutine that reads, or that adds the statement to a
-// unit, calls fn. fn does not get queries for whole tables. Call Watch before you open a store.
+// statement and the kind of its database. The goroutine that executes a query, or adds a statement
+// to a unit, calls fn. fn does not get queries for whole tables. Call Watch before you open a
+// store.
 func Watch(fn func(database, sql string)) { watch = fn }
 
 func (d *Dialect) seen(sql string) {

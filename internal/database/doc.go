@@ -3,9 +3,10 @@
 //
 // It owns connections, transactions, the query for the outcome of a lost COMMIT, the differences in
 // SQL between the two databases, and the statistics of the query planner. It does not own the
-// tables of the service: package store has the migrations and most of their SQL. The tables of
-// package database are sequence, counter, schema_migration and, on PostgreSQL, unit_mark. The
-// package creates schema_migration itself. Migrations of the store create the other three.
+// tables of the service: package store has the migrations, and most of the SQL for these tables.
+// The tables of package database are sequence, counter, schema_migration and, on PostgreSQL,
+// unit_mark. The package creates schema_migration itself. Migrations of the store create the
+// other three.
 //
 // # Reading and writing
 //
@@ -21,7 +22,7 @@
 // On SQLite, one goroutine executes waiting units together in one transaction, with one fsync and
 // without savepoints. When a unit fails, the goroutine executes these units again, with a savepoint
 // for each unit. If the failed unit changes rows, all units that change rows also get savepoints in
-// the next groups.
+// the next transactions.
 //
 // On PostgreSQL, a unit needs one pipelined round trip, including COMMIT. The server itself checks
 // that a statement changes the expected row. COMMIT needs a second round trip when a function must

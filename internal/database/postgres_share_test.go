@@ -49,7 +49,7 @@ func TestUnitsShareATransaction(t *testing.T) {
 }
 
 // TestUnitsWithAConditionShare checks that one unit of a group finds out for all units whether a
-// value has changed. If the value has changed, only the units that require it must fail.
+// value has changed. If the value has changed, only the units that require the old value must fail.
 func TestUnitsWithAConditionShare(t *testing.T) {
 	db := open(t, storetest.Postgres(t))
 	script(t, db, `CREATE TABLE version (n BYTEA); INSERT INTO version (n) VALUES ('1')`)

@@ -19,9 +19,9 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// flaky creates an SQL function whose first calls fail with the error code in its argument code.
-// Its argument failures is the number of these calls. The function counts with a sequence, because
-// a sequence keeps its number when a transaction is rolled back.
+// flaky creates an SQL function whose first calls fail with the error code in the argument `code`.
+// The argument `failures` is the number of these calls. The function counts with a sequence,
+// because a sequence keeps its number when a transaction is rolled back.
 const flaky = `CREATE SEQUENCE calls;
 CREATE FUNCTION flaky(failures BIGINT, code TEXT) RETURNS BIGINT LANGUAGE plpgsql AS $$
 BEGIN
@@ -319,7 +319,7 @@ func (c *cut) pass(to, from net.Conn, at string, abandon func()) {
 	_, err := io.Copy(writerFunc(func(p []byte) (int, error) {
 		if at != "" && bytes.Contains(p, []byte(at)) && c.done.CompareAndSwap(false, true) {
 			if c.held != nil {
-				c.server = to // set before held signals that it is set
+				c.server = to // before the send to c.held, which signals that c.server is set
 				c.held <- bytes.Clone(p)
 			}
 			return 0, errCut

@@ -86,7 +86,7 @@ func (r *Querier) EachByKey(ctx context.Context, sql string, args []any, row fun
 	return r.observed(ctx, r.engine.readByKey, sql, args, row)
 }
 
-// reading is the signature of the methods of an engine that read.
+// reading is the signature of an engine's methods for reading.
 type reading func(ctx context.Context, sql string, args []any, row func(Row) (bool, error)) error
 
 func (r *Querier) observed(ctx context.Context, read reading, sql string, args []any, row func(Row) (bool, error)) error {

@@ -14,7 +14,7 @@ const (
 	maxBlock  = 6400
 )
 
-// many is the least number of requests of the same size that a new block can serve. A block can
+// many is the minimum ratio of the size of a new block to the number of requested ids. A block can
 // therefore be larger than maxBlock.
 const many = 16
 

@@ -54,8 +54,8 @@ func bareSQLiteConn(path string, d *Dialect, wait time.Duration) (*sqliteConn, e
 	return &sqliteConn{conn: conn, dialect: d, prepared: map[string]*sqlite.Stmt{}}, nil
 }
 
-// query calls row for each row, until row returns false or an error. When the context ends, query
-// fails with the error of the context.
+// query calls the function row for each row of the result, until the function returns false or an
+// error. When the context ends, query fails with the error of the context.
 func (c *sqliteConn) query(ctx context.Context, text string, args []any, row func(Row) (bool, error)) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -231,8 +231,9 @@ func (w *writer) alone(u *queued) error {
 }
 
 // execute executes statements within the time limit of a unit. A statement that must change one
-// row, or that only adds given rows, runs without a context that can end. The connection would
-// start a goroutine for such a context, so the limit is checked before the statement instead.
+// row, or that only adds the rows in its VALUES, runs without a context that can end. The
+// connection would start a goroutine for such a context, so the limit is checked before the
+// statement instead.
 func (w *writer) execute(statements []statement) error {
 	ctx, cancel := context.WithTimeout(context.Background(), w.limit)
 	defer cancel()

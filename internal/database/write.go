@@ -186,7 +186,7 @@ func (u *Unit) Require(sql string, value []byte, renew func(ctx context.Context)
 // errOutdated reports that the value of [Unit.Require] has changed.
 var errOutdated = errors.New("a value that the unit requires has changed")
 
-// renewed prepares a unit to run again after it wrote nothing.
+// renewed renews the value of [Unit.Require], and prepares the unit for another run.
 func (u *Unit) renewed(ctx context.Context) error {
 	value, err := u.renew(ctx)
 	if err != nil {

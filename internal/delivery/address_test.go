@@ -28,7 +28,7 @@ type names struct {
 	asked   map[string]int
 }
 
-// resolve makes the process resolve names with a DNS server that sends the responses in answers.
+// resolve makes the process use a DNS server that sends the responses in the map `answers`.
 func resolve(t *testing.T, answers map[string][][]netip.Addr) {
 	t.Helper()
 	n := &names{answers: answers, asked: map[string]int{}}

@@ -129,8 +129,8 @@ func TestAnUpdateGivesUp(t *testing.T) {
 	})
 }
 
-// TestADeletedProviderHoldsItsWebhooks deletes the provider of a webhook. Until the webhook has
-// another provider, the service must send nothing to it.
+// TestADeletedProviderHoldsItsWebhooks deletes the provider of a webhook. The service must send
+// nothing to the webhook until the webhook has another provider.
 func TestADeletedProviderHoldsItsWebhooks(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		must(t, settings.Set(t.Context(), r.DB, r.domain.ID, map[string]string{settings.ManagerEmail: "ops@bank.example, it@bank.example"}, r.clock.Now()))

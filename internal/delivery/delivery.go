@@ -126,8 +126,9 @@ type jobOptions struct {
 
 // RunDue does the work that is due in a domain. It sends new deliveries, and runs the flusher once
 // for each due webhook. It returns when this work has ended and this process has stored the mails
-// about its sessions, or when its context ends. It also waits for other senders of these webhooks.
-// If more than maxWebhooks webhooks have work, a call may leave some of them to the next call.
+// about the webhooks that it serves, or when the context ends. It also waits for other senders of
+// these webhooks. If more than maxWebhooks webhooks have work, a call may leave some of them to the
+// next call.
 func (d *Delivery) RunDue(ctx context.Context, domain passerelle.Domain) (Counts, error) {
 	jobs, err := d.jobs(ctx, domain)
 	if err != nil {

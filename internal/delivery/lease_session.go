@@ -166,8 +166,8 @@ func (s *leaseSession) reportable(ctx context.Context, err error) error {
 
 // take takes the lease. It returns false when another sender holds the lease, when the webhook is
 // deleted or disabled, or when its provider was deleted. If wait is true, it tries again while
-// another sender holds the lease, until the context ends. Once it has waited, the end of the context
-// is no error, even in the middle of a query.
+// another sender holds the lease, until the context ends. Once it has waited, the end of the
+// context is no error, even in the middle of a query.
 func (s *leaseSession) take(ctx context.Context, wait bool) (bool, error) {
 	for waited := false; ; waited = true {
 		held, taken, err := s.takeOnce(ctx)
@@ -183,8 +183,8 @@ func (s *leaseSession) take(ctx context.Context, wait bool) (bool, error) {
 	}
 }
 
-// takeOnce tries once to take the lease, and reports whether it took the lease. The second result is
-// true when another sender holds the lease.
+// takeOnce tries once to take the lease, and reports whether it took the lease. The second result
+// is true when another sender holds the lease.
 func (s *leaseSession) takeOnce(ctx context.Context) (bool, bool, error) {
 	to, err := s.target(ctx)
 	if errors.Is(err, errHeldUp) {
@@ -316,8 +316,8 @@ func (s *leaseSession) target(ctx context.Context) (target, error) {
 	return to, err
 }
 
-// load reads the target. It is called for each page. A long run therefore notices when the webhook
-// is deleted or its URL changes.
+// load reads the target. A session reads it again for each page of deliveries. A long run therefore
+// notices when the webhook is deleted or its URL changes.
 func (s *leaseSession) load(ctx context.Context) (target, error) {
 	a, err := s.d.DB.Addressee(ctx, s.job.domain.ID, s.job.webhook)
 	if err != nil {

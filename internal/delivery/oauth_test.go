@@ -325,9 +325,9 @@ func TestSignaturesAreNotRenewed(t *testing.T) {
 	})
 }
 
-// TestTokenEndpointsThatFail checks that the service sends no request to the receiver when the
-// token endpoint fails, and records the failure. Until tokenPause has passed, it must request no
-// other token.
+// TestTokenEndpointsThatFail checks that the service records the failure of a token endpoint, and
+// sends no request to the receiver. Until tokenPause has passed, the service must request no other
+// token.
 func TestTokenEndpointsThatFail(t *testing.T) {
 	onEach(t, func(t *testing.T, r *fixture) {
 		gone := httptest.NewServer(nil)

@@ -132,8 +132,8 @@ func (d *Delivery) Test(ctx context.Context, domain passerelle.Domain, w store.W
 	return id, err
 }
 
-// Recover makes the flusher of w due now, if w has undelivered events from the instant `since` on.
-// In this case, a webhook that failures have stopped also continues. The instant is in the domain's
+// Recover makes the flusher of w due now, and lets w continue if failures have stopped w. It does
+// both only if w has undelivered events from the instant `since` on. The instant is in the domain's
 // time. The flusher begins with the oldest of these events. Recover returns their number, and stops
 // counting at MaxDue. The caller must wake the sender.
 func (d *Delivery) Recover(ctx context.Context, domain passerelle.Domain, w store.Webhook, since time.Time, acts ...store.Audit) (int64, error) {

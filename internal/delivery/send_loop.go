@@ -32,8 +32,8 @@ const (
 type queued struct {
 	store.Delivery
 	to *target
-	// place numbers the deliveries that a run of the flusher tries, from 1. It is zero for new
-	// deliveries.
+	// place is the position of a delivery that a run of the flusher tries, from 1. It is zero for
+	// new deliveries.
 	place int
 }
 
@@ -60,8 +60,8 @@ type sendLoop struct {
 	session *leaseSession
 	limit   concurrency
 	// due is the time at which this run of the flusher became due. It is nil if this is not a run
-	// of the flusher. stopped means that failures ended this run or the last run, and that since
-	// then no delivery was accepted or had an erased body.
+	// of the flusher. Failures that end a run set stopped. A delivery that is accepted, or whose
+	// body was erased, clears it.
 	due     *time.Time
 	stopped bool
 	// more signals new deliveries.
@@ -297,7 +297,8 @@ func (l *sendLoop) queuePage(p page) {
 
 // adapt sets p.ahead. The argument `waiting` is the number of deliveries that still waited when a
 // page arrived. A fast receiver must not wait for pages. For a slow receiver, few deliveries
-// should wait in memory, because the loop does not see changes of the webhook or of their bodies.
+// should wait in memory, because changes of the webhook or of a body do not reach deliveries in
+// memory.
 func (p *pageReader) adapt(waiting int) {
 	switch {
 	case waiting == 0:
@@ -337,7 +338,7 @@ func (q *sendQueue) take() queued {
 }
 
 // dropRecorded removes the recorded deliveries from taken. It is called when no page is being read.
-// Later pages therefore contain no outdated copies of these deliveries.
+// All later pages are read after the results were stored, and do not contain these deliveries.
 func (q *sendQueue) dropRecorded() {
 	for _, id := range q.recorded {
 		delete(q.taken, id)

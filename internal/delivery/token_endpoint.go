@@ -11,7 +11,7 @@ import (
 	"passerelle/internal/store"
 )
 
-// ClientCredentials is the only grant type that requests to a token endpoint use.
+// ClientCredentials is the only grant type that token endpoints may have.
 const ClientCredentials = "client_credentials"
 
 // These are the largest sizes of the fields of a token endpoint.
@@ -28,7 +28,7 @@ type EndpointChange struct {
 	URL, ClientID, ClientSecret, GrantType, PublicCert, PrivateCert *string
 }
 
-// apply checks the change and applies it to the provider a. If apply fails, the provider is
+// apply checks the change and applies it to the provider. If apply fails, the provider is
 // unchanged.
 func (c EndpointChange) apply(domain passerelle.Domain, a *store.AuthProvider, now time.Time) error {
 	var e store.TokenEndpoint

@@ -132,7 +132,8 @@ func (o *activeFetch) wait(ctx context.Context) error {
 	}
 }
 
-// enter counts a reader who waits for a connector. It returns false when too many already wait.
+// enter counts a fetch for which a reader waits. It returns false when the connector already has
+// maxAsked such fetches.
 func (e *activeFetches) enter(connector string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -9,8 +9,8 @@
 // The package fails with a *passerelle.Error when a caller can act on the error. When an
 // institution does not deliver a file, the package stores the failure with the file. It repeats the
 // fetch after increasing pauses. When a file's connection cannot be read, or the institution does
-// not list the file, no failure counts. The file then waits for a successful sync. The transaction
-// of that sync makes the file due.
+// not list the file, the package counts no failure. The file then waits for a successful sync. The
+// transaction of that sync makes the file due.
 package documents
 
 import (

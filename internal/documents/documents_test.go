@@ -407,7 +407,7 @@ func TestWithdrawnFilesAreNotRequested(t *testing.T) {
 	})
 }
 
-// synced stores what the end of a sync of an archive stores.
+// synced stores the result of an archive's sync, like a real sync at its end.
 func (c *fixture) synced(a *archive, state passerelle.ConnectionState) {
 	c.t.Helper()
 	s := c.of[a]
@@ -493,8 +493,8 @@ func TestASyncThatEndsMeanwhile(t *testing.T) {
 	})
 }
 
-// TestSecretsThatCannotBeOpened checks that the column failures of files stays zero while the
-// secrets of their connection cannot be decrypted.
+// TestSecretsThatCannotBeOpened checks that the column "failures" of a file stays zero while the
+// secrets of the file's connection cannot be decrypted.
 func TestSecretsThatCannotBeOpened(t *testing.T) {
 	onEach(t, func(t *testing.T, c *fixture) {
 		storetest.Break(t, c.url, fmt.Sprintf(`UPDATE connection SET credentials = (SELECT x.credentials FROM connection x WHERE x.id = %d) WHERE id = %d`,
@@ -542,7 +542,7 @@ func TestUnlistedFilesAreNotRequested(t *testing.T) {
 	})
 }
 
-// lapsed returns files of an archive that it has claimed with an expired lease.
+// lapsed claims an archive's files with an expired lease, and returns the files.
 func (c *fixture) lapsed(a *archive) (leased []bankstore.LeasedFile) {
 	c.t.Helper()
 	c.write(func(tx *store.Tx) error {

@@ -51,8 +51,8 @@ func (a *awaited) Error() string {
 }
 
 // FetchFiles fetches a batch of due files of a connector in a domain, and returns their number.
-// Zero means that no file is due and that this process fetches no file. A failure with one file
-// does not affect the others.
+// Zero means that no file is due and that no fetch of the connector is running in this process. A
+// failure with one file does not affect the others.
 func (f *Documents) FetchFiles(ctx context.Context, d passerelle.Domain, connector string) (int, error) {
 	due, err := f.active.begin(ctx, f.DB, connector, func(tx *store.Tx, into *[]bankstore.LeasedFile) {
 		bankstore.In(tx).ClaimFiles(d.ID, connector, fetchLease, maxFetching, into)
@@ -136,7 +136,7 @@ func (f *Documents) fetchAndStore(ctx context.Context, d passerelle.Domain, id p
 }
 
 // bounded is a reader that fails when a file is empty or becomes too large. The store then keeps
-// the content that it has.
+// the previous content, if any.
 type bounded struct {
 	io.Reader
 	left int64

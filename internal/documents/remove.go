@@ -9,15 +9,16 @@ import (
 	"passerelle/internal/store"
 )
 
-// removeBatch is the largest number of files that one unit claims. removeLease is the delay of the
-// next attempt after a crash during the removal.
+// removeBatch is the largest number of files that RemoveFiles claims at once. removeLease is the
+// delay of the next attempt after a crash during the removal.
 const (
 	removeBatch = 100
 	removeLease = 10 * time.Minute
 )
 
-// RemoveFiles removes the content of files to which no row refers. It then removes the rows of
-// these files. After a crash between the two steps, the next pass still finds the rows.
+// RemoveFiles removes the content of files to which no document or attachment refers. It then
+// removes the rows of these files. After a crash between the two steps, a later pass still finds
+// the rows.
 //
 // A process runs only one pass at a time. A caller that waits for another pass usually finds no
 // files left.

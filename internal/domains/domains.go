@@ -3,8 +3,8 @@
 // The package owns the rules for names and base URLs, and the host that identifies the requests of
 // a domain. It does not own the content of a domain. Package service finds the domain of a request.
 //
-// The package fails with Invalid and the name of the field for an unusable name or base URL. It
-// fails with Conflict when another domain already has the name or base URL.
+// For an unusable name or base URL, the package fails with Invalid and names the field. It fails
+// with Conflict when another domain already has the name or base URL.
 package domains
 
 import (

@@ -1,7 +1,7 @@
 // Package envfile reads files of environment variables, in the format of systemd and Docker.
 //
 // The package owns the format, which has one NAME=VALUE on each line. It does not know which
-// variables exist, and sets no variables. Its errors about the format name the line.
+// variables exist, and sets no variables. An error about the format contains the line number.
 package envfile
 
 import (

@@ -52,7 +52,7 @@ type StatementExport struct {
 	Write           func(w io.Writer) error
 }
 
-// formats maps the names that clients use to the formats.
+// formats contains the formats by the names that clients use.
 var formats = map[string]struct {
 	format            statementfile.Format
 	mediaType, ending string

@@ -21,7 +21,7 @@ type cursor struct {
 	Position Position `json:"p"`
 	// Backward is set when the page ends before the position.
 	Backward bool `json:"b,omitempty"`
-	// Total is the count from the first page. Later pages repeat it.
+	// Total is the size of the list when the client read the first page. Later pages repeat it.
 	Total int64 `json:"t"`
 }
 

@@ -63,7 +63,7 @@ var codes = map[string]struct {
 	"unavailable":         {503, false, "The service cannot respond at the moment."},
 }
 
-// fallbackDescription is the description of a code that codes does not list.
+// fallbackDescription is the description of a code that is not in the map codes.
 const fallbackDescription = "The request failed."
 
 // statusClientGone is the status of a request whose client left before the response. In logs and

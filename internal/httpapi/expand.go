@@ -22,10 +22,10 @@ const (
 //
 //	Connector *Connector `json:"connector,omitempty" expand:"true"`
 //
-// In the same way, the type of a linked resource defines the resources that it can embed. The tag
-// "without" lists the members that this endpoint does not embed, separated by commas. Unless the
-// request is strict, the API ignores unknown names, because clients send names that no longer
-// exist.
+// In the same way, the type of a linked resource defines the resources that it can embed. In an
+// input, the tag "without" of the embedded Expand lists the members that the endpoint does not
+// embed, separated by commas. Unless the request is strict, the API ignores unknown names, because
+// clients send names that no longer exist.
 type Expand[Of any] struct {
 	Names string `query:"expand" doc:"linked resources to embed, separated by commas; nested resources in brackets"`
 

@@ -155,7 +155,7 @@ func FuzzExpand(f *testing.F) {
 	})
 }
 
-// FuzzCursor checks that only an unchanged cursor opens, and only for the place for which it was
+// FuzzCursor checks that only an unchanged cursor opens, and only for the list for which it was
 // sealed.
 func FuzzCursor(f *testing.F) {
 	mac := func(purpose string, data []byte) []byte { return fakeMAC(purpose, data) }

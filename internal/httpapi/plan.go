@@ -34,8 +34,9 @@ import (
 //
 // A body field with ",whole" is a list. The complete body may be this list.
 //
-// A body that may have several forms has a field for each form. The field is a pointer to a struct
-// of body fields. The tag variant has the name of the form in the document (see variant.go).
+// If an endpoint accepts several variants of a body, the input has one field for each variant. The
+// field is a pointer to a struct of body fields. The tag variant has the name of the variant's
+// schema in the OpenAPI document (see variant.go).
 type plan struct {
 	path, query, header fields
 	body                *fields

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// schema is the part of JSON Schema 2020-12 that the document uses. The package generates it
-// without a library. No library can read the compiled plans that describe inputs, and outputs need
-// only these few members.
+// schema is the part of JSON Schema 2020-12 that the OpenAPI document uses. The package generates
+// schemas without a library. No library can read the compiled plans that describe inputs. The
+// schemas of outputs need only these few members.
 type schema struct {
 	Ref                  string             `json:"$ref,omitempty"`
 	Type                 any                `json:"type,omitempty"` // one word or several words
@@ -209,7 +209,7 @@ func (r rules) bound(s *schema) {
 	}
 }
 
-// text reports whether a text is a valid value.
+// text reports whether the schema permits a text.
 func (s *schema) text() bool {
 	types, several := s.Type.([]string)
 	return s.Type == "string" || several && slices.Contains(types, "string")

@@ -6,8 +6,8 @@ import (
 	"passerelle"
 )
 
-// SensitiveInput contains the parameter that requests personal data. Inputs of endpoints that can
-// show such data embed it.
+// SensitiveInput contains the parameter that requests personal data. An endpoint that can show such
+// data embeds SensitiveInput in its input.
 type SensitiveInput struct {
 	ShowSensitive bool `query:"show_sensitive" doc:"return sensitive identity fields; needs payments:validate or payments:allow-sensitive. A token for one payment shows the payer's fields, and those of beneficiaries only with payments:allow-sensitive"`
 }

@@ -106,7 +106,8 @@ type exchange struct {
 	// raw is the body of the request, if its method has one.
 	raw    []byte
 	caller Caller
-	// shown is the token of the request. The API sets shown even when the route needs no token.
+	// shown is the token of the request. The API reads a token in the header even when the route
+	// needs no token.
 	shown access.BearerToken
 	quota quota
 	mac   func(purpose string, data []byte) []byte

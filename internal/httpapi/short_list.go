@@ -8,7 +8,7 @@ import (
 // shortInput adds LimitOffset to the input of a handler that returns a short list. A short list
 // fits on one page. The handler's output has a total and no links. The list's route accepts the
 // parameters of LimitOffset in addition to its own, because clients of this API family read every
-// list page by page. The handler returns the whole list.
+// list page by page. The handler returns the whole list, and cut keeps only the requested items.
 type shortInput[In any] struct {
 	Input In `inner:"true"`
 	LimitOffset

@@ -56,7 +56,7 @@ func (c *ServerCertificate) Reload() (bool, error) {
 func (c *ServerCertificate) Expires() time.Time { return c.current.Load().parsed.Leaf.NotAfter }
 
 // TLS returns a configuration that gives each new connection the present certificate. It returns
-// nil without a certificate.
+// nil for a nil ServerCertificate.
 func (c *ServerCertificate) TLS() *tls.Config {
 	if c == nil {
 		return nil

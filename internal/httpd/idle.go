@@ -10,8 +10,8 @@ import (
 
 // idlers holds the connections that wait for a request. At the limit of connections, it closes the
 // connection that has waited longest. Silent clients therefore do not keep other clients out. An
-// HTTP/2 connection counts as idle before its last response is sent. Only the idle timeout closes
-// such connections.
+// HTTP/2 connection counts as idle before its last response is sent. idlers therefore leaves idle
+// HTTP/2 connections to the idle timeout.
 type idlers struct {
 	most int
 
@@ -28,9 +28,9 @@ func newIdlers(most int) *idlers {
 	return &idlers{most: most, longest: list.New(), places: map[net.Conn]*list.Element{}, gone: map[net.Conn]bool{}}
 }
 
-// note receives each change of a connection's state from the server. It closes a TLS connection at
-// the TCP layer, so the goroutine that accepts connections need not wait until TLS has sent its
-// closing message.
+// note receives each change of a connection's state from the server. If a connection must make
+// room, note closes it. It closes a TLS connection at the TCP layer, so the goroutine that accepts
+// connections need not wait until TLS has sent its closing message.
 func (i *idlers) note(c net.Conn, state http.ConnState) {
 	goes := i.after(c, state)
 	if over, isTLS := goes.(*tls.Conn); isTLS {

@@ -169,8 +169,8 @@ func TestConnectionsAreBounded(t *testing.T) {
 	<-answered
 }
 
-// For a new connection, the server closes the connection that has waited longest for its next
-// request.
+// When a new connection reaches the limit, the server closes the connection that has waited longest
+// for its next request.
 func TestIdleConnectionsGiveWay(t *testing.T) {
 	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }),
 		httpd.Options{Connections: 3, Log: slog.New(slog.DiscardHandler)})
@@ -190,7 +190,8 @@ func TestIdleConnectionsGiveWay(t *testing.T) {
 	}
 }
 
-// For a new connection, the server also closes a connection that never sent a request.
+// When a new connection reaches the limit, the server can also close a connection that never sent a
+// request.
 func TestSilentConnectionsGiveWay(t *testing.T) {
 	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }),
 		httpd.Options{Connections: 3, HeaderTimeout: time.Hour, Log: slog.New(slog.DiscardHandler)})

@@ -7,8 +7,8 @@ import (
 	"passerelle/internal/tracing"
 )
 
-// Annotated returns a log that adds up to three ids to each line: the ids of the request, of its
-// trace, and of the current span.
+// Annotated returns a log that adds ids to each line: the ids of the request, of its trace, and of
+// the current span. It adds only ids that the context of the line contains.
 func Annotated(log *slog.Logger) *slog.Logger { return slog.New(annotated{log.Handler()}) }
 
 // annotated adds to each line the ids in its context.

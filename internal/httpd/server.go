@@ -141,11 +141,12 @@ func (s *Server) Ended() <-chan error { return s.ended }
 // connection. A proxy can therefore leave the server without an error.
 func (s *Server) Drain() { s.draining.Store(true) }
 
-// Stop accepts no more connections, and waits for running requests. When the context ends first, it
-// cuts these requests off and returns an error. A second call, or a call before Start, is harmless.
+// Stop accepts no more connections, and waits for running requests. When the context ends first,
+// Stop cuts these requests off and returns an error. A second call, or a call before Start, is
+// harmless.
 func (s *Server) Stop(ctx context.Context) error {
 	err := s.server.Shutdown(ctx)
-	// The server closes its listener only after it has begun to serve.
+	// Shutdown closes the listener only if the server has begun to serve.
 	if closeErr := s.listener.Close(); !errors.Is(closeErr, net.ErrClosed) {
 		err = errors.Join(err, closeErr)
 	}

@@ -174,8 +174,8 @@ type CheckedFile struct {
 }
 
 // CheckAll checks the files of a connection as if an import stored one after the other. It stores
-// nothing. The gaps that remain after all files are in the report of the last file with the
-// account.
+// nothing. For each account, the report of the last accepted file with this account has the gaps
+// that remain after all files.
 func (i *Imports) CheckAll(ctx context.Context, d passerelle.Domain, files ...File) ([]CheckedFile, error) {
 	if len(files) == 0 {
 		return nil, nil
@@ -209,8 +209,8 @@ func (s *previewing) check(f File) (CheckedFile, error) {
 	return CheckedFile{report, why}, err
 }
 
-// addLastGaps adds the gaps that remain after all files. It adds them to the last file that has the
-// account.
+// addLastGaps adds the gaps that remain after all files. For each account, it adds them to the last
+// accepted file with this account.
 func (s *previewing) addLastGaps(all []CheckedFile) error {
 	seen := map[string]bool{}
 	for n := len(all) - 1; n >= 0; n-- {

@@ -33,7 +33,8 @@ type Inbox interface {
 	Pause() time.Duration
 }
 
-// These are the folders for processed files, and the end of the names of files with a reason.
+// These are the folders for processed files, and the suffix for the name of a file that contains
+// the reason for a refusal.
 const (
 	importedFolder = "imported"
 	refusedFolder  = "refused"
@@ -67,7 +68,7 @@ func (f WaitingFile) Read(ctx context.Context) ([]byte, error) {
 }
 
 // freeName returns the name if it is free. Otherwise it returns the name with the first number that
-// makes it free. If reason is true, the name of the file with the reason must be free too.
+// makes it free. If reason is true, this name followed by reasonEnding must be free too.
 func freeName(name string, reason bool, taken func(string) (bool, error)) (string, error) {
 	for n, one := 1, name; ; n++ {
 		is, err := taken(one)

@@ -10,8 +10,9 @@ import (
 	"passerelle/payment"
 )
 
-// older returns the domain with a creation date before systematicSince. Such a domain drops the
-// held back deliveries about states that the redirect to the client's callback reports.
+// older returns the domain with a creation date before systematicSince. When a payer is redirected
+// to the client's callback, such a domain drops the held-back deliveries about the reported state
+// and about earlier states.
 func (w *fixture) older() passerelle.Domain {
 	d := w.domain
 	d.Created = time.Date(2024, 9, 12, 0, 0, 0, 0, time.UTC)

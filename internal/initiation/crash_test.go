@@ -222,8 +222,9 @@ func TestNeverSentAgain(t *testing.T) {
 	}
 }
 
-// TestOldOrdersAreNotSentAgain uses a bank that recognises keys for a limited real time. The
-// service must not send an older order again.
+// TestOldOrdersAreNotSentAgain uses a bank that recognises a key for a limited time, which does not
+// depend on the domain's clock. The service must not resend an order that would arrive after this
+// time.
 func TestOldOrdersAreNotSentAgain(t *testing.T) {
 	for _, test := range []struct {
 		name, sent string

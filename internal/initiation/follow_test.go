@@ -15,8 +15,8 @@ import (
 	"passerelle/payment"
 )
 
-// TestASlowBankDelaysOnlyItself checks that passes ask other banks while one does not respond.
-// Until it responds, the slow bank must be asked only once about each payment.
+// TestASlowBankDelaysOnlyItself checks that a pass asks the other banks while one bank does not
+// respond. Until it responds, the slow bank must be asked only once about each payment.
 func TestASlowBankDelaysOnlyItself(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		slow := &line{Initiator: w.line.Initiator, profile: w.line.Initiator.Profile()}

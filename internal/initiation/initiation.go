@@ -2,11 +2,11 @@
 // the payer, answers the bank's questions, cancels payments, follows them at the bank, and expires
 // them. It also recovers work that a crash interrupted.
 //
-// It owns the sequence of steps. It commits its intention before each call to a bank that may
-// change an order, and calls no bank inside a transaction. It commits a change of state together
-// with its transition, its event and its deliveries. It does not own the rules of a payment
-// (package payment), the protocols of banks (their connectors) or the sending of events (package
-// delivery).
+// It owns the sequence of steps. Before each call to a bank that may change an order, it commits
+// its intention as an attempt. It calls no bank inside a transaction. It commits a change of state
+// together with its transition, its event and its deliveries. It does not own the rules of a
+// payment (package payment), the protocols of banks (their connectors) or the sending of events
+// (package delivery).
 //
 // Its methods fail with *passerelle.Error for mistakes of the caller. A missing or invalid response
 // from a bank does not reject the payment. In this case, the attempt stays recorded and blocks

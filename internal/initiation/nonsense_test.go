@@ -193,8 +193,8 @@ func TestMemoryStoredDuringACall(t *testing.T) {
 	}
 }
 
-// TestConnectorChangesItsOrder: a connector changes the payer and the fields in its order. The stored
-// payment must stay as it is.
+// TestConnectorChangesItsOrder: a connector changes the payer and the fields in its order. The
+// stored payment must stay as it is.
 func TestConnectorChangesItsOrder(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		changes := func(ctx context.Context, o connector.Order, next exchange) (payment.Report, error) {
@@ -221,7 +221,7 @@ func TestConnectorChangesItsOrder(t *testing.T) {
 }
 
 // TestConnectorIsGone checks that the service waits between two checks of payments whose connector
-// was removed. A program with the connector must continue these payments.
+// was removed. A process that has the connector must continue these payments.
 func TestConnectorIsGone(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)

@@ -316,9 +316,9 @@ func TestNotSentAfterATakeover(t *testing.T) {
 	}
 }
 
-// TestNotSentAfterTheReturn: a payer leaves the page while a bank is called, and the call then
-// sends nothing. If the call was the order, the payment must be rejected immediately. If the call
-// was an answer, Answer must fail and leave the payment as it is.
+// TestNotSentAfterTheReturn: the payer is redirected to the client while the service calls the
+// bank, and the call then sends nothing. If Validate made the call, the payment must be rejected
+// immediately. If Answer made the call, Answer must fail and leave the payment as it is.
 func TestNotSentAfterTheReturn(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		d, id := w.older(), w.create(1)

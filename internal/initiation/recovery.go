@@ -14,11 +14,11 @@ import (
 	"passerelle/payment"
 )
 
-// recoverAttempt asks the bank for the outcome of an attempt, and closes the attempt. The process of
-// this attempt has crashed or received no response. recoverAttempt does nothing when a response was
-// stored in the meantime. It may send an order again only while the payment is in state created. If
-// such a resend fails before anything is sent, the outcome stays unknown, because the first order may
-// have arrived.
+// recoverAttempt asks the bank for the outcome of an attempt, and closes the attempt. The process
+// of this attempt has crashed or received no response. recoverAttempt does nothing when a response
+// was stored in the meantime. It may send an order again only while the payment is in state
+// created. If such a resend fails before anything is sent, the outcome stays unknown, because the
+// first order may have arrived.
 func (i *Initiation) recoverAttempt(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID) error {
 	s, err := i.bankSession(ctx, d, id)
 	if errors.Is(err, store.ErrSealed) && s.attempt.Live() {
@@ -62,8 +62,8 @@ func (i *Initiation) repeatable(ctx context.Context, s bankSession) (bool, error
 	return i.keyKnown(ctx, s, i.answerTime())
 }
 
-// keyKnown reports whether the bank will still recognise the key of an unanswered order after the
-// duration in the argument further. It returns false for attempts of other kinds.
+// keyKnown reports whether the bank will still recognise the key of an unanswered order after a
+// further duration. It returns false for attempts of other kinds.
 func (i *Initiation) keyKnown(ctx context.Context, s bankSession, further time.Duration) (bool, error) {
 	if s.bank == nil || s.attempt.Kind != store.AttemptInitiation || !s.bank.Profile().Idempotent {
 		return false, nil
@@ -82,8 +82,8 @@ func keyLife(bank connector.Initiator) time.Duration {
 
 // conclude interprets a report as the outcome of an attempt. After the answer "no", an order that
 // still waits at the bank counts as refused, because the bank reports nothing more about it. A
-// cancellation also counts as refused if the report does not mention it and the bank has not
-// executed or declined the order.
+// cancellation counts as refused by the bank if the report does not mention it and the order is
+// still Awaiting or Processing.
 func (s bankSession) conclude(report payment.Report, now time.Time) payment.Report {
 	abandoned := s.abandoned()
 	if s.attempt.Live() && !(abandoned && answersNo(s.attempt)) {

@@ -34,7 +34,7 @@ func (w *fixture) notify(t *testing.T, d passerelle.Domain, id passerelle.Paymen
 }
 
 // TestReportDuringACall: a bank sends a report during a call about the order. The service must ask
-// the bank again once, as soon as the call has ended.
+// the bank one more time, as soon as the call has ended.
 func TestReportDuringACall(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		week := w.later(7 * 24 * time.Hour) // a payment of this age is checked only every few hours
@@ -84,8 +84,8 @@ func TestReportDuringACall(t *testing.T) {
 	})
 }
 
-// TestReportAboutAnUnknownOutcome: the outcome of a call is unknown. For each notification or
-// return, the service must ask the bank once.
+// TestReportAboutAnUnknownOutcome: the outcome of a call is unknown. For each notification from the
+// bank, and for each return of the payer, the service must ask the bank once.
 func TestReportAboutAnUnknownOutcome(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.sent(1)

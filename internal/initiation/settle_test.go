@@ -13,7 +13,8 @@ import (
 	"passerelle/payment"
 )
 
-// lostAt returns a payment with an unknown outcome at a bank that does not recognise keys.
+// lostAt returns a payment with an unknown outcome, at a bank that does not recognise an order's
+// key.
 func (w *fixture) lostAt(cut fault) passerelle.PaymentID {
 	w.t.Helper()
 	w.line.tune(func(p *connector.Profile) { p.Idempotent = false })

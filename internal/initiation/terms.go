@@ -91,8 +91,8 @@ func (i *Initiation) AcceptedTerms(ctx context.Context, d passerelle.Domain, p *
 	return in(language, accepted), true, nil
 }
 
-// AcceptTerms records that the payer of a payment in state created accepted the terms in force. It
-// fails with Invalid when the argument terms is not the id of the terms in force. It fails with
+// AcceptTerms records, for a payment in state created, that the payer accepted the terms in force.
+// It fails with Invalid when the argument terms is not the id of the terms in force. It fails with
 // Conflict when another act on the payment is under way, or when the payment is in a later state
 // and its payer has not accepted the terms.
 func (i *Initiation) AcceptTerms(ctx context.Context, d passerelle.Domain, id passerelle.PaymentID, terms int64) (*payment.Payment, error) {

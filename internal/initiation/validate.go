@@ -73,8 +73,8 @@ func (i *Initiation) Validate(ctx context.Context, d passerelle.Domain, id passe
 }
 
 // waits reports whether the bank must wait for the client's confirmation. It fails with Invalid if
-// the bank must wait but cannot. A bank cannot wait when its connector accepts no answers, or when
-// it executes orders immediately.
+// the bank must wait but cannot. A bank cannot wait when its connector does not accept confirmations,
+// or when the bank executes orders immediately.
 func (i *Initiation) waits(ctx context.Context, d passerelle.Domain, c connector.Initiator) (bool, error) {
 	values, err := settings.Load(ctx, &i.DB.Reader, d.ID)
 	if err != nil || values.On(settings.AutoConfirmation) {
@@ -125,7 +125,8 @@ func (i *Initiation) unvalidated(ctx context.Context, d passerelle.Domain, id pa
 }
 
 // mayValidate fails for a payment that was already validated, or whose validation is under way. If
-// another attempt is made after the payment was loaded, the schema refuses the second attempt.
+// another call stores an attempt after this call has loaded the payment, the schema refuses the
+// attempt of this call.
 func (u unvalidated) mayValidate() error {
 	if err := u.payment.Expects(""); err != nil {
 		return err

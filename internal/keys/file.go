@@ -49,10 +49,10 @@ func LoadOrCreate(path string) (*Ring, error) {
 // file exists, Create fails with fs.ErrExist and does not change the file.
 func Create(path string) error { return Generate().write(path, nameNew) }
 
-// Save writes the ring to a key file. Only the owner can read a new file. Save replaces the whole
-// file, so a crash leaves either the old file or the new file. The new file gets the mode of the
-// old file. If root calls Save, the new file also gets the owner and group, so that the service can
-// still read it.
+// Save writes the ring to a key file. If no key file exists yet, only the owner can read the new
+// file. Save replaces the whole file, so a crash leaves either the old file or the new file. The
+// new file gets the mode of the old file. If root calls Save, the new file also gets the owner and
+// group, so that the service can still read it.
 func (r *Ring) Save(path string) error {
 	return r.write(path, replace)
 }
@@ -176,7 +176,8 @@ func (r *Ring) add(id string, secret []byte) error {
 	return nil
 }
 
-// write makes a complete file in the folder of path, and then calls name to move it to path.
+// write makes a complete file in the folder of path. Then it calls the function `name`, which moves
+// the file to path.
 func (r *Ring) write(path string, name func(from, to string) error) error {
 	temporary, err := writeTemporary(filepath.Dir(path), r.text())
 	if err != nil {

@@ -121,8 +121,8 @@ func (e envelope) bytes() []byte {
 }
 
 // binding returns the associated data for a value at a place, or for the data key of this value.
-// use says which. The associated data contains the length of each text before the text, so no two
-// places have the same bytes.
+// The argument `use` distinguishes the two. The associated data contains the length of each text
+// before the text, so no two places have the same bytes.
 func (p Place) binding(use string) []byte {
 	b := []byte{sealVersion}
 	for _, text := range []string{use, p.Table, p.Column} {

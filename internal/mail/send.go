@@ -107,9 +107,9 @@ type line struct {
 
 var errTalkative = errors.New("the server said too much")
 
-// dialer returns a function that opens the line for an SMTP session. When the context in session
-// ends, the line closes. The context that the library passes cannot do this, because it ends before
-// the session begins.
+// dialer returns a function that opens the line for an SMTP session. The argument session is a
+// context, and the line closes when this context ends. The context that the library passes cannot
+// do this, because it ends before the session begins.
 func (l *line) dialer(session context.Context) smtp.DialContextFunc {
 	return func(ctx context.Context, network, _ string) (net.Conn, error) {
 		connection, err := new(net.Dialer).DialContext(ctx, network, net.JoinHostPort(l.server.host, l.server.port))

@@ -29,9 +29,8 @@ type mailServer struct {
 	// user and password are for AUTH PLAIN. If they are empty, the server does not offer
 	// authentication.
 	user, password string
-	// answers has replies that replace the usual replies. The keys are commands, such as RCPT,
-	// "greeting" for the first reply, and "." for the end of a mail. The server uses each text
-	// once.
+	// answers has replies that replace the usual replies. A key is a command such as RCPT, or
+	// "greeting" for the first reply, or "." for the end of a mail. The server uses each text once.
 	answers map[string][]string
 	// stuck is a command that the server never responds to.
 	stuck string
@@ -48,7 +47,7 @@ type receivedMail struct {
 	signedIn       bool
 }
 
-// open starts the server. With implicit, the server uses TLS from the first byte.
+// open starts the server. If implicit is true, the server uses TLS from the first byte.
 func (p *mailServer) open(t *testing.T, implicit bool) *mailServer {
 	t.Helper()
 	p.t = t

@@ -38,8 +38,8 @@ type Notifications struct {
 	Sync func()
 }
 
-// A state has the number and the kind of an order or connection, and a MAC over both and the
-// domain's number.
+// The query parameter state of an address contains the number and the kind of an order or
+// connection, and a MAC over both and the domain's number.
 const (
 	stateNumber = 8
 	stateMAC    = 16
@@ -85,9 +85,9 @@ func (n *Notifications) parse(d passerelle.Domain, state string) (byte, int64, b
 	return kind, id, hmac.Equal([]byte(state), []byte(n.state(d, kind, id)))
 }
 
-// returnTime is the time that a user has to return after agreeing at the bank. Later, the service
-// checks the consent while the user is absent. Without this delay, the check would interfere with
-// the user's return.
+// returnTime is the time after a bank's report in which the service waits for a user at the bank to
+// return. After this time, the service checks the consent while the user is absent. Without this
+// delay, the check would interfere with the user's return.
 const returnTime = time.Minute
 
 // Receive handles a notification at the address with this state. The service then checks the order,

@@ -259,7 +259,8 @@ type Departure struct {
 }
 
 // Leave returns the provider's address for the browser, and the data that the browser stores until
-// its return. The provider then redirects the browser to back, an address of the service.
+// its return. The argument `back` is the address of the service to which the provider redirects the
+// browser.
 func (p *Provider) Leave(ctx context.Context, back string) (string, Departure, error) {
 	var d Departure
 	found, err := p.ask(ctx)

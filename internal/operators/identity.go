@@ -32,9 +32,9 @@ type ProviderIdentity struct {
 // to the operator who is linked to the identity. SignInByIdentity links an unlinked person to the
 // operator with the person's name, unless that operator is already linked to the provider. The role
 // comes from the operator and not from the provider. The session waits for the operator's second
-// factor, if any, unless v.Twice is set. SignInByIdentity fails with ErrUnlinked without an
-// operator. It fails with ErrRefused when the operator is disabled or was unlinked during the
-// sign-in.
+// factor, if any, unless v.Twice is set. SignInByIdentity fails with ErrUnlinked when there is
+// no operator for the person. It fails with ErrRefused when the operator is disabled or was
+// unlinked during the sign-in.
 func (a *Operators) SignInByIdentity(ctx context.Context, v ProviderIdentity) (IssuedSession, error) {
 	o, link, err := a.knownBy(ctx, v)
 	if err != nil {

@@ -31,8 +31,8 @@ import (
 // is first locked only at the guessing address, so the name's owner can sign in elsewhere. The
 // limit for a name at all addresses stops guesses from many addresses. The limit for an address is
 // higher, because many people may share an address. The service asks for a second factor, or for
-// the password in a session, only after a correct password. Strangers can therefore not lock these
-// two steps.
+// the password again, only in a session. A session begins with a correct password or a sign-in at
+// an identity provider. Strangers can therefore not lock these two steps.
 const (
 	maxFailuresHere      = 5
 	maxFailuresOfName    = 100
@@ -42,7 +42,7 @@ const (
 )
 
 // maxRemembered limits the subjects with a count of failures. forgetBatch limits the counts that
-// one transaction removes. forgetBatches limits the transactions in one call of Forget.
+// one statement removes. forgetBatches limits the transactions in one call of Forget.
 const (
 	maxRemembered = 100_000
 	forgetBatch   = 1000
@@ -208,8 +208,8 @@ func (a *Operators) take(ctx context.Context, all ...operatorstore.SignInCounter
 }
 
 // Forget removes the counts that no longer lock a subject. Strangers may try many names or
-// addresses. If the table then has too many counts, Forget also removes the lowest counts. At the
-// end of an hour, Forget records how many refusals were counted but not recorded.
+// addresses. Forget therefore also removes the lowest counts when the table has too many counts. At
+// the end of an hour, Forget records how many refusals were counted but not recorded.
 func (a *Operators) Forget(ctx context.Context) error {
 	if err := a.record(ctx, a.unknown.ended(a.Now())); err != nil {
 		return fmt.Errorf("record refusals of unknown names: %w", err)
@@ -232,8 +232,8 @@ func (a *Operators) Forget(ctx context.Context) error {
 	return nil
 }
 
-// refuse records a failure and returns ErrRefused. Beyond a limit, it only counts failures with
-// unknown names, because strangers can cause any number of them.
+// refuse records a failure and returns ErrRefused. Beyond a limit, it counts failures with unknown
+// names but does not record them, because strangers can cause any number of such failures.
 func (a *Operators) refuse(ctx context.Context, entry store.Audit) error {
 	entry.At, entry.Refused = a.Now(), true
 	acts := []store.Audit{entry}
@@ -268,16 +268,16 @@ func nameSubject(name string) []byte {
 	return sum[:]
 }
 
-// proofCounter returns the counter for wrong second factors, and for wrong passwords that a
-// signed-in operator enters again.
+// proofCounter returns the counter for wrong second factors, and for wrong passwords when a
+// signed-in operator must enter the password again.
 func proofCounter(v SignedIn) operatorstore.SignInCounter {
 	name := nameSubject(v.Operator.Name)
 	sum := sha256.Sum256(append([]byte("proof "), name...))
 	return operatorstore.SignInCounter{Subject: sum[:], Of: name, Limit: maxFailuresOfProof}
 }
 
-// addressSubject returns the subject for the network that a provider assigns to one customer. All
-// texts that are not addresses count as the same address.
+// addressSubject returns the subject for the address's network, which an internet provider assigns
+// to one customer. All texts that are not addresses count as the same address.
 func (a *Operators) addressSubject(address string) []byte {
 	var network netip.Prefix
 	if ip, err := netip.ParseAddr(address); err == nil {

@@ -28,8 +28,8 @@ type fixture struct {
 	*operators.Operators
 	t   *testing.T
 	now time.Time
-	// meanwhile is a function that runs once, in the middle of an operation. The clock is read
-	// d.after times before that moment.
+	// meanwhile is a function that runs once, in the middle of an operation. The field "after" is
+	// the number of clock readings before this function runs.
 	meanwhile func()
 	after     int
 }
@@ -306,8 +306,8 @@ func TestChangesDuringSignInApply(t *testing.T) {
 			must(t, err)
 			_, password, err := d.ResetPassword(t.Context(), "zoe")
 			must(t, err)
-			// The counters read the clock three times. After that, the service has recognised the
-			// operator.
+			// The service reads the clock three times to count the attempt. At the next reading, it
+			// has recognised the operator.
 			d.meanwhile, d.after = c.meanwhile, 3
 			pass, err := d.signIn("zoe", password, "192.0.2.1")
 			if !errors.Is(err, c.want) || d.meanwhile != nil {

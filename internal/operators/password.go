@@ -88,8 +88,8 @@ func matches(ctx context.Context, stored, password string) (bool, error) {
 	return err == nil && subtle.ConstantTimeCompare(got, want) == 1, err
 }
 
-// nobody returns the hash that the service compares for unknown names. The comparison takes the
-// same time as for a real hash, and no password matches.
+// nobody is a function. It returns the hash that the service compares for unknown names. The
+// comparison takes the same time as for a real hash, and no password matches.
 var nobody = sync.OnceValue(func() string {
 	text := base64.RawStdEncoding.EncodeToString
 	return fmt.Sprintf(hashForm, hashMemory, hashPasses, text(randomBytes(saltSize)), text(randomBytes(hashSize)))

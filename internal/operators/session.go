@@ -114,7 +114,7 @@ func (a *Operators) find(ctx context.Context, token string) (SignedIn, error) {
 	return SignedIn{Session: s, Operator: o}, nil
 }
 
-// open makes a session. It calls the function also in the same transaction. open fails with
+// open makes a session. It calls the argument `also` in the same transaction. open fails with
 // ErrConflict when, after recognition, the operator was disabled, got another password, or gained
 // or lost a second factor.
 func (a *Operators) open(ctx context.Context, o operatorstore.Operator, step string, life time.Duration, also func(*store.Tx, operatorstore.Session) error) (IssuedSession, error) {

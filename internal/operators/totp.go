@@ -42,7 +42,7 @@ func totpCode(secret []byte, step int64) string {
 func stepOf(t time.Time) int64 { return t.Unix() / int64(totpPeriod.Seconds()) }
 
 // matchCode returns the period to which the code belongs, and whether the code is right. The period
-// must be later than last, the last period with a used code.
+// must be later than the argument `last`, which is the last period with a used code.
 func matchCode(secret []byte, code string, now time.Time, last int64) (int64, bool) {
 	code = strings.ReplaceAll(code, " ", "")
 	for step := stepOf(now) - totpDrift; step <= stepOf(now)+totpDrift; step++ {
@@ -178,7 +178,7 @@ func (a *Operators) ConfirmTOTP(ctx context.Context, v SignedIn, code, request s
 			return err
 		}
 		// A concurrent sign-in without the second factor either commits before this transaction or
-		// is refused. If it commits before, the statements below revoke its session.
+		// is refused. If it commits first, the statements below revoke its session.
 		operatorstore.In(tx).RaiseSession(v.ID)
 		operatorstore.In(tx).RevokeSessions(v.Operator.ID, v.ID, a.Now())
 		operatorstore.In(tx).ReturnSignIn(proofCounter(v).Subject)

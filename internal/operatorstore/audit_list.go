@@ -34,7 +34,7 @@ func (f AuditFilter) selection() database.Selection {
 	}
 	domain := "domain_id = $%d"
 	if f.SubjectID != 0 {
-		domain = chainOf + " = $%d" // an object has fewer acts than a domain, so the index of objects is faster
+		domain = chainOf + " = $%d" // prevents a search in the index of domains, because an object has fewer acts than a domain
 	}
 	for _, is := range []struct {
 		set    bool

@@ -44,8 +44,8 @@ func (s *sessionRow) session() Session {
 	return s.Session
 }
 
-// Session loads the session that belongs to a token, with its operator. It also loads an ended
-// session and a disabled operator. It fails with ErrNotFound when no session has the token.
+// Session loads the session that belongs to a token, with its operator, even if the session has
+// ended or the operator is disabled. It fails with ErrNotFound when no session has the token.
 func (r Reader) Session(ctx context.Context, hash []byte) (Session, Operator, error) {
 	var o Operator
 	s, err := database.One(ctx, r.rows, func(row database.Row) (Session, error) {

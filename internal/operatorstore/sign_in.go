@@ -43,8 +43,8 @@ func (tx Tx) ReturnSignIn(subject []byte) {
 	tx.unit.Exec(`UPDATE sign_in_failure SET failures = failures - 1 WHERE subject = $1 AND failures > 0`, subject)
 }
 
-// ForgetSignIns removes at most limit subjects without an attempt since the instant `before`. It
-// also removes `tooMany` other subjects: first the subjects with the fewest attempts, and among
+// ForgetSignIns removes at most `limit` subjects without an attempt since the instant `before`.
+// It also removes `tooMany` other subjects: first the subjects with the fewest attempts, and among
 // these the oldest.
 func (tx Tx) ForgetSignIns(before time.Time, limit, tooMany int) {
 	tx.unit.Exec(`DELETE FROM sign_in_failure WHERE subject IN (SELECT subject FROM sign_in_failure WHERE latest <= $1 ORDER BY latest`+database.UpTo(limit)+`)`, database.Micros(before))

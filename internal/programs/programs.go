@@ -6,8 +6,8 @@
 // database within seconds.
 //
 // The package fails with Invalid for an impossible address or secret, and for the UUID of another
-// connector. It fails with Unavailable, in words for operators, when the program does not describe
-// itself. It fails with store.ErrNotFound for an unknown program.
+// connector. It fails with Unavailable, and a message for operators, when the program does not
+// describe itself. It fails with store.ErrNotFound for an unknown program.
 package programs
 
 import (
@@ -48,7 +48,7 @@ type Program struct {
 // Number returns the deprecated number of the connector.
 func (p Program) Number() int64 { return firstNumber + p.ID }
 
-// Connector returns the program's connector. That connector uses calls to call the program.
+// Connector returns the program's connector, which calls the program through the argument `calls`.
 func (p Program) Connector(calls *remote.Program) (connector.Connector, error) {
 	if p.Err != nil {
 		return nil, fmt.Errorf("read the profile of connector %s: %w", p.UUID, p.Err)

@@ -43,8 +43,8 @@ type Meter struct {
 	began       time.Time
 }
 
-// Start begins to show work, such as "backup", until End. With asJSON, each line is a JSON object,
-// even on a terminal.
+// Start returns a Meter that shows the progress of work, such as "backup", until End. With asJSON,
+// each line is a JSON object, even on a terminal.
 func Start(out io.Writer, asJSON bool, work string) *Meter {
 	m := &Meter{out: out, json: asJSON, work: work, began: time.Now(), over: make(chan struct{}), ended: make(chan struct{})}
 	draw, every := m.line, lineEvery

@@ -72,7 +72,7 @@ func mustReadGuides() (map[string]guide, []guideGroup) {
 			last.Guides = append(last.Guides, guideLink{found[2], guidesRoot + found[3]})
 		}
 	}
-	withoutGuides := func(g guideGroup) bool { return len(g.Guides) == 0 } // pages of the repository only
+	withoutGuides := func(g guideGroup) bool { return len(g.Guides) == 0 } // its pages are only in the repository
 	return guides, slices.DeleteFunc(groups, withoutGuides)
 }
 

@@ -65,7 +65,8 @@ func (s schema) mentions(object string) bool {
 		slices.ContainsFunc(s.AnyOf, holds) || slices.ContainsFunc(slices.Collect(maps.Values(s.Properties)), holds)
 }
 
-// name returns the name of the object, or an empty text for other values.
+// name returns the name of the object that the schema refers to, or an empty text for a schema
+// without a reference.
 func (s schema) name() string { return strings.TrimPrefix(s.Ref, "#/components/schemas/") }
 
 // fields returns the fields of an object. The required fields come first.

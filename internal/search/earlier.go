@@ -15,8 +15,8 @@ import (
 const earlierAtOnce = 100
 
 // earlierTables lists the tables with the progress of AddEarlier. The first table is for payments
-// that are older than payment_word. The second table is for payments that are older than the names
-// of beneficiaries in payment_word.
+// that are older than payment_word. The second table is for payments that the service stored before
+// payment_word contained the names of beneficiaries.
 var earlierTables = []string{"payment_word_earlier", "payment_name_earlier"}
 
 // AddEarlier adds the words of a domain's payments that an earlier version of the service stored

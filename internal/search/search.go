@@ -83,8 +83,8 @@ func rowsOf(tx *store.Tx, p *payment.Payment) []any {
 	return rows
 }
 
-// wordsOf returns the words of a payment, sorted. Each word occurs once. Labels, names and addresses
-// have separate limits, so that none of them displaces the others.
+// wordsOf returns the words of a payment, sorted. Each word occurs once. Labels, names and
+// addresses have separate limits, so that none of them displaces the others.
 func wordsOf(ring *keys.Ring, p *payment.Payment) []string {
 	labels, names, mails := []string{}, []string{}, mailOf(ring, p.Domain, p.PayerIdentity)
 	for i := range p.Instructions {
@@ -121,17 +121,18 @@ type source interface {
 	Rows() *database.Querier
 }
 
-// mostCompared is the number of payments with the rarest word that a search for several words
-// compares, and maxSought is the number of words that a search uses.
+// mostCompared limits the payments that a search for several words compares. These payments have
+// the rarest word. maxSought limits the words that a search uses.
 const (
 	mostCompared = 2000
 	maxSought    = 8
 )
 
 // ByWords returns a domain's payments whose labels and beneficiaries' names contain the first
-// maxSought words of a text, newest first, or oldest first for a backward window. A position is the
-// time of registration in microseconds, and the id. For several words, ByWords reads at most 2,000
-// payments with the rarest word, from the position on, and compares their other words.
+// maxSought words of a text, newest first, or oldest first for a backward window. The position
+// w.From is the time of registration in microseconds, and the id. For several words, ByWords reads
+// at most 2,000 payments with the rarest word, from this position on, and compares their other
+// words.
 func ByWords(ctx context.Context, from source, domain passerelle.DomainID, text string, w store.Window) ([]passerelle.PaymentID, error) {
 	words := Words(text)
 	if len(words) == 0 {
@@ -169,9 +170,9 @@ func rarestFirst(ctx context.Context, from source, domain passerelle.DomainID, w
 }
 
 // find returns the payments that have all words. It reads payments with the first word, and
-// searches the index for the same payments with the other words. It counts these rows, because
-// PostgreSQL converts EXISTS to a join. A generic plan expects few payments for every word, so the
-// join may read all payments with a frequent word.
+// searches the index for the same payments with the other words. It counts these rows instead of
+// using EXISTS, because PostgreSQL converts EXISTS to a join. A generic plan expects few payments
+// for every word, so the join may read all payments with a frequent word.
 func find(ctx context.Context, from source, domain passerelle.DomainID, words []string, w store.Window) ([]passerelle.PaymentID, error) {
 	sign, order, limit := "<", "DESC", w.Limit
 	if w.Backward {

@@ -30,8 +30,8 @@ func BankFiles(folder string, own []connector.Connector) ([]BankFile, error) {
 	return readBanks(folder, own, nil)
 }
 
-// readBanks reads the files like BankFiles. before contains the banks of the last read, by path. A
-// bank in before replaces the bank of a file that has become invalid.
+// readBanks reads the files like BankFiles. The argument `before` contains the banks of the last
+// read, by path. A bank in `before` replaces the bank of a file that has become invalid.
 func readBanks(folder string, own []connector.Connector, before map[string]*berlingroup.Bank) ([]BankFile, error) {
 	paths, err := filepath.Glob(filepath.Join(folder, "*.toml"))
 	if err == nil && len(paths) == 0 {
@@ -120,8 +120,8 @@ func emptyFolder(folder string) error {
 // a connector without a file.
 type takenNames map[string]string
 
-// takenName is a name that another connector has. field is the field of the bank file with this
-// name.
+// takenName is a name that another connector has. field is the field that contains the name in the
+// bank file.
 type takenName struct{ field, message string }
 
 // take reserves the UUID and the numbers of a connector. It reserves all of them or none. It

@@ -23,8 +23,8 @@ func heap() int64 {
 	return int64(m.HeapAlloc) //nolint:gosec // heaps are never that large
 }
 
-// begin sends a request to the built-in receiver. It omits the last bytes of the body: without is
-// their number.
+// begin sends a request to the built-in receiver, except the last bytes of the body. The parameter
+// `without` is the number of these bytes.
 func begin(c net.Conn, header, body string, without int) {
 	fmt.Fprintf(c, "POST /sandbox/receiver/n HTTP/1.1\r\nHost: test.example\r\nContent-Length: %d\r\n%s\r\n", len(body), header)
 	_, _ = io.WriteString(c, body[:len(body)-without]) // writing fails when the service refuses the request before its end

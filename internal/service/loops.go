@@ -61,7 +61,7 @@ func (s *Service) synchronise(ctx context.Context, d passerelle.Domain) error {
 }
 
 // fetchers returns the loops that fetch files, by the UUIDs of the connectors. Each connector in
-// all that reads files has its own loop, so a slow connector does not delay the others.
+// the list `all` that reads files has its own loop, so a slow connector does not delay the others.
 func (s *Service) fetchers(all []connector.Connector) map[string]*background.Loop {
 	loops := map[string]*background.Loop{}
 	for _, c := range all {

@@ -36,8 +36,8 @@ func sent(t *testing.T, s *servicetest.Instance, d passerelle.Domain, script str
 	return p.ID
 }
 
-// TestBusyDomainsDelayNoOthers: while time passes, the payment of the first domain is due again
-// after each check. The payment of the second domain must be done before the time stops.
+// TestBusyDomainsDelayNoOthers: while the clock advances, the payment of the first domain is due
+// again after each check. The payment of the second domain must become done before the clock stops.
 func TestBusyDomainsDelayNoOthers(t *testing.T) {
 	const step = 7 * time.Hour // longer than the longest wait between two checks
 	var steps, left atomic.Int64

@@ -23,7 +23,7 @@ type program struct {
 }
 
 // Programs returns the use cases of connector programs for commands, which run without the service.
-// They do not know the bank files.
+// These use cases do not know the bank files.
 func Programs(db *store.DB) *programs.Programs {
 	return &programs.Programs{DB: db, Now: time.Now, Own: builtIn}
 }
@@ -34,12 +34,12 @@ func (s *Service) newPrograms() *programs.Programs {
 	return &programs.Programs{DB: s.DB, Now: time.Now, Own: func(uuid string) bool { return builtIn(uuid) || s.isFile(uuid) }}
 }
 
-// builtIn reports whether a built-in connector has a UUID.
+// builtIn reports whether the UUID belongs to a built-in connector.
 func builtIn(uuid string) bool {
 	return slices.ContainsFunc(Connectors(&sandbox.Bank{}), func(c connector.Connector) bool { return c.Profile().UUID == uuid })
 }
 
-// isFile reports whether a bank file of this process has a UUID.
+// isFile reports whether the UUID belongs to a bank file of this process.
 func (s *Service) isFile(uuid string) bool {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()

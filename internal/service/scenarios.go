@@ -19,7 +19,7 @@ func logins() []wire.Login {
 	return shown
 }
 
-// scenarios returns the scenarios of the simulated banks in the form of the API. The two forms may
+// scenarios converts the scenarios of the simulated banks to the form of the API. The two forms may
 // differ only in how they represent an absent value. scenarios fails when the form of the API lacks
 // a member.
 func scenarios() ([]wire.Scenario, error) {

@@ -74,7 +74,7 @@ type Config struct {
 	// LeaseTimeout is the time for which a change of a connection waits while a sync reads the
 	// connection. Zero means ten seconds.
 	LeaseTimeout time.Duration
-	// Banks is a folder of bank files and logos. It is empty without such a folder.
+	// Banks is the path of the folder with bank files and logos. It is "" without such a folder.
 	Banks string
 	// Timing is the timing of the simulated banks.
 	Timing sandbox.Timing
@@ -89,8 +89,8 @@ type Config struct {
 	MaxRequests int64
 	// MaxBodies limits the bytes of request bodies in memory. Zero means DefaultMaxBodies.
 	MaxBodies int64
-	// DatabaseTimeout limits the time of a query or unit, including the wait for a connection. Zero
-	// means DefaultDatabaseTimeout.
+	// DatabaseTimeout limits the time of a database query or write, including the wait for a
+	// connection to the database. Zero means DefaultDatabaseTimeout.
 	DatabaseTimeout time.Duration
 	// Identities configures the identity provider for operators. It is nil without a provider. The
 	// service sets the client that calls the provider.
@@ -98,7 +98,7 @@ type Config struct {
 	// Mail sends the mails about webhooks. If it is nil, mails wait for a process that has a
 	// Mailer.
 	Mail Mailer
-	// Alone gives each unit its own transaction, as in store.Options.
+	// Alone gives each database write its own transaction, as in store.Options.
 	Alone bool
 	// Migrate makes Open apply missing migrations first. Otherwise Open fails when the schema is
 	// outdated.
@@ -194,7 +194,7 @@ type Service struct {
 }
 
 // Open opens the database, assembles the parts and binds the listeners. It does not serve requests
-// yet. The caller can therefore first use the address in the base URL of a domain.
+// yet. Before Start, the caller can use the listener's address in the base URL of a domain.
 func Open(ctx context.Context, c Config) (*Service, error) {
 	if c.Now == nil {
 		c.Now = time.Now

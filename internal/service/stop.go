@@ -96,8 +96,8 @@ func (s *Service) closeDatabase(ctx context.Context) error {
 	return nil
 }
 
-// within calls do, which takes no context. It returns the result of do. If the context ends first,
-// it returns the context's error.
+// within calls the function `do`, which takes no context. It returns the result of `do`. If the
+// context ends first, it returns the context's error.
 func within(ctx context.Context, do func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- do() }()

@@ -12,7 +12,8 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// The engine finds errors on pages that allow no script, and colours that are wrong in one scheme.
+// TestAccessibilityCheckFindsErrors checks that Violations finds errors on pages that allow no
+// scripts, and colours that are wrong in only one of the two colour schemes.
 func TestAccessibilityCheckFindsErrors(t *testing.T) {
 	const frame = `<!doctype html><html lang="en"><head><title>A page</title><link rel="stylesheet" href="/s.css"></head><body><main><h1>A page</h1>`
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

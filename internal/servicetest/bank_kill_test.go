@@ -81,8 +81,8 @@ type sale struct {
 	key, kind string
 	bank      bankConnector
 	id        int64
-	// back is the address to which the payer returns, until the service has responded to the
-	// return.
+	// back is the address to which the payer returns. It becomes empty when the service has
+	// responded to the return without a server error.
 	back string
 }
 

@@ -26,8 +26,7 @@ var chromium struct {
 
 // Browser returns a new private window of the browser, with its own cookies, cache and storage. The
 // window has the width and height in CSS pixels, and closes with the test. Without Chromium,
-// Browser skips the test. In CI, it fails the test. The TestMain of the package must call
-// CloseBrowser.
+// Browser skips the test, or fails it in CI. The TestMain of the package must call CloseBrowser.
 func Browser(t testing.TB, width, height int64) context.Context {
 	t.Helper()
 	leftout.Needs(t, leftout.Browsers...)
@@ -59,7 +58,7 @@ func startBrowser(t testing.TB) context.Context {
 	ctx, stop := chromedp.NewContext(context.Background(), chromedp.WithAllocatorOptions(
 		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(filepath.Join(folder, "profile")), chromedp.Env("TMPDIR="+folder),
 		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
-		// Without the last of these, Chromium would start a spare process for each window.
+		// With SpareRendererForSitePerProcess, Chromium would start a spare process for each window.
 		chromedp.Flag("disable-features", "Translate,BlinkGenPropertyTrees,SpareRendererForSitePerProcess"),
 		chromedp.Flag("disable-sync", true), chromedp.Flag("no-first-run", true), chromedp.Flag("disable-quic", true),
 	))

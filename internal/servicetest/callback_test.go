@@ -21,9 +21,9 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// oldest is the last creation time of a domain with the old behaviour of PAYMENT_STATE_UPDATED,
-// which TestStateThatThePayerBrings describes. newest is the first creation time with the new
-// behaviour.
+// newest is the first creation time with the new behaviour of PAYMENT_STATE_UPDATED. oldest is one
+// second earlier. A domain of that time has the old behaviour, which TestStateThatThePayerBrings
+// describes.
 var (
 	oldest = time.Date(2024, 9, 12, 23, 59, 59, 0, time.UTC)
 	newest = oldest.Add(time.Second)

@@ -170,8 +170,8 @@ func (m *marks) another() {
 	}
 }
 
-// rest runs a function while clients begin no work. Otherwise a pass of the sender might not end on
-// a busy machine.
+// rest runs a function while clients begin no work. Otherwise a pass of the webhook sender might
+// not end on a busy machine.
 func (m *marks) rest(do func() bool) bool {
 	m.ledger.d.begins.Lock()
 	defer m.ledger.d.begins.Unlock()
@@ -235,8 +235,8 @@ var elsewhere = map[string]string{
 	"aggregation.(*Aggregation).emitUserSyncedOnce": "people of this load have one connection each",
 }
 
-// through matches functions by which many other functions commit. The marks name their callers
-// instead.
+// through matches functions by which many other functions commit. The marks name the callers of
+// these functions instead.
 var through = regexp.MustCompile(`\.(commit|write|ask|callBank|begin|finish|limitDB)$`)
 
 func committing(t *testing.T) (names []string) {

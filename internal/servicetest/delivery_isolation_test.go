@@ -184,8 +184,8 @@ func measured(in *setting, isDead bool) time.Duration {
 	return took[len(took)*99/100]
 }
 
-// drive changes payments at a steady rate. For each change, it returns the time that passes after
-// the response until the healthy endpoint receives the event.
+// drive changes payments at a steady rate. For each change, it returns the time between the
+// response and the arrival of the event at the healthy endpoint.
 func (s *fixture) drive(changes int) (took []time.Duration) {
 	s.t.Helper()
 	all := make([]*mover, changes/changesOfPayment)

@@ -109,7 +109,7 @@ func TestAnotherReplicaTakesOver(t *testing.T) {
 	}
 	d.bases = []string{other.BaseURL}
 	d.payAll(replicaClients, orders(eventCount(60)/changesOfPayment, nil, always))
-	// The test waits at most one and a half times as long as the lease had left, because the
+	// The test waits at most one and a half times the remaining time of the lease, because the
 	// machine may be slow.
 	l.awaitDelivery(killed.Add(time.Duration(held) * time.Second * 3 / 2))
 	t.Logf("a lease of %d s was left behind; everything was delivered after %v", held, time.Since(killed).Round(time.Millisecond))

@@ -27,8 +27,8 @@ import (
 	"passerelle/payment"
 )
 
-// amount returns the number in the environment variable name, which long runs set. Without the
-// variable, it returns usual.
+// amount returns the number in an environment variable, which long runs set. Without the variable,
+// it returns the usual number.
 func amount(name string, usual int) int {
 	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
 		return n

@@ -108,8 +108,9 @@ func (h *history) play() {
 
 func pick[T any](random *rand.Rand, list []T) T { return list[random.IntN(len(list))] }
 
-// clientAct is one act in a history. Its function allowed tells from the client's data whether the
-// service may accept the act. If allowed is nil, the service may always accept the act.
+// clientAct is one act in a history. The function in the field "allowed" decides from the client's
+// data whether the service may accept the act. If the field is nil, the service may always accept
+// the act.
 type clientAct struct {
 	name    string
 	do      func(*history) servicetest.Answer

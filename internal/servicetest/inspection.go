@@ -101,7 +101,8 @@ func Listen(ctx context.Context, t testing.TB) Console {
 	return c
 }
 
-// Silent checks that the browser has sent no messages, except messages that contain a text in but.
+// Silent checks that the browser has sent no messages, except messages that contain a text in the
+// argument `but`.
 func (c Console) Silent(t testing.TB, but ...string) {
 	t.Helper()
 	const end = "the end"

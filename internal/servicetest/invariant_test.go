@@ -16,7 +16,7 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// Each of the damages breaks rules about stored data with SQL statements. In statements and
+// Each of the damages executes SQL statements that break rules about stored data. In statements and
 // expectations, # means the payment's number, and #0 means a number far from all other numbers.
 var damages = []struct {
 	name       string

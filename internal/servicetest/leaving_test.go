@@ -15,8 +15,8 @@ import (
 	"passerelle/internal/servicetest"
 )
 
-// slowProgram sends a value to asked when a read begins, and ends the read when it receives a value
-// from answer.
+// slowProgram sends a value to the channel "asked" when a read begins. It ends the read when it
+// receives a value from the channel "answer".
 type slowProgram struct {
 	asked, answer chan struct{}
 }
@@ -63,7 +63,7 @@ func (p *slowProgram) once(h holder) {
 	}
 }
 
-// The function that begin returns makes the client of the read leave.
+// begin starts a read, and returns a function that makes the client of this read leave.
 func (p *slowProgram) begin(h holder) (leave func()) {
 	h.t.Helper()
 	ctx, cancel := context.WithCancel(h.t.Context())

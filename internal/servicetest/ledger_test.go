@@ -61,7 +61,7 @@ const undelivered = `SELECT count(*) FROM delivery WHERE delivered IS NULL`
 func (l *ledger) settle() {
 	l.t.Helper()
 	l.d.call("POST", "/config", l.d.config, map[string]any{"webhooks.timeout_seconds": "60"})
-	l.stored = storetest.Inspect(l.t, l.d.process.Database()) // this connects only now, because the kills would end the connection
+	l.stored = storetest.Inspect(l.t, l.d.process.Database()) // this connects only now, because a kill of the database would end an earlier connection
 	started := time.Now()
 	for left := int64(1); left > 0 && time.Since(started) < waitLimit; <-time.After(100 * time.Millisecond) {
 		l.d.call("POST", "/sandbox/run", l.d.config, map[string]any{})

@@ -70,7 +70,7 @@ func builtWith(name, linkerFlags string) (string, error) {
 }
 
 // PASSERELLE_TEST_PROGRAM can name a program that was built before, such as the program in a
-// package.
+// Linux package.
 func present(t testing.TB) string {
 	t.Helper()
 	if program := os.Getenv("PASSERELLE_TEST_PROGRAM"); program != "" {
@@ -157,8 +157,8 @@ func startProcess(t testing.TB, binary, folder, database string, environment ...
 }
 
 // FreeAddress returns an unused loopback address. Its port is below the ports that the kernel
-// assigns. While its process does not run, the kernel therefore assigns the port to no other
-// process.
+// assigns. The kernel therefore assigns the port to no other process while the test restarts its
+// server.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	for range 100 {

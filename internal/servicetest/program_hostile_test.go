@@ -189,9 +189,10 @@ func (h holder) sync() (string, int) {
 	return connection.State, len(all.Transactions)
 }
 
-// TestHostileProgramsCostOthersNothing measures other calls while the service reads from a hostile
-// program, and from a correct program. PASSERELLE_TEST_PAIRS is the number of such pairs. In the
-// median pair, the hostile program may increase the 99th percentile by a factor of at most 1.2.
+// TestHostileProgramsCostOthersNothing measures other calls twice: while the service reads from a
+// correct program, and while it reads from a hostile program. PASSERELLE_TEST_PAIRS is the number
+// of these pairs of measurements. In the median pair, the hostile program may increase the 99th
+// percentile by a factor of at most 1.2.
 func TestHostileProgramsCostOthersNothing(t *testing.T) {
 	if pairs() == 0 {
 		measureOthers(t, "dies in its stream", 20) // this only checks that the measurement works
@@ -250,7 +251,7 @@ func measureOthers(t *testing.T, name string, calls int) time.Duration {
 		took[i] = time.Since(begun)
 	}
 	close(over)
-	server.CloseClientConnections() // otherwise the service would read a stream without end for minutes
+	server.CloseClientConnections() // otherwise the service would read an endless stream for minutes
 	reading.Wait()
 	slices.Sort(took)
 	return took[len(took)*99/100]

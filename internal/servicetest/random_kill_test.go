@@ -21,7 +21,7 @@ import (
 func TestNothingIsLostToKills(t *testing.T) { killOnEach(t, surviveKills) }
 
 // killOnEach starts the program on SQLite, on PostgreSQL, and on a PostgreSQL server that is killed
-// too. It passes the number of kills of the program and of the database to survive.
+// too. It calls survive with the number of kills of the program and of the database.
 func killOnEach(t *testing.T, survive func(t *testing.T, p *servicetest.Process, c *servicetest.Cluster, kills, databaseKills int)) {
 	t.Parallel()
 	kills := amount("PASSERELLE_TEST_KILLS", 5)

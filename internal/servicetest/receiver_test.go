@@ -125,8 +125,8 @@ func (e *endpoint) note(chance int, body string) manner {
 	return e.behaviours[chance%len(e.behaviours)]
 }
 
-// accept records an acceptance before the caller writes the response, so the sender's next act
-// comes later.
+// accept records an acceptance before the caller writes the response, and so before the sender's
+// next act.
 func (e *endpoint) accept(body string) {
 	id := idOf(body)
 	e.mu.Lock()

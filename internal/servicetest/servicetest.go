@@ -104,7 +104,7 @@ func Start(t testing.TB, database string, o Options) *Instance {
 }
 
 // withFewConnections limits the connections to PostgreSQL. Each connection is a process of the
-// server, and the start of sixteen processes takes longer than most tests.
+// server, and the start of the default sixteen processes takes longer than most tests.
 func withFewConnections(address string) string {
 	parsed, err := url.Parse(address)
 	if err != nil || parsed.Scheme == "sqlite" {

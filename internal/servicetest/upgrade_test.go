@@ -11,9 +11,9 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// TestUpgradeUnderLoad upgrades a program from before the newest migration, and goes back, while
-// clients pay, read accounts and receive events. PASSERELLE_TEST_PREVIOUS is the path of the old
-// program, which scripts/previous-version builds.
+// TestUpgradeUnderLoad upgrades a program that lacks the newest migration, and goes back to the old
+// program, while clients pay, read accounts and receive events. PASSERELLE_TEST_PREVIOUS is the
+// path of the old program, which scripts/previous-version builds.
 func TestUpgradeUnderLoad(t *testing.T) {
 	chosen := seed()
 	t.Logf("PASSERELLE_TEST_SEED=%d", chosen)

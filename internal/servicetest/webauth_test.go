@@ -52,8 +52,8 @@ func eachPerson(t *testing.T, run func(t *testing.T, p *person)) {
 	})
 }
 
-// query returns a valid query with changes, which lists names and values in turn. An empty value
-// omits its parameter.
+// query returns a valid query with some parameters changed. The argument `changes` contains
+// names and values in turn. An empty value omits its parameter.
 func (p *person) query(changes ...string) string {
 	q := url.Values{"client_id": {p.ClientID}, "redirect_uri": {returnURL}, "connector_uuid": {testConnector}, "state": {"a b&c=ü"}}
 	for i := 0; i < len(changes); i += 2 {

@@ -62,7 +62,7 @@ const (
 	maxCertificates   = 32 << 10
 	maxTimeoutSeconds = 300
 	maxAddresses      = 10
-	// maxFamiliar is the largest number of stored keys in a domain that belong to families.
+	// maxFamiliar limits the stored keys of a domain that have a prefix in families.
 	maxFamiliar     = 200
 	maxFamiliarName = 100
 )

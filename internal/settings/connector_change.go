@@ -18,7 +18,7 @@ type ConnectorChange struct {
 	Hidden, Mechanism, SyncDays *string
 }
 
-// Want adds the requested values of a connector to changes. It fails with Invalid when the
+// Want adds the requested values of a connector to `changes`. It fails with Invalid when the
 // connector cannot have one of them.
 func (c ConnectorChange) Want(p connector.Profile, changes map[string]*string) error {
 	var offered []passerelle.AuthMechanism
@@ -47,7 +47,7 @@ type SourceChange struct {
 	Disabled  *bool
 }
 
-// Want adds the requested values of a source to changes. p is the connector with the domain's
+// Want adds the requested values of a source to `changes`. p is the connector with the domain's
 // current settings. Want fails with NotFound when the source does not exist, and with Invalid when
 // the source cannot have one of these values.
 func (c SourceChange) Want(p connector.Profile, now time.Time, changes map[string]*string) error {

@@ -1,10 +1,10 @@
 // Package settings is the catalogue of a domain's configuration keys. It has each key's type,
 // default and help, and reads typed values.
 //
-// The package decides which keys exist, and owns their names and values. It refuses invalid values
-// on writing, so readers can rely on them. It records every change, with the person or program that
-// made it. It does not own the flags of the program. It keeps no values in memory after a request,
-// so the next request sees values that another process has changed.
+// The package decides which keys exist, and owns their names and values. It refuses to write
+// invalid values, so readers can rely on stored values. It records every change, with the person or
+// program that made it. It does not own the flags of the program. It keeps no values in memory
+// after a request, so the next request sees values that another process has changed.
 //
 // The package fails with an Invalid *passerelle.Error for an unknown key or an invalid value. It
 // fails with the store's error when the database does not respond.
@@ -45,7 +45,7 @@ func Keys() []Key {
 }
 
 // Find returns the key with a name or an alias. For a name that belongs to a family, Find returns
-// an unused key, although the catalogue does not list such keys.
+// an unused key, although the catalogue does not list the keys of families.
 func Find(name string) (Key, bool) {
 	i := slices.IndexFunc(catalogue, func(k Key) bool { return k.Name == name || slices.Contains(k.Aliases, name) })
 	if i >= 0 {
@@ -276,7 +276,7 @@ func (v Values) Keys() []Key {
 }
 
 // Flat returns the values of keys, by name. A key appears under each of its names that contains
-// search. Flat ignores case.
+// the argument `search`. Flat ignores case.
 func (v Values) Flat(search string) map[string]string {
 	flat := map[string]string{}
 	for _, key := range v.Keys() {

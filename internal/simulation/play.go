@@ -124,7 +124,7 @@ func (p *play) make(ctx context.Context, move sandbox.Move) error {
 	if err := p.report(ctx, move); err != nil {
 		return err
 	}
-	_, err := p.runUntilIdle(ctx, p.domain) // a bank may not have responded in time
+	_, err := p.runUntilIdle(ctx, p.domain) // asks again if a bank did not respond in time
 	return err
 }
 

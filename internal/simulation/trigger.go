@@ -22,9 +22,9 @@ const (
 	triggerTries = 5
 )
 
-// TestEvent is an event that a client requests to test a receiver. If User is zero, its sample has
-// the user webhook.SampleUser. If Connection is zero, its sample has the connection
-// webhook.SampleConnection. Without Data, its body is the sample.
+// TestEvent is an event that a client requests to test a receiver. Without Data, its body is the
+// sample of the event. If User is zero, the sample has the user webhook.SampleUser. If Connection
+// is zero, the sample has the connection webhook.SampleConnection.
 type TestEvent struct {
 	Event      string
 	User       passerelle.UserID
@@ -48,8 +48,8 @@ func (l *Simulation) instant(d passerelle.Domain) time.Time {
 }
 
 // Trigger emits a test event into a sandbox domain. The event is delivered like any other event,
-// after earlier test events about the same subject. Trigger fails with Invalid for the events of
-// payments, USER_CREATED and USER_DELETED, which only real payments and users cause. The error says
+// after earlier test events about the same subject. Trigger fails with Invalid for USER_CREATED,
+// USER_DELETED and the events of payments, which only real users and payments cause. The error says
 // what to do instead. Trigger also fails with Invalid for an unknown event, for a user who does not
 // exist, and for data that cannot be converted to a required statement.
 func (l *Simulation) Trigger(ctx context.Context, d passerelle.Domain, t TestEvent) (Triggered, error) {

@@ -67,11 +67,11 @@ type transaction struct {
 
 // Of returns one statement for each account of a payload, in order. The statement of a newly found
 // account has no movements. bookedBefore lists the ids of transactions that are movements of
-// earlier statements. Of omits them, although the payload contains their new details. Of also
-// returns the number of accounts that it omits. It omits deleted accounts, disabled accounts except
-// a newly found one, and accounts without a French IBAN. It also omits accounts whose balance,
-// currency or update is not in the payload. All amounts of a statement have as many decimals as its
-// currency, or more if an amount needs more.
+// earlier statements. The new statements omit these transactions, although the payload contains
+// their new details. The second result is the number of omitted accounts: deleted accounts,
+// disabled accounts except a newly found one, and accounts without a French IBAN. Accounts whose
+// balance, currency or update is not in the payload are also omitted. All amounts of a statement
+// have as many decimals as its currency, or more if an amount needs more.
 func Of(body []byte, bookedBefore ...int64) ([]byte, int, error) {
 	var (
 		text    []byte
@@ -134,7 +134,8 @@ func (a *account) carried() bool {
 	return french
 }
 
-// write returns the statement of an account. The caller must have checked the account with carried.
+// write returns the statement of an account. The caller must have checked the account with
+// a.carried.
 func (a *account) write(earlier map[int64]bool) ([]byte, error) {
 	booked := a.booked(earlier)
 	decimals := a.decimals(booked)

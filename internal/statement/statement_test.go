@@ -20,8 +20,8 @@ const oneConnection = `0130006    00001EUR2 12345678901  171126                 
 0730006    00001EUR2 12345678901  201126                                                  0000000024811G                
 `
 
-// TestSamples checks the statements for the samples of the three events that the service can send
-// as statements.
+// TestSamples makes statements from the samples of three events. The service can send only these
+// events as statements.
 func TestSamples(t *testing.T) {
 	for event, want := range map[webhook.Event]struct {
 		text    string

@@ -95,7 +95,7 @@ func times(n int64) map[string]int64 {
 }
 
 // TestAccountNumbersAreSealed checks that a new database contains no account number of a payment in
-// plain text, and that lists find payments by number.
+// plain text, and that payments can be found by number.
 func TestAccountNumbersAreSealed(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.numbered()

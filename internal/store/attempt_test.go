@@ -197,8 +197,9 @@ func TestReportsHastenQuestions(t *testing.T) {
 	})
 }
 
-// TestCallbacks checks that the query of a payer's return is stored until the bank has received it
-// or the payment ends. A newer query must stay when the bank has received the older query.
+// TestCallbacks checks that the query string of a payer's return is stored until the bank has
+// received it or the payment ends. A newer query string must stay when the bank has received an
+// older one.
 func TestCallbacks(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.attempt("key", time.Hour)
@@ -240,7 +241,7 @@ func TestCallbacks(t *testing.T) {
 		a.Memory, a.State = nil, "answered"
 		wantCallback("")
 		s.report(p, payment.Report{Status: payment.Declined, Code: payment.Bug}, now)
-		a.Device = nil // a payment that left the state created needs no device
+		a.Device = nil // only a payment in the state created needs a device
 		keep("code=4")
 		wantCallback("")
 	})
@@ -388,7 +389,7 @@ func TestAttemptsFollowTheOrder(t *testing.T) {
 
 // In TestAbandonmentIsRemembered, the payer refuses the psuValidation. This attempt and all later
 // attempts must have the time of the first refusal in Abandoned, until the payer agrees. An answer
-// to decoupled must not count as an agreement.
+// to the action decoupled must not count as an agreement.
 func TestAbandonmentIsRemembered(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.attempt("key", time.Hour)
@@ -435,8 +436,8 @@ func TestSpoiltAttemptIsKnown(t *testing.T) {
 }
 
 // TestDueAndExpiringWaitForAttempts checks that an open attempt delays the status request to the
-// bank and the expiry of the payment. A payment without an unanswered attempt must not expire while
-// its check is due.
+// bank and the expiry of the payment. A payment whose attempts are all answered must not expire
+// while its check is due.
 func TestDueAndExpiringWaitForAttempts(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		claims := func() (due []store.Due, expiring []int64) {
@@ -474,7 +475,7 @@ func TestDueAndExpiringWaitForAttempts(t *testing.T) {
 }
 
 // TestOrderAge checks that the age of an order is counted from its first attempt, by the database's
-// clock. An order without a stored time is decades old.
+// clock. An order without a stored time must count as decades old.
 func TestOrderAge(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		a := s.attempt("key", time.Hour)

@@ -34,8 +34,8 @@ type Audit struct {
 	Refused   bool
 }
 
-// Audit records acts in the unit of the change. The store keeps the change and the acts, or
-// neither.
+// Audit records acts in the same unit as the change (see [Tx]). The store keeps the change and the
+// acts, or neither.
 func (tx *Tx) Audit(acts ...Audit) error {
 	for _, a := range acts {
 		if err := tx.audit(a); err != nil {

@@ -210,7 +210,7 @@ func (r *Reader) CountAuthProviders(ctx context.Context, f ProviderFilter) (int6
 }
 
 // WebhooksWithProvider lists a domain's webhooks that use a provider and are not deleted. The list
-// has at most limit webhooks. If provider is zero, it lists webhooks that use any provider.
+// has at most `limit` webhooks. If `provider` is zero, it lists webhooks that use any provider.
 func (r *Reader) WebhooksWithProvider(ctx context.Context, domain passerelle.DomainID, provider int64, limit int) ([]passerelle.WebhookID, error) {
 	which, args := `auth_id IS NOT NULL`, []any{int64(domain), limit}
 	if provider != 0 {

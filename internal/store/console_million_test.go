@@ -124,8 +124,9 @@ func listsOfConsole(s fixture) map[string]listOfConsole {
 	}
 }
 
-// TestMillionRowsOfTheConsole reads the first page of each list, over a thousand rows and over many
-// rows. In a long run, the long list may take at most three times as long as the short one.
+// TestMillionRowsOfTheConsole reads the first page of each list in two domains, one with a thousand
+// rows and one with many rows. In a long run, the long list may take at most three times as long as
+// the short one.
 func TestMillionRowsOfTheConsole(t *testing.T) {
 	onEachOwnDatabase(t, func(t *testing.T, s fixture) {
 		n, long := rowsOfLists(t)

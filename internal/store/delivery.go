@@ -58,10 +58,10 @@ func scanDelivery(row database.Row) (Delivery, error) {
 	return d, err
 }
 
-// Without an operator, the service sends a delivery only if the delivery is not held back and is
-// the head of its subject, and if its webhook is enabled and not deleted. A delivery is the head
-// when no earlier delivery of the same webhook and subject is pending. A held back delivery blocks
-// the later deliveries of its subject.
+// On its own, the service sends a delivery only if the delivery is not held back and is the head of
+// its subject, and if its webhook is enabled and not deleted. A delivery is the head when no
+// earlier delivery of the same webhook and subject is pending. A held back delivery blocks the
+// later deliveries of its subject.
 const (
 	deliverable = `SELECT d.id, e.id, e.name, d.attempts, e.user_id, d.version, e.media_type, e.omitted,
 		CASE WHEN length(e.body) <= 4096 THEN e.body END, e.parted,

@@ -13,8 +13,8 @@ import (
 
 const scalingPage = "../../docs/scaling.md"
 
-// These expressions match lines of the recorded schema. keyTable matches the table of keys on the
-// page.
+// These expressions match lines of the recorded schema, except keyTable, which matches the table of
+// keys in docs/scaling.md.
 var (
 	columnLine  = regexp.MustCompile(`(?m)^column (\w+)\.(\w+) `)
 	primaryLine = regexp.MustCompile(`(?m)^constraint \w+\.(\w+) PRIMARY KEY`)

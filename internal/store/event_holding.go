@@ -13,9 +13,9 @@ import (
 // contains the data.
 type Holding string
 
-// HoldingOf returns the name of the data that was read about a subject, such as a connection, in an
-// epoch. Each withdrawal of an account's or a subscription's data begins a new epoch. A nil epoch
-// stands for a subject without epochs.
+// HoldingOf returns the name of the data that was read about a subject in an epoch. The subject is
+// an account, a subscription or a connection. Each withdrawal of an account's or a subscription's
+// data begins a new epoch. A nil epoch stands for a subject without epochs.
 func HoldingOf(kind string, subject int64, epoch *int64) Holding {
 	if epoch == nil {
 		return Holding(fmt.Sprintf("%s:%d", kind, subject))

@@ -48,7 +48,7 @@ func meterOf(t *testing.T, s fixture, url string) (m *meter, stop func()) {
 	return m, func() { s.db.Database.Observe(nil) }
 }
 
-// connectSQLite makes a connection that enforces references, like those of the program.
+// connectSQLite makes a connection that enforces references, as the program's connections do.
 func connectSQLite(t *testing.T, path string) *sql.Conn {
 	t.Helper()
 	pool, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(10000)&_pragma=foreign_keys(ON)")
@@ -136,7 +136,7 @@ func readAll(ctx context.Context, stmt *sql.Stmt, args []any) error {
 	return rows.Err()
 }
 
-// lowestCost calls the function do with several payments, and returns the lowest cost of a call,
+// lowestCost calls the function `do` with several payments, and returns the lowest cost of a call,
 // because a page split in an index raises the cost of one call. The first call does not count,
 // because it prepares the statements.
 func (m *meter) lowestCost(payments []*payment.Payment, do func(*payment.Payment)) int64 {

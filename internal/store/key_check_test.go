@@ -45,8 +45,8 @@ func TestADatabaseKnowsItsKeys(t *testing.T) {
 }
 
 // TestNothingIsSealedWithRetiredKeys checks that a process with an older key file can encrypt until
-// all values are rewrapped with the new key. From then on, a unit in which this process encrypts
-// must fail.
+// all values are rewrapped with the new key. From then on, a transaction in which this process
+// encrypts must fail.
 func TestNothingIsSealedWithRetiredKeys(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, url string) {
 		ring := keys.Generate()
@@ -129,7 +129,7 @@ func refixed(t *testing.T, ring *keys.Ring) *keys.Ring {
 }
 
 // TestRewrapWaitsForUnitsThatReadTheKeyProof checks that the value in key_check does not change
-// while a unit that has read it is open.
+// while a transaction that has read the value is open.
 func TestRewrapWaitsForUnitsThatReadTheKeyProof(t *testing.T) {
 	url, ring := storetest.Postgres(t), keys.Generate()
 	old, fresh := withKeys(t, url, ring), withKeys(t, url, ring.Rotated())

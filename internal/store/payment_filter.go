@@ -163,8 +163,8 @@ func untilLabel(start string) string { return start + string(utf8.MaxRune) }
 
 // towards leaves out the labels before the window's position, in the direction of reading. If the
 // window reads upwards, its position becomes the lower limit; otherwise it becomes the upper limit.
-// The position replaces the filter's own limit, because a database with two lower or two upper
-// limits may use the wider one.
+// The position replaces the filter's own limit, because a database may use the wider of two lower
+// or two upper limits.
 func (f PaymentFilter) towards(w Window) PaymentFilter {
 	key, from := "", w.From != nil
 	if from {

@@ -102,8 +102,8 @@ func TestIllegalHistoryIsRefused(t *testing.T) {
 	})
 }
 
-// TestLegalStepByHand checks that the same statement with a legal step succeeds. The refusals in
-// TestIllegalHistoryIsRefused are therefore not caused by the direct use of SQL.
+// TestLegalStepByHand executes a legal step with the statements of TestIllegalHistoryIsRefused. The
+// step must succeed, so the refusals in that test are not caused by the direct use of SQL.
 func TestLegalStepByHand(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		p := s.create(draft(1), now)

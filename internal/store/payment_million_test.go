@@ -70,7 +70,7 @@ func (s fixture) populateAfter(from, n int) {
 				if i != 2 {
 					args = args[:3]
 				}
-				// SQLite requires WITH at the beginning; PostgreSQL accepts both forms.
+				// SQLite and PostgreSQL accept WITH before INSERT.
 				tx.Unit().Exec(numbers+strings.ReplaceAll(text, "$3", "CAST($3 AS BIGINT)"), args...)
 			}
 			return nil
@@ -84,7 +84,8 @@ func (s fixture) populateAfter(from, n int) {
 type stretchOfList struct {
 	filter store.PaymentFilter
 	order  string
-	// sorts is the reason why no index has the order of the selection.
+	// sorts is the reason why no index has the order of the selection. It is empty if an index has
+	// this order.
 	sorts string
 }
 
@@ -133,7 +134,7 @@ func million(s fixture, n int) map[string]stretchOfList {
 
 const pageOfList = 100
 
-// unlisted has the fields of a filter that no list of TestMillion needs, with the reason.
+// unlisted contains the filter fields that no list of TestMillion has to set, each with the reason.
 var unlisted = map[string]string{"Only": "selects at most one payment"}
 
 func TestMillionHasEveryFilter(t *testing.T) {
@@ -176,8 +177,8 @@ func TestMillion(t *testing.T) {
 	})
 }
 
-// placeOf returns the position of the nth payment of a list. It skips the rows before this payment
-// with an offset.
+// placeOf returns the Place of a list's nth payment, where the argument position is n. It skips the
+// rows before this payment with an offset.
 func (s fixture) placeOf(t *testing.T, list stretchOfList, position int64) []any {
 	t.Helper()
 	rows, err := s.db.Payments(t.Context(), list.filter, store.Window{Order: list.order, Limit: 1, Offset: position - 1}, false)

@@ -6,8 +6,8 @@ import (
 )
 
 // A page is read from one range of an index where this is possible. Otherwise it is merged from the
-// beginnings of several ranges. The ranges separate rows with a key from rows without a key. They
-// also separate rows that have the last key of the previous page from later rows. In a list of
+// beginnings of several ranges. The ranges separate rows with a sort key from rows without one.
+// They also separate rows that have the last key of the previous page from later rows. In a list of
 // several connectors, each connector may have its own ranges. For a single query over all these
 // ranges, the database would read and sort all rows.
 
@@ -145,7 +145,7 @@ func (f PaymentFilter) lists(alone bool) []stretch {
 	return each
 }
 
-// within limits a selection to the rows of a stretch.
+// within narrows a selection to the rows of a stretch.
 func (s selection) within(x stretch) selection {
 	if x.clause == "" {
 		return s

@@ -136,8 +136,8 @@ func first(seen map[string]bool, value string) bool {
 	return !again
 }
 
-// insertTransition appends a transition to the history. The unit fails with ErrConflict if the step
-// already exists, because another process has then changed the payment.
+// insertTransition appends a transition to the history. The unit fails with ErrConflict if the
+// history already has a transition with this Seq: another process has changed the payment.
 func (tx *Tx) insertTransition(p *payment.Payment, t payment.Transition) {
 	var previous *int64
 	if t.Seq > 0 {

@@ -298,7 +298,7 @@ func (h *userAccounts) transactionQueries() map[string]query {
 			_, err = bankstore.From(db).Transactions(ctx, f.Within(span), store.Window{Limit: 5, From: []any{"2026-01-05", int64(3)}})
 			return err
 		}, index: name}
-		queries["count by "+name] = query{run: reading(func() (int64, error) { return bankstore.From(db).CountTransactions(ctx, f) }), index: "(" /* any bound */}
+		queries["count by "+name] = query{run: reading(func() (int64, error) { return bankstore.From(db).CountTransactions(ctx, f) }), index: "(" /* any index with searched columns */}
 	}
 	queries["one transaction"] = query{run: func() error {
 		f := h.Filter()

@@ -45,8 +45,8 @@ var granted = []struct{ statement, step, why string }{
 type step struct {
 	table, index string
 	bounds       []string
-	// page means that rows are read in the order of the list up to a limit, and that no row is
-	// skipped.
+	// page means that the step reads rows in the order of the statement's ORDER BY, up to a limit,
+	// and skips no row.
 	page bool
 	text string
 }
@@ -237,8 +237,8 @@ func (p *planned) bounds(index, condition string) (bounds []string) {
 var (
 	access     = regexp.MustCompile(`^(SCAN|SEARCH) (\w+)(?: EXISTS)?(?: USING (?:COVERING )?(?:(INTEGER PRIMARY KEY)|PRIMARY KEY|INDEX (\w+)))?(?: \((.*)\))?`)
 	comparison = regexp.MustCompile(`[=<>].*$`)
-	// pageOnly matches a statement that reads a page of a domain and has only the conditions of a
-	// partial index.
+	// pageOnly matches a statement that reads a page of all rows of a domain, or of all rows of a
+	// domain in a partial index.
 	pageOnly = regexp.MustCompile(`(?s)WHERE (\w+\.)?domain_id = \$\d+\s+(AND deleted IS NULL AND state IS NULL |AND state <> 'answered' )?ORDER BY [^()]*LIMIT`)
 )
 
@@ -477,7 +477,7 @@ func (p *planned) forgetStatistics() {
 }
 
 // takeStatistics collects statistics. For SQLite, it replaces row counts above 1,000 by a million,
-// because reading a small table completely is correct.
+// because SQLite rightly reads a small table completely.
 func (p *planned) takeStatistics() {
 	p.t.Helper()
 	p.do(`ANALYZE`)

@@ -327,7 +327,7 @@ func (s fixture) questions() map[string]question {
 var limited = regexp.MustCompile(`^SCAN (due|over|wanted|waiting|latest|counted|withdrawal|place|list_\d+|CONSTANT ROW)`)
 
 // wantNoScan fails the test when a plan reads or sorts a whole table. A common table expression
-// with a limit may be read completely. A plan that reads the expression place may also sort.
+// with a limit may be read completely. A plan that reads the expression `place` may also sort.
 func wantNoScan(t *testing.T, plans []string) {
 	t.Helper()
 	page := slices.Contains(plans, "SCAN place")

@@ -22,7 +22,7 @@ func (r *Reader) UserSettings(ctx context.Context, domain passerelle.DomainID, u
 	return values, nil
 }
 
-// SetUserSetting stores a setting of a user. The same unit must call HoldUser.
+// SetUserSetting stores a setting of a user. The caller must call HoldUser in the same transaction.
 func (tx *Tx) SetUserSetting(domain passerelle.DomainID, user passerelle.UserID, key, value string) {
 	tx.unit.Exec(`INSERT INTO user_setting (user_id, key, value, domain_id) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (user_id, key) DO UPDATE SET value = excluded.value`, int64(user), key, value, int64(domain))

@@ -286,15 +286,14 @@ func scanWebhookLog(row database.Row) (WebhookLog, error) {
 	return l, err
 }
 
-// CountUndelivered counts a webhook's undelivered deliveries of events from the instant `since` on.
-// It stops counting at `bound`.
+// CountUndelivered counts a webhook's pending deliveries of events from the instant `since` on. It
+// stops counting at `bound`.
 func (r *Reader) CountUndelivered(ctx context.Context, w Webhook, since time.Time, bound int) (int64, error) {
 	s := WebhookDataFilter{Domain: w.Domain, Webhook: w.ID, State: WebhookPending, From: since}.selection()
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM (SELECT 1 FROM `+s.From+` WHERE `+s.Conditions()+` LIMIT `+s.Bind(bound)+`) AS due`, s.Args...)
 }
 
-// Pending counts the undelivered deliveries of webhooks. It stops counting at `bound` for each
-// webhook.
+// Pending counts the pending deliveries of webhooks. It stops counting at `bound` for each webhook.
 func (r *Reader) Pending(ctx context.Context, domain passerelle.DomainID, bound int, webhooks ...passerelle.WebhookID) (map[passerelle.WebhookID]int64, error) {
 	found := make(map[passerelle.WebhookID]int64, len(webhooks))
 	if len(webhooks) == 0 {
@@ -358,8 +357,8 @@ const (
 	testReason  = "a test is sent once"
 )
 
-// CreateTest stores a test event of a webhook, and a delivery that no sender finds. It sets id once
-// the unit is written.
+// CreateTest stores a test event of a webhook, and a delivery that no sender finds. When the rows
+// are written, the argument id receives the id of the delivery.
 func (tx *Tx) CreateTest(w Webhook, body []byte, now time.Time, id *passerelle.DeliveryID) error {
 	event, err := tx.unit.NewID("event")
 	if err != nil {
@@ -375,8 +374,8 @@ func (tx *Tx) CreateTest(w Webhook, body []byte, now time.Time, id *passerelle.D
 
 // RecoverWebhook makes the flusher of a webhook due now, and lets a stopped webhook continue. The
 // flusher continues at the first pending delivery of the events from the instant `since` on.
-// RecoverWebhook changes nothing without a delivery to continue at, or when the webhook is deleted
-// or disabled.
+// RecoverWebhook changes nothing if there is no such delivery, or if the webhook is deleted or
+// disabled.
 func (tx *Tx) RecoverWebhook(w Webhook, since, now time.Time) {
 	s := WebhookDataFilter{Domain: w.Domain, Webhook: w.ID, State: WebhookPending, From: since}.selection()
 	at := s.Bind(database.Micros(now))

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// Ask requests a path from the service's listener for metrics and health checks, which has the
-// address listen. It returns the header Server of the response. If the listener is on all
-// interfaces, Ask uses an address of this machine.
+// Ask requests a path from the service's listener for metrics and health checks. The argument
+// `listen` is the address of this listener. Ask returns the header Server of the response. If the
+// listener is on all interfaces, Ask uses an address of this machine.
 func Ask(ctx context.Context, listen, path string) (string, error) {
 	address, err := ownAddress(listen)
 	if err != nil {

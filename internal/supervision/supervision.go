@@ -24,8 +24,8 @@ type Supervision struct {
 }
 
 // Start reports that the service is ready. If systemd requests it, Start also reports regularly
-// that the service is alive, as long as alive returns no error. The function alive should return
-// before its context ends.
+// that the service is alive, as long as the function alive returns no error. This function should
+// return before its context ends.
 func Start(ctx context.Context, log *slog.Logger, alive func(context.Context) error) *Supervision {
 	s := &Supervision{log: log}
 	ctx, s.cancel = context.WithCancel(ctx)

@@ -11,8 +11,8 @@ import (
 	"passerelle/internal/supervision/supervisiontest"
 )
 
-// TestAHangingServiceIsNotAlive checks that systemd gets the report WATCHDOG=1 only after the service
-// begins to respond.
+// TestAHangingServiceIsNotAlive checks that systemd gets the report WATCHDOG=1 only after the
+// service begins to respond.
 func TestAHangingServiceIsNotAlive(t *testing.T) {
 	systemd := supervisiontest.Listen(t, "30000")
 	asked, responds := make(chan bool), make(chan error)

@@ -63,7 +63,7 @@ func (g MissingPart) String() string {
 	return fmt.Sprintf("%s between %s and %s", g.Amount, g.After, g.Before)
 }
 
-// fileAnswer contains those members of the service's response about a file that this package uses.
+// fileAnswer is the service's response about a file, with only the members that this package uses.
 type fileAnswer struct {
 	Message  string
 	Accounts []struct {
@@ -223,8 +223,8 @@ func (c *Uploader) call(ctx context.Context, method, path, contentType string, b
 // moves the file to a folder in the inbox. It runs until the context ends, or until the inbox or
 // the report fails, or until the service refuses the token or no longer has the connection. Watch
 // calls the function away with other errors: a failed call of the service, an inbox whose server
-// cannot be reached, or an unreadable file. It then leaves the files in their place and tries again
-// after in.Pause.
+// cannot be reached, or an unreadable file. Watch then leaves the files in their place and tries
+// again after the inbox's pause.
 func (c *Uploader) Watch(ctx context.Context, in inbox.Inbox, report func(Uploaded) error, away func(error)) error {
 	for {
 		err := c.takeFiles(ctx, in, report)

@@ -37,7 +37,7 @@ var assets = readAssets()
 func readAssets() []asset {
 	entries, err := fs.ReadDir(static, "static")
 	if err != nil {
-		panic(fmt.Sprintf("web: %v", err)) // cannot happen, because the build embeds the file
+		panic(fmt.Sprintf("web: %v", err)) // cannot happen, because the build embeds the folder
 	}
 	var all []asset
 	for _, entry := range entries {

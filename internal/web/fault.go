@@ -45,8 +45,8 @@ func (s Faults) classify(err error) *FaultPage {
 	return s.Bug
 }
 
-// Answer sends the page that describe returns for a fault. For a status of 500 or more, it logs the
-// details that the page does not show, with the request's id.
+// Answer sends the page that the argument `describe` returns for a fault. For a status of 500 or
+// more, it logs the details that the page does not show, with the request's id.
 func (s Faults) Answer(ctx context.Context, w http.ResponseWriter, err error, request string, describe func(*FaultPage) Page) {
 	f := s.classify(err)
 	if f.Status >= http.StatusInternalServerError {

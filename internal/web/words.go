@@ -50,9 +50,9 @@ type Dictionary struct {
 	matcher   language.Matcher
 }
 
-// MustDictionary reads one file for each language at the root of files, such as en.json. A file is
-// an object that maps keys to texts. The argument first is the language for readers of all other
-// languages. MustDictionary panics on a file with a mistake.
+// MustDictionary reads one file for each language, such as en.json, at the root of a file system. A
+// file is an object that maps keys to texts. The argument first is the language for readers of all
+// other languages. MustDictionary panics on a file with a mistake.
 func MustDictionary(files fs.FS, first string) *Dictionary {
 	names, _ := fs.Glob(files, "*.json")
 	d := &Dictionary{languages: []Words{mustWords(files, first+".json")}}

@@ -12,7 +12,8 @@ import (
 	"passerelle/internal/web"
 )
 
-// fault returns an error page. The keys of the page's texts begin with "fault." and name.
+// fault returns an error page. The keys of the page's texts begin with "fault." and the argument
+// name.
 func fault(status int, name string) *web.FaultPage {
 	return &web.FaultPage{Status: status, Title: "fault." + name + ".title", Text: "fault." + name + ".text"}
 }
@@ -55,8 +56,8 @@ func (e *explained) Error() string { return e.fault.Error() + ": " + e.detail }
 // Unwrap returns the fault without the detail.
 func (e *explained) Unwrap() error { return e.fault }
 
-// wrongLink converts an Invalid error about a link to an error page. It returns nil and all other
-// errors unchanged.
+// wrongLink converts an Invalid error about a link to an error page. It does not change nil or any
+// other error.
 func wrongLink(err error) error {
 	if errors.Is(err, passerelle.Invalid) {
 		return &explained{errWrong, messageOf(err)}

@@ -11,7 +11,7 @@ import (
 )
 
 // A broken link shows advice. The page also has a link back to the application, if the application
-// may use the address in the broken link.
+// may use the redirect_uri in the broken link.
 func TestBrokenLinksLeadBack(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		client := number(passerelle.PaymentID(s.client.ID))
@@ -40,8 +40,8 @@ func TestBrokenLinksLeadBack(t *testing.T) {
 	})
 }
 
-// A person may open a payment's page after their access has ended. The page then has a link back to
-// the application.
+// When a person opens a payment's page after their access has ended, the response is an error page
+// with a link back to the application.
 func TestPageLinksBackAfterAccessEnded(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		p := s.create(t, nil)

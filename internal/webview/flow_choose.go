@@ -123,8 +123,9 @@ func (w *Webview) askCredentials(pc *pageContext, t *flowSession, b wire.Bank, o
 func (w way) key() string { return "credentials." + string(w.Mechanism) }
 
 // entries returns fields as form inputs. It fills the inputs with the values that the client put
-// into the link, and with supplied, the values that the person has entered. It does not show the
-// client's secret values. The service adds them when the person submits the form.
+// into the link. The argument supplied has the person's own values, which replace the client's.
+// entries does not show the client's secret values. The service adds them when the person submits
+// the form.
 func (f filter) entries(b wire.Bank, fields []payment.Field, supplied map[string]string, wrong string) []question {
 	shown, held := map[string]string{}, f.Values[b.ID]
 	fields = slices.Clone(fields)

@@ -204,7 +204,7 @@ func (pc *pageContext) flowFrame(t *flowSession) frame {
 	return f
 }
 
-// body returns the body of a page. The keys of the page's texts begin with key.
+// body returns the body of a page. The keys of the page's texts begin with the argument key.
 func (pc *pageContext) body(t *flowSession, key string) flowBody {
 	leaving := "flow.leave"
 	if t.Flow == flowManage {
@@ -311,7 +311,7 @@ func (w *Webview) showState(pc *pageContext, s *flowConnection) error {
 }
 
 // stateBody returns the content about the state of a connection, and what the person can do about
-// it. The form's address contains the step.
+// it. The form's address contains the argument step, unless the form opens the institution's page.
 func (w *Webview) stateBody(pc *pageContext, s *flowConnection, step string) (flowBody, error) {
 	here := stateTexts[s.c.State]
 	if s.bank.UUID == "" {

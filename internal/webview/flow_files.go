@@ -22,7 +22,7 @@ import (
 	"passerelle/statementfile"
 )
 
-// stepFiles is set when the person wants to upload statement files.
+// stepFiles is the value of the step parameter when the person wants to upload statement files.
 const stepFiles = "files"
 
 // These limits apply to one upload. The service stores nothing before the person confirms, so the
@@ -125,8 +125,8 @@ func (w *Webview) replyWithFiles(pc *pageContext) error {
 // maxFileParts is larger than the number of parts in a form with maxFiles files.
 const maxFileParts = 2*maxFiles + 10
 
-// readFiles reads the fields and files of a form. A file that was sent before is in two fields:
-// name, and then content in base64.
+// readFiles reads the fields and files of a form. A file that the page sends again is in two
+// fields: name, and then content in base64.
 func readFiles(r *http.Request) (url.Values, []handed, error) {
 	parts, err := r.MultipartReader()
 	if err != nil {
@@ -162,7 +162,7 @@ func readPart(part *multipart.Part, form url.Values) (handed, bool, error) {
 	case name == "content":
 		content, err = base64.StdEncoding.DecodeString(string(content))
 		return handed{form.Get("name"), content}, true, err
-	case name != "file": // an empty field file means that the person chose no file
+	case name != "file": // an empty field named file means that the person chose no file
 		form.Set(name, string(content))
 	}
 	return handed{}, false, nil

@@ -76,9 +76,10 @@ func (w *Webview) finishConnect(pc *pageContext, t *flowSession) error {
 	return w.finishFlow(pc, t, reported)
 }
 
-// cancelFlow ends a flow that the person leaves. Unless the person manages connections, the client
-// gets the new connections. Without new connections, the client gets an error. The error contains
-// the connection's state if the person cannot change this state.
+// cancelFlow ends a flow that the person leaves. For flowManage, the client gets the id of the
+// deleted connection, if any. For other flows, the client gets the new connections, or an error if
+// there are none. The error contains the state of the page's connection if the person cannot change
+// this state.
 func (w *Webview) cancelFlow(pc *pageContext, t *flowSession) error {
 	switch {
 	case t.Flow == flowManage:
@@ -116,8 +117,8 @@ type finishedBody struct {
 
 // finishFlow ends a flow and removes its cookies, because another person may use the browser next.
 // It redirects the person to the client's address, or shows a last page. In a frame, this page
-// sends a message to the client's page. A flow that another flow started continues with that other
-// flow.
+// sends a message to the client's page. If another flow started this flow, finishFlow redirects the
+// person to that other flow instead.
 func (w *Webview) finishFlow(pc *pageContext, t *flowSession, reported url.Values) error {
 	pc.flowCookie(t.handle, t.Framed).Forget(pc.writer)
 	if t.Flow == flowManage {
@@ -188,8 +189,8 @@ func termination(reported url.Values) (string, error) {
 // moreBody is the content of the page that appears after the person has made a connection.
 type moreBody struct {
 	flowBody
-	// Made has one line for each connection, with the numbers of shared accounts and contracts.
-	// Stop explains how to stop sharing.
+	// Made has one line for each connection. The line says how many accounts and contracts the
+	// person shares. Stop explains how to stop sharing.
 	Made []string
 	Stop string
 	// Another is the address of the list of institutions. It is empty when the person may make no
@@ -267,7 +268,7 @@ func (w *Webview) askForCode(pc *pageContext, t *flowSession) error {
 	return pages.Send(pc.writer, page)
 }
 
-// takeCode exchanges the code in a form.
+// takeCode exchanges the code from a form for its user, unless the flow already has a user.
 func (w *Webview) takeCode(pc *pageContext, t *flowSession, form url.Values) error {
 	if t.User == 0 {
 		if err := w.identify(pc, t, strings.TrimPrefix(strings.TrimSpace(form.Get("code")), "#")); err != nil {

@@ -147,8 +147,8 @@ func TestNumbersOfAnyCharacters(t *testing.T) {
 	})
 }
 
-// A person may clear a value that the application has filled in. A password that the page does not
-// show stays.
+// A person may clear a value that the application has filled in. An empty password field keeps the
+// application's password, which the page does not show.
 func TestClearedValuesAreNotSent(t *testing.T) {
 	each(t, nil, func(t *testing.T, s *stack) {
 		one := newInstitutionConnector(1, "Banque du Lac", "FR")

@@ -289,8 +289,8 @@ func (w *Webview) deleteConnection(pc *pageContext, s *flowConnection, _ url.Val
 	return w.showDeleted(pc, s.flowSession)
 }
 
-// showDeleted redirects the person to the list of connections. If the link is about the deleted
-// connection, showDeleted ends the flow instead.
+// showDeleted redirects the person to the list of connections. If the client's link names the
+// deleted connection, showDeleted ends the flow instead.
 func (w *Webview) showDeleted(pc *pageContext, t *flowSession) error {
 	if t.Connection == t.Deleted {
 		return w.finishFlow(pc, t, t.managed())

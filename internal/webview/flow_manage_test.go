@@ -212,8 +212,7 @@ func TestCodeByForm(t *testing.T) {
 		if got := p.send(page, "code", "code", stranger.code()); got.status != http.StatusNotFound {
 			t.Errorf("another's connection: %d", got.status)
 		}
-		// The code identifies a person who is about to connect. The service then creates no new
-		// user.
+		// A code on a connect page selects an existing user, so the service creates no new user.
 		page = p.open(p.link("connect", "code", ""))
 		_, form := p.form(page, "begin")
 		form.Set("step", "code")
@@ -274,7 +273,7 @@ func TestLeavingTheSecondConnection(t *testing.T) {
 	})
 }
 
-// A new user expires before the second connection. The application gets an error, and no code.
+// When a new user expires before the second connection, the application gets an error and no code.
 func TestUsersExpireAtTheSecondConnection(t *testing.T) {
 	var ahead atomic.Int64
 	now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }

@@ -11,8 +11,8 @@ import (
 	"passerelle/internal/store/storetest"
 )
 
-// While the connection is being read, a choice has no effect. The page then shows the choice again,
-// and a second attempt shares the chosen accounts.
+// While the connection is being read, a choice has no effect, and the page shows the choice again.
+// A second attempt after the read shares the chosen accounts.
 func TestSharingDuringARead(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, address string) {
 		s := servicetest.Start(t, address, servicetest.Options{LeaseTimeout: time.Millisecond})

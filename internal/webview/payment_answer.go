@@ -16,7 +16,7 @@ import (
 	"passerelle/payment"
 )
 
-// maxForm is larger, in bytes, than any form of these pages without files.
+// maxForm is larger, in bytes, than any form without files on these pages.
 const maxForm = 64 << 10
 
 // paymentActions has the functions of the forms about a payment. The key is the value of a form's
@@ -137,8 +137,8 @@ func (w *Webview) answer(pc *pageContext, s *payerSession, act payment.Act, a in
 	return w.Initiation.Answer(pc.context(), pc.domain, s.payment.ID, payment.ByPayer, a)
 }
 
-// proceed redirects the browser after a form to the page for the payment's state. A mistake that
-// the payer can correct appears immediately.
+// proceed responds to a form: it redirects the browser to the page for the payment's state. A
+// mistake that the payer can correct appears immediately, without a redirect.
 func (w *Webview) proceed(pc *pageContext, s *payerSession, err error, step string) error {
 	pc.problem, pc.notice = problemOf(err), noticeOf(err)
 	switch {

@@ -23,8 +23,8 @@ type bank struct {
 }
 
 // banks lists the banks that can make the payment. It also returns the chosen bank: an earlier
-// choice, or the bank of the payer's account. An earlier choice may be a bank that the list does
-// not offer to everybody.
+// choice, or the bank of the payer's account. The list contains an earlier choice even if that bank
+// is hidden.
 func (w *Webview) banks(pc *pageContext, p *payment.Payment) ([]bank, string, error) {
 	chosen := ""
 	profiles, err := w.Initiation.Offered(pc.context(), pc.domain, p)

@@ -114,7 +114,7 @@ func TestWhatABankNeedsIsAskedFor(t *testing.T) {
 	})
 }
 
-// stuck is a bank that responds to an order only when the caller's context ends.
+// stuck is a bank that responds to an order only when the context of the bank call ends.
 type stuck struct {
 	bank
 	asked chan struct{}
@@ -129,7 +129,7 @@ func (b stuck) Initiate(ctx context.Context, _ connector.Order) (payment.Report,
 // A bank for which too many callers wait receives no further order. The page says so, and keeps the
 // payer's input, so the payer only presses the button again.
 func TestABankThatCannotBeReachedIsTriedAgainWithOnePress(t *testing.T) {
-	t.Parallel() // it waits until a call of the bank gives up
+	t.Parallel() // the test waits until the calls to the bank time out
 	s := start(t, storetest.SQLite(t), several(2))
 	asked := make(chan struct{})
 	free := s.Connectors

@@ -75,7 +75,8 @@ func secret(f payment.Field) bool {
 	return f.Type == passwordType || f.Type == "text" && f.Name == passwordType
 }
 
-// questions returns fields with the earlier input. wrong names the refused field, or is empty.
+// questions returns fields with the earlier input. The argument wrong is the name of the refused
+// field, or empty.
 func questions(fields []payment.Field, supplied map[string]string, wrong string) []question {
 	all := make([]question, len(fields))
 	for i, field := range fields {
@@ -97,8 +98,9 @@ func pattern(perl string) string {
 	return `[\s\S]*(?:` + perl + `)[\s\S]*`
 }
 
-// shapes lists the most frequent patterns of input. Each row has the key of a text that describes
-// the pattern. The submatches, if any, are the number of characters, or the two limits of a range.
+// shapes describes the most frequent patterns of input. In each row, the field pattern matches
+// the text of such an input pattern. The field key is the key of a text that describes the input
+// pattern. The submatches, if any, are the number of characters, or the two limits of a range.
 var shapes = []struct {
 	pattern *regexp.Regexp
 	key     string

@@ -214,8 +214,8 @@ func (w *Webview) returned(pc *pageContext, state string) error {
 	return w.arrived(pc, arrival.State == "")
 }
 
-// arrived shows in this window whether the service can read the institution now. The person sees no
-// later page in this window.
+// arrived sends the last page that the person sees in the window. The page says whether the service
+// can read the institution now.
 func (w *Webview) arrived(pc *pageContext, well bool) error {
 	name := "arrived"
 	if !well {

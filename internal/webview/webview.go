@@ -250,8 +250,8 @@ func (w *Webview) about(pc *pageContext) error {
 }
 
 // tryLink returns a link for newcomers who want to try these pages. The flow ends at the sandbox's
-// own shop. tryLink returns an empty text in live domains, without exactly one application, and if
-// that application may not redirect people to the shop.
+// own shop. tryLink returns an empty text if the domain is live, if the domain does not have
+// exactly one application, or if that application may not redirect people to the shop.
 func (w *Webview) tryLink(pc *pageContext) (string, error) {
 	if pc.domain.Kind != passerelle.Sandbox {
 		return "", nil

@@ -76,8 +76,8 @@ func TestConnectorExpansions(t *testing.T) {
 	}
 }
 
-// An incompatibility has the severity and the reasons that NewIncompatibility receives. A list in a
-// comparison is never null.
+// An incompatibility has the severity and the reasons that NewIncompatibility receives. An empty
+// list in value_connector or value_payment is [], not null.
 func TestIncompatibility(t *testing.T) {
 	warning := payment.Reason{Code: "maxAmount", Severity: payment.Warning, ConnectorValue: json.Number("1000.00"), PaymentValue: json.Number("1000.01")}
 	excluding := payment.Reason{Code: "nspFrequency", Severity: payment.Incompatible, ConnectorValue: []payment.Frequency(nil), PaymentValue: payment.Frequency("daily")}

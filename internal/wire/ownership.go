@@ -51,7 +51,7 @@ type Identification struct {
 	Identification string `json:"identification"`
 }
 
-// NewOwnership renders the holders of an account. bank is the bank's name.
+// NewOwnership renders the holders of an account. The argument bank is the bank's name.
 func NewOwnership(a passerelle.BankAccount, bank string, source int64) Ownership {
 	out := Ownership{
 		IDAccount: int64(a.ID), IDConnection: int64(a.Connection), IDUser: int64(a.User), IDConnectorSource: optional(source), Name: a.AccountDetails.Name, BankName: bank,

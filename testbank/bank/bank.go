@@ -103,7 +103,7 @@ func (b *Bank) Advance(ctx context.Context, by time.Duration) error {
 		return wrongFormat("advance", "time goes forward only")
 	}
 	err := b.book.Update(ctx, func(tx *ledger.Tx) error {
-		ahead, err := tx.Counter(aheadCounter) // b.ahead may lack a simultaneous advance
+		ahead, err := tx.Counter(aheadCounter) // b.ahead may not yet include a concurrent advance
 		if err != nil {
 			return err
 		}

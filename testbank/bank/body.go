@@ -123,8 +123,8 @@ func undecodable(err error, size int) error {
 const maxLevels = 32
 
 // repeated returns the path of the first member that an object has twice, or of the first object or
-// list below maxLevels others. It returns an empty path if there is none. The text must be JSON.
-// Names that differ only in capital letters are the same member, as for the decoder.
+// list that is nested more than maxLevels deep. It returns an empty path if there is none. The text
+// must be JSON. Names that differ only in capital letters are the same member, as for the decoder.
 func repeated(d *json.Decoder, path string, level int) string {
 	token, _ := d.Token()
 	kind, opens := token.(json.Delim)

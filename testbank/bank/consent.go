@@ -36,7 +36,7 @@ type Consent struct {
 	// ValidUntil is the last valid day.
 	ValidUntil string `json:"valid_until"`
 	Frequency  int    `json:"frequency"`
-	// Status is a consentStatus.
+	// Status is the consentStatus of the standard.
 	Status string `json:"status"`
 	// Shown holds the ids of the accounts that the consent covers. Balances and Transactions hold
 	// the ids of the accounts whose balances or transactions the third party may read.

@@ -76,8 +76,8 @@ func (b *Bank) byTicket(tx *ledger.Tx, ticket string) (*Authorisation, error) {
 	return &a, err
 }
 
-// Waiting lists the questions for a customer in the app, oldest first. It compares full instants,
-// because the ledger orders them only by milliseconds.
+// Waiting lists the questions for a customer in the app, oldest first. It sorts them again,
+// because the ledger compares due times in whole milliseconds.
 func (b *Bank) Waiting(ctx context.Context, psu string) ([]Question, error) {
 	var waiting []Question
 	err := b.book.Update(ctx, func(tx *ledger.Tx) error {

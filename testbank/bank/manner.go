@@ -147,8 +147,8 @@ func (l Line) manner() Manner {
 	return Manner{}
 }
 
-// MannerOf returns the manner that an order selects. In a bulk, a refused line does not affect the
-// other lines.
+// MannerOf returns the manner that the first line of an order selects. For a bulk, Reason is empty,
+// because each line selects its own reason.
 func MannerOf(o *Order) Manner {
 	m := o.Lines[0].manner()
 	if o.Service == Bulk {

@@ -47,8 +47,9 @@ const (
 	UnsupportedGrantType OAuthError = "unsupported_grant_type"
 )
 
-// Apply stores a request for a code in an open authorisation of the order or consent that the
-// request's scope names. The return address must be the same as in the order or consent.
+// Apply stores a request for a code. The request's scope names an order or a consent, and Apply
+// stores the request in an open authorisation of this order or consent. The return address must be
+// the same as in the order or consent.
 func (b *Bank) Apply(ctx context.Context, application Application) (*Authorisation, error) {
 	kind, id, _ := strings.Cut(application.Scope, ":")
 	kinds := map[string][]string{"PIS": {OfPayment, OfCancellation}, "AIS": {OfConsent}}[kind]

@@ -21,7 +21,8 @@ type Line struct {
 	// Reason is the ISO 20022 code for the refusal of this line. It is empty when the bank did not
 	// refuse the line.
 	Reason string `json:"reason,omitempty"`
-	// Entered means that the books have the movement. Posted means that the movement is booked.
+	// Entered means that the movement is in the books, pending or booked. Posted means that the
+	// movement is booked.
 	Entered bool `json:"entered,omitempty"`
 	Posted  bool `json:"posted,omitempty"`
 }
@@ -63,7 +64,7 @@ type Order struct {
 	// Status is a transactionStatus. Reason is the reason for RJCT.
 	Status string `json:"status"`
 	Reason string `json:"reason,omitempty"`
-	// Manner is the word of the failure that the order asks for.
+	// Manner is the Word of the [Manner] that the order selects, or empty.
 	Manner string `json:"manner,omitempty"`
 	// Signed holds the customers who have authorised.
 	Signed []string `json:"signed,omitempty"`

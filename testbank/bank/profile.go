@@ -99,8 +99,9 @@ type Profile struct {
 	TransactionIDs bool
 	// Rewords means that a transaction gets a different text and value date when it is booked.
 	Rewords bool
-	// ByOffset means that each page of a list counts the entries at the time of its request. An
-	// entry that is booked between two pages moves all others, so one entry appears on both pages.
+	// ByOffset means that a page begins after a number of entries, counted when the page is
+	// requested. An entry that is booked between two pages moves all others, so one entry appears
+	// on both pages.
 	ByOffset bool
 	PageSize int
 }

@@ -116,7 +116,7 @@ func enterLine(tx *ledger.Tx, o *Order, i int, payer ledger.Account, at time.Tim
 	})
 }
 
-// cause returns the cause of a line's movement, for one execution of the order.
+// cause returns the Movement.Cause of a line for the current execution of the order.
 func (o *Order) cause(line int) string {
 	return fmt.Sprintf("%s%d:%d", o.causes(), o.Occurrences, line)
 }
@@ -197,8 +197,9 @@ func (b *Bank) occur(tx *ledger.Tx, o *Order, at time.Time) error {
 	return b.putOrder(tx, o)
 }
 
-// checkOrders checks that orders agree with the books: an order has one movement for each entered
-// line or each execution, and a refused order has none.
+// checkOrders checks that orders agree with the books. A periodic order has one movement for
+// each execution that was not skipped. Any other order has one for each entered line. A refused
+// order has none.
 func checkOrders(tx *ledger.Tx) ([]string, error) {
 	orders, err := ledger.List[Order](tx, orderKind, "")
 	if err != nil {

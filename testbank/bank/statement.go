@@ -153,8 +153,8 @@ type Query struct {
 // Report is a page of transactions.
 type Report struct {
 	Account Visible
-	// Booked and Pending mean that these entries were requested, even if the account has no such
-	// entries.
+	// Booked means that booked entries were requested, even if the account has none. Pending means
+	// the same for pending entries.
 	Booked, Pending bool
 	Entries         []ledger.Entry
 	// Until is the last day of the report, or empty. Closing is the booked balance at the end of
@@ -163,7 +163,7 @@ type Report struct {
 	Closing int64
 	// Next is the cursor of the next page, or empty.
 	Next string
-	// All is the cursor of this page. It is empty when Next is empty.
+	// All is the cursor of this page, for a query with Whole. It is empty when Next is empty.
 	All string
 }
 

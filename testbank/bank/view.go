@@ -21,7 +21,7 @@ type Summary struct {
 	Status    string `json:"status"`
 	Reason    string `json:"reason,omitempty"`
 	// Booked is the number of movements, one for each line and execution. It includes pending
-	// movements. Moved is their sum in euros.
+	// movements. Moved is the sum of all these movements in euros.
 	Booked int64  `json:"booked"`
 	Moved  string `json:"moved"`
 }
@@ -100,7 +100,7 @@ type Filling struct {
 
 const maxFilling = 100_000
 
-// fillCause begins the causes of a tester's bookings.
+// fillCause is the prefix of Movement.Cause in a tester's bookings.
 const fillCause = "fill:"
 
 // planned are the bookings that wait for requests, by account.

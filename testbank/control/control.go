@@ -110,7 +110,7 @@ func write(w http.ResponseWriter, status int, body any) {
 	encoder.Encode(body) //nolint:errcheck // the tester may be gone
 }
 
-// read decodes the body of a call. Without a body, into keeps its values.
+// read decodes the body of a call into a struct. Without a body, the struct keeps its values.
 func (c *call) read(into any) error {
 	body, err := io.ReadAll(io.LimitReader(c.Body, maxBody))
 	if err != nil {

@@ -38,7 +38,7 @@ func (t *Tx) AfterCommit(f func()) { t.after = append(t.after, f) }
 func Open(ctx context.Context, path string) (*Book, error) {
 	pragmas := url.Values{
 		// FULL waits for the disk at each commit, so that no acknowledged change is ever lost. Only
-		// one program at a time may open the file: a second program would have its own clock.
+		// one program at a time may open the file: each program keeps the time of the bank in memory.
 		"_pragma": {"locking_mode(EXCLUSIVE)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "busy_timeout(3000)"},
 		"_txlock": {"immediate"},
 	}

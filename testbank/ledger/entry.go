@@ -36,7 +36,7 @@ type Window struct {
 	// After omits entries that have not changed since the change with this number. Zero omits no
 	// entry.
 	After int64
-	// Offset is the number of the newest remaining entries to omit.
+	// Offset is how many of the remaining entries to omit, newest first.
 	Offset int
 	Limit  int
 }
@@ -75,8 +75,8 @@ func (t *Tx) Entries(w Window) ([]Entry, error) {
 	return entries, err
 }
 
-// BookedUntil returns the balance of the entries of an account that were booked until a day, as it
-// was after the change with the number asOf. An empty day means no limit.
+// BookedUntil adds up an account's entries that were booked until a day. It ignores bookings after
+// the change with the number asOf. An empty day means no limit.
 func (t *Tx) BookedUntil(account string, asOf int64, day string) (int64, error) {
 	var sum int64
 	err := t.row("add up a statement", `SELECT COALESCE(SUM(amount), 0) FROM entry WHERE account = ? AND booked_at <= ? AND (? = '' OR booked <= ?)`,

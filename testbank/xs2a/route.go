@@ -37,7 +37,7 @@ func consented(of endpoint) endpoint {
 				return answer{}, err
 			}
 		}
-		return of(a, r) // its error for an unknown consent names the authorisation
+		return of(a, r) // the endpoint has its own error for an unknown consent
 	}
 }
 

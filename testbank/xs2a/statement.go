@@ -33,8 +33,8 @@ type statement struct {
 	account ledger.Account
 	made    string
 	entries []ledger.Entry
-	// before is the balance before the first entry. then is the balance at the end of the last day,
-	// and until is this day.
+	// These are the balance before the first entry, the balance at the end of the last day, and the
+	// last day.
 	before, then int64
 	until        string
 }

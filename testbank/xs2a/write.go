@@ -148,7 +148,7 @@ var spoilers = map[bank.Wire]func(*API, http.ResponseWriter, *http.Request, answ
 	bank.Malformed: func(_ *API, w http.ResponseWriter, _ *http.Request, got answer) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(got.status)
-		w.Write([]byte(`{"transactionStatus": "RC`)) //nolint:errcheck // the caller is gone
+		w.Write([]byte(`{"transactionStatus": "RC`)) //nolint:errcheck // the caller may be gone
 	},
 	bank.Huge: func(_ *API, w http.ResponseWriter, _ *http.Request, got answer) {
 		w.Header().Set("Content-Type", "application/json")

@@ -26,7 +26,8 @@ func Rank(status string) int { return ranks[status] }
 // Settled, such a status is the last one.
 func Ended(status string) bool { return ends[status] != "" }
 
-// ends maps the statuses of Ended to states of the order, whether or not the payer has approved.
+// ends maps each status for which Ended is true to the state of the order. This state does not
+// depend on the approval of the payer.
 var ends = map[string]payment.Status{Rejected: payment.Declined, Cancelled: payment.Declined, Settled: payment.Settled, "ACCC": payment.Settled, InPart: payment.Processing}
 
 // Standing returns the state of an order and of its instructions. status is the order's status at

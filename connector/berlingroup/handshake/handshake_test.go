@@ -185,7 +185,8 @@ func TestProgramDoesNotSign(t *testing.T) {
 	}
 }
 
-// TestSlowProgramDelaysNoOrder: the wait for a refusal does not grow with the time of the program.
+// TestSlowProgramDelaysNoOrder: DialTaken does not wait longer for a refusal of the certificate
+// when the program is slow.
 func TestSlowProgramDelaysNoOrder(t *testing.T) {
 	authority, key := berlingrouptest.NewAuthority(t), berlingrouptest.NewKey(t)
 	program := write(t, key, strings.Replace(opensslProgram, "exec", "sleep 1\nexec", 1))

@@ -27,8 +27,9 @@ func (u *Unsigned) Error() string {
 // Unwrap returns the error of the program.
 func (u *Unsigned) Unwrap() error { return u.err }
 
-// schemeNames maps the schemes in which the program signs to their names. The schemes for RSA keys
-// are those that every implementation of TLS 1.3 and TLS 1.2 has, so the program needs no others.
+// schemeNames contains the names of the schemes in which the program signs. The schemes for RSA
+// keys are those that every implementation of TLS 1.3 and TLS 1.2 has, so the program needs no
+// others.
 var schemeNames = map[tls.SignatureScheme]string{
 	tls.PSSWithSHA256:          "rsa_pss_rsae_sha256",
 	tls.PKCS1WithSHA256:        "rsa_pkcs1_sha256",
@@ -56,7 +57,7 @@ func schemes(public crypto.PublicKey) []tls.SignatureScheme {
 }
 
 // key is the private key of a certificate, which only the program can use. Each handshake has its
-// own key value.
+// own value of this type.
 type key struct {
 	certificate *x509.Certificate
 	run         func(digest []byte, scheme string) ([]byte, error)
@@ -66,7 +67,7 @@ type key struct {
 // Public returns the public key of the certificate.
 func (k *key) Public() crypto.PublicKey { return k.certificate.PublicKey }
 
-// Sign has the program sign a digest, and checks the signature.
+// Sign makes the program sign a digest, and checks the signature.
 func (k *key) Sign(_ io.Reader, digest []byte, how crypto.SignerOpts) ([]byte, error) {
 	signature, err := k.sign(digest, how)
 	if err != nil {

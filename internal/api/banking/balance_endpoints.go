@@ -76,7 +76,7 @@ const (
 	// maxBalanceDays is the largest number of days for which one call computes balances.
 	maxBalanceDays = 366
 	// maxBalanced is the largest number of accounts in one call. The call adds up the balances of
-	// these accounts, or searches them for a holder.
+	// these accounts, or searches the accounts for a holder.
 	maxBalanced = 1000
 )
 

@@ -37,7 +37,7 @@ type listClustersOutput struct {
 	httpapi.Listing
 }
 
-// clusters returns a filter for the clusters at the place.
+// clusters returns a filter for the clusters of a user, or only of a connection or an account.
 func (at settled) clusters(c *httpapi.Caller) bankstore.ClusterFilter {
 	return bankstore.ClusterFilter{Domain: c.Domain.ID, User: at.user, Connection: at.connection, Account: at.account}
 }

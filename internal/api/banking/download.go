@@ -15,7 +15,7 @@ var extensions = map[string]string{
 	"application/vnd.oasis.opendocument.text": ".odt",
 }
 
-// download returns a user's file. It adds the extension of the media type to name, unless name
+// download returns a user's file. It adds the extension of the media type to `name`, unless `name`
 // already has that extension.
 func (s *Service) download(ctx context.Context, c *httpapi.Caller, user passerelle.UserID, id passerelle.FileID, name string) (httpapi.Content, error) {
 	if id == 0 {

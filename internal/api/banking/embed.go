@@ -14,10 +14,10 @@ import (
 	"passerelle/internal/wire"
 )
 
-// These are the limits of expansions. maxBelow limits the accounts or subscriptions of a
-// connection, on average over all connections in the response. maxRecent limits the new
-// transactions of all accounts together. maxEmbedded limits the objects in a response. An object
-// counts each time it is written, because nested expansions multiply.
+// These are the limits of expansions. maxBelow, multiplied by the number of connections in the
+// response, limits the accounts or subscriptions of all these connections together. maxRecent
+// limits the new transactions of all accounts together. maxEmbedded limits the objects in a
+// response. An object counts each time it is written, because nested expansions multiply.
 const (
 	maxBelow    = 1000
 	maxRecent   = 1000

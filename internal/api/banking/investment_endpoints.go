@@ -74,7 +74,7 @@ func assetRows[D any](ctx context.Context, s *Service, c *httpapi.Caller, in lis
 	return at, rows, listing, nil
 }
 
-// assets returns a filter for the assets of a kind at the place.
+// assets returns a filter for the assets of a kind at the place that the path names.
 func (at settled) assets(c *httpapi.Caller, kind bankstore.AssetKind, all bool) bankstore.AssetFilter {
 	return bankstore.AssetFilter{Domain: c.Domain.ID, User: at.user, Connection: at.connection, Account: at.account, Kind: kind, All: all}
 }

@@ -189,7 +189,7 @@ func (s *Service) settleConnection(ctx context.Context, c *httpapi.Caller, at tr
 	return err
 }
 
-// filter returns a filter for all transactions at the place.
+// filter returns a filter for all transactions at the place that the path names.
 func (at settled) filter(c *httpapi.Caller) bankstore.TransactionFilter {
 	f := bankstore.TransactionFilter{Domain: c.Domain.ID, User: at.user, Connection: at.connection, Account: at.account}
 	if at.named != nil {
@@ -198,7 +198,7 @@ func (at settled) filter(c *httpapi.Caller) bankstore.TransactionFilter {
 	return f
 }
 
-// accounts returns a filter for the accounts at the place.
+// accounts returns a filter for the accounts at the place that the path names.
 func (at settled) accounts(c *httpapi.Caller, all bool) bankstore.AccountFilter {
 	f := bankstore.AccountFilter{Domain: c.Domain.ID, User: at.user, Connection: at.connection, All: all}
 	if at.account != 0 {

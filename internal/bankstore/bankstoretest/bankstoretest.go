@@ -144,7 +144,7 @@ func (u *User) Transactions(f bankstore.TransactionFilter, w store.Window) []pas
 	return rows
 }
 
-// Within limits the filter to the accounts of its span, as TransactionFilter.Within describes.
+// Within narrows the filter to the accounts of its span, as TransactionFilter.Within describes.
 func (u *User) Within(f bankstore.TransactionFilter) bankstore.TransactionFilter {
 	u.t.Helper()
 	span, err := bankstore.From(u.db).TransactionSpan(u.t.Context(), f)

@@ -212,8 +212,9 @@ func expiry(left time.Duration) string {
 	return "expires in " + page.Age(left)
 }
 
-// worst returns the first maxConcerns problems and rest, which counts the others. The format words
-// is the text of rest. If there is at most one other problem, worst returns all problems.
+// worst returns the first maxConcerns problems and the problem `rest`, which counts the others. The
+// argument `words` is the format of its text. If there is at most one other problem, worst returns
+// all problems.
 func worst(all []concern, words string, rest concern) []concern {
 	more := len(all) - maxConcerns
 	if more <= 1 {

@@ -83,7 +83,7 @@ type overviewData struct {
 	// Oldest is the payment that has waited longest, or nil.
 	Oldest *oldest
 	// Empty is set when no payment was registered in the period or the previous period. Earlier is
-	// set when the domain has older payments.
+	// set when the domain has only older payments.
 	Empty, Earlier bool
 }
 

@@ -42,8 +42,8 @@ func spanOf(pc *page.Context) (span, span) {
 	return spans[0], spans[1]
 }
 
-// first returns the number of the first part of a period. The last part of that period contains
-// now. Part 0 begins with the year 1970 in local time, with the UTC offset of now.
+// first returns the number of the first part of a period. The last part of that period contains the
+// instant `now`. Part 0 begins with the year 1970 in local time, with the UTC offset of `now`.
 func (s span) first(now time.Time) int64 { return s.at(now) - s.parts + 1 }
 
 func (s span) at(t time.Time) int64 {
@@ -51,8 +51,8 @@ func (s span) at(t time.Time) int64 {
 	return (t.Unix() + int64(zone)) / int64(s.part.Seconds())
 }
 
-// begin returns the beginning of a part, with the UTC offset of now. All parts of a period have
-// this offset, even when the offset of the zone changed during the period.
+// begin returns the beginning of a part, with the UTC offset of the instant `now`. All parts of a
+// period have this offset, even when the offset of the zone changed during the period.
 func (s span) begin(part int64, now time.Time) time.Time {
 	_, zone := now.Zone()
 	return time.Unix(part*int64(s.part.Seconds())-int64(zone), 0).In(time.FixedZone("", zone))
@@ -307,7 +307,7 @@ func (s span) Drawn() int64 { return s.Width() * s.parts }
 func (s span) Bar() int64 { return s.Width() / 2 }
 
 // grouped adds up volumes by key. It returns all sums, and the keys of the maxBars sums with the
-// most payments, largest first. It omits a volume when key returns false.
+// most payments, largest first. It omits a volume when the function `key` returns false.
 func grouped[K cmp.Ordered](all []store.Volume, key func(store.Volume) (K, bool)) ([]K, map[K]*counts) {
 	sums := map[K]*counts{}
 	var keys []K
@@ -362,8 +362,8 @@ func total(all []store.Volume, selected func(store.Volume) bool) *counts {
 	return sum
 }
 
-// newBankRow returns the row for the payments in n. earlier contains the payments of the previous
-// period, or is nil.
+// newBankRow returns the row for the payments in n. The argument `earlier` contains the payments of
+// the previous period, or is nil.
 func newBankRow(name, address string, n, earlier *counts) bankRow {
 	row := bankRow{
 		Name: name, Address: address, Registered: countText(n.registered),
@@ -410,8 +410,8 @@ func (d *overviewData) rejectionFigures(pc *page.Context, recent []store.Volume)
 }
 
 // listOf returns the address of the page that lists the payments in a figure. The list always
-// begins at the start of a day, so it may also have earlier payments. In fields, each name of a
-// query parameter precedes its value.
+// begins at the start of a day, so it may also have earlier payments. The argument `fields` has
+// pairs of a query parameter's name and its value.
 func (d *overviewData) listOf(pc *page.Context, fields ...string) string {
 	begin := d.Span.begin(d.Span.first(localNow(pc)), localNow(pc))
 	query := url.Values{"first": {begin.Format(time.DateOnly)}}

@@ -39,9 +39,9 @@ func (u usualTimes) text(bank string) string {
 	return "Few payments with this bank ended lately, so the usual time is not known."
 }
 
-// openConcerns returns a problem for each bank with an oldest validating payment that has waited
-// too long. It does the same for pending payments. If there are too many problems for a state, one
-// problem counts the other banks.
+// openConcerns returns a problem for each bank whose oldest validating payment has waited too long.
+// It does the same for pending payments. If there are too many problems for a state, one problem
+// counts the other banks.
 func (h *handler) openConcerns(pc *page.Context) ([]concern, error) {
 	var all []concern
 	for _, state := range []payment.State{payment.Validating, payment.Pending} {
@@ -59,8 +59,8 @@ func (h *handler) openConcerns(pc *page.Context) ([]concern, error) {
 	return all, nil
 }
 
-// slow returns a problem for each queue with an oldest payment that has waited too long. The queue
-// that began first comes first.
+// slow returns a problem for each queue whose oldest payment has waited too long. The queue that
+// began first comes first.
 func (h *handler) slow(pc *page.Context, state payment.State, queues []store.Queue) ([]concern, error) {
 	if len(queues) == 0 || pc.Now().Sub(queues[0].Since) <= shortWait {
 		return nil, nil // the payments of all other queues have waited less

@@ -43,7 +43,7 @@ type Context struct {
 	handler *Handler
 	// On a page outside a domain, last is the domain that the operator viewed last, or nil.
 	last *passerelle.Domain
-	// clocks has the clocks of the times on the page.
+	// clocks records by which clocks a page of a sandbox shows times.
 	clocks clocks
 	// host is the domain of the host in the address.
 	host passerelle.Domain
@@ -151,9 +151,9 @@ func (pc *Context) RecordNow(act, subject string, id int64) error {
 	return nil
 }
 
-// After ends a request that did an act. If err is nil, After redirects to address, and the page
-// there shows the confirmation done. If err has a message for the operator, After calls again,
-// which shows the former page with this message. After returns every other error.
+// After ends a request that did an act. If err is nil, After redirects to the page at `address`,
+// which shows the confirmation `done`. If err has a message for the operator, After calls the
+// function `again`, which shows the former page with this message. After returns every other error.
 func (pc *Context) After(err error, done, address string, again func(*Context) error) error {
 	if known, is := UserMessage(err); is {
 		pc.Problem = known

@@ -37,7 +37,7 @@ func Post(pattern string, serve func(*Context) error) Route {
 const maxForm = 64 << 10
 
 // numbersOf compares an address with a pattern, and returns the numbers in the address. It returns
-// false when they do not match.
+// false when the address does not match the pattern.
 func numbersOf(pattern, address string) ([]int64, bool) {
 	want, got := strings.Split(pattern, "/"), strings.Split(address, "/")
 	if len(want) != len(got) {

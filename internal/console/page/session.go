@@ -79,8 +79,9 @@ func (h *Handler) turnAway(pc *Context, err error) error {
 	return err
 }
 
-// TakeNext returns the address to open after a sign-in, and forgets it. This is the page that the
-// person requested before, or the first page. No form or parameter can set this address.
+// TakeNext returns the address to open after a sign-in, and forgets it. The address is that of the
+// page that the person requested without a session, or Root. No form or parameter can set the
+// address.
 func (pc *Context) TakeNext() string {
 	next, is := pc.Cookie(nextCookie)
 	if !is {
@@ -131,14 +132,14 @@ func (pc *Context) remember() error {
 	return pc.SetCookie(domainCookie, id)
 }
 
-// ForgetDomain removes the domain that the operator viewed last. The next operator in the same
-// browser then begins without it.
+// ForgetDomain removes the cookie with the domain that the operator viewed last. The next operator
+// in the same browser then begins without a domain.
 func (pc *Context) ForgetDomain() {
 	web.Cookie{Name: domainCookie, Path: Root, Strict: true, Secure: pc.secure}.Forget(pc.Writer)
 }
 
-// recall sets the domain that the operator viewed last, if the domain still exists. Pages outside a
-// domain keep the menu of this domain.
+// recall sets the domain that the operator viewed last, if the domain still exists. Pages that
+// belong to no domain show the menu of the last domain.
 func (h *Handler) recall(pc *Context) error {
 	text, _ := pc.Cookie(domainCookie)
 	id, err := strconv.ParseInt(text, 10, 64)

@@ -51,7 +51,7 @@ func (pc *Context) When(at time.Time) When {
 	return w
 }
 
-// RealWhen converts an instant in real time. The domain's clock does not affect the result.
+// RealWhen converts an instant in real time. The domain's clock does not affect Age.
 func (pc *Context) RealWhen(at time.Time) When {
 	w := pc.newWhen(at, pc.handler.Now())
 	if pc.Domain.Kind == passerelle.Sandbox {

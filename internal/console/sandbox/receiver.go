@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// receiverPage is the number of requests of the built-in receiver on a page. receiverBody is
-	// the largest number of bytes that the page shows of each body.
+	// receiverPage is the number of requests to the built-in receiver that a page shows.
+	// receiverBody is the largest number of bytes that the page shows of each body.
 	receiverPage = 10
 	receiverBody = 3000
 	// receiverHeaders is the largest number of headers that the page shows of each request.

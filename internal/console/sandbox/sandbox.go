@@ -2,8 +2,8 @@
 // clock, the scenarios of the simulated banks, and the requests to the built-in receiver.
 //
 // The package owns these pages and the rules about the acts that each role may do on them. Package
-// simulation changes the clock and creates the payments. It uses the same use cases as the JSON
-// API, and records the acts of operators.
+// simulation changes the clock, creates the payments and records the acts of operators. For
+// payments and connections, it calls the same use cases as the JSON API.
 //
 // The package fails like package page. Its pages do not exist in a live domain.
 package sandbox

@@ -202,8 +202,8 @@ func (h *hooks) resend(pc *page.Context) error {
 	return h.toDelivery(pc, w.ID, d.ID, "The payload was sent again")
 }
 
-// toDelivery redirects to the page of a delivery. That page shows sent, a text about the operator's
-// act, and the outcome of the last request, if any.
+// toDelivery redirects to the page of a delivery. The argument `sent` describes the operator's act.
+// The page shows this text and the outcome of the last request, if any.
 func (h *hooks) toDelivery(pc *page.Context, w passerelle.WebhookID, d passerelle.DeliveryID, sent string) error {
 	last, err := h.DB.AttemptsOf(pc, pc.Domain.ID, d, store.Window{Descending: true, Limit: 1})
 	if err != nil {

@@ -303,7 +303,7 @@ func (h *hooks) afterAct(pc *page.Context, w store.Webhook, err error, done stri
 	return h.toWebhook(pc, w.ID, done)
 }
 
-// recoverWebhook makes all undelivered events since an instant due now.
+// recoverWebhook starts the delivery of all undelivered events since an instant.
 func (h *hooks) recoverWebhook(pc *page.Context, w store.Webhook) error {
 	since, err := passerelle.ParseInstant("since", pc.Field("since"), pc.Zone)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"passerelle/internal/servicetest/network"
 )
 
-// echo starts a network in front of a server that sends each byte back, and then to a channel.
+// echo starts a network in front of a server. The server returns each byte to the client, and then
+// sends the byte to a channel.
 func echo(t *testing.T) (n *network.Network, c net.Conn, received chan byte) {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")

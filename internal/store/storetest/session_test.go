@@ -64,7 +64,7 @@ func TestKeptSessionsAreReset(t *testing.T) {
 	}
 }
 
-// TestSessionsThatAreNotKept checks that a session is not kept in a transaction or after a
+// TestSessionsThatAreNotKept checks that a session is not kept if it has an open transaction or a
 // cancelled query. A kept session must not be used after its end or with other settings.
 func TestSessionsThatAreNotKept(t *testing.T) {
 	address := storetest.Postgres(t)

@@ -28,9 +28,9 @@ func Each(t *testing.T, run func(t *testing.T, url string)) {
 	t.Run("postgres", func(t *testing.T) { run(t, Postgres(t)) })
 }
 
-// EachEmpty is like Each, but the databases never have the schema. Tests need it if they migrate a
-// database, alter its schema, or store so many rows that PostgreSQL would plan the queries of the
-// next test differently.
+// EachEmpty is like Each, but the databases never have the schema. Tests need EachEmpty if they
+// migrate a database, alter its schema, or store so many rows that PostgreSQL would plan the
+// queries of the next test differently.
 func EachEmpty(t *testing.T, run func(t *testing.T, url string)) {
 	t.Run("sqlite", func(t *testing.T) { run(t, EmptySQLite(t)) })
 	t.Run("postgres", func(t *testing.T) { run(t, EmptyPostgres(t)) })
@@ -100,7 +100,7 @@ func inSchema(t testing.TB, server, name string) string {
 	return address.String()
 }
 
-// Direct returns an address that reaches a database without the pooler. Tests need it for
+// Direct returns an address that reaches a database without the pooler. Tests need Direct for
 // connections with settings that a pooler does not pass on.
 func Direct(t testing.TB, address string) string {
 	t.Helper()

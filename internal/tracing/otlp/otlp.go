@@ -61,7 +61,7 @@ func New(ctx context.Context, c Config) (*Exporter, error) {
 
 // sampler uses the id of a trace to decide whether to record the trace. If a client began the
 // trace, sampler ignores the client's flag for recording, because clients could otherwise flood the
-// receiver. For a trace that this program began, the first decision stays valid.
+// receiver. A span whose parent comes from this program follows the decision for its parent.
 func sampler(ratio float64) sdk.Sampler {
 	own := sdk.TraceIDRatioBased(ratio)
 	return sdk.ParentBased(own, sdk.WithRemoteParentSampled(own), sdk.WithRemoteParentNotSampled(own))

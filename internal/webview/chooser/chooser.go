@@ -207,7 +207,7 @@ func (c *List) divide(r Inquiry, all []Institution, most int) {
 }
 
 // matching returns the entries with a name that contains all searched words. Names that begin with
-// the first searched word come first. Names in which a later word begins with that word follow.
+// the first searched word come first. Next are names in which a later word begins with that word.
 func matching(all []Institution, search string) []Institution {
 	wanted := strings.Fields(folded(search))
 	if len(wanted) == 0 {
@@ -264,7 +264,7 @@ var whole = []string{
 var simplified = strings.NewReplacer(whole...)
 
 // folded returns a text in small letters and without accents, for comparisons. It also replaces the
-// letters in whole.
+// letters that the variable whole lists.
 func folded(text string) string {
 	bare := strings.Map(func(character rune) rune {
 		if unicode.Is(unicode.Mn, character) {

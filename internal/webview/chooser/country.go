@@ -8,9 +8,9 @@ import (
 	"golang.org/x/text/language/display"
 )
 
-// country returns the country that limits a list: the first country with institutions among the
-// country in the address, the reader's region and the hints. It returns an empty text when the list
-// has all countries.
+// country returns the country that limits a list. It tries the country in the address, the reader's
+// region and the hints, and returns the first one that has institutions. It returns an empty text
+// when the list has all countries.
 func (r Inquiry) country(all []Institution) string {
 	named := r.HTTP.URL.Query().Get(CountryParameter)
 	if named == everywhere {
@@ -47,8 +47,8 @@ func (r Inquiry) place(all []Institution) {
 	}
 }
 
-// changed returns the address of the page with a different value for one parameter. The address has
-// no position in the list.
+// changed returns the address of the page with a different value for one parameter. It omits the
+// parameter for the position in the list.
 func (r Inquiry) changed(name, value string) string {
 	query := r.HTTP.URL.Query()
 	query.Del(FromParameter)

@@ -51,8 +51,8 @@ func wantPlain(t *testing.T, language, name string) {
 	}
 }
 
-// TestScriptFoldsTheSameLetters compares the letters in filter.mjs with the letters of the variable
-// whole.
+// TestScriptFoldsTheSameLetters checks that filter.mjs and the variable named whole replace the
+// same letters.
 func TestScriptFoldsTheSameLetters(t *testing.T) {
 	script, err := os.ReadFile("../../web/static/filter.mjs")
 	if err != nil {

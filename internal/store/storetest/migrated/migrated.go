@@ -2,9 +2,9 @@
 // schema of this program, and collects the statements of the program. A test only has to import the
 // package.
 //
-// The package owns nothing else: package storetest chooses where databases are. It is separate
-// because tests inside package database import storetest, so storetest cannot import store. If a
-// migration fails, the first test that asks for a database fails.
+// The package does not own the location of databases: package storetest does. Package migrated is
+// separate because tests inside package database import storetest, so storetest cannot import
+// store. If a migration fails, the first test that asks for a database fails.
 package migrated
 
 import (
