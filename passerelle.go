@@ -4,8 +4,8 @@
 //
 // It owns the meaning of these terms and their possible values. Parsers and checks fail for all
 // other values, so other packages need not check again. The error is an *Error that names the wrong
-// field. The rules about payments are in package payment. The package owns no storage, no HTTP and
-// no wire format, and has no clock: the present instant is always an argument.
+// field. The rules about payments are in package payment. Package passerelle owns no storage, no
+// HTTP and no wire format, and has no clock: the present instant is always an argument.
 package passerelle
 
 // Identifiers are positive integers, unique within a deployment and never reused. They are assigned

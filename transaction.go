@@ -29,8 +29,9 @@ type TransactionDetails struct {
 	// Key is the institution's own key for the transaction within its account. If the bank has no
 	// such key, the connector derives a stable one.
 	Key string
-	// Date is the booking day or, for a coming transaction, the expected day. VDate is the value
-	// day, RDate is the day of the transaction itself, and BDate is the bank's booking day.
+	// Date is required. It is usually the booking day or, for a coming transaction, the expected
+	// day. VDate is the value day, and RDate is the day of the transaction itself. BDate is the
+	// booking day, or zero when the institution does not report it.
 	Date, RDate                               Date
 	VDate, BDate                              Date
 	DateTime, VDateTime, RDateTime, BDateTime *time.Time

@@ -175,8 +175,9 @@ func answerOf(id int64, now time.Time, d bareDraft) map[string]any {
 	}
 }
 
-// groupings returns the rows that compare shared transactions with one transaction for each unit.
-// Sharing must make many concurrent units faster, and must not make a single unit much slower.
+// groupings returns the rows that compare shared transactions with one transaction for each
+// request. Sharing must make many concurrent requests faster, and must not make a single request
+// much slower.
 func groupings() []row {
 	var all []row
 	for _, kind := range []string{sqlite, postgres} {

@@ -144,9 +144,9 @@ func TestImageIsSmallAndHasNoRoot(t *testing.T) {
 	}
 }
 
-// TestImageHasANameAfterItIsLoaded: programs that load an OCI layout take the name of the index,
-// which contains all architectures. Versions of Docker that read manifest.json get one name per
-// architecture. manifest.json refers to the same blobs.
+// TestImageHasANameAfterItIsLoaded: programs that load an OCI layout get one name, for the index of
+// all architectures. Versions of Docker that read manifest.json get one name per architecture.
+// manifest.json refers to the same blobs.
 func TestImageHasANameAfterItIsLoaded(t *testing.T) {
 	files, archive := imageFiles(t), filepath.Base(one(t, "*_image.tar"))
 	version := strings.TrimSuffix(strings.TrimPrefix(archive, "passerelle_"), "_image.tar")

@@ -101,9 +101,9 @@ func chain(day []BalanceSpan, from *StatementBalance) []BalanceSpan {
 	return chained
 }
 
-// chaining holds the positions of the spans that are not ordered yet. waiting lists them by opening
-// amount. others lists them in the order in which the method next takes them if it finds no span in
-// waiting. Each position is in both lists, but is taken once.
+// chaining holds the positions of the spans that are not ordered yet. The map waiting has them by
+// opening amount. The list others has them in the order in which the method next takes them if it
+// finds no span in waiting. Each position is in both fields, but is taken once.
 type chaining struct {
 	waiting map[string][]int
 	others  []int

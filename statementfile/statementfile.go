@@ -190,7 +190,7 @@ var readers = map[Format]reader{CAMT: readCAMT, MT940: readMT940, CFONB: readCFO
 // Read reads the statements of a file in any of the formats. For each statement, it yields the
 // entries in the order of the file and then the end of the statement. After an error, it yields
 // nothing more. The mapping describes a CSV file. When it is nil, the header defines the columns.
-// In other files, only Encoding is used, and in OFX also the currency of Account.
+// For other formats, Read uses only the mapping's Encoding and, for OFX, the mapping's currency.
 func Read(r io.Reader, m *Mapping) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		var checked recordCheck
@@ -212,8 +212,8 @@ func Read(r io.Reader, m *Mapping) iter.Seq2[Record, error] {
 // recordCheck checks the rules that all formats share.
 type recordCheck struct {
 	entries int
-	// open is the last statement. account is the Identity of its account in the first record of the
-	// statement.
+	// open is the statement of the last record. account is the result of Account.Identity at the
+	// first record of this statement.
 	open    *FileStatement
 	account StatementAccount
 }

@@ -29,7 +29,7 @@ var (
 func implausible(d passerelle.Date) bool { return d.Compare(firstDay) < 0 || d.Compare(lastDay) > 0 }
 
 // maxDigits is the maximum number of digits in an amount. With more digits, sums could have too
-// many digits for a decimal. maxDecimals is the maximum number of decimals.
+// many digits for decimal.Decimal. maxDecimals is the maximum number of decimals.
 const (
 	maxDigits   = 18
 	maxDecimals = 9

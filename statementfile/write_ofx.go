@@ -13,7 +13,7 @@ const (
 	max255 = 255
 )
 
-// ofxTypes maps transaction types to OFX types. Other types follow from the sign.
+// ofxTypes maps transaction types to OFX types. For other types, the sign of the amount decides.
 var ofxTypes = map[passerelle.TransactionType]string{
 	"profit": "INT", "bank": "SRVCHG", "fee": "FEE", "deposit": "DEP", "withdrawal": "ATM", "card": "POS", "transfer": "XFER", "check": "CHECK", "payment": "PAYMENT", "order": "DIRECTDEBIT",
 }

@@ -133,7 +133,7 @@ type openAuthorisation struct {
 func (h *hand) decide(asked payment.Report, decision string) error {
 	var open struct{ Authorisations []openAuthorisation }
 	h.banks.steer("GET", h.bank+"/authorisations", nil, &open)
-	// The bank uses the last consent that a customer approves.
+	// The newest authorisation comes last: an approved recurring consent replaces the earlier ones.
 	slices.SortFunc(open.Authorisations, func(a, b openAuthorisation) int { return a.Next.Compare(b.Next) })
 	if asked.Action == payment.Decoupled {
 		for _, one := range open.Authorisations {

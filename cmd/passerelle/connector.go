@@ -79,8 +79,8 @@ func viewConnector(b wire.Bank) connectorView {
 	return view
 }
 
-// connectors returns the use cases for connectors. They work on the database of the command. The
-// commands that use them call no connector.
+// connectors returns the use cases for connectors. These use cases work on the database of the
+// command. The commands that run these use cases call no connector.
 func (d target) connectors(c *console, banks bankFolder) (*aggregation.Aggregation, error) {
 	programs, err := service.ProgramConnectors(c.ctx, &d.db.Reader)
 	if err != nil {

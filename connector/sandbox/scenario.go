@@ -61,7 +61,8 @@ const (
 	Resume Doing = "resume"
 	// Submit is the submission of Fields by the webview.
 	Submit Doing = "submit"
-	// PSUValidate and ConfirmOrder answer psuValidation and confirm. Move.Yes contains the answer.
+	// PSUValidate and ConfirmOrder are answers to the actions psuValidation and confirm. Move.Yes
+	// contains the answer.
 	PSUValidate  Doing = "psu_validate"
 	ConfirmOrder Doing = "confirm"
 	// CancelOrder is the client's request to cancel.
@@ -86,7 +87,7 @@ type Move struct {
 
 // Outcome is the expected outcome of a scenario.
 type Outcome struct {
-	// States lists all states of the payment. The first is created.
+	// States lists all states of the payment, starting with payment.Created.
 	States []payment.State `json:"states"`
 	// Lines are the states of the instructions at the end. A null state is an empty string.
 	Lines []payment.InstructionState `json:"instruction_states"`

@@ -21,9 +21,9 @@ import (
 
 // Corrections is a sink that removes stored transactions.
 type Corrections interface {
-	// Gone removes stored transactions of an account: those whose keys satisfy the function matches.
-	// It keeps transactions before the day in the argument from. If from is zero, Gone removes the
-	// matching transactions of all days.
+	// Gone removes stored transactions of an account if the function `matches` returns true for their
+	// keys. It keeps transactions before the day `from`. If `from` is zero, Gone removes the matching
+	// transactions of all days.
 	Gone(account string, from passerelle.Date, matches func(key string) bool) error
 }
 
@@ -135,7 +135,7 @@ func (a *account) correct(e *statementfile.StatementEntry, c *corrected) {
 }
 
 // issue stores a statement of the file and records the earlier statement that it corrects. The
-// argument before lists the statements that were stored before the file.
+// argument `before` contains the statements that were stored before the file was read.
 func (a *account) issue(one issue, line int, before []issue, c *corrected) {
 	if a.issued == nil {
 		a.issued = map[string]int{}
@@ -197,7 +197,7 @@ func (a *account) replaced(stored, one *issue) period {
 	return days
 }
 
-// forget keeps the latest statements and corrections. The argument most is the maximum number of
+// forget keeps the latest statements and corrections. The argument `most` is the maximum number of
 // statements.
 func (a *account) forget(most int) {
 	slices.SortStableFunc(a.Issues, func(x, y issue) int { return x.Closing.Date.Compare(y.Closing.Date) })
@@ -205,7 +205,7 @@ func (a *account) forget(most int) {
 	a.Corrected = a.Corrected[max(0, len(a.Corrected)-most*correctedOfIssues):]
 }
 
-// omits reports whether the read omits an entry because of a correction.
+// omits reports whether a correction excludes an entry of the file.
 func (c *corrected) omits(r statementfile.Record) bool {
 	e := r.Entry
 	if e.Deletes || c.outdated[r.Statement.Line] {

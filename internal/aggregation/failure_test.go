@@ -11,7 +11,7 @@ import (
 )
 
 // errors returns the errors of the user's enabled accounts and subscriptions. It fails the test
-// when an account or a subscription that is not shared has an error.
+// when a disabled account or subscription has an error.
 func (h *fixture) errors() (all []passerelle.ConnectionState) {
 	h.t.Helper()
 	subscriptions, err := bankstore.From(h.DB).Subscriptions(h.t.Context(), bankstore.SubscriptionFilter{Domain: h.domain.ID, User: h.user.ID, All: true}, store.Window{Limit: 1000})

@@ -50,9 +50,9 @@ func rowsOf(e event) (transactions, documents, deleted int) {
 }
 
 // TestInterruptedSyncsAreReported checks that the events at the end of a sync contain the
-// transactions and documents that interrupted syncs have read, even after a failed sync. Without a
-// failed sync, they also contain the deleted account and the attachments. A later sync must not
-// report this data again.
+// transactions and documents that interrupted syncs have read, even after a failed sync. If no sync
+// failed in between, the events also report the attachments and the account that the bank no longer
+// lists. A later sync must not report this data again.
 func TestInterruptedSyncsAreReported(t *testing.T) {
 	for name, between := range map[string]int{"next": 0, "after a failure": 1} {
 		t.Run(name, func(t *testing.T) {

@@ -39,9 +39,8 @@ func TestRenewalInProgress(t *testing.T) {
 	})
 }
 
-// A user is at the institution, or approves in an app, to renew an ended consent.
-// TestNotificationAboutAnEndedConsent checks that a notification then makes the service read the
-// connection once.
+// TestNotificationAboutAnEndedConsent checks that a notification makes the service read a
+// connection once while the user renews an ended consent, at the institution or in an app.
 func TestNotificationAboutAnEndedConsent(t *testing.T) {
 	amongStrangers(t, func(t *testing.T, h *fixture, s *hostileConnector) {
 		at := connector.Outcome{State: passerelle.WebauthRequired, URL: "https://bank.example/"}

@@ -230,8 +230,7 @@ func parseCountries(field, list string) ([]string, error) {
 	return codes, nil
 }
 
-// ofCountries reports whether a bank is in one of the countries. It returns true when there are no
-// countries.
+// ofCountries reports whether a bank is in one of the countries. It returns true when codes is nil.
 func ofCountries(b wire.Bank, codes []string) bool {
 	here := func(code string) bool { return slices.Contains(b.Countries, code) }
 	return codes == nil || slices.ContainsFunc(codes, here)

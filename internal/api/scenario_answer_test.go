@@ -176,8 +176,8 @@ func (s *fixture) wrongAnswers(t *testing.T) {
 	}
 }
 
-// answerGrants lists the status of each body with each token, in the columns of grants. Some bodies
-// do not fit the payment's state, so even the right token gets a conflict.
+// answerGrants lists the status of each body with each token. It has the columns of the table
+// `grants`. Some bodies do not fit the payment's state, so even the right token gets a conflict.
 const answerGrants = `
 validate     200 403 403 200 403 | 403 403 200 403 | 403 403 404 403 | 403 403 403 403 403
 resume       409 403 403 409 403 | 403 403 409 403 | 403 403 404 403 | 403 403 403 403 403

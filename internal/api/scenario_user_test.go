@@ -18,8 +18,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A new user adds these rows. The service stores the token of a permanent user to send the token
-// with webhooks.
+// A new temporary user adds the rows in aGuest, and a new permanent user adds the rows in aUser.
+// Another token of a permanent user adds the rows in aKey. The service stores the token of a
+// permanent user to send the token with webhooks.
 var (
 	aGuest = map[string]int64{"end_user": 1, "token": 1, "event": 1}
 	aUser  = with(aGuest, map[string]int64{"user_token": 1})

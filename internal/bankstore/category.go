@@ -28,7 +28,7 @@ func (r Reader) OwnCategories(ctx context.Context, domain passerelle.DomainID, u
 }
 
 // CreateCategory stores a category of a user and sets its number. The same unit must call HoldUser.
-// Write fails with the caller's error when the user already has the maximum number of categories.
+// Write fails with the error `beyond` when the user already has `most` categories.
 func (tx Tx) CreateCategory(domain passerelle.DomainID, c *passerelle.Category, most int, beyond error) error {
 	id, err := tx.unit.NewID("category")
 	if err != nil {

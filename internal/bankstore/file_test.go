@@ -92,8 +92,8 @@ func TestFilesOfWhatIsWithdrawn(t *testing.T) {
 	})
 }
 
-// TestUploadsThatAreOver checks that an expired upload is not assigned to a document, and that the
-// other parts of the change are not stored.
+// TestUploadsThatAreOver checks that an edit of a document fails, and stores nothing, if the upload
+// in the edit has expired.
 func TestUploadsThatAreOver(t *testing.T) {
 	onEachDatabase(t, func(t *testing.T, s fixture) {
 		h, _, before := filed(t, s)

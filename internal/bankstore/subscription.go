@@ -21,8 +21,8 @@ type StoredSubscription struct {
 	Readings int64
 }
 
-// NextReading returns the number that changed rows get until the next complete read of the
-// subscription.
+// NextReading returns the number of the next complete read of the subscription. A document that a
+// sync changes gets this number.
 func (s StoredSubscription) NextReading() int64 { return s.Readings + 1 }
 
 const subscriptionColumns = `s.id, s.user_id, s.connection_id, s.source_id, s.key, s.details, s.digest, s.disabled, s.deleted, s.last_update, s.error, s.epoch, s.readings, s.documents, s.changed`

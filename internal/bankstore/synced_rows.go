@@ -187,8 +187,9 @@ func EncodeDetails(details any) (Details, error) {
 	return Details{text, int64(binary.BigEndian.Uint64(sum[:8]))}, err //nolint:gosec // any 64 bits are good enough
 }
 
-// decodeDetails decodes an institution's details. Lists spend most of their time on decoding. This
-// function therefore uses the second version of encoding/json, which is three times as fast.
+// decodeDetails decodes an institution's details. Requests for lists spend most of their time
+// on decoding. This function therefore uses the second version of encoding/json, which is three
+// times as fast.
 func decodeDetails(text string, into any) error { return jsonv2.Unmarshal([]byte(text), into) }
 
 // compact removes an object's members that are null or an empty text. Half of the data that

@@ -122,8 +122,8 @@ func TestSimulationInABrowser(t *testing.T) {
 	}
 }
 
-// Before an operator confirms a payment, a page asks again. The form for a refund refuses an amount
-// that is too high.
+// The console asks the operator before it confirms a payment. The form for a refund refuses an
+// amount that is too high.
 func TestActsOnMoneyInABrowser(t *testing.T) {
 	t.Parallel()
 	for _, window := range []struct {

@@ -22,7 +22,8 @@ const picture = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9
 
 func opening() time.Time { return time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC) }
 
-// fixture is a running service, with the values of the names that rows contain in braces.
+// fixture is a running service. things contains the values of names that a row has in braces (see
+// fill).
 type fixture struct {
 	*servicetest.Instance
 	things map[string]string

@@ -96,7 +96,7 @@ func TestSQLiteArguments(t *testing.T) {
 }
 
 // TestSameStatementInside executes a statement again while a function gets the rows of the first
-// execution. Together uses one connection for both executions.
+// execution. The method Together uses one connection for both executions.
 func TestSameStatementInside(t *testing.T) {
 	db := open(t, storetest.SQLite(t))
 	const query = `SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3`

@@ -222,8 +222,8 @@ func spell(aliases []string) spelling {
 	return names
 }
 
-// set sets the headers of a signature, and the header of the next signature, if a next secret
-// signs.
+// set sets the headers of a signature. If there is also a signature with the next secret, set adds
+// its header.
 func (s spelling) set(header http.Header, by webhook.Signature, next string) {
 	put(header, s.dates, by.Date)
 	put(header, s.values, by.Value)

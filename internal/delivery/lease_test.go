@@ -109,7 +109,7 @@ func TestALateSenderSendsNoMore(t *testing.T) {
 	})
 }
 
-// answering is a function that a receiver calls for each request. The receiver accepts everything.
+// answering is a transport that calls the function for each request and then returns status 200.
 type answering func(arrival string)
 
 func (a answering) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -342,7 +342,7 @@ func TestStopWaitsForRequestsUntilItsDeadline(t *testing.T) {
 		release()
 		must(t, sender.Stop(t.Context()))
 		must(t, sender.Pass(t.Context()))
-		r.run(1, 0) // the first delivery is recorded, and the lease is released
+		r.run(1, 0) // sends the second delivery: the first is recorded, and the lease is released
 	})
 }
 

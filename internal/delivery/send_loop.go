@@ -60,8 +60,8 @@ type sendLoop struct {
 	session *leaseSession
 	limit   concurrency
 	// due is the time at which this run of the flusher became due. It is nil if this is not a run
-	// of the flusher. Failures that end a run set stopped. A delivery that is accepted, or whose
-	// body was erased, clears it.
+	// of the flusher. stopped is set after failures that end a run, until a delivery is accepted or
+	// has an erased body.
 	due     *time.Time
 	stopped bool
 	// more signals new deliveries.

@@ -90,7 +90,8 @@ var literal = regexp.MustCompile(`(\.func\d+|\.\d+|-range\d+|\[\.\.\.\])+$`)
 // inlined matches a function literal in a function that the compiler has inlined.
 var inlined = regexp.MustCompile(`^(\w+)\..+\.(\(\*\w+\)\.\w+)$`)
 
-// place returns the innermost function on the stack that does not match shared, or the reservation.
+// place returns the innermost function on the stack that does not match the expression `shared`, or
+// is the function in `reservation`.
 func place() string {
 	pcs := make([]uintptr, 64)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])

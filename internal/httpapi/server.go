@@ -113,8 +113,9 @@ type exchange struct {
 	mac   func(purpose string, data []byte) []byte
 	// entered is set when the input is accepted and the endpoint runs.
 	entered bool
-	// withdrawn is set when a first execution responds with 400. The key then forgets the object
-	// that the endpoint may have created and deleted.
+	// withdrawn is set when a call with an Idempotency-Key responds with 400, unless an earlier
+	// execution created an object. The key then forgets the object that this execution may have
+	// created and deleted.
 	withdrawn bool
 }
 

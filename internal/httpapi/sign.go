@@ -10,7 +10,7 @@ import (
 )
 
 // signParameter is the parameter that requests a signed response. Every call accepts the parameter.
-// A field "*" therefore never receives this query parameter.
+// An input field "*", which receives undeclared parameters, therefore never receives this one.
 const signParameter = "sign_response"
 
 // SignFunc returns a payload as a compact JWS.

@@ -5,9 +5,9 @@
 // consent that a file implies. It does not own the formats (package statementfile), the identity of
 // entries (package connector/statements) or the storing (package aggregation).
 //
-// For a wrong file, the package fails with a *passerelle.Error. Most of these errors have the field
-// file and name the line. The package has then stored nothing. A crash while the package stores a
-// file leaves a part of the file stored. A second import of the same file stores the rest.
+// For a wrong file, the package fails with a *passerelle.Error. Most of these errors are about the
+// field `file` and name the line. The package has then stored nothing. A crash while the package
+// stores a file leaves a part of the file stored. A second import of the same file stores the rest.
 package imports
 
 import (
@@ -62,8 +62,8 @@ type AccountReport struct {
 	New, Changed int
 	// Removed counts the stored transactions that the file corrects and therefore removes.
 	Removed int
-	// Gaps lists the parts that are missing between the balances of this file and all earlier
-	// files.
+	// Gaps lists the periods in which entries are missing, according to the balances of this file
+	// and all earlier files.
 	Gaps []statementfile.Gap
 }
 

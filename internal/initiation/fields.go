@@ -30,7 +30,7 @@ const (
 // fieldPrefix precedes the name of a field in messages.
 const fieldPrefix = "fields."
 
-// fieldValues decrypts and returns the values in the argument now. If this argument is nil, it
+// fieldValues decrypts and returns the values in the argument `now`. If this argument is nil, it
 // returns the stored values. It accepts encrypted values in all domains, and plain text only in
 // sandboxes and in domains that allow it.
 func (i *Initiation) fieldValues(ctx context.Context, d passerelle.Domain, u unvalidated, now map[string]string) (map[string]string, error) {

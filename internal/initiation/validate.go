@@ -87,7 +87,7 @@ func (i *Initiation) waits(ctx context.Context, d passerelle.Domain, c connector
 }
 
 // unvalidated is a payment with the data on which its validation depends. If this data cannot be
-// read, the error is stored. It is reported only when the data is used.
+// read, unvalidated contains the error. Validate returns the error only when it needs the data.
 type unvalidated struct {
 	payment *payment.Payment
 	// client has no redirect URIs when the client is deleted.

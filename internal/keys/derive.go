@@ -26,9 +26,8 @@ func (r *Ring) MAC(purpose string, data []byte) []byte {
 	return sum(r.derived("mac", []byte(purpose)), data)
 }
 
-// derived returns the key for one scope of one use. The label consists of the length of the
-// argument use, this argument, and the argument scope. The length keeps the labels of different
-// uses apart.
+// derived returns the key for one scope of one use. The label of the key consists of len(use),
+// followed by `use` and `scope`. The length keeps the labels of different uses apart.
 func (r *Ring) derived(use string, scope []byte) []byte {
 	label := string(append(appendText(nil, use), scope...))
 	if known, found := r.scopes.Load(label); found {

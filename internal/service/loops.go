@@ -96,14 +96,13 @@ func (s *Service) fetchFrom(connector string) func(context.Context) error {
 // see why a program is refused.
 const expiredKept = 24 * time.Hour
 
-// A purge removes at most one million expired rows of each kind, in units of purgeBatch rows of
-// each kind.
+// A purge removes at most one million expired rows of each kind, in batches of purgeBatch rows.
 const (
 	purgeBatch   = 10_000
 	purgeBatches = 100
 )
 
-// partBatch is the largest number of parts of large event bodies that one unit checks.
+// partBatch is the largest number of parts of large event bodies that a purge checks in one batch.
 const partBatch = 100
 
 // purge removes rows that the service no longer needs: expired rows, large bodies without an event,

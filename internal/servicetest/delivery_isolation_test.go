@@ -168,7 +168,7 @@ func asked(in *setting) {
 
 func amountOfChanges() int { return eventCount(60) / changesOfPayment * changesOfPayment }
 
-// measured returns the 99th percentile of the times that drive returns.
+// measured returns the 99th percentile of the delivery times to the healthy endpoint.
 func measured(in *setting, isDead bool) time.Duration {
 	s := newFixture(in, "60")
 	defer s.process.Kill()

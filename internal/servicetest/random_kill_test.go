@@ -95,7 +95,8 @@ func (f *crashPlan) strike(kills, databaseKills int) {
 	}
 }
 
-// letLive waits for at most a second, because the leases of killed processes may delay requests.
+// letLive waits until the receivers have got a random number of further requests, at most 100. It
+// waits for at most a second, because the leases of killed processes may delay requests.
 func (f *crashPlan) letLive() {
 	enough := f.ledger.requests() + 1 + f.random.IntN(100)
 	for deadline := time.Now().Add(time.Second); f.ledger.requests() < enough && time.Now().Before(deadline); {

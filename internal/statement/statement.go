@@ -228,8 +228,8 @@ func fraction(n json.Number) int {
 
 var errAmount = errors.New("must be a number without exponent, of at most 14 digits")
 
-// units moves the decimal point of a number to the right, by this number of decimals. For example,
-// 1.5 with two decimals is 150.
+// units moves the decimal point of a number to the right. The argument `decimals` is the number of
+// places. For example, 1.5 with two decimals is 150.
 func units(n json.Number, decimals int) (int64, error) {
 	whole, digits, _ := strings.Cut(string(n), ".")
 	digits = strings.TrimRight(digits, "0")

@@ -10,7 +10,7 @@ import (
 	"passerelle/payment"
 )
 
-// paymentOrder is a sort key of the list.
+// paymentOrder is a sort key of lists of payments.
 type paymentOrder struct {
 	column string
 	// optional is set for keys that may be null. Rows with a null key are last in both directions.
@@ -124,7 +124,7 @@ func (r *Reader) CountPayments(ctx context.Context, f PaymentFilter, atMost int)
 	}
 	s, order := f.counted(), ""
 	if f.PayerEnd != "" {
-		order = " ORDER BY " + s.registered // otherwise PostgreSQL reads the index of whole numbers, which also covers the last four characters
+		order = " ORDER BY " + s.registered // otherwise PostgreSQL reads the index of complete account numbers, which also covers the last four characters
 	}
 	return database.One(ctx, r.rows, database.ScanInt, `SELECT count(*) FROM (SELECT 1 FROM `+s.From+` WHERE `+s.Conditions()+order+database.UpTo(atMost)+`) AS counted`, s.Args...)
 }

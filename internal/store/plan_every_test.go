@@ -237,8 +237,8 @@ func (p *planned) bounds(index, condition string) (bounds []string) {
 var (
 	access     = regexp.MustCompile(`^(SCAN|SEARCH) (\w+)(?: EXISTS)?(?: USING (?:COVERING )?(?:(INTEGER PRIMARY KEY)|PRIMARY KEY|INDEX (\w+)))?(?: \((.*)\))?`)
 	comparison = regexp.MustCompile(`[=<>].*$`)
-	// pageOnly matches a statement that reads a page of all rows of a domain, or of all rows of a
-	// domain in a partial index.
+	// pageOnly matches a statement that reads a page of a domain's rows. Its only conditions are
+	// the domain and, for some statements, the condition of a partial index.
 	pageOnly = regexp.MustCompile(`(?s)WHERE (\w+\.)?domain_id = \$\d+\s+(AND deleted IS NULL AND state IS NULL |AND state <> 'answered' )?ORDER BY [^()]*LIMIT`)
 )
 
@@ -384,8 +384,8 @@ func askEverything(t *testing.T, s fixture) {
 	}
 }
 
-// inspect reports each step that grows and is not granted. Of several steps that differ only in the
-// numbers of parameters, it reports one.
+// inspect reports each step that grows and is not granted. Of several steps that differ only in
+// parameter numbers such as $1, it reports one.
 func (p *planned) inspect(when string, texts []string) {
 	p.t.Helper()
 	known := map[string]bool{}

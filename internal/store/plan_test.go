@@ -24,7 +24,7 @@ type explained struct {
 	plans []string
 }
 
-// explain makes a store request the plan of each statement before it executes the statement.
+// explain makes a store ask for the plan of each statement before it executes the statement.
 func explain(s fixture) *explained {
 	e := &explained{rows: s.db.Database.Querier}
 	s.db.Database.Observe(func(ctx context.Context, statements []database.Statement) error {
@@ -56,8 +56,8 @@ func (e *explained) explain(ctx context.Context, s database.Statement) error {
 }
 
 // TestPlans checks that the statements of requests and loops use their indexes, so that their
-// cost does not grow with a table. SQLite without statistics plans by rule, so an almost empty
-// database suffices.
+// cost does not grow with a table. Without statistics, SQLite chooses plans by fixed rules, so an
+// almost empty database suffices.
 func TestPlans(t *testing.T) {
 	s := newFixture(t, storetest.EmptySQLite(t))
 	all := s.questions()

@@ -16,7 +16,7 @@ func (db *DB) Reclaim(ctx context.Context) error {
 		tx.unit.Exec(`UPDATE payment SET check_lease = 0 WHERE next_check IS NOT NULL AND check_lease > 0`)
 		tx.unit.Exec(`UPDATE mail SET lease_until = 0 WHERE sent IS NULL AND lease_until > 0`)
 		tx.unit.Exec(`UPDATE webhook SET lease_until = 0 WHERE lease_until > 0`)
-		// The holder stays: it marks a sync that was interrupted.
+		// The column holder keeps its value, which marks an interrupted sync.
 		tx.unit.Exec(`UPDATE connection SET lease_until = 0 WHERE lease_until > 0`)
 		tx.unit.Exec(`UPDATE stored_file SET lease_until = 0 WHERE next_fetch IS NOT NULL AND lease_until > 0`)
 		tx.unit.Exec(`UPDATE audit_turn SET lease_until = 0 WHERE lease_until > 0`)

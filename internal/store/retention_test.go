@@ -168,7 +168,7 @@ func TestPartsWithoutEventsGo(t *testing.T) {
 		s.wantLeft("1 0 0 1 0")
 		write()
 		s.write(func(tx *store.Tx) error { tx.Unit().Exec(`UPDATE event_part SET created = 0`); return nil })
-		purge() // rows before the position are not checked again
+		purge() // PurgeParts continues where it stopped, and does not check earlier rows
 		s.purge(now.Add(time.Hour), 10, 10)
 		s.wantLeft("0 0 0 1 0")
 	})

@@ -82,7 +82,7 @@ func scanSignKey(from database.Row) (SignKey, error) {
 	return k, err
 }
 
-// SignKeys lists at most limit keys of a domain, newest first. The private keys are not loaded.
+// SignKeys lists at most `limit` keys of a domain, newest first. The private keys are not loaded.
 func (r *Reader) SignKeys(ctx context.Context, domain passerelle.DomainID, limit int) ([]SignKey, error) {
 	return database.Collect(ctx, r.rows, scanSignKey, selectSignKey+`ORDER BY number DESC LIMIT $2`, int64(domain), limit)
 }

@@ -29,8 +29,8 @@ func (tx *Tx) SetUserSetting(domain passerelle.DomainID, user passerelle.UserID,
 }
 
 // LimitUserSettings limits the number of a user's settings. Write fails with the error `beyond`
-// when the number exceeds the argument `most`. The unit must call HoldUser, so that no other unit
-// adds settings at the same time.
+// when the number exceeds the argument `most`. The caller must call HoldUser in the same
+// transaction, so that no other transaction adds settings at the same time.
 func (tx *Tx) LimitUserSettings(user passerelle.UserID, most int, beyond error) {
 	tx.unit.ExecOne(beyond, `UPDATE end_user SET version = version WHERE id = $1 AND (SELECT count(*) FROM user_setting WHERE user_id = $1) <= $2`, int64(user), most)
 }

@@ -35,7 +35,7 @@ func (f WebhookFilter) selection() database.Selection {
 	return s
 }
 
-// Webhooks reads a window of webhooks, oldest first. A position is an id.
+// Webhooks reads a window of webhooks, oldest first. The position w.From is an id.
 func (r *Reader) Webhooks(ctx context.Context, f WebhookFilter, w Window) ([]Webhook, error) {
 	s, sign, direction := f.selection(), ">", ""
 	if w.Backward {

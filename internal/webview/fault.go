@@ -12,8 +12,8 @@ import (
 	"passerelle/internal/web"
 )
 
-// fault returns an error page. The keys of the page's texts begin with "fault." and the argument
-// name.
+// fault returns an error page. The keys of the page's texts begin with "fault.", followed by
+// the argument `name`.
 func fault(status int, name string) *web.FaultPage {
 	return &web.FaultPage{Status: status, Title: "fault." + name + ".title", Text: "fault." + name + ".text"}
 }

@@ -123,7 +123,7 @@ func (w *Webview) askCredentials(pc *pageContext, t *flowSession, b wire.Bank, o
 func (w way) key() string { return "credentials." + string(w.Mechanism) }
 
 // entries returns fields as form inputs. It fills the inputs with the values that the client put
-// into the link. The argument supplied has the person's own values, which replace the client's.
+// into the link. The person's own values, in the argument `supplied`, replace the client's values.
 // entries does not show the client's secret values. The service adds them when the person submits
 // the form.
 func (f filter) entries(b wire.Bank, fields []payment.Field, supplied map[string]string, wrong string) []question {

@@ -14,8 +14,8 @@ import (
 const maxBankMessage = 120
 
 // leave returns the address to which the service redirects the payer in the payment's current
-// state. This is the client's redirect address. When the payment cannot be made, it is the client's
-// address for payers who could not pay.
+// state. For a rejected or expired payment, this is the address of giveUp. Otherwise it is the
+// client's redirect address.
 func (s *payerSession) leave() string {
 	if s.payment.State == payment.Rejected || s.payment.State == payment.Expired {
 		return s.giveUp()

@@ -305,8 +305,8 @@ func (b Bank) mechanisms() []passerelle.AuthMechanism {
 	return all
 }
 
-// mechanisms returns the mechanisms of a source. The mechanism of a source that only initiates
-// payments is the bank's own page.
+// mechanisms returns the mechanisms of a source. For a source that only initiates payments, the
+// result is webauth.
 func (s Source) mechanisms() []passerelle.AuthMechanism {
 	if len(s.Mechanisms) == 0 {
 		return []passerelle.AuthMechanism{passerelle.ByWebauth}

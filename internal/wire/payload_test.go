@@ -35,8 +35,8 @@ func account(transactions ...wire.Transaction) wire.AccountRead {
 	}
 }
 
-// TestPayloadsHoldResources checks that each body is compact JSON. Each body must have the members
-// in want.
+// TestPayloadsHoldResources checks that each body is compact JSON. Each body must have the expected
+// members.
 func TestPayloadsHoldResources(t *testing.T) {
 	read := account(shop, shop)
 	read.MarketOrders = each[wire.MarketOrder]()

@@ -4,7 +4,7 @@
 // It maps statuses to states of a payment. It maps error codes, in both forms of error bodies, to
 // our codes, to states of a connection, and to remedies for the operator. It maps errors of
 // authorisation servers to remedies. Its callers ask the bank and act on the result. The package
-// only computes and never fails: an unknown status has the lowest rank, and for an unknown code,
+// only computes and never fails: Rank returns zero for an unknown status, and for an unknown code,
 // the HTTP status decides.
 package codes
 
@@ -282,8 +282,8 @@ func Judge(status int, all []Message) (Meaning, string) {
 	return found, ""
 }
 
-// Words returns the codes in messages as text for the timeline and the log. A text that is not
-// formed like a code is left out, because it may contain personal data.
+// Words returns the codes in messages as text for the timeline and the log. A code that
+// does not match codeForm is left out, because it may contain personal data.
 func Words(all []Message) string {
 	var codes []string
 	for _, m := range all {

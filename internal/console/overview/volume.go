@@ -84,7 +84,7 @@ type figures struct {
 // banks, or the payments without a bank.
 type bankRow struct {
 	Name string
-	// Address is the list of these payments, or empty.
+	// Address is the address of the list of these payments, or empty.
 	Address                           string
 	Registered, Good, Rejected, Final string
 	// Before is the same percentage as Good, for the previous period.

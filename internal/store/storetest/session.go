@@ -16,9 +16,10 @@ import (
 	"time"
 )
 
-// sessions contains the PostgreSQL sessions that connections of this program left open when they
-// closed, by the settings of their startup message. For a new session, the server starts a process
-// that first loads the schema. This takes longer than most tests.
+// sessions contains PostgreSQL sessions that are still open, although the connections of this
+// program that used them are closed. The key is the settings of the startup message. For a new
+// session, the server starts a process that first loads the schema. This takes longer than most
+// tests.
 var sessions struct {
 	sync.Mutex
 	kept  map[string][]*session
