@@ -69,10 +69,15 @@ const (
 	FROM delivery d JOIN event e ON e.id = d.event_id JOIN webhook w ON w.id = d.webhook_id AND w.deleted IS NULL AND w.disabled IS NULL
 	WHERE d.not_before = 0`
 	undeliveredHeads = deliverable + ` AND d.delivered IS NULL AND d.dropped IS NULL AND d.domain_id = $1 AND d.webhook_id = $2 AND d.id > $3
-	AND (SELECT p.id FROM delivery p WHERE p.webhook_id = d.webhook_id AND p.delivered IS NULL AND p.dropped IS NULL
-		AND p.subject = d.subject AND p.subject_id = d.subject_id AND p.version <= d.version
-		AND (p.version < d.version OR p.id < d.id) ORDER BY p.version LIMIT 1) IS NULL`
+	AND (` + earlier + ` ORDER BY p.version LIMIT 1) IS NULL`
 )
+
+// earlier selects the pending deliveries of the webhook and subject of d that come before d. Only the
+// index delivery_order contains the two expressions about p, and no other statement uses them.
+// Otherwise PostgreSQL might choose another index of pending deliveries, and read it completely for
+// each delivery, when its statistics are from a time with few pending deliveries.
+const earlier = `SELECT p.id FROM delivery p WHERE p.webhook_id + 0 = d.webhook_id + 0 AND COALESCE(p.dropped, p.delivered) IS NULL
+		AND p.subject = d.subject AND p.subject_id = d.subject_id AND p.version <= d.version AND (p.version < d.version OR p.id < d.id)`
 
 // tried is an SQL expression. It is 1 for a delivery that was tried and 0 for others. An index
 // contains this expression. Databases use the index only for this exact expression, so the 0 in

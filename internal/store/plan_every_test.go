@@ -33,6 +33,7 @@ var bounded = map[string]string{
 var granted = []struct{ statement, step, why string }{
 	{`ORDER BY (amount|date_type|state|instruction_count|validated|connector_name|id|registered|place_key)\b`, `payment_(by|in|of)_`, "a filter beside another order: what it selects is sorted, or the order is walked"},
 	{`FROM payment WHERE domain_id = \$1 AND (registered [<>]=? \$\d+ AND )*(state|date_type|amount|validated|connector_uuid IN|connector_uuid IS NULL).* LIMIT \d+\) AS counted`, `payment_`, "a count of several filters at once goes through what one of them selects"},
+	{`EXISTS \(SELECT 1 FROM delivery d WHERE d.webhook_id = webhook.id AND d.delivered IS NULL AND d.dropped IS NULL\)`, `delivery_waiting`, "stops at the first row"},
 	{`AND FALSE|AND 1 = 0`, ``, "selects nothing"},
 	{`FROM audit\b`, `audit`, "operators look at the audit log, by filters that have no index"},
 	{`^UPDATE \w+ SET (lease_until|check_lease) = 0 WHERE`, ``, "once, when a copy was restored"},
@@ -45,19 +46,23 @@ var granted = []struct{ statement, step, why string }{
 type step struct {
 	table, index string
 	bounds       []string
-	// page means that the step reads rows in the order of the statement's ORDER BY, up to a limit,
-	// and skips no row.
+	// page means that the step reads rows from an index, without a sort and up to a limit, and
+	// skips no row.
 	page bool
-	text string
+	// repeated means that the step is in a subquery that the database executes for each row of
+	// another step. It is set only for PostgreSQL.
+	repeated bool
+	text     string
 }
 
 // grows reports whether the step reads more rows when the table grows, or when the domain's part of
-// the table grows.
+// the table grows. A step that is repeated for each row of another table must not read all rows of
+// a webhook either.
 func (s step) grows() bool {
 	if bounded[s.table] != "" || s.page {
 		return false
 	}
-	return len(s.bounds) == 0 || len(s.bounds) == 1 && s.bounds[0] == "domain_id"
+	return len(s.bounds) == 0 || len(s.bounds) == 1 && (s.bounds[0] == "domain_id" || s.repeated && s.bounds[0] == "webhook_id")
 }
 
 func isGranted(sql string, s step) bool {
@@ -180,6 +185,8 @@ type node struct {
 	Index  string `json:"Index Name"`
 	Cond   string `json:"Index Cond"`
 	Filter string `json:"Filter"`
+	// Parent is SubPlan for a subquery that depends on the row of another node.
+	Parent string `json:"Parent Relationship"`
 	Plans  []node `json:"Plans"`
 }
 
@@ -199,7 +206,7 @@ func (p *planned) stepsOfPostgres(text string) (steps []step) {
 		var all []struct{ Plan node }
 		err := json.Unmarshal(text, &all)
 		for _, one := range all {
-			steps = p.walk(one.Plan, false, steps)
+			steps = p.walk(one.Plan, false, false, steps)
 		}
 		return err
 	})
@@ -209,24 +216,27 @@ func (p *planned) stepsOfPostgres(text string) (steps []step) {
 // inOrder contains plan nodes that pass on rows one by one, and stop when no more rows are needed.
 var inOrder = []string{"Nested Loop", "LockRows", "Subquery Scan", "Append", "Merge Append", "Result", "Limit"}
 
-func (p *planned) walk(n node, limited bool, steps []step) []step {
+func (p *planned) walk(n node, limited, repeated bool, steps []step) []step {
+	repeated = repeated || n.Parent == "SubPlan"
 	if n.Table != "" && n.Type != "ModifyTable" && n.Type != "Bitmap Heap Scan" {
 		steps = append(steps, step{
-			table: n.Table, index: n.Index, bounds: p.bounds(n.Index, n.Cond), page: limited && n.Filter == "" && n.Index != "",
+			table: n.Table, index: n.Index, bounds: p.bounds(n.Index, n.Cond), page: limited && n.Filter == "" && n.Index != "", repeated: repeated,
 			text: fmt.Sprintf("%s on %s using %s, condition %s, filter %s", n.Type, n.Table, n.Index, n.Cond, n.Filter),
 		})
 	}
 	limited = n.Type == "Limit" || limited && slices.Contains(inOrder, n.Type)
 	for _, below := range n.Plans {
-		steps = p.walk(below, limited, steps)
+		steps = p.walk(below, limited, repeated, steps)
 	}
 	return steps
 }
 
-// bounds returns the leading columns of an index that a condition uses.
+// bounds returns the leading columns of an index that a condition uses. In the definition of an
+// index, PostgreSQL writes an expression with more parentheses and line breaks than in a condition.
 func (p *planned) bounds(index, condition string) (bounds []string) {
 	for _, column := range p.columns[index] {
-		if !finds(`(^|\W)`+regexp.QuoteMeta(column)+`(\W|$)`, condition) {
+		expression := strings.Join(strings.Fields(strings.Trim(column, "()")), " ")
+		if !finds(`(^|\W)`+regexp.QuoteMeta(expression)+`(\W|$)`, condition) {
 			break
 		}
 		bounds = append(bounds, column)

@@ -38,8 +38,8 @@ type Webhook struct {
 	// untried deliveries. Later deliveries get an immediate first try. FirstTriesAfter is not used
 	// while NextFlush is nil.
 	FirstTriesAfter passerelle.DeliveryID
-	// Stopped is set when failures ended the last run. While it is set, only the flusher and
-	// operators send.
+	// Stopped is set when failures ended the sender's last run. While it is set, only the flusher
+	// and operators send.
 	Stopped bool
 	// ConsecutiveFailures counts the failed requests since the last accepted one. LastSuccess and
 	// LastFailure are the times of the latest accepted and failed request, in the domain's time.
@@ -103,9 +103,7 @@ const freeFirst = `CASE WHEN lease_until < {now} THEN 0 ELSE 1 END`
 // waits is the condition that an earlier delivery of the same webhook and subject is held back. It
 // is a scalar subquery that reads only one row, because PostgreSQL would turn EXISTS into a join.
 // Without statistics, the join would read the whole backlog.
-const waits = `(SELECT p.id FROM delivery p WHERE p.domain_id = d.domain_id AND p.subject = d.subject AND p.subject_id = d.subject_id
-	AND p.version <= d.version AND (p.version < d.version OR p.id < d.id) AND p.webhook_id = d.webhook_id
-	AND p.delivered IS NULL AND p.dropped IS NULL AND p.not_before > 0 ORDER BY p.version LIMIT 1) IS NOT NULL`
+const waits = `(` + earlier + ` AND p.not_before > 0 ORDER BY p.version LIMIT 1) IS NOT NULL`
 
 // WebhooksWithFirstTries lists a domain's webhooks with deliveries that are due for an immediate
 // first try. The list has at most limit webhooks. Webhooks without a running sender come first.

@@ -331,9 +331,7 @@ func (r *Reader) OneDelivery(ctx context.Context, w Webhook, id passerelle.Deliv
 // of the same subject, or the delivery itself while it is held back. The result is zero when the
 // delivery need not wait or was accepted.
 func (r *Reader) BeforeDelivery(ctx context.Context, w Webhook, id passerelle.DeliveryID) (passerelle.DeliveryID, error) {
-	first, err := database.One(ctx, r.rows, database.ScanInt, `SELECT COALESCE((SELECT p.id FROM delivery p WHERE p.webhook_id = d.webhook_id AND p.delivered IS NULL AND p.dropped IS NULL
-			AND p.subject = d.subject AND p.subject_id = d.subject_id AND p.version <= d.version
-			AND (p.version < d.version OR p.id < d.id) ORDER BY p.version, p.id LIMIT 1),
+	first, err := database.One(ctx, r.rows, database.ScanInt, `SELECT COALESCE((`+earlier+` ORDER BY p.version, p.id LIMIT 1),
 			CASE WHEN d.not_before > 0 AND d.dropped IS NULL THEN d.id ELSE 0 END)
 		FROM delivery d WHERE d.domain_id = $1 AND d.webhook_id = $2 AND d.id = $3 AND d.delivered IS NULL`,
 		int64(w.Domain), int64(w.ID), int64(id))
@@ -379,8 +377,8 @@ func (tx *Tx) CreateTest(w Webhook, body []byte, now time.Time, id *passerelle.D
 func (tx *Tx) RecoverWebhook(w Webhook, since, now time.Time) {
 	s := WebhookDataFilter{Domain: w.Domain, Webhook: w.ID, State: WebhookPending, From: since}.selection()
 	at := s.Bind(database.Micros(now))
-	// next_flush must differ from its previous value. Otherwise a run that was due at the previous
-	// value would match the new value and overwrite flush_after.
+	// The new next_flush must differ from the old. A run of the flusher stores flush_after only while
+	// next_flush has the value that it had when the run began.
 	tx.unit.Exec(`UPDATE webhook SET stopped = FALSE, next_flush = CASE WHEN next_flush <= `+at+` THEN next_flush - 1 ELSE `+at+` END, flush_after = due.id - 1
 		FROM (SELECT d.id FROM `+s.From+` WHERE `+s.Conditions()+` ORDER BY d.created, d.id LIMIT 1) AS due
 		WHERE +webhook.domain_id = $1 AND webhook.id = $2 AND webhook.deleted IS NULL AND webhook.disabled IS NULL`, s.Args...)
